@@ -2,7 +2,7 @@
  * What it costs to know that nothing is wrong: three backends, 200 upstream connections each, nothing else to do. The CPU time of this
  * process for PINGs on all upstream connections and probes on fresh sockets; the backends are a process of their own.
  *
- * node bench/pulse.ts [--seconds 60] [--lanes 600] [--warm 30]
+ * node bench/pulse.ts [--seconds 60] [--connections 600] [--warm 30]
  */
 import { spawn } from "node:child_process";
 import { createSecureServer } from "node:http2";
@@ -92,7 +92,7 @@ function open({ ports, ca }: Place): Path {
     journal,
     connect: (name, owner) => connectConnection(addressOf(name), owner, { journal, keepalive }),
     connections: { streams: 1, warm: 1 },
-    sharing: "lanes",
+    isPerClient: false,
     bufferLimiter: new BufferLimiter(wallClock, 1 << 30),
     ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterWhenAllSilentMs: 10_000 },
     probes: {
@@ -149,7 +149,7 @@ async function tell(path: Path, ms: number): Promise<void> {
   await rest(ms);
   const { user, system } = process.cpuUsage(before);
   const percent = (user + system) / 10 / (wallClock.now() - startedAt);
-  process.stdout.write(`figure: ${percent.toFixed(1)} % of a core for ${poolOf(path)} lanes\n`);
+  process.stdout.write(`figure: ${percent.toFixed(1)} % of a core for ${poolOf(path)} connections\n`);
   for (const change of changes) process.stdout.write(`verdict changed: ${change}\n`);
   for (const line of verdicts("watchkeeper", { pulse: { watchkeeper: { percent } } }))
     process.stdout.write(`${line}\n`);

@@ -118,7 +118,7 @@ class Rig {
       journal: new Journal(clock),
       connect: (_, owner) => this.#connection(owner),
       connections: { streams: 80, warm: 1 },
-      sharing: "lanes",
+      isPerClient: false,
       bufferLimiter: new BufferLimiter(clock, 1 << 30),
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterWhenAllSilentMs: 10_000 },
     });

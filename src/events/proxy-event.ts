@@ -33,11 +33,11 @@ export type ProxyEvent =
       readonly ms: number;
       readonly reason: string;
     }
-  | { readonly kind: "upstream_connection.opened"; readonly backend: string; readonly lane: string }
+  | { readonly kind: "upstream_connection.opened"; readonly backend: string; readonly connection: string }
   | {
       readonly kind: "upstream_connection.closed";
       readonly backend: string;
-      readonly lane: string;
+      readonly connection: string;
       readonly reason: string;
     }
   | { readonly kind: "downstream_connection.refused"; readonly client: string; readonly reason: string }

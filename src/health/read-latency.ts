@@ -11,7 +11,7 @@ import { Rtt } from "./rtt.ts";
 export class Reads {
   readonly #times = new Rtt();
   /** Reads in a row that another backend had to answer, and the longest wait of one of them here, in ms. */
-  #lostHedge = 0;
+  #lostHedges = 0;
   #longestMs = 0;
 
   /** A read was answered here, `ms` after it was sent. */
@@ -35,21 +35,21 @@ export class Reads {
 
   /** A read was unanswered here for `ms` and another backend answered it. Three in a row are evidence. */
   lostHedge(ms: number, limitMs: number): Evidence | undefined {
-    this.#lostHedge += 1;
+    this.#lostHedges += 1;
     this.#longestMs = Math.max(this.#longestMs, ms);
-    if (this.#lostHedge < healthLimits.hungReads) return undefined;
-    return { kind: "reads-hanging", count: this.#lostHedge, ms: this.#longestMs, limitMs };
+    if (this.#lostHedges < healthLimits.hungReads) return undefined;
+    return { kind: "reads-hanging", count: this.#lostHedges, ms: this.#longestMs, limitMs };
   }
 
   /** True if a recent read was answered only elsewhere. */
   get isDoubted(): boolean {
-    return this.#lostHedge > 0;
+    return this.#lostHedges > 0;
   }
 
   /** A request that requires etcd was answered here. */
   proven(): Evidence | undefined {
-    const wasTold = this.#lostHedge >= healthLimits.hungReads;
-    this.#lostHedge = 0;
+    const wasTold = this.#lostHedges >= healthLimits.hungReads;
+    this.#lostHedges = 0;
     this.#longestMs = 0;
     return wasTold ? { kind: "reads-answer" } : undefined;
   }

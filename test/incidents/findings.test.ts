@@ -156,7 +156,7 @@ test("what has no incident opens none", () => {
   played.write(
     { kind: "watches.ended", reason: "initial_events", from: "a", count: 2, resource: "/pods", version: "7" },
     { kind: "request.failed", code: "bad-request", origin: "client", message: "no", auditId: "id" },
-    { kind: "upstream_connection.opened", backend: "a", lane: "1" },
+    { kind: "upstream_connection.opened", backend: "a", connection: "1" },
     { kind: "drain.started" },
   );
   assert.equal(played.told, []);

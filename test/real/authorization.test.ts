@@ -86,7 +86,7 @@ test.before(async () => {
     address: `0.0.0.0:${port}`,
     metricsAddress: `127.0.0.1:${metrics}`,
     tls,
-    authorization: { mode: "kubernetes", kubeconfigFile, audiences: ["watchkeeper"] },
+    authorization: { mode: "Webhook", kubeconfigFile, audiences: ["watchkeeper"] },
   };
   const backends = cluster.apiservers.map(({ name, url: own }) => ({ name, url: own }));
   const { folder, pki } = cluster;

@@ -113,7 +113,7 @@ real(
     const metrics = await (await fetch(`${proxy.metricsUrl}/metrics`)).text();
     const rows = metrics
       .split("\n")
-      .filter((row) => /^watchkeeper_watch_(sentinel|moves|ends|renewals)/.test(row));
+      .filter((row) => /^watchkeeper_watch_(sentinel|moves|ends|bookmark_refreshes)/.test(row));
     figure(
       `${watches.length} watches of ${count} resources, ${ends.length} ends: ${[...new Set(ends)].join(", ")}; ${rows.join("; ")}`,
     );

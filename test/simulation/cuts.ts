@@ -301,7 +301,7 @@ class CutScene {
       backends: names,
       dial: (name) => this.#dial(name),
       connections: { streams: this.random.pick([80, 3]), warm: this.random.whole(0, 2) },
-      sharing: "lanes",
+      isPerClient: false,
       tell: (entry) => this.tell(() => JSON.stringify(entry)),
       thrown: (error) => this.wrong(`thrown: ${error instanceof Error ? error.stack : String(error)}`),
     });

@@ -18,7 +18,7 @@ export type ProxyOptions = {
   /** A new connection to a backend, or undefined: nobody listens there. */
   readonly dial: (backend: string) => Plug | undefined;
   readonly connections: { readonly streams: number; readonly warm: number };
-  readonly sharing: "lanes" | "none";
+  readonly isPerClient: boolean;
   /** How backends are asked on fresh sockets; undefined: they are not. */
   readonly probes?: PathOptions["probes"] | undefined;
   readonly tell: (entry: Entry) => void;
@@ -40,7 +40,7 @@ export class SimulatedProxy {
 
   constructor(options: ProxyOptions) {
     this.#options = options;
-    const { world: clock, connections, sharing, probes } = options;
+    const { world: clock, connections, isPerClient, probes } = options;
     const journal = new Journal(clock);
     journal.subscribe((entry) => {
       this.entries.push(entry);
@@ -48,7 +48,7 @@ export class SimulatedProxy {
     });
     const connect = (backend: string, owner: WireOwner): Wire => this.#dial(backend, owner);
     const bufferLimiter = new BufferLimiter(clock, bufferBytes);
-    const parts = { clock, journal, connections, sharing, ping, connect, bufferLimiter };
+    const parts = { clock, journal, connections, isPerClient, ping, connect, bufferLimiter };
     this.path = new Path(probes === undefined ? parts : { ...parts, probes });
     this.path.reconcile(options.backends);
     this.#check();

@@ -90,7 +90,7 @@ export class Scene {
       backends: this.backends.map(({ name }) => name),
       dial: (name) => this.#dialBackend(name, weatherOf(random, connectionWindows)),
       connections: { streams: random.chance(0.5) ? 80 : random.whole(1, 6), warm: random.whole(0, 2) },
-      sharing: isPrivate ? "none" : "lanes",
+      isPerClient: isPrivate,
       probes: this.#silence?.probes,
       tell: (entry) => this.run.tell(() => JSON.stringify(entry)),
       thrown: (error) => this.run.wrong(`thrown: ${error instanceof Error ? error.stack : String(error)}`),
@@ -333,7 +333,7 @@ export class Scene {
   }
 }
 
-/** The client hears the backend's own code, unless it could take that for an orderly end (relay.ts). */
+/** The client hears the backend's own code, unless it could take that for an orderly end (exchange.ts). */
 function heardCode({ resetCode }: Plan): number {
   const isMistakable = resetCode === errorCode.NO_ERROR || resetCode === errorCode.CANCEL;
   return isMistakable ? errorCode.INTERNAL_ERROR : resetCode;

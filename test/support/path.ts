@@ -330,7 +330,7 @@ export class PlayedPath extends Path {
   constructor(
     names: readonly string[],
     options: {
-      sharing?: "lanes" | "none";
+      isPerClient?: boolean;
       /** As asked unless the test says so: most say frame by frame what goes up. */
       alwaysRequestBookmarks?: boolean;
       staleReadGuard?: "Observe" | "Enforce" | "Disabled";
@@ -350,7 +350,7 @@ export class PlayedPath extends Path {
       journal,
       connect: (backend, owner) => this.backend(backend).connect(owner),
       connections: { streams: 80, warm: options.warm ?? 1 },
-      sharing: options.sharing ?? "lanes",
+      isPerClient: options.isPerClient ?? false,
       alwaysRequestBookmarks: options.alwaysRequestBookmarks ?? false,
       staleReadGuard: options.staleReadGuard ?? "Observe",
       compares: options.compares ?? "nothing",

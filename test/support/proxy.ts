@@ -102,7 +102,8 @@ export async function startProxy(options: ProxyOptions = {}): Promise<TestProxy>
   writeFileSync(join(directory, "tls.key"), serving.key, { mode: 0o600 });
   for (const [name, content] of Object.entries(options.files ?? {}))
     writeFileSync(join(directory, name), content, { mode: 0o600 });
-  const more = (text: string | undefined): string => (text === undefined ? "" : `, ${text}`);
+  const more = (text: string | undefined): string =>
+    text === undefined ? "" : `, ${text.replaceAll(/\s*\n\s*/g, " ")}`;
   const targets = options.targets ?? [];
   const authorities = [authority.certificate, ...targets.map(({ ca }) => ca)];
   writeFileSync(join(directory, "ca.crt"), authorities.join("\n"));

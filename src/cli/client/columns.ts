@@ -69,7 +69,7 @@ export const views: Readonly<Record<Kind, View>> = {
         head: "CONNECTIONS",
         of: (row) =>
           amount(
-            rowsAt(row, "upstreamConnections").reduce((sum, lane) => sum + (numberAt(lane, "open") ?? 0), 0),
+            rowsAt(row, "upstreamConnections").reduce((sum, pool) => sum + (numberAt(pool, "open") ?? 0), 0),
           ),
       },
       { head: "LOOPBACK-CERT", of: (row) => leftOf(row, "backend-loopback") },

@@ -3,7 +3,7 @@ import { dateOf, wallClock } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
 import type { Visitor } from "../story/visitor.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
-import type { Scene, StreamWriter } from "./scene.ts";
+import type { Contender, Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
@@ -66,12 +66,12 @@ async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; reado
   return { isHeld, isNamed: second.includes(ghostAt) };
 }
 
-function lockOf(side: StreamWriter): string {
+function lockOf(side: Contender): string {
   return side === "watchkeeper" ? "leader" : "leader-elsewhere";
 }
 
 /** The pod's process renews its lock for as long as the scene lasts. */
-async function haunt(scene: Scene, side: StreamWriter, token: string): Promise<void> {
+async function haunt(scene: Scene, side: Contender, token: string): Promise<void> {
   const fields = { authorization: `Bearer ${token}`, "user-agent": "nginx-controller/v1" };
   const connected = (): Visitor => scene.visitor(side, { fields, localAddress: ghostAt });
   const lock = lockOf(side);

@@ -1,7 +1,7 @@
 /** 003: the certificate with which an apiserver connects to itself expires after a year, without a warning. */
 import { wallClock } from "../../base/clock.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
-import type { Scene, StreamWriter } from "./scene.ts";
+import type { Contender, Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
 
 const lookMs = 8_000;
@@ -37,7 +37,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   };
 }
 
-async function asked(scene: Scene, side: StreamWriter): Promise<string> {
+async function asked(scene: Scene, side: Contender): Promise<string> {
   const client = scene.visitor(side);
   let count = 0;
   let answered = 0;

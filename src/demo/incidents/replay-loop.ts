@@ -1,7 +1,7 @@
 /** 001: a DELETED event with an old version, and a reflector that replays history from there, again and again. */
 import { mapOf, textOf } from "../objects/json.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
-import type { Scene, StreamWriter } from "./scene.ts";
+import type { Contender, Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
 
 const configmaps = "/api/v1/namespaces/default/configmaps";
@@ -56,19 +56,19 @@ export async function play(scene: Scene): Promise<Outcome> {
 /** A reflector that continues from that old version. */
 class Loop {
   readonly #scene: Scene;
-  readonly #side: StreamWriter;
+  readonly #side: Contender;
   readonly #from: string;
   /** Number of times it received the same event again. */
   count = 0;
 
-  private constructor(scene: Scene, side: StreamWriter, from: string) {
+  private constructor(scene: Scene, side: Contender, from: string) {
     this.#scene = scene;
     this.#side = side;
     this.#from = from;
   }
 
   /** Its first watch, which is correct until that event. */
-  static async begin(scene: Scene, side: StreamWriter, from: string): Promise<Loop> {
+  static async begin(scene: Scene, side: Contender, from: string): Promise<Loop> {
     await scene.visitor(side, { fields: { "user-agent": agent } }).watch(pathFrom(from));
     return new Loop(scene, side, from);
   }

@@ -17,7 +17,7 @@ import { embeddedSettings } from "./embedded-setting.ts";
 import type { Setting, Settings, Wishes } from "./setting.ts";
 import { latenessOf, type Told, toldOf, watchesOf } from "./told.ts";
 
-export type StreamWriter = "watchkeeper" | "naive proxy";
+export type Contender = "watchkeeper" | "naive proxy";
 
 type Parts = {
   readonly files: DemoFiles;
@@ -144,12 +144,12 @@ export class Scene {
     });
   }
 
-  portOf(side: StreamWriter): number {
+  portOf(side: Contender): number {
     if (side === "naive proxy") return this.#parts.naivePort;
     return Number(this.#parts.running.addresses.get("kube")?.split(":").at(-1));
   }
 
-  visitor(side: StreamWriter, options: Partial<VisitorOptions> = {}): Visitor {
+  visitor(side: Contender, options: Partial<VisitorOptions> = {}): Visitor {
     const ca = this.files.authority.certificate;
     const fields = { authorization: `Bearer ${this.#parts.setting.token}`, ...options.fields };
     const visitor = new Visitor({ port: this.portOf(side), ca, ...options, fields });
@@ -157,7 +157,7 @@ export class Scene {
     return visitor;
   }
 
-  steady(side: StreamWriter): SteadyClient {
+  steady(side: Contender): SteadyClient {
     const tls = { ca: this.files.authority.certificate, serverName: "127.0.0.1" };
     const address = { name: "demo", host: "127.0.0.1", port: this.portOf(side), tls };
     const { journal, setting } = this.#parts;

@@ -115,7 +115,7 @@ export class Cluster {
       probes: { probe: this.#createProbe(probe.path), times: probe, random: Math.random },
       connections: { streams: maxStreamsPerConnection, warm: minIdleConnections },
       bufferLimiter: this.#bufferLimiter,
-      sharing: perClient ? "none" : "lanes",
+      isPerClient: perClient,
       accessLog: logging.accessLog,
       ...watches,
       // Looked up at each dial, so that a new CA or address applies from the next connection on.

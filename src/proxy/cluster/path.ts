@@ -52,7 +52,7 @@ export type PathOptions = OriginRules & {
   /** The trust classes for which the proxy has its own credential. */
   readonly vouched?: readonly VouchedTrust[];
   readonly connections: { readonly streams: number; readonly warm: number };
-  readonly sharing: "lanes" | "none";
+  readonly isPerClient: boolean;
   /** Default: true. */
   readonly alwaysRequestBookmarks?: boolean;
   /** How backends are compared (D13): by one watch of each resource on two of them, and by lists; default: "all". */
@@ -112,7 +112,7 @@ export class Path {
   readonly #histories: Histories | undefined;
 
   constructor(options: PathOptions) {
-    const { journal, sharing } = options;
+    const { journal, isPerClient } = options;
     const clock = guarded(options.clock, journal);
     this.stallAwareClock = new StallAwareClock(clock);
     const turn = new FlushScheduler(clock);
@@ -124,7 +124,7 @@ export class Path {
     const slowStart = new SlowStart(clock);
     const pools = new PoolSet({
       poolFor: (backend) => this.#poolFor(backend, clock, options),
-      sharing,
+      isPerClient,
       shareOf: (name) => slowStart.shareOf(name),
     });
     this.clock = clock;
@@ -299,7 +299,7 @@ export class Path {
       },
       mayLoseLarge: (name) => pools.poolOf(name)?.mayLoseLarge === true,
       passesSmall: (name, since) => pools.poolOf(name)?.passesSmall(since) === true,
-      answered: (name, ms) => pools.poolOf(name)?.probeNow(ms),
+      answered: (name, ms) => pools.poolOf(name)?.redialStuck(ms),
     });
   }
 }

@@ -25,7 +25,7 @@ export type H1Parts = {
   readonly journal: Journal;
 };
 
-type FlushScheduler = { readonly request: IncomingMessage; readonly response: ServerResponse };
+type PendingExchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
 
 /** The parser's error codes that get another status than 400. */
 const refusalCodes = new Map<string, RefusalCode>([
@@ -39,7 +39,7 @@ export class Http1Connection implements H1End {
   readonly client: Client;
   /** Since the last response, or the beginning; a clock reading. */
   idleSince: number;
-  readonly #waiting: FlushScheduler[] = [];
+  readonly #waiting: PendingExchange[] = [];
   /** The request whose response is due, or the last one while its upload continues. An idle client keeps no head (A26). */
   #side: Http1StreamWriter | undefined;
   #hasAsked = false;
@@ -155,7 +155,7 @@ export class Http1Connection implements H1End {
     this.contain(() => this.#begin(turn));
   }
 
-  #begin({ request, response }: FlushScheduler): void {
+  #begin({ request, response }: PendingExchange): void {
     const asked = readHead(headOf(request, this.client.isTls));
     if (typeof asked === "string") {
       request.resume();

@@ -15,7 +15,7 @@ export type H1Client = Pick<Http1Connection, "client" | "isIdle" | "idleSince" |
 
 /** Takes over sockets that speak HTTP/1.1. */
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
-  const turns = new WeakMap<Duplex, Http1Connection>();
+  const connections = new WeakMap<Duplex, Http1Connection>();
   // Node has this setting for the whole process only.
   http.setMaxIdleHTTPParsers(limits.h1IdleParsers);
   const server = http.createServer({
@@ -30,17 +30,19 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   });
   server.maxHeadersCount = 0;
   const take = (request: http.IncomingMessage, response: http.ServerResponse): void =>
-    turns.get(request.socket)?.take(request, response);
+    connections.get(request.socket)?.take(request, response);
   server.on("request", take);
   // Without these two node itself would answer 100 or 417: only the backend can decide that (RFC 9110 §10.1.1).
   server.on("checkContinue", take);
   server.on("checkExpectation", take);
-  server.on("upgrade", (request, socket, head) => turns.get(socket)?.upgrade(request, head));
-  server.on("connect", (_request, socket) => turns.get(socket)?.refuse("CONNECT is not supported", 405));
-  server.on("clientError", (reason, socket) => turns.get(socket)?.fail(reason));
+  server.on("upgrade", (request, socket, head) => connections.get(socket)?.upgrade(request, head));
+  server.on("connect", (_request, socket) =>
+    connections.get(socket)?.refuse("CONNECT is not supported", 405),
+  );
+  server.on("clientError", (reason, socket) => connections.get(socket)?.fail(reason));
   return (socket, client) => {
     const own = new Http1Connection(parts, socket, client);
-    turns.set(socket, own);
+    connections.set(socket, own);
     server.emit("connection", socket);
     return own;
   };

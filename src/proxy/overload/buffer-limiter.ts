@@ -8,12 +8,12 @@ import { Buffered } from "../../h2/core/buffered.ts";
 import { type ActiveRequests, heldBytesOf } from "../request/active-requests.ts";
 
 /** One cluster's exchanges, with the journal for their ends. */
-type StreamWriter = { readonly exchanges: Pick<ActiveRequests, "holders">; readonly journal: Journal };
+type BufferOwner = { readonly exchanges: Pick<ActiveRequests, "holders">; readonly journal: Journal };
 
 export class BufferLimiter {
   readonly buffered: Buffered;
   readonly #clock: Clock;
-  readonly #sides = new Set<StreamWriter>();
+  readonly #owners = new Set<BufferOwner>();
   #isUnderWay = false;
 
   constructor(clock: Clock, limitBytes: number) {
@@ -23,9 +23,9 @@ export class BufferLimiter {
   }
 
   /** Returns the function that removes it. */
-  add(side: StreamWriter): () => void {
-    this.#sides.add(side);
-    return () => this.#sides.delete(side);
+  add(side: BufferOwner): () => void {
+    this.#owners.add(side);
+    return () => this.#owners.delete(side);
   }
 
   #relieve(): void {
@@ -33,7 +33,7 @@ export class BufferLimiter {
     this.#isUnderWay = true;
     this.#clock.soon(() => {
       this.#isUnderWay = false;
-      const holders = Array.from(this.#sides, ({ exchanges, journal }) =>
+      const holders = Array.from(this.#owners, ({ exchanges, journal }) =>
         exchanges.holders.map((exchange) => ({ exchange, journal })),
       ).flat();
       holders.sort((a, b) => heldBytesOf(b.exchange) - heldBytesOf(a.exchange));

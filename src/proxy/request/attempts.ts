@@ -103,7 +103,7 @@ export class Attempts extends Retries {
   }
 
   /** Makes the attempt with a refusal the first: the other has not done better in time. */
-  waitUntilReady(): void {
+  preferRefusal(): void {
     if (this.#first?.refusal === undefined && this.#other?.refusal !== undefined) this.#swap();
   }
 

@@ -399,7 +399,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   sent(count: number): void {
     this.#sentBytes += count;
     if (this.tally !== undefined) this.tally.bytes += count;
-    const granted = this.#watch?.waitUntilReady(count) ?? count;
+    const granted = this.#watch?.creditFor(count) ?? count;
     const attempt = this.#watch?.attempt ?? this.attempts.first;
     if (attempt?.up === undefined) return;
     if (granted > 0) attempt.up.grant(granted);
@@ -421,7 +421,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
   }
 
-  attemptOpened(_leg: Attempt, up: StreamWriter): void {
+  attemptOpened(_attempt: Attempt, up: StreamWriter): void {
     this.#body?.sendTo(up);
   }
 
@@ -453,7 +453,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (endStream) this.#endIfOver();
   }
 
-  attemptSent(_leg: Attempt, count: number): void {
+  attemptSent(_attempt: Attempt, count: number): void {
     this.down.grant(count);
   }
 
@@ -579,7 +579,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (rest !== undefined && rest.refusal === undefined) {
       attempt.keepRefusal(new HeldResponse(fields, end, this.#parts.buffered));
       this.#stopWaiting = this.#parts.clock.after(limits.refusalHeldMs, () => {
-        this.attempts.waitUntilReady();
+        this.attempts.preferRefusal();
         this.#relayRefusal();
       });
       return true;

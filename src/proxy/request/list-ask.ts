@@ -67,7 +67,7 @@ export class ListAsk implements AttemptOwner {
     return this.#watch.poolKey();
   }
 
-  attemptHeaders(_leg: Attempt, fields: Field[], end: boolean): void {
+  attemptHeaders(_attempt: Attempt, fields: Field[], end: boolean): void {
     const { status, contentType, contentEncoding } = answerOf(fields);
     if (status < 200) return;
     this.#status = status;

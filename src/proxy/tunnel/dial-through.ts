@@ -62,7 +62,7 @@ class Race {
   start(): void {
     const late = (): void => {
       const names = this.#retries.tried.join(", ");
-      this.#waitUntilReady(
+      this.#finish(
         new Failure("backend-lost", "backend", `No answer in ${limits.handshakeMs} ms from ${names}`),
       );
     };
@@ -75,7 +75,7 @@ class Race {
     if (backend === undefined || backend instanceof Failure) {
       // Backends that have not answered yet may still do so.
       const failure = this.#failure ?? backend;
-      if (this.#running.length === 0 && failure !== undefined) this.#waitUntilReady(failure);
+      if (this.#running.length === 0 && failure !== undefined) this.#finish(failure);
       return;
     }
     // Counted as tried until it answers, so that a hedge goes to another backend.
@@ -98,7 +98,7 @@ class Race {
       socket.pause();
       if (chunk !== undefined) socket.unshift(chunk);
       this.#running = this.#running.filter((one) => one !== socket);
-      this.#waitUntilReady({ socket, backend });
+      this.#finish({ socket, backend });
     };
     const failed = (reason?: unknown): void => {
       if (this.#isOver || !this.#running.includes(socket)) return;
@@ -114,7 +114,7 @@ class Race {
     else socket.once("connect", () => answered());
   }
 
-  #waitUntilReady(outcome: Reached | Failure): void {
+  #finish(outcome: Reached | Failure): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stopDoubt();

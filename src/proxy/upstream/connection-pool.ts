@@ -198,7 +198,7 @@ export class ConnectionPool implements ConnectionOwner {
    * are dialled now. A dial that takes three times as long as that socket has lost its SYN; a slow handshake gets its
    * time.
    */
-  probeNow(ms: number): void {
+  redialStuck(ms: number): void {
     if (this.#isStopped || this.#health.hasAnswering) return;
     const { clock } = this.#options;
     for (const connection of Array.from(this.#shardOf.keys())) {
@@ -249,7 +249,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#isDead = false;
     this.#toldReason = "";
     this.#health.opened(connection);
-    journal.write({ kind: "upstream_connection.opened", backend, lane: connection.name });
+    journal.write({ kind: "upstream_connection.opened", backend, connection: connection.name });
     const shard = this.#shardOf.get(connection);
     if (shard !== undefined && !connection.isOutdated) retireOutdated(shard);
   }
@@ -301,7 +301,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (!connection.isOpened && reason === this.#toldReason) return;
     if (!connection.isOpened) this.#toldReason = reason;
     const { backend, journal } = this.#options;
-    journal.write({ kind: "upstream_connection.closed", backend, lane: connection.name, reason });
+    journal.write({ kind: "upstream_connection.closed", backend, connection: connection.name, reason });
   }
 
   // --- dialling ---

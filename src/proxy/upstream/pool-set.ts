@@ -11,7 +11,7 @@ export type PoolSetOptions = {
   /** Creates the pool of one backend; called once for each new one. */
   readonly poolFor: (backend: string) => ConnectionPool;
   /** "none": every client has upstream connections of its own (D2). */
-  readonly sharing: "lanes" | "none";
+  readonly isPerClient: boolean;
   /** The share of a whole backend that it counts as, above 0 and at most 1 (slow-start.ts). */
   readonly shareOf: (backend: string) => number;
 };
@@ -30,7 +30,7 @@ const sharedKeys = {
 
 export class PoolSet {
   readonly #options: PoolSetOptions;
-  readonly #connections = new Map<string, ConnectionPool>();
+  readonly #pools = new Map<string, ConnectionPool>();
   readonly #owners = new WeakMap<Client, string>();
   #ownerCount = 0;
 
@@ -41,42 +41,42 @@ export class PoolSet {
   /** Opens pools for new backends and stops those of removed ones; the others are not touched. */
   reconcile(backends: readonly string[]): void {
     for (const name of backends) {
-      if (this.#connections.has(name)) continue;
+      if (this.#pools.has(name)) continue;
       const connections = this.#options.poolFor(name);
-      this.#connections.set(name, connections);
+      this.#pools.set(name, connections);
       connections.start();
     }
     // After the new ones: requests that wait for a removed backend can then go to a new one.
-    for (const [name, connections] of this.#connections) {
+    for (const [name, connections] of this.#pools) {
       if (backends.includes(name)) continue;
-      this.#connections.delete(name);
+      this.#pools.delete(name);
       connections.stop();
     }
   }
 
   get all(): ReadonlyMap<string, ConnectionPool> {
-    return this.#connections;
+    return this.#pools;
   }
 
   poolOf(backend: string): ConnectionPool | undefined {
-    return this.#connections.get(backend);
+    return this.#pools.get(backend);
   }
 
   /** A connection with room that is not known to be silent: its PING, if one is pending, has not waited for long. */
   promptConnection(backend: string, key: PoolKey): Connection | undefined {
-    const connection = this.#connections.get(backend)?.take(key);
+    const connection = this.#pools.get(backend)?.take(key);
     return connection?.isPrompt === true ? connection : undefined;
   }
 
   /** The backend is draining: what is open there may move. */
   leave(backend: string): void {
-    const rows = this.#connections.get(backend)?.shards ?? [];
+    const rows = this.#pools.get(backend)?.shards ?? [];
     for (const connection of rows.flatMap(({ connections }) => connections)) connection.leave();
   }
 
   /** The certificate of this class was replaced: so are the connections that present the old one. */
   renew(trust: TrustClass): void {
-    for (const connections of this.#connections.values()) connections.renew(trust);
+    for (const connections of this.#pools.values()) connections.renew(trust);
   }
 
   unknown(backend: string): Failure {
@@ -85,7 +85,7 @@ export class PoolSet {
 
   /** The requests that it has to answer: its open streams, and those that wait for a connection. */
   loadOf(backend: string): number {
-    const connections = this.#connections.get(backend);
+    const connections = this.#pools.get(backend);
     if (connections === undefined) return 0;
     return connections.shards.reduce((sum, { waiting }) => sum + waiting, connections.openStreams);
   }
@@ -97,7 +97,7 @@ export class PoolSet {
 
   /** How long it may be silent before it is suspect, in ms. */
   suspectAfterMs(backend: string): number {
-    return this.#connections.get(backend)?.deadlines.suspectAfterMs ?? limits.connectionDoubtMs;
+    return this.#pools.get(backend)?.deadlines.suspectAfterMs ?? limits.connectionDoubtMs;
   }
 
   /** The weight when a backend is chosen: its load, `besides` included, scaled to a whole backend. */
@@ -111,7 +111,7 @@ export class PoolSet {
     client: Client,
   ): PoolKey {
     const { trust, kind } = wanted;
-    if (trust !== "private" && this.#options.sharing === "lanes") return sharedKeys[trust][kind];
+    if (trust !== "private" && !this.#options.isPerClient) return sharedKeys[trust][kind];
     // Connections with the proxy's own credential keep their class: a client's private connections may be with and
     // without it.
     const isVouched = trust === "front-proxy" || trust === "impersonate";

@@ -34,7 +34,7 @@ export class ClientWriter {
   }
 
   /** `count` octets have left; returns how many of them to grant. */
-  waitUntilReady(count: number): number {
+  creditFor(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);
     this.#prepaid -= paid;

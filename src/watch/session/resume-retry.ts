@@ -21,7 +21,7 @@ export class ResumeRetry {
   #tried: readonly string[] = none;
   #triedAt = 0;
   /** Most watches never have one. */
-  #attempts: Attempts | undefined;
+  #attempts: ResumeBudget | undefined;
   #unsentCount = 0;
   #declinedUntil = 0;
   #refusal: Buffer | undefined;
@@ -61,7 +61,7 @@ export class ResumeRetry {
 
   /** True if one more backend may be asked; if so, counts the attempt. */
   mayTry(): boolean {
-    this.#attempts ??= new Attempts();
+    this.#attempts ??= new ResumeBudget();
     return this.#attempts.mayTry(this.#stallAwareClock.now());
   }
 
@@ -117,7 +117,7 @@ export class ResumeRetry {
 
   /** `refusal`: the backend's ERROR, if it answers the client's own request. Then the search begins with it. */
   expired(backend: string, refusal: Buffer | undefined): void {
-    this.#attempts ??= new Attempts();
+    this.#attempts ??= new ResumeBudget();
     this.#attempts.expire(this.#stallAwareClock.now());
     if (refusal === undefined) return;
     this.#refusal = refusal;
@@ -211,7 +211,7 @@ export class ResumeRetry {
  * How often a watch may be requested again: a few times for each loss, and bounded in total, so that the client learns of
  * a cluster that cannot serve it (watch.md §5.2).
  */
-export class Attempts {
+export class ResumeBudget {
   /** The present loss of its backend: since when (-1 if there is none), and the number of attempts. */
   #since = -1;
   #attempts = 0;

@@ -19,7 +19,7 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 
 /** What the client of a watch has seen of its resource, kept by the guard against stale reads (stale-read-guard.ts). */
-export type SeenVersion = {
+export type SeenVersionSink = {
   /** An event or a bookmark of this version went to the client. */
   raise(version: string): void;
   /** The state that the client got is complete at this version. */
@@ -46,7 +46,7 @@ export type WatchContext = {
   /** The resource and its namespace, if everything in it is requested; "" of a watch with a name or a selector. */
   readonly scope: string;
   /** What the client had seen of the resource; undefined if that is not guarded. */
-  readonly recall: SeenVersion | undefined;
+  readonly recall: SeenVersionSink | undefined;
   /** When it was requested. */
   readonly at: number;
 };
@@ -59,7 +59,7 @@ export function watchContextOf(
   target: string,
   info: RequestInfo,
   at: number,
-  known: { readonly origin: Origin; readonly recall?: SeenVersion | undefined },
+  known: { readonly origin: Origin; readonly recall?: SeenVersionSink | undefined },
 ): WatchContext {
   const { group, resource, namespace, name } = info;
   const query = target.slice(target.indexOf("?") + 1);

@@ -204,8 +204,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /** `count` octets have left for the client; returns how many of them to grant. */
-  waitUntilReady(count: number): number {
-    return this.#writer.waitUntilReady(count);
+  creditFor(count: number): number {
+    return this.#writer.creditFor(count);
   }
 
   /** The proxy itself is draining: the client should continue elsewhere. */

@@ -14,7 +14,7 @@ function ring(): { readonly ring: EventRing; readonly journal: Journal; write(co
   const journal = new Journal(clock);
   const write = (count: number): void => {
     for (let index = 0; index < count; index += 1)
-      journal.write({ kind: "upstream_connection.opened", backend: "a", lane: String(index) });
+      journal.write({ kind: "upstream_connection.opened", backend: "a", connection: String(index) });
   };
   return { ring: new EventRing(journal, timesOf(clock)), journal, write };
 }

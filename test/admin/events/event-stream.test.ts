@@ -77,15 +77,15 @@ function listen(query = "", lastId = "", host = api.address): Promise<Listener> 
   return within(10_000, "the stream", answered);
 }
 
-const lane = (name: string): void =>
-  journal.write({ kind: "upstream_connection.opened", backend: "a", lane: name });
+const opened = (name: string): void =>
+  journal.write({ kind: "upstream_connection.opened", backend: "a", connection: name });
 
 test("what is written is heard at once, as the kind that it is", async () => {
   const one = await listen();
   assert.is(one.response.headers["content-type"], "text/event-stream; charset=utf-8");
   await one.heard("from now on");
-  lane("first");
-  await one.heard('"lane":"first"');
+  opened("first");
+  await one.heard('"connection":"first"');
   assert.match(
     one.text,
     /\nid: \d+-\d+\nevent: upstream_connection\.opened\ndata: \{"at":"[^"]+","kind":"upstream_connection\.opened"/,
@@ -96,15 +96,15 @@ test("what is written is heard at once, as the kind that it is", async () => {
 test("whoever was away is told what came meanwhile, once; whoever was away for too long is told of the gap", async () => {
   const one = await listen();
   await one.heard("from now on");
-  lane("first");
+  opened("first");
   await one.heard("first");
   await one.leave();
-  lane("second");
+  opened("second");
   const again = await listen("", one.lastId);
   await again.heard("second");
   assert.not.match(again.text, '"first"');
   assert.not.match(again.text, "event: gap");
-  for (let count = 0; count <= adminLimits.eventsKept; count += 1) lane("more");
+  for (let count = 0; count <= adminLimits.eventsKept; count += 1) opened("more");
   const late = await listen("", one.lastId);
   await late.heard("event: gap");
   await again.leave();
@@ -114,7 +114,7 @@ test("whoever was away is told what came meanwhile, once; whoever was away for t
 test("kinds may be asked for by their beginning", async () => {
   const one = await listen("?kind=drain.");
   await one.heard("from now on");
-  lane("unwanted");
+  opened("unwanted");
   journal.write({ kind: "drain.started" });
   await one.heard("drain.started");
   assert.not.match(one.text, "unwanted");
@@ -138,7 +138,7 @@ test("whoever takes nothing is let go, and costs a MiB at most", async () => {
   assert.is(streams.size, 1);
   const text = "x".repeat(500);
   for (let count = 0; count < 60_000 && streams.size > 0; count += 1) {
-    lane(text);
+    opened(text);
     if (count % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   assert.is(streams.size, 0);

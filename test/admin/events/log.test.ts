@@ -43,10 +43,10 @@ function failed(message: string, auditId = "a-1"): Entry {
 
 test("an entry is one line of JSON with Kubernetes' keys, its complaint under err", () => {
   const { journal, lines } = start();
-  journal.write({ kind: "upstream_connection.opened", backend: "cp-1", lane: "3" });
+  journal.write({ kind: "upstream_connection.opened", backend: "cp-1", connection: "3" });
   journal.write(failed("gone"));
   assert.equal(lines, [
-    '{"ts":1800000000000,"msg":"upstream_connection.opened","backend":"cp-1","lane":"3"}\n',
+    '{"ts":1800000000000,"msg":"upstream_connection.opened","backend":"cp-1","connection":"3"}\n',
     '{"ts":1800000000000,"msg":"request.failed","code":"backend-lost","origin":"backend","err":"gone","auditId":"a-1"}\n',
   ]);
 });

@@ -269,8 +269,8 @@ test("what the journal counts is counted by its labels", () => {
   const changed = { detector: "ping", valueMs: 0, limitMs: 0, reason: "no answer" };
   const entries: readonly Entry[] = [
     { kind: "backend.changed", backend: "cp-1", from: "ready", to: "dead", ...changed },
-    { kind: "upstream_connection.closed", backend: "cp-1", lane: "1", reason: "goaway" },
-    { kind: "upstream_connection.closed", backend: "cp-1", lane: "2", reason: "goaway" },
+    { kind: "upstream_connection.closed", backend: "cp-1", connection: "1", reason: "goaway" },
+    { kind: "upstream_connection.closed", backend: "cp-1", connection: "2", reason: "goaway" },
     { kind: "certificate.refused", name: "kube", problem: "empty" },
     { kind: "certificate.loaded", name: "kube", notAfter: "" },
     { kind: "config.reloaded", file: "a.yaml", waiting: [] },

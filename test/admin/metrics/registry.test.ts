@@ -209,7 +209,7 @@ test("never more than 2,000 series, whatever clients, backends and names there a
       limitMs: 0,
       reason: name,
     });
-    journal.write({ kind: "upstream_connection.closed", backend: name, lane: name, reason: name });
+    journal.write({ kind: "upstream_connection.closed", backend: name, connection: name, reason: name });
     journal.write({ kind: "request.failed", code: name, origin: name, message: name, auditId: name });
     journal.write({ kind: "certificate.loaded", name, notAfter: name });
     journal.write({ kind: "downstream_connection.refused", client: name, reason: name });

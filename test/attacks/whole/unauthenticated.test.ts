@@ -116,7 +116,7 @@ test("A43: hundreds of 401s cost those whose credential is good neither a reques
   await until("more events", () => events > before);
   assert.not(watch.closed, "the watch goes on");
   const lost = proxy.entries.filter(
-    (entry) => entry.kind === "upstream_connection.closed" && entry.lane.startsWith("proven"),
+    (entry) => entry.kind === "upstream_connection.closed" && entry.connection.startsWith("proven"),
   );
   assert.equal(lost, [], "no lane of the proven was sent away");
   good.destroy();

@@ -37,14 +37,14 @@ test.before.each(async () => {
 
 test.after.each(() => api.stop());
 
-const lane = (name: string): void =>
-  journal.write({ kind: "upstream_connection.opened", backend: "a", lane: name });
+const opened = (name: string): void =>
+  journal.write({ kind: "upstream_connection.opened", backend: "a", connection: name });
 
 /** Writes until the screen shows it: a listener comes when it comes. */
 async function shownIn(screen: KeptScreen, word: string): Promise<void> {
   const look = async (): Promise<void> => {
     while (!screen.out.includes(word)) {
-      lane(word);
+      opened(word);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
@@ -56,9 +56,9 @@ test("each entry is a line, with nothing in it that a terminal obeys, until its 
   const ended = tap(["upstream_connection.", "--for", "3"], screen);
   await shownIn(screen, "one");
   journal.write({ kind: "drain.started" });
-  lane("a\x1b[2Jb");
+  opened("a\x1b[2Jb");
   assert.is(await within(20_000, "its end", ended), 0);
-  assert.match(screen.out, /^\d\d:\d\d:\d\d\.\d{3} upstream_connection\.opened backend=a lane=one$/m);
+  assert.match(screen.out, /^\d\d:\d\d:\d\d\.\d{3} upstream_connection\.opened backend=a connection=one$/m);
   assert.match(screen.out, '"a\\\\u{1b}[2Jb"');
   assert.not.match(screen.out, "drain.started");
 });
@@ -69,13 +69,13 @@ test("when the proxy is away for a moment it goes on where it was", async () => 
   const ended = tap(["--for", "8", "-o", "json"], screen);
   await shownIn(screen, "before");
   await api.stop();
-  lane("meanwhile");
+  opened("meanwhile");
   await serve(port);
   await within(20_000, "its end", ended);
   const lanes = screen.out
     .trimEnd()
     .split("\n")
-    .map((line) => JSON.parse(line).lane);
+    .map((line) => JSON.parse(line).connection);
   assert.ok(lanes.includes("meanwhile"));
   assert.is(lanes.filter((name) => name === "meanwhile").length, 1);
 });

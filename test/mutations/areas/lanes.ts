@@ -75,7 +75,7 @@ export const connections: readonly Defect[] = [
       find: "`${trust} ${kind} ${owner}`",
       replace: "`${trust} ${kind}`",
     },
-    ["proxy/upstream/connection-pool", "sharing none gives every client upstream connections of its own"],
+    ["proxy/upstream/connection-pool", "isPerClient none gives every client upstream connections of its own"],
   ),
   defect(
     "idle upstream connections stay",

@@ -63,10 +63,10 @@ test("when nobody does better the one that refused is heard", () => {
   const first = attempts.ask("a");
   const hedge = attempts.hedge("b");
   hedge.keepRefusal(refusal());
-  attempts.waitUntilReady();
+  attempts.preferRefusal();
   assert.is(attempts.first, hedge);
   first.keepRefusal(refusal());
-  attempts.waitUntilReady();
+  attempts.preferRefusal();
   assert.is(attempts.first, hedge);
 });
 

@@ -129,9 +129,9 @@ test("a hole under one upstream connection makes that upstream connection silent
   assert.is(path.backends.views[0]?.state, "ready");
   const ear = client.ask("GET", "/next", [bearer("t")]);
   path.clock.advance(300);
-  path.backend("a").last.answer(200, "by another lane");
+  path.backend("a").last.answer(200, "by another connection");
   path.settle();
-  assert.is(ear.body, "by another lane");
+  assert.is(ear.body, "by another connection");
 });
 
 test("an upstream connection that answers again after a silence is passed over for a while, where another has room", () => {
@@ -207,8 +207,8 @@ test("a removed backend that hangs is found out: who waits on it hears within se
   assert.is(path.exchanges.size, 0);
 });
 
-test("sharing none gives every client upstream connections of its own", () => {
-  const path = new PlayedPath(["a"], { sharing: "none" });
+test("isPerClient none gives every client upstream connections of its own", () => {
+  const path = new PlayedPath(["a"], { isPerClient: true });
   for (const token of ["t", "u"]) path.client().ask("GET", "/api", [bearer(token)]);
   path.settle();
   assert.is(poolOf(path).filter((name) => name.startsWith("private")).length, 2);
@@ -396,10 +396,10 @@ test("a dial into a hole that has healed is begun again when a newer socket is a
   );
   assert.ok(aged.length > 0);
   path.backend("a").isMute = false;
-  connections?.probeNow(1);
+  connections?.redialStuck(1);
   assert.ok(aged.every((connection) => !connection.isOpening));
   const fresh = opening();
-  connections?.probeNow(1);
+  connections?.redialStuck(1);
   assert.equal(opening(), fresh);
   path.clock.advance(100);
   assert.is(path.backends.views[0]?.state === "dead", false);
@@ -417,7 +417,7 @@ test("a dial that we gave up ourselves says nothing of the backend", () => {
   });
   // The first of several sockets that wait is answered; it was begun before the upstream connections were dialled.
   path.backends.learn("a", { kind: "fresh", met: "answer", begunAt: 1, ms: 1, reason: "" });
-  path.pools.poolOf("a")?.probeNow(1);
+  path.pools.poolOf("a")?.redialStuck(1);
   path.settle();
   assert.equal(
     told.filter((text) => text.includes("Dialled again")),
@@ -426,7 +426,7 @@ test("a dial that we gave up ourselves says nothing of the backend", () => {
 });
 
 test("clients with upstream connections of their own leave nothing behind, even if they never got one", () => {
-  const path = new PlayedPath(["a"], { sharing: "none" });
+  const path = new PlayedPath(["a"], { isPerClient: true });
   for (let index = 0; index < 2 * limits.dialsPerSecond; index += 1) {
     const client = path.client();
     client.ask("GET", "/api", [bearer("t")]);
@@ -451,7 +451,7 @@ test("an upstream connection whose handshake is slow is not given up for a probe
     connections?.shards.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
   const before = opening();
   const oldest = Math.max(...before.map((connection) => path.clock.now() - connection.dialledAt));
-  connections?.probeNow(oldest / 3 + 1);
+  connections?.redialStuck(oldest / 3 + 1);
   assert.equal(opening(), before);
 });
 
@@ -465,7 +465,7 @@ test("those who wait for a dial that we begin anew wait on", () => {
   const ear = path.client().ask("GET", "/api", [bearer("t")]);
   path.clock.advance(limits.hurriedDialMs + 200);
   path.backend("a").isMute = false;
-  path.pools.poolOf("a")?.probeNow(1);
+  path.pools.poolOf("a")?.redialStuck(1);
   path.settle();
   path.backend("a").last.answer(200, "x");
   path.settle();

@@ -98,11 +98,11 @@ function openConnection() {
   const names = { key: poolKey("proven", "plain"), number: 7, mostStreams: 80 };
   const connection = new Connection({ ...parts, ...names, owner, connect: () => wire, rttMs: () => 0 });
   connection.receive(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
-  return { clock, lane: connection, wire };
+  return { clock, connection, wire };
 }
 
 test("a PING behind a backlog that gets less is no silence; behind one that stands still it is", () => {
-  const { clock, lane: connection, wire } = openConnection();
+  const { clock, connection, wire } = openConnection();
   const tick = (): void => connection.tick({ isTurn: true, isLate: false, dialMs: limits.dialMs });
   for (let round = 0; round < 20; round += 1) {
     tick();
@@ -118,7 +118,7 @@ test("a PING behind a backlog that gets less is no silence; behind one that stan
 });
 
 test("whoever has had a stream opened on it is asked out of turn, once", () => {
-  const { clock, lane: connection } = openConnection();
+  const { clock, connection } = openConnection();
   const beat = { isTurn: false, isLate: false, dialMs: limits.dialMs };
   const nobody = { headers() {}, data() {}, reset() {}, sent() {} };
   connection.tick(beat);

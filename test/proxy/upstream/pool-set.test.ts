@@ -30,7 +30,7 @@ test("shared keys are one object each, private ones name their client", () => {
   const { client } = new PlayedPath(["a"]).client().downstream;
   const wanted = { trust: "proven", kind: "plain" } as const;
   assert.is(shared.keyFor(wanted, client), shared.keyFor(wanted, client));
-  const { pools } = new PlayedPath(["a"], { sharing: "none" });
+  const { pools } = new PlayedPath(["a"], { isPerClient: true });
   assert.equal(pools.keyFor(wanted, client), {
     trust: "private",
     kind: "plain",

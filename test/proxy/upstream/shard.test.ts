@@ -44,7 +44,7 @@ test("those for whom we vouch, those for whom we impersonate, the anonymous and 
 });
 
 test("nor where every client has upstream connections of its own", () => {
-  const path = new PlayedPath(["a"], { warm: 0, sharing: "none" });
+  const path = new PlayedPath(["a"], { warm: 0, isPerClient: true });
   const client = path.client({ identity: vouched });
   client.ask("GET", "/api");
   path.client({ identity: vouched }).ask("GET", "/api");

@@ -102,7 +102,7 @@ export class Fleet {
       backends: this.#apiservers.map(({ name }) => name),
       dial: (name) => this.#dialBackend(name),
       connections: { streams: 80, warm: 1 },
-      sharing: "lanes",
+      isPerClient: false,
       tell: () => {},
       thrown: (error) => findings.wrong("thrown", String(error)),
     });

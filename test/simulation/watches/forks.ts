@@ -89,7 +89,7 @@ class Forks {
       backends: this.#apiservers.map(({ name }) => name),
       dial: (name) => this.#dial(name, (one, end) => one.accept(end)),
       connections: { streams: 80, warm: 1 },
-      sharing: "lanes",
+      isPerClient: false,
       probes: {
         probe: (name, ear) =>
           probeOver(

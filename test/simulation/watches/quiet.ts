@@ -80,7 +80,7 @@ export function playQuiet(
     backends: names,
     dial: (name) => dial(name, (end) => of(name).accept(end)),
     connections: { streams: 80, warm: 1 },
-    sharing: "lanes",
+    isPerClient: false,
     probes: {
       probe: (name, ear) =>
         probeOver(

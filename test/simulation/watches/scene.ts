@@ -107,7 +107,7 @@ class Scene {
       backends: this.#apiservers.map(({ name }) => name),
       dial: (name) => this.#dialBackend(name),
       connections: { streams: random.pick([80, 80, 3]), warm: 1 },
-      sharing: random.chance(0.1) ? "none" : "lanes",
+      isPerClient: random.chance(0.1),
       probes: {
         probe: (name, ear) => probeOver(this.#dialProbe(name), ear),
         times: { intervalMs: 1_000, timeoutMs: 3_000 },

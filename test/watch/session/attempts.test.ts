@@ -1,13 +1,13 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Attempts } from "../../../src/watch/session/resume-retry.ts";
+import { ResumeBudget } from "../../../src/watch/session/resume-retry.ts";
 
 const test = suite("resume-retry: attempts");
 
 const second = 1000;
 
 test("three backends are asked, not more", () => {
-  const attempts = new Attempts();
+  const attempts = new ResumeBudget();
   assert.equal(
     [1, 2, 3, 4].map((at) => attempts.mayTry(at)),
     [true, true, true, false],
@@ -15,7 +15,7 @@ test("three backends are asked, not more", () => {
 });
 
 test("one that could not be asked does not count", () => {
-  const attempts = new Attempts();
+  const attempts = new ResumeBudget();
   for (let at = 0; at < 20; at += 1) {
     assert.ok(attempts.mayTry(at));
     attempts.uncount();
@@ -24,7 +24,7 @@ test("one that could not be asked does not count", () => {
 });
 
 test("nor do the first three that were lost on their way", () => {
-  const attempts = new Attempts();
+  const attempts = new ResumeBudget();
   const tries = [1, 2, 3, 4, 5, 6, 7].map((at) => {
     const mayTry = attempts.mayTry(at);
     if (mayTry) attempts.lost();
@@ -42,7 +42,7 @@ test("nor do the first three that were lost on their way", () => {
 });
 
 test("nobody is asked when 15 seconds have passed", () => {
-  const attempts = new Attempts();
+  const attempts = new ResumeBudget();
   assert.ok(attempts.mayTry(100));
   assert.is(attempts.leftMs(10_100), 5 * second);
   assert.ok(attempts.mayTry(15_099));
@@ -50,7 +50,7 @@ test("nobody is asked when 15 seconds have passed", () => {
 });
 
 test("a backend that takes the watch ends the loss, and the next begins anew", () => {
-  const attempts = new Attempts();
+  const attempts = new ResumeBudget();
   attempts.expire(0);
   for (let at = 0; at < 3; at += 1) attempts.mayTry(at);
   attempts.resumed(3);
@@ -61,8 +61,8 @@ test("a backend that takes the watch ends the loss, and the next begins anew", (
 });
 
 /** A resume at each of these times, with nothing new in between. */
-function fruitless(...times: number[]): Attempts {
-  const attempts = new Attempts();
+function fruitless(...times: number[]): ResumeBudget {
+  const attempts = new ResumeBudget();
   for (const at of times) {
     assert.ok(attempts.mayTry(at), String(at));
     attempts.resumed(at);
@@ -77,7 +77,7 @@ test("three resumes within a minute from which nothing comes are enough (row 19)
 });
 
 test("one that takes the watch and refuses it in the same breath does not", () => {
-  const attempts = new Attempts();
+  const attempts = new ResumeBudget();
   for (const at of [0, 100, 200]) {
     assert.ok(attempts.mayTry(at));
     attempts.resumed(at + 50);
@@ -88,7 +88,7 @@ test("one that takes the watch and refuses it in the same breath does not", () =
 });
 
 test("one that held it for more than a second does", () => {
-  const attempts = new Attempts();
+  const attempts = new ResumeBudget();
   for (let attempt = 0; attempt < 3; attempt += 1) assert.ok(attempts.mayTry(0));
   attempts.resumed(0);
   assert.ok(attempts.mayTry(1001));

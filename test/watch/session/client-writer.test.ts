@@ -27,9 +27,9 @@ function played(): { writer: ClientWriter; clock: ManualClock; side: { queuedByt
 
 test("what leaves is granted, but for what was granted before", () => {
   const { writer } = played();
-  assert.is(writer.waitUntilReady(10), 10);
+  assert.is(writer.creditFor(10), 10);
   writer.prepaid(15);
-  assert.equal([writer.waitUntilReady(10), writer.waitUntilReady(10), writer.waitUntilReady(10)], [0, 5, 10]);
+  assert.equal([writer.creditFor(10), writer.creditFor(10), writer.creditFor(10)], [0, 5, 10]);
 });
 
 test("what still waits when another leg takes over grants that one nothing", () => {
@@ -37,7 +37,7 @@ test("what still waits when another leg takes over grants that one nothing", () 
   writer.send(Buffer.alloc(100), 0, 100);
   writer.change();
   side.queuedBytes = 0;
-  assert.equal([writer.waitUntilReady(100), writer.waitUntilReady(7)], [0, 7]);
+  assert.equal([writer.creditFor(100), writer.creditFor(7)], [0, 7]);
 });
 
 test("what waits without a break for a second is a slow client's; a burst is not", () => {
@@ -48,10 +48,10 @@ test("what waits without a break for a second is a slow client's; a burst is not
   clock.advance(1);
   assert.ok(writer.isBlocked);
   side.queuedBytes = 40;
-  writer.waitUntilReady(60);
+  writer.creditFor(60);
   assert.ok(writer.isBlocked, "some of it went, and some has waited all the time");
   side.queuedBytes = 0;
-  writer.waitUntilReady(40);
+  writer.creditFor(40);
   assert.not(writer.isBlocked);
   writer.send(Buffer.alloc(1), 0, 1);
   clock.advance(10);

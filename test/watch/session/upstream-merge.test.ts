@@ -76,11 +76,7 @@ test("two legs are one stream, and each octet is granted once", () => {
   merge.first = sideOf("7", false);
   merge.first.accept(new JsonEvents(false), 0);
   say(merge.first, "+8a");
-  assert.is(
-    writer.waitUntilReady(linesOf("+8a").length),
-    linesOf("+8a").length,
-    "of one leg, when they leave",
-  );
+  assert.is(writer.creditFor(linesOf("+8a").length), linesOf("+8a").length, "of one leg, when they leave");
   const hedge = sideOf("8", true);
   merge.other = hedge;
   session.state = "hedged";
@@ -90,7 +86,7 @@ test("two legs are one stream, and each octet is granted once", () => {
   say(hedge, "~9a");
   say(merge.first, "~9a ~10a");
   assert.is(body(), linesOf("+8a ~9a ~10a"));
-  assert.is(writer.waitUntilReady(linesOf("~9a ~10a").length), 0, "of two, when they came");
+  assert.is(writer.creditFor(linesOf("~9a ~10a").length), 0, "of two, when they came");
 });
 
 test("a leg is found by what was asked, until it is let go", () => {

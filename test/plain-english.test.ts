@@ -1,0 +1,54 @@
+/**
+ * Words that stand for machines in no sentence of ours: a client, a backend, a connection or an operator has a name.
+ * CONTRIBUTING says how comments and pages are written.
+ */
+import { globSync, readFileSync } from "node:fs";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+
+const test = suite("plain-english");
+
+/** Each with what to write in its place. */
+const instead: Readonly<Record<string, string>> = {
+  somebody: "name the client, the backend or the operator",
+  someone: "name the client, the backend or the operator",
+  anybody: "name the client, the backend or the operator",
+  nobody: '"no client", "no backend", "none"',
+  whoever: '"the client that", "each backend that"',
+  whom: '"which client", "for which"',
+  "left out": '"default: …", "not set", "omitted"',
+};
+
+const pages = [
+  "src/**/*.{ts,js,html}",
+  "docs/**/*.md",
+  "deploy/**/*.{md,yaml,tpl}",
+  "config/**/*.{yaml,json}",
+  "*.md",
+];
+/** What was written before the rule, and is history. */
+const history = new Set(["CHANGELOG.md"]);
+
+function found(text: string): string[] {
+  return Object.keys(instead).filter((word) => new RegExp(`\\b${word}\\b`, "i").test(text));
+}
+
+test("comments, texts and pages name the machine that they speak of", () => {
+  const broken = globSync(pages)
+    .filter((file) => !history.has(file))
+    .flatMap((file) =>
+      readFileSync(file, "utf8")
+        .split("\n")
+        .flatMap((line, at) =>
+          found(line).map((word) => `${file}:${at + 1}: ${word}; write ${instead[word]}`),
+        ),
+    );
+  assert.equal(broken, []);
+});
+
+test("a sentence with one of the words is found, and a name that contains it is not", () => {
+  assert.equal(found("Nobody takes it, whoever asks"), ["nobody", "whoever"]);
+  assert.equal(found("nobodyAsked"), []);
+});
+
+test.run();
