@@ -42,7 +42,7 @@ export type Running = {
   readonly addresses: ReadonlyMap<string, string>;
   /** Where metrics and probes are served. */
   readonly adminAddress: string;
-  /** Where the JSON API is; "" while its port is somebody else's. */
+  /** Where the JSON API is; "" while another process listens on its port. */
   readonly apiAddress: string;
   readonly exchanges: LiveRequests;
   /**
@@ -60,9 +60,9 @@ export type Surroundings = {
   readonly journal: Journal;
   /** Lines that the log had to drop, for the metric. */
   readonly droppedLogLines?: () => number;
-  /** Listening sockets that were passed in. Clients may wait there, so nobody is accepted before a backend is ready. */
+  /** Listening sockets that were passed in. Clients may wait there, so no connection is accepted before a backend is ready. */
   readonly inherited?: Descriptors;
-  /** Somebody else serves on these sockets until we do: better not to start than to start without a backend. */
+  /** Another process serves on these sockets until this one does: a start without a backend is refused. */
   readonly isSuccessor?: boolean;
   /** Reads the configuration again, as a signal would. */
   readonly readAgain?: () => Promise<Reread>;
@@ -145,16 +145,16 @@ class Watchkeeper implements Running {
   /** Opens every listener, or none. */
   async start(): Promise<Failure | undefined> {
     const { inherited } = this.#around;
-    // Listening sockets that were passed in have a queue, in which somebody may stand.
+    // Listening sockets that were passed in have a queue, in which clients may wait.
     const isAwaited = inherited !== undefined && !inherited.isEmpty;
     const failure =
       (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
-      // Whoever is let in may ask at once how we are.
+      // A client that is accepted may ask at once for the proxy's health.
       (await this.#openWindows()) ??
       (await this.#listeners.reconcile(this.#config.listeners));
-    // Only now, so that a port that somebody else has is the only thing that is told; not before our own certificates
-    // are there, for upstream connections are dialled at once.
+    // Last, so that a port in use is the only error that is reported, and after the proxy's own certificates are there,
+    // because upstream connections are dialled at once.
     if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
     if (failure !== undefined) {
@@ -202,7 +202,7 @@ class Watchkeeper implements Running {
 
   async stop(hurry: AbortSignal, isHandedOver = false): Promise<void> {
     this.#isDraining = true;
-    // The port is the successor's now: whoever asks there asks about that one.
+    // The port is the successor's now: a request there is meant for the successor.
     if (isHandedOver) await this.#servers.close();
     const times = isHandedOver ? { ...this.#config.drain, shutdownDelayMs: 0 } : this.#config.drain;
     const parts = {

@@ -1,4 +1,4 @@
-/** Our own version, from package.json: read once, when somebody asks. */
+/** The proxy's own version, from package.json: read once, at the first call. */
 import { readFileSync } from "node:fs";
 
 export function ownVersion(): string {

@@ -33,7 +33,7 @@ export async function play(scene: Scene): Promise<Outcome> {
     rows: [
       {
         what: "its lock is held, and the pod is gone",
-        without: other.isHeld && scene.naiveWords === 0 ? "nobody says so" : "somebody says so",
+        without: other.isHeld && scene.naiveWords === 0 ? "not reported" : "reported",
         with: `told ${whenTold(told)}`,
       },
       {
