@@ -199,7 +199,7 @@ test("who is told to drain does so while it is well, is ill and dies as others d
   assert.is(after(drained, silent).state, "suspect");
   assert.is(after(drained, lost, fresh("refusal", 210)).state, "dead");
   const restarted = after(drained, lost, fresh("refusal", 210), opened, readyz("ready"));
-  assert.is(restarted.state, "draining", "it comes back, and nobody is sent there before somebody says so");
+  assert.is(restarted.state, "draining", "it comes back, and gets no client before the operator permits it");
   assert.is(after(restarted, { kind: "told", isDrained: false, by: "alice" }).state, "ready");
 });
 
