@@ -7,6 +7,7 @@ import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: 
 import { isHost, isNetwork, parseAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import { didYouMean, nearestOf, type Problem, quote } from "./problem.ts";
+import { replacementsOf } from "./v1alpha1.ts";
 import { fieldOf, pointerTo, type YamlDocument } from "./yaml-document.ts";
 
 /** The structure that the schema guarantees: the file's own, durations still as text. */
@@ -173,9 +174,12 @@ export function checkSchema(document: YamlDocument): Checked {
   // In a file that is no watchkeeper configuration every other key would be unknown: one problem is clearer.
   const foreign = errors.filter((error) => isAboutKind(error));
   const told = foreign.length > 0 ? foreign : errors.filter((error) => !isToldBetter(error, errors));
+  const old = replacementsOf(new Set(told.filter(isUnknownKey).map(keyPointerOf)), document);
+  const replaced = new Set(old.map(({ pointer }) => pointer));
+  const others = told.filter((error) => !isUnknownKey(error) || !replaced.has(keyPointerOf(error)));
   return {
     written: foreign.length === 0 && mayBeRead(value) ? value : undefined,
-    problems: told.map((error) => problemOf(error, document)),
+    problems: [...old, ...others.map((error) => problemOf(error, document))],
     amiss: errors.map(pointerOf),
   };
 }
@@ -199,6 +203,12 @@ function isToldBetter({ keyword, parentSchema, instancePath }: ErrorObject, erro
   );
 }
 
+const isUnknownKey = ({ keyword }: ErrorObject): boolean => keyword === "additionalProperties";
+
+function keyPointerOf({ instancePath, params }: ErrorObject): string {
+  return pointerTo(instancePath, String(params["additionalProperty"]));
+}
+
 /** Returns what the error concerns; for an unknown key the key that was probably meant, which is then missing. */
 function pointerOf({ instancePath, keyword, params, parentSchema }: ErrorObject): string {
   if (keyword === "required") return pointerTo(instancePath, String(params["missingProperty"]));
@@ -215,10 +225,10 @@ function isAboutKind({ instancePath, keyword, params }: ErrorObject): boolean {
 
 function problemOf(error: ErrorObject, document: YamlDocument): Problem {
   const { instancePath, keyword, params, parentSchema, data } = error;
-  if (keyword === "additionalProperties") {
+  if (isUnknownKey(error)) {
     const key = String(params["additionalProperty"]);
     const meant = didYouMean(key, Object.keys(parentSchema?.["properties"] ?? {}));
-    const at = document.keyPositionOf(pointerTo(instancePath, key));
+    const at = document.keyPositionOf(keyPointerOf(error));
     return { at, field: fieldOf(instancePath), message: `unknown field ${quote(key)}${meant}` };
   }
   if (keyword === "required") {

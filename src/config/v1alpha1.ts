@@ -1,6 +1,6 @@
 /**
- * The changes from v1alpha1 to v1alpha2. A v1alpha1 file is rejected with the replacement for each key that it uses,
- * and `watchkeeper config --convert` prints the file with the replacements made. Pure.
+ * The changes from v1alpha1 to v1alpha2. A v1alpha1 file is rejected with the replacement for each key that it uses, and
+ * so is an unknown key of a v1alpha2 file. `watchkeeper config --convert` prints a file with the replacements made. Pure.
  */
 import { limits } from "../base/limits.ts";
 import { inReadingOrder, type Problem, quote } from "./problem.ts";
@@ -40,7 +40,7 @@ const clientCerts: Change = {
   },
 };
 
-/** By the JSON pointer of the old key; "*" matches every entry of a list, and of `upstreams` also `upstream`. */
+/** By the JSON pointer of the old key; "*" matches every entry of a list, and `upstreams` also `upstream` and `clusters`. */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],
@@ -106,6 +106,19 @@ export function replacements(document: YamlDocument, file: string): readonly Pro
   return all.toSorted(inReadingOrder).slice(0, limits.configProblems);
 }
 
+/** A problem, and the JSON pointer of its key. */
+type Replaced = Problem & { readonly pointer: string };
+
+/** Returns the problems of keys that are in `unknown`, JSON pointers, or below one of them, and have a replacement. */
+export function replacementsOf(unknown: ReadonlySet<string>, document: YamlDocument): readonly Replaced[] {
+  if (unknown.size === 0) return [];
+  return new Conversion(document).problems.filter(({ pointer }) => {
+    let at = pointer;
+    while (at !== "" && !unknown.has(at)) at = at.slice(0, at.lastIndexOf("/"));
+    return at !== "";
+  });
+}
+
 /**
  * Returns the file's text with the replacements made and everything else unchanged. A file of another version is
  * returned as it is.
@@ -128,7 +141,7 @@ type Replacement = {
 
 /** Edits the text, because serialising a parsed document moves its comments. */
 class Conversion {
-  readonly problems: Problem[] = [];
+  readonly problems: Replaced[] = [];
   readonly #document: YamlDocument;
   readonly #edits: { readonly from: number; readonly to: number; readonly text: string }[] = [];
 
@@ -158,14 +171,13 @@ class Conversion {
     if (!isMap<Scalar<string>, Node | null>(node)) return;
     for (const pair of node.items) {
       const at = pointerTo(pointer, pair.key.value);
-      const change = changes.get(
-        at.replaceAll(/\/\d+(?=\/)/g, "/*").replace(/^\/upstream\//, "/upstreams/*/"),
-      );
+      const general = at.replaceAll(/\/\d+(?=\/)/g, "/*");
+      const change = changes.get(general.replace(/^\/(upstream|clusters\/\*)\//, "/upstreams/*/"));
       const place = `${now}/${change?.key ?? pair.key.value}${change?.isListed === true ? "/0" : ""}`;
       this.#convert(pair.value, at, place);
       if (change === undefined) continue;
       const message = this.#replace(node, pair, { ...change, field: fieldOf(place) });
-      this.problems.push({ at: this.#document.keyPositionOf(at), field: fieldOf(at), message });
+      this.problems.push({ pointer: at, at: this.#document.keyPositionOf(at), field: fieldOf(at), message });
     }
   }
 

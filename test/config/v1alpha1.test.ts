@@ -180,6 +180,28 @@ test("a word that v1alpha1 did not have stays, and is told when the printed file
   assert.match(refused(next).join("\n"), 'listeners[0].mode must be one of "HTTP", "Passthrough", is "tcp"');
 });
 
+test("keys of v1alpha1 in a v1alpha2 file, as from a Helm chart's values, are refused with their replacements", () => {
+  const text = `${head.replace("v1alpha1", "v1alpha2")}listeners: [{name: a, address: ":1", upstream: x}]
+clusters: [{name: x, backends: [{name: b, url: "http://127.0.0.1:2"}], lanes: {warm: 1}}]
+upstream: {lanes: {streams: 9}}
+drain: {readyDelay: 1s, redyDelay: 1s}
+`;
+  const outcome = refused(text);
+  assert.equal(
+    outcome.filter((line) => !line.includes("only loopback may")),
+    [
+      "a.yaml:3:38: listeners[0].upstream is now listeners[0].cluster",
+      "a.yaml:4:72: clusters[0].lanes is now clusters[0].connectionPool",
+      "a.yaml:4:80: clusters[0].lanes.warm is now clusters[0].connectionPool.minIdleConnections",
+      'a.yaml:5:1: upstream is now clusters[0], with "name: default"',
+      "a.yaml:5:12: upstream.lanes is now clusters[0].connectionPool",
+      "a.yaml:5:20: upstream.lanes.streams is now clusters[0].connectionPool.maxStreamsPerConnection",
+      "a.yaml:6:9: drain.readyDelay is now drain.shutdownDelay",
+      'a.yaml:6:25: drain unknown field "redyDelay"',
+    ],
+  );
+});
+
 test("a file of another version stays as it is", () => {
   const text = readFileSync("config/static.yaml", "utf8");
   assert.is(convert(text), text);

@@ -1,6 +1,7 @@
 /** All of them, by what they are faults of. */
 import { guards } from "../processes/guards/table.ts";
 import { admission } from "./areas/admission.ts";
+import { configuration } from "./areas/configuration.ts";
 import { ends } from "./areas/ends.ts";
 import { health } from "./areas/health.ts";
 import { connections } from "./areas/lanes.ts";
@@ -24,6 +25,7 @@ export const areas: Readonly<Record<string, readonly Defect[]>> = {
   health,
   admission,
   ends,
+  configuration,
   operator,
   watch: [...watches, ...watchSession],
   identity,
