@@ -46,7 +46,7 @@ const looks = [
   "/api/v1/watches?limit=20&q=nobody-has-this",
   "/api/v1/backends",
   "/api/v1/clients?limit=20",
-  "/api/v1/locks?limit=20",
+  "/api/v1/leases?limit=20",
   "/api/v1/incidents",
   "/api/v1/stats",
 ] as const;

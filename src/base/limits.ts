@@ -553,7 +553,7 @@ export const limits = {
   loopQuietMs: 150_000,
   stormQuietMs: 60_000,
   /** Leader election renews every 2 s and its lease lasts 15 s; nodes renew every 10 s and their lease lasts 40 s. */
-  lockQuietMs: 60_000,
+  leaseQuietMs: 60_000,
   overloadQuietMs: 60_000,
   /** Characters read of a token's claims, and kept of a subject and a User-Agent. */
   claimsChars: 16 * KiB,

@@ -289,13 +289,13 @@ export type ProxyEvent =
       readonly clients: readonly string[];
     }
   /**
-   * A leader lock's renewals are suspect. `lock`: resource, namespace and name. `was`: the client that renewed it
-   * before, or the pod that should renew it. At most once in a few seconds for each lock and verdict.
+   * A leader lease's renewals are suspect. `lease`: resource, namespace and name. `was`: the client that renewed it
+   * before, or the pod that should renew it. At most once in a few seconds for each lease and verdict.
    */
   | {
       readonly kind: "lease.suspect";
       readonly verdict: "contested" | "ghost" | "unknown";
-      readonly lock: string;
+      readonly lease: string;
       readonly holder: string;
       readonly client: string;
       readonly subject: string;

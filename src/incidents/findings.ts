@@ -30,10 +30,10 @@ type Caller = { readonly client?: string; readonly userAgent?: string };
 
 const nameOf = ({ client = "", userAgent = "" }: Caller): string => `${client} ${userAgent}`.trim();
 
-const lockKinds = {
-  contested: "lock-contested",
-  ghost: "lock-ghost-holder",
-  unknown: "unknown-lock-client",
+const leaseKinds = {
+  contested: "lease-contested",
+  ghost: "lease-ghost-holder",
+  unknown: "lease-unknown-client",
 } as const;
 
 /** Hours or days, which are easier to read than milliseconds. */
@@ -117,11 +117,11 @@ const readers: Readers = {
     };
   },
   "lease.suspect"(entry, at) {
-    const { verdict, lock, holder, reason, detector, valueMs: value, limitMs: threshold, auditId } = entry;
+    const { verdict, lease, holder, reason, detector, valueMs: value, limitMs: threshold, auditId } = entry;
     return {
-      kind: lockKinds[verdict],
-      subject: lock,
-      summary: `${lock}, held as ${holder}: ${reason}`,
+      kind: leaseKinds[verdict],
+      subject: lease,
+      summary: `${lease}, held as ${holder}: ${reason}`,
       evidence: [{ at, detector, value, threshold, unit: threshold > 0 ? "ms" : "", text: reason, auditId }],
       affected: nameOf(entry),
     };

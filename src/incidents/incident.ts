@@ -32,7 +32,7 @@ export type Affected = { readonly names: string[]; count: number };
 export type Incident = {
   readonly id: number;
   readonly kind: IncidentKind;
-  /** A backend, a client with its watch, a lock, a certificate, or a file. */
+  /** A backend, a client with its watch, a lease, a certificate, or a file. */
   readonly subject: string;
   /** "" if no backend is concerned. */
   readonly backend: string;

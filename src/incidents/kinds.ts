@@ -86,21 +86,21 @@ export const incidentKinds = {
     calmMs: 0,
     about: "The loopback certificate of an apiserver expires soon: only a restart renews it",
   },
-  "lock-contested": {
+  "lease-contested": {
     severity: "critical",
-    calmMs: limits.lockQuietMs,
-    about: "Two clients renew the same leader lock, or take it from each other",
+    calmMs: limits.leaseQuietMs,
+    about: "Two clients renew the same leader lease, or take it from each other",
   },
-  "lock-ghost-holder": {
+  "lease-ghost-holder": {
     severity: "critical",
-    calmMs: limits.lockQuietMs,
-    about: "A leader lock is renewed by a client that is not its holder",
+    calmMs: limits.leaseQuietMs,
+    about: "A leader lease is renewed by a client that is not its holder",
   },
-  "unknown-lock-client": {
+  "lease-unknown-client": {
     severity: "warning",
-    calmMs: limits.lockQuietMs,
+    calmMs: limits.leaseQuietMs,
     about:
-      "A leader lock was acquired by a client with another identity and program than its earlier holders",
+      "A leader lease was acquired by a client with another identity and program than its earlier holders",
   },
   "config-refused": { severity: "warning", calmMs: 0, about: "A changed configuration was rejected" },
   "discovery-failed": {

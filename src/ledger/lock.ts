@@ -68,7 +68,7 @@ export class Lock {
 
   /** Undefined if the lock is in order by now. */
   verdictAt(now: number): Judgement | undefined {
-    return now - this.judgedAt < limits.lockQuietMs ? this.judgement : undefined;
+    return now - this.judgedAt < limits.leaseQuietMs ? this.judgement : undefined;
   }
 }
 

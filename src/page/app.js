@@ -1,4 +1,4 @@
-/** The admin page: first what is wrong, since when and why; then watches, clients, locks and certificates. */
+/** The admin page: first what is wrong, since when and why; then watches, clients, leases and certificates. */
 import { figures, list } from "./api.js";
 import { Header } from "./header.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
@@ -8,7 +8,7 @@ import { Certificates } from "./views/certificates.js";
 import { Charts } from "./views/charts.js";
 import { Incidents } from "./views/incidents.js";
 import { grown } from "./views/rates.js";
-import { Clients, Locks } from "./views/talk.js";
+import { Clients, Leases } from "./views/talk.js";
 import { entriesOf, Timeline } from "./views/timeline.js";
 import { Watches } from "./views/watches.js";
 
@@ -17,7 +17,7 @@ import { Watches } from "./views/watches.js";
 /** @typedef {import("./rows.d.ts").Backend} Backend */
 /** @typedef {import("./rows.d.ts").Watch} Watch */
 /** @typedef {import("./rows.d.ts").ClientRow} ClientRow */
-/** @typedef {import("./rows.d.ts").Lock} Lock */
+/** @typedef {import("./rows.d.ts").Lease} Lease */
 /** @typedef {import("./rows.d.ts").CertificateRow} CertificateRow */
 
 /** Intervals: incidents and backends every second, large lists every two, lists that hardly change seldom. */
@@ -44,7 +44,7 @@ function App() {
       <${Incidents} incidents=${told.filter(({ state }) => state === "active")} />
       <${Backends} backends=${rows} now=${Date.parse(backends.value?.at ?? "") || 0} />
       <div class="beside wide"><${WatchesNow} filter=${filter} /><${Timeline} entries=${entriesOf(rows, told)} /></div>
-      <div class="beside"><${ClientsNow} filter=${filter} /><${LocksNow} filter=${filter} /></div>
+      <div class="beside"><${ClientsNow} filter=${filter} /><${LeasesNow} filter=${filter} /></div>
       <${CertificatesNow} />
       <${Charts} points=${rates.points} theme=${theme} />
     </main>`;
@@ -88,8 +88,8 @@ function ClientsNow({ filter }) {
 /**
  * @param {{ filter: string }} props
  */
-function LocksNow({ filter }) {
-  return html`<${Locks} ...${useListing("locks", { sort: "namespace", offset: 0, limit: 10 }, filter)} />`;
+function LeasesNow({ filter }) {
+  return html`<${Leases} ...${useListing("leases", { sort: "namespace", offset: 0, limit: 10 }, filter)} />`;
 }
 
 function CertificatesNow() {

@@ -37,7 +37,7 @@ export function Header({ figures, backends, failure, filter, onFilter, theme, on
     </p>
     <span class="age">${figures !== undefined && html`v${figures.version}, up ${age(figures.uptimeMs)}`}</span>
     <label>
-      <span class="hidden">Filter watches, clients and locks</span>
+      <span class="hidden">Filter watches, clients and leases</span>
       <input id="filter" type="search" placeholder="/ filter" value=${filter} maxlength="200"
         onInput=${(/** @type {InputEvent & { currentTarget: HTMLInputElement }} */ event) => onFilter(event.currentTarget.value)} />
     </label>

@@ -117,7 +117,7 @@ export type ClientRow = Asker & {
   readonly anomalies: readonly string[];
 };
 
-export type Lock = {
+export type Lease = {
   readonly cluster: string;
   readonly resource: string;
   readonly namespace: string;

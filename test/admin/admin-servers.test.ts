@@ -27,7 +27,7 @@ test("what anybody may see and what only this machine may is not on one port", a
 });
 
 test("all lists are there", async () => {
-  for (const list of ["incidents", "backends", "watches", "clients", "locks", "certificates"])
+  for (const list of ["incidents", "backends", "watches", "clients", "leases", "certificates"])
     assert.is(await seen(proxy.running.apiAddress, `/api/v1/${list}`), 200, list);
 });
 

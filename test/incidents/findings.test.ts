@@ -93,12 +93,12 @@ const rows: readonly { readonly kind: string; readonly opens: Entry; readonly en
     ends: { kind: "certificate.renewed", purpose: "backend-loopback", name: "a", notAfter: "" },
   },
   ...(["contested", "ghost", "unknown"] as const).map((verdict) => ({
-    kind: `${{ contested: "lock-contested", ghost: "lock-ghost-holder", unknown: "unknown-lock-client" }[verdict]} leases n/x`,
+    kind: `${{ contested: "lease-contested", ghost: "lease-ghost-holder", unknown: "lease-unknown-client" }[verdict]} leases n/x`,
     opens: {
       kind: "lease.suspect",
       ...caller,
       verdict,
-      lock: "leases n/x",
+      lease: "leases n/x",
       holder: "x",
       subject: "",
       was: "",

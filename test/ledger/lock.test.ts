@@ -11,8 +11,8 @@ test("a verdict is over when nothing more of it was seen", () => {
   assert.equal([lock.text, lock.verdictAt(0)], ["leases n/x", undefined]);
   lock.judgement = { verdict: "ghost", detector: "pod", was: "", valueMs: 0, limitMs: 0, reason: "r" };
   lock.judgedAt = 100;
-  assert.is(lock.verdictAt(100 + limits.lockQuietMs - 1)?.verdict, "ghost");
-  assert.is(lock.verdictAt(100 + limits.lockQuietMs), undefined);
+  assert.is(lock.verdictAt(100 + limits.leaseQuietMs - 1)?.verdict, "ghost");
+  assert.is(lock.verdictAt(100 + limits.leaseQuietMs), undefined);
 });
 
 test("pods of one workload are of one kind, wherever they are", () => {

@@ -123,7 +123,7 @@ real("a service account that may read reads, and one that is allowed nothing doe
   // Kubernetes itself lets this one get /api/*, as it lets everybody.
   const own = { url: cluster.apiserver(0).url, caFile: cluster.caFile, token: await tokenOf("nobody", []) };
   assert.is((await ask(own, { path: "/api/v1" })).status, 200);
-  for (const path of ["/api/v1/backends", "/api/v1/locks", "/api/v1/events", "/version", "/openapi.json"])
+  for (const path of ["/api/v1/backends", "/api/v1/leases", "/api/v1/events", "/version", "/openapi.json"])
     assert.is(await statusOf(tokens.get("nobody"), path), 403, path);
 });
 
@@ -167,10 +167,10 @@ real("with one apiserver in a hole the other is asked, and with both nobody is l
   const fresh = await tokenOf("reader");
   cluster.apiserver(0).blackHole();
   await sleep(3_000);
-  assert.is(await statusOf(fresh, "/api/v1/locks"), 200);
+  assert.is(await statusOf(fresh, "/api/v1/leases"), 200);
   cluster.apiserver(1).blackHole();
   const other = await tokenOf("reader").catch(() => "unheard-of");
-  assert.is(await statusOf(other, "/api/v1/locks"), 503);
+  assert.is(await statusOf(other, "/api/v1/leases"), 503);
   const failed = saidSince(proxy.logFile, 0).filter(({ msg }) => msg === "review.failed");
   assert.ok(failed.length > 0);
   assert.not.match(JSON.stringify(saidSince(proxy.logFile, 0)), fresh);

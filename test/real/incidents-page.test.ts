@@ -95,7 +95,7 @@ real("001: a client that goes round in circles, by its name", async () => {
   await shown(await Stage.start(), replayLoop);
 });
 
-real("002: a ghost that holds a lock, by the address where it lives", async () => {
+real("002: a ghost that holds a lease, by the address where it lives", async () => {
   await shown(await Stage.start(), ghostHolder);
 });
 

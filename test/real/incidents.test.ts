@@ -32,11 +32,11 @@ real(
   },
 );
 
-real("a ghost that holds a lock is told with its address (seed 002)", async () => {
+real("a ghost that holds a lease is told with its address (seed 002)", async () => {
   const { broken, row } = await storyOf(ghostHolder, realSettings);
   assert.equal(broken, []);
   assert.is(row("where it lives").with, "127.0.0.9");
-  assert.is(row("its lock is held").without, "not reported");
+  assert.is(row("its lease is held").without, "not reported");
 });
 
 real("watches hang without, where packets are dropped, and go on with it (seed 004)", async () => {

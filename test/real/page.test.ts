@@ -100,9 +100,9 @@ real("a watch that is silent and well looks calm, a hung one does not", async ()
   );
 });
 
-real("a ghost is called one, with who renews its lock", async () => {
-  const lock = page.getByRole("row", { name: /nginx-leader/ });
-  assert.match(await lock.innerText(), /GHOST[^]*10\.9\.3\.7/);
+real("a ghost is called one, with who renews its lease", async () => {
+  const lease = page.getByRole("row", { name: /nginx-leader/ });
+  assert.match(await lease.innerText(), /GHOST[^]*10\.9\.3\.7/);
 });
 
 real("sorting, paging and filtering are asked of the API, since only it has all the rows", async () => {

@@ -25,7 +25,7 @@ type ApiScene = {
 
 const ownFigures = { name: "prod", cpuMs: 100, eventLoopDelayMs: 0.2, rssBytes: 80e6 };
 
-/** Two backends of which one was killed; one client with a watch and a lock. `items` are those of a list's first page. */
+/** Two backends of which one was killed; one client with a watch and a lease. `items` are those of a list's first page. */
 export function apiScene(): ApiScene {
   const path = new PlayedPath(["a", "b"]);
   const history = new BackendHistory(path.journal);

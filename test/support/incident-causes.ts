@@ -50,7 +50,7 @@ export async function replayLoop(stage: Stage): Promise<Cause> {
   return { kind: "watch-replay-loop", culprit: "looping-operator/v2", evidence: /\/configmaps/, since };
 }
 
-/** 002: a pod that was deleted goes on renewing its lock. */
+/** 002: a pod that was deleted goes on renewing its lease. */
 export async function ghostHolder(stage: Stage): Promise<Cause> {
   const holder = "nginx-7d4f-x2k4l_0c4e";
   const pod = "nginx-7d4f-x2k4l";
@@ -66,7 +66,7 @@ export async function ghostHolder(stage: Stage): Promise<Cause> {
   const since = performance.now();
   await ghost.ask(`PUT ${leases}/leader`, leaseOf("leader", holder));
   return {
-    kind: "lock-ghost-holder",
+    kind: "lease-ghost-holder",
     culprit: "127.0.0.9",
     evidence: /was deleted .* at work at 127\.0\.0\.9/,
     since,

@@ -87,11 +87,18 @@ const clients = [
   bytes: 1,
 }));
 
-const lock = { cluster: "", resource: "leases", state: "held", renewedAgeMs: 900, verdict: "ok", reason: "" };
-const locks = [
-  { ...lock, namespace: "kube-system", name: "kube-scheduler", holder: "cp-1_9f2c", renewedBy: scheduler },
+const lease = {
+  cluster: "",
+  resource: "leases",
+  state: "held",
+  renewedAgeMs: 900,
+  verdict: "ok",
+  reason: "",
+};
+const leases = [
+  { ...lease, namespace: "kube-system", name: "kube-scheduler", holder: "cp-1_9f2c", renewedBy: scheduler },
   {
-    ...lock,
+    ...lease,
     namespace: "ingress",
     name: "nginx-leader",
     holder: "nginx-x2k4l",
@@ -151,7 +158,7 @@ export const pictured: Readonly<Record<string, readonly object[]>> = {
   ],
   watches,
   clients,
-  locks,
+  leases,
   certificates: [
     { purpose: "serving", name: "kube", notAfter: timeAt(-18e9), leftMs: 18e9, level: "ok", refused: "" },
     {

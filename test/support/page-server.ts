@@ -34,7 +34,14 @@ const watch = {
   moves: 1,
   session: "streaming",
 };
-const lock = { cluster: "", resource: "leases", state: "held", renewedAgeMs: 900, verdict: "ok", reason: "" };
+const lease = {
+  cluster: "",
+  resource: "leases",
+  state: "held",
+  renewedAgeMs: 900,
+  verdict: "ok",
+  reason: "",
+};
 const client = {
   cluster: "",
   ...nobody,
@@ -69,10 +76,10 @@ const lists: Readonly<Record<string, readonly object[]>> = {
     { ...client, subject: "system:node:n1", subjectSource: "vouched", agent: "kubelet" },
     { ...client, agent: "<img src=x onerror=alert(1)>", client: "10.9.3.7", anomalies: ["new", "anonymous"] },
   ],
-  locks: [
-    { ...lock, namespace: "kube-system", name: "kube-scheduler", holder: "cp-1_9f", renewedBy: nobody },
+  leases: [
+    { ...lease, namespace: "kube-system", name: "kube-scheduler", holder: "cp-1_9f", renewedBy: nobody },
     {
-      ...lock,
+      ...lease,
       namespace: "ingress",
       name: "nginx-leader",
       holder: "nginx-x2k4l",

@@ -8,7 +8,7 @@ import { type BackendSources, backendListing } from "./backend-listing.ts";
 import { certificateListing } from "./certificate-listing.ts";
 import { clientListing, type Talking } from "./client-listing.ts";
 import { incidentListing } from "./incident-listing.ts";
-import { lockListing } from "./lock-listing.ts";
+import { leaseListing } from "./lease-listing.ts";
 import { watchListing } from "./watch-listing.ts";
 
 export type ListingSources = BackendSources & {
@@ -25,7 +25,7 @@ export function apiPages(sources: ListingSources, times: Times): Pages {
     ["backends", paged(backendListing(sources, times))],
     ["watches", paged(watchListing(live, times))],
     ["clients", paged(clientListing(talks, times))],
-    ["locks", paged(lockListing(talks, times))],
+    ["leases", paged(leaseListing(talks, times))],
     [
       "certificates",
       paged(certificateListing({ certificates, wall, refusals: () => refusalsIn(incidents) })),

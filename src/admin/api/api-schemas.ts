@@ -196,11 +196,11 @@ const client = object({
   anomalies: words("Anomalies: new, no-agent, anonymous, failing, relisting, re-watching."),
 });
 
-const lock = object({
+const lease = object({
   cluster,
-  resource: oneOf("The resource of the lock's object.", "leases", "configmaps", "endpoints"),
-  namespace: text("Namespace of the lock's object."),
-  name: text("Name of the lock's object."),
+  resource: oneOf("The resource of the lease's object.", "leases", "configmaps", "endpoints"),
+  namespace: text("Namespace of the lease's object."),
+  name: text("Name of the lease's object."),
   holder: text('The holder that it names; "" if it is free.'),
   state: oneOf("Whether it is held.", "held", "free", "lapsed"),
   durationMs: count("How long a renewal is valid, in ms."),
@@ -217,7 +217,7 @@ const lock = object({
       ...caller,
       session: count("The port of its HTTP/2 session; 0 over HTTP/1.1."),
       holder: text("The holder that it names."),
-      since: time("When it first renewed the lock."),
+      since: time("When it first renewed the lease."),
       lastAgeMs: maybeMs("Time since its last renewal."),
       renewals: count("Renewals in total."),
     }),
@@ -268,7 +268,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Backend: backend,
   Watch: watch,
   Client: client,
-  Lock: lock,
+  Lease: lease,
   Certificate: certificate,
   Stats: stats,
   Failure: failure,

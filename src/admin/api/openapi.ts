@@ -15,7 +15,7 @@ const rowSchemas: Readonly<Record<string, string>> = {
   backends: "Backend",
   watches: "Watch",
   clients: "Client",
-  locks: "Lock",
+  leases: "Lease",
   certificates: "Certificate",
 };
 

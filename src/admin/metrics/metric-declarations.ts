@@ -457,7 +457,7 @@ export const metrics: readonly Metric[] = [
   {
     type: "gauge",
     name: "lease_holder_info",
-    help: "1 for each leader lock, with its holder and the address of the last renewal; node leases are excluded",
+    help: "1 for each leader lease, with its holder and the address of the last renewal; node leases are excluded",
     labels: ["namespace", "name", "holder", "source"],
     cap: 40,
     cluster: ({ leases }) =>
@@ -466,7 +466,7 @@ export const metrics: readonly Metric[] = [
   {
     type: "gauge",
     name: "lease_last_renew_timestamp_seconds",
-    help: "Time of the last renewal of a leader lock",
+    help: "Time of the last renewal of a leader lease",
     labels: ["namespace", "name"],
     cap: 40,
     cluster: ({ leases }) =>
@@ -475,7 +475,7 @@ export const metrics: readonly Metric[] = [
   {
     type: "gauge",
     name: "lease_suspect",
-    help: "1 for each leader lock with suspicious renewals, by verdict: contested, ghost or unknown",
+    help: "1 for each leader lease with suspicious renewals, by verdict: contested, ghost or unknown",
     labels: ["namespace", "name", "verdict"],
     cap: 40,
     cluster: ({ leases }) =>

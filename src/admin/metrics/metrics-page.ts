@@ -30,5 +30,5 @@ const tail = `
 In addition there are prom-client's metrics of the process: \`process_*\` and \`nodejs_*\`, without \`nodejs_active_*\`, which would visit every open socket.
 
 \`incident_active\` and \`incidents_total\` have the kinds of [the JSON API](admin-api.md#incidents); only the API has their evidence. \`lease_*\` are
-leader locks whose renewals pass through this proxy, without the nodes' own leases.
+leader leases whose renewals pass through this proxy, without the nodes' own leases.
 `;

@@ -39,15 +39,15 @@ function ofIncident({ name, severity, kinds, summary, description }: IncidentAle
 }
 
 /**
- * A lock with this verdict, with the client and address that renew it. The expression takes one row of each lock: a Lease
+ * A lease with this verdict, with the client and address that renew it. The expression takes one row of each: a Lease
  * and a ConfigMap of one name have two, and a join with both would fail.
  */
-function ofLock(verdict: string, alert: Omit<IncidentAlert, "description">): Alert {
+function ofLease(verdict: string, alert: Omit<IncidentAlert, "description">): Alert {
   return {
     ...ofIncident(alert),
     expr: `watchkeeper_lease_suspect{verdict="${verdict}"} * on (job, instance, namespace, name) group_left (holder, source) topk by (job, instance, namespace, name) (1, watchkeeper_lease_holder_info) > 0`,
     description:
-      "Its holder is {{ $labels.holder }}; the last renewal came from {{ $labels.source }}. For details: `watchkeeper get locks -o wide` on {{ $labels.instance }}.",
+      "Its holder is {{ $labels.holder }}; the last renewal came from {{ $labels.source }}. For details: `watchkeeper get leases -o wide` on {{ $labels.instance }}.",
   };
 }
 
@@ -147,23 +147,23 @@ export const alerts: readonly Alert[] = [
     kinds: ["relist-storm"],
     summary: "Many clients list again at the same time",
   }),
-  ofLock("ghost", {
+  ofLease("ghost", {
     name: "WatchkeeperLeaseGhostHolder",
     severity: "critical",
-    kinds: ["lock-ghost-holder"],
-    summary: "Lock {{ $labels.namespace }}/{{ $labels.name }} is renewed by a client that is not its holder",
+    kinds: ["lease-ghost-holder"],
+    summary: "Lease {{ $labels.namespace }}/{{ $labels.name }} is renewed by a client that is not its holder",
   }),
-  ofLock("contested", {
+  ofLease("contested", {
     name: "WatchkeeperLeaseContested",
     severity: "critical",
-    kinds: ["lock-contested"],
-    summary: "Two clients renew lock {{ $labels.namespace }}/{{ $labels.name }}",
+    kinds: ["lease-contested"],
+    summary: "Two clients renew lease {{ $labels.namespace }}/{{ $labels.name }}",
   }),
-  ofLock("unknown", {
+  ofLease("unknown", {
     name: "WatchkeeperLeaseUnknownClient",
     severity: "warning",
-    kinds: ["unknown-lock-client"],
-    summary: "Lock {{ $labels.namespace }}/{{ $labels.name }} was acquired by an unknown client",
+    kinds: ["lease-unknown-client"],
+    summary: "Lease {{ $labels.namespace }}/{{ $labels.name }} was acquired by an unknown client",
   }),
   ofIncident({
     name: "WatchkeeperCertificateRefused",

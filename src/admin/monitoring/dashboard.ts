@@ -139,7 +139,7 @@ const panels: readonly Panel[] = [
     ],
   },
   {
-    title: "Suspect leader locks",
+    title: "Suspect leader leases",
     about: "With the holder and the address of the last renewal.",
     unit: "short",
     kind: "table",

@@ -1,5 +1,5 @@
 /**
- * Replaces names in a bundle: clients, identities, pods, nodes, namespaces and locks become "client-1", "pod-7", with the
+ * Replaces names in a bundle: clients, identities, pods, nodes, namespaces and leases become "client-1", "pod-7", with the
  * same alias everywhere in the bundle. Text that looks like a secret is replaced too, although none should be there.
  */
 import { isIP } from "node:net";
@@ -19,7 +19,7 @@ const named: Readonly<Record<string, string>> = {
 };
 
 /** Lists whose rows' own `name` is redacted, and the kind of its alias. */
-const ownNames: Readonly<Record<string, string>> = { locks: "lock" };
+const ownNames: Readonly<Record<string, string>> = { leases: "lease" };
 
 /** IPv4 addresses, with or without a port, anywhere in a text. */
 const addresses = /\b\d{1,3}(?:\.\d{1,3}){3}\b/g;
@@ -45,7 +45,7 @@ export class Redactor {
   metrics(text: string): string {
     const labels = /\b(namespace|holder|source|name)="((?:[^"\\]|\\.)*)"/g;
     const redacted = text.replace(labels, (_all, label: string, value: string) => {
-      const kind = { source: "client", name: "lock" }[label] ?? label;
+      const kind = { source: "client", name: "lease" }[label] ?? label;
       // The names of certificates and listeners come from the configuration, and stay.
       const isOurs = label === "name" && !this.#aliases.has(value);
       return `${label}="${isOurs || value === "" ? value : this.#alias(kind, value)}"`;

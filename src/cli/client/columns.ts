@@ -126,7 +126,7 @@ export const views: Readonly<Record<Kind, View>> = {
       ...asker,
     ],
   },
-  locks: {
+  leases: {
     key: "name",
     columns: [
       text("NAMESPACE", "namespace"),

@@ -16,7 +16,7 @@ const asked = {
   watches: ["watches", {}, 1],
   hung: ["watches", { state: "hung" }, 1],
   clients: ["clients", {}, 1],
-  locks: ["locks", {}, adminLimits.apiPageMost],
+  leases: ["leases", {}, adminLimits.apiPageMost],
   certificates: ["certificates", {}, adminLimits.apiPageMost],
 } as const;
 
@@ -51,7 +51,7 @@ async function readAll(client: AdminClient): Promise<Known | Failure> {
     watches: await list("watches"),
     hung: await list("hung"),
     clients: await list("clients"),
-    locks: await list("locks"),
+    leases: await list("leases"),
     certificates: await list("certificates"),
   };
   return failure ?? known;
@@ -91,13 +91,13 @@ function headOf(figures: Row): string {
   return `${words.filter((word) => word !== "").join("  ")}\n`;
 }
 
-function countsOf({ watches, hung, clients, locks, certificates }: Known): string {
-  const odd = locks.items.filter(({ verdict }) => verdict !== "ok").length;
+function countsOf({ watches, hung, clients, leases, certificates }: Known): string {
+  const odd = leases.items.filter(({ verdict }) => verdict !== "ok").length;
   const near = certificates.items.filter(({ level }) => level !== "ok").length;
   return [
     `${counted(watches.total, "watch", "watches")} (${amount(hung.matching)} hung)`,
     counted(clients.total, "client"),
-    `${counted(locks.total, "lock")} (${amount(odd)} suspect)`,
+    `${counted(leases.total, "lease")} (${amount(odd)} suspect)`,
     `${counted(certificates.total, "certificate")} (${amount(near)} expiring)\n`,
   ].join("   ");
 }

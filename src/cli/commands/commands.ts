@@ -7,7 +7,7 @@ import type { CommandSpec, Option } from "./command-spec.ts";
 import { configOption, setupCommands } from "./setup-commands.ts";
 
 /** Lists that `get` can print, by their names in the API. */
-export const kinds = ["backends", "watches", "clients", "locks", "certificates", "incidents"] as const;
+export const kinds = ["backends", "watches", "clients", "leases", "certificates", "incidents"] as const;
 export type Kind = (typeof kinds)[number];
 
 export const shells = ["bash", "zsh", "fish"] as const;
@@ -99,7 +99,7 @@ export const commands = {
     exits: "1: an incident is active, or no backend is ready",
   },
   get: {
-    summary: "list backends, watches, clients, locks, certificates, incidents",
+    summary: "list backends, watches, clients, leases, certificates, incidents",
     words: "KIND [NAME] [COLUMN=VALUE]...",
     choices: kinds,
     options: [
@@ -125,7 +125,7 @@ export const commands = {
     examples: [
       "watchkeeper get watches backend=cp-2 state=hung",
       "watchkeeper get clients --sort=-relists --limit 10",
-      "watchkeeper get locks -o json | jq '.items[] | select(.verdict != \"ok\")'",
+      "watchkeeper get leases -o json | jq '.items[] | select(.verdict != \"ok\")'",
     ],
   },
   explain: {

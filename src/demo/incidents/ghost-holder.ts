@@ -1,4 +1,4 @@
-/** 002: a pod that was deleted keeps running on an unreachable node and holds a leader lock. */
+/** 002: a pod that was deleted keeps running on an unreachable node and holds a leader lease. */
 import { dateOf, wallClock } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
 import type { Visitor } from "../story/visitor.ts";
@@ -19,26 +19,26 @@ export async function play(scene: Scene): Promise<Outcome> {
   const spec = { containers: [{ name: "nginx", image: "nginx" }] };
   await admin.ask(`POST ${pods}`, { metadata: { name: pod }, spec });
   const token = await scene.setting.podToken(pod);
-  // Each proxy gets a lock of its own, so that the observation of one does not help the other.
+  // Each proxy gets a lease of its own, so that the observation of one does not help the other.
   for (const side of ["watchkeeper", "naive proxy"] as const) await haunt(scene, side, token);
   await scene.pause(2 * renewMs);
   scene.begin();
   scene.told("kubectl", `deletes pod ${pod}; its node is out of reach, and it lives on`);
   await admin.ask(`DELETE ${pods}/${pod}?gracePeriodSeconds=0`);
-  const told = await scene.found("lock-ghost-holder");
+  const told = await scene.found("lease-ghost-holder");
   const proof = told?.evidence[0] ?? "";
   const isNamed = proof.includes(ghostAt);
   const other = await lookedAt(scene);
   return {
     rows: [
       {
-        what: "its lock is held, and the pod is gone",
+        what: "its lease is held, and the pod is gone",
         without: other.isHeld && scene.naiveWords === 0 ? "not reported" : "reported",
         with: `told ${whenTold(told)}`,
       },
       {
         what: "where it lives",
-        without: other.isNamed ? ghostAt : "the lock does not say",
+        without: other.isNamed ? ghostAt : "the lease does not say",
         with: isNamed ? ghostAt : "not told",
       },
     ],
@@ -61,7 +61,7 @@ async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; reado
   const isHeld = first !== second && second.includes(pod) && gone === 404;
   scene.told(
     "kubectl",
-    `sees the lock ${isHeld ? "renewed" : "let go"}, by ${pod}; asked for that pod: ${gone}`,
+    `sees the lease ${isHeld ? "renewed" : "let go"}, by ${pod}; asked for that pod: ${gone}`,
   );
   return { isHeld, isNamed: second.includes(ghostAt) };
 }
@@ -70,7 +70,7 @@ function lockOf(side: Contender): string {
   return side === "watchkeeper" ? "leader" : "leader-elsewhere";
 }
 
-/** The pod's process renews its lock for as long as the scene lasts. */
+/** The pod's process renews its lease for as long as the scene lasts. */
 async function haunt(scene: Scene, side: Contender, token: string): Promise<void> {
   const fields = { authorization: `Bearer ${token}`, "user-agent": "nginx-controller/v1" };
   const connected = (): Visitor => scene.visitor(side, { fields, localAddress: ghostAt });

@@ -37,12 +37,12 @@ export const incidents = {
     load: () => import("./replay-loop.ts"),
   },
   "002": {
-    title: "a ghost that holds a leader lock",
+    title: "a ghost that holds a leader lease",
     before: [
-      "A pod is deleted, but its node is unreachable and its process keeps running. It keeps renewing the lock,",
+      "A pod is deleted, but its node is unreachable and its process keeps running. It keeps renewing the lease,",
       "so no other pod can become leader, and no object of the cluster shows where it runs.",
     ],
-    kind: "lock-ghost-holder",
+    kind: "lease-ghost-holder",
     load: () => import("./ghost-holder.ts"),
   },
   "003": {

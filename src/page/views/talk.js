@@ -1,10 +1,10 @@
-/** The clients of the backends, and the holders of leader locks. */
+/** The clients of the backends, and the holders of leader leases. */
 import { html } from "../html.js";
 import { Mark, Table } from "../table.js";
 import { age, amount, markOf, whoIs } from "../words.js";
 
 /** @typedef {import("../rows.d.ts").ClientRow} ClientRow */
-/** @typedef {import("../rows.d.ts").Lock} Lock */
+/** @typedef {import("../rows.d.ts").Lease} Lease */
 
 /** @type {readonly import("../table.js").Column<ClientRow>[]} */
 const clientColumns = [
@@ -33,12 +33,12 @@ function Who({ row }) {
   return html`${whoIs(row)}${unverified} ${anomalies}`;
 }
 
-/** @type {readonly import("../table.js").Column<Lock>[]} */
-const lockColumns = [
-  { title: "lock", column: "name", cell: ({ namespace, name }) => `${namespace}/${name}` },
+/** @type {readonly import("../table.js").Column<Lease>[]} */
+const leaseColumns = [
+  { title: "lease", column: "name", cell: ({ namespace, name }) => `${namespace}/${name}` },
   { title: "cluster", column: "cluster", isRare: true, cell: ({ cluster }) => cluster },
   { title: "holder", column: "holder", cell: ({ holder }) => holder || "none" },
-  { title: "verdict", column: "verdict", cell: (lock) => html`<${Verdict} lock=${lock} />` },
+  { title: "verdict", column: "verdict", cell: (lease) => html`<${Verdict} lease=${lease} />` },
   {
     title: "renewed by",
     column: "client",
@@ -49,9 +49,9 @@ const lockColumns = [
 ];
 
 /**
- * @param {{ lock: Lock }} props
+ * @param {{ lease: Lease }} props
  */
-function Verdict({ lock: { verdict, state, reason } }) {
+function Verdict({ lease: { verdict, state, reason } }) {
   const word = verdict === "ok" ? state : verdict;
   return html`<span title=${reason}><${Mark} mark=${markOf(word)}>${word === "ghost" ? "GHOST" : word}<//></span>
     ${verdict !== "ok" && html`<span class="reason">${reason}</span>`}`;
@@ -78,13 +78,13 @@ export function Clients({ list, view, onView }) {
 }
 
 /**
- * @param {Props<Lock>} props
+ * @param {Props<Lease>} props
  */
-export function Locks({ list, view, onView }) {
-  return html`<section aria-labelledby="locks-title">
-    <h2 id="locks-title">Leader locks <span class="count">${amount(list?.total ?? 0)}</span></h2>
-    <${Table} label="leader locks" columns=${lockColumns} list=${list} view=${view} onView=${onView}
-      keyOf=${(/** @type {Lock} */ lock) => `${lock.cluster} ${lock.resource} ${lock.namespace}/${lock.name}`}
-      empty="No leader locks yet" />
+export function Leases({ list, view, onView }) {
+  return html`<section aria-labelledby="leases-title">
+    <h2 id="leases-title">Leader leases <span class="count">${amount(list?.total ?? 0)}</span></h2>
+    <${Table} label="leader leases" columns=${leaseColumns} list=${list} view=${view} onView=${onView}
+      keyOf=${(/** @type {Lease} */ lease) => `${lease.cluster} ${lease.resource} ${lease.namespace}/${lease.name}`}
+      empty="No leader leases yet" />
   </section>`;
 }

@@ -132,7 +132,7 @@ export class Talk {
     this.#journal.write({
       kind: "lease.suspect",
       ...judgement,
-      lock: lock.text,
+      lease: lock.text,
       holder: lock.holder,
       client: address,
       subject: subject.name,

@@ -12,14 +12,14 @@ const test = suite("admin/api/api-pages");
 
 test("no list shows a token (A55)", () => {
   const { items } = apiScene();
-  for (const list of ["incidents", "backends", "watches", "clients", "locks", "certificates"])
+  for (const list of ["incidents", "backends", "watches", "clients", "leases", "certificates"])
     assert.not.match(JSON.stringify(items(list)), /planted-secret|eyJ/, list);
 });
 
 test("docs/admin-api.md shows every field of every list, and no other", () => {
   const { items } = apiScene();
   const page = readFileSync("docs/admin-api.md", "utf8");
-  for (const list of ["incidents", "backends", "watches", "clients", "locks", "certificates"]) {
+  for (const list of ["incidents", "backends", "watches", "clients", "leases", "certificates"]) {
     const section = page.split(`\n### ${list}\n`)[1]?.split("\n### ")[0] ?? "";
     const example = JSON.parse(/```json\n([^`]*)```/.exec(section)?.[1] ?? "{}");
     const [item] = items(list);

@@ -65,7 +65,7 @@ function scene() {
   const ask = (token: string | undefined, more: Partial<Asked> = {}): Promise<Admitted | Reply> =>
     authorization.admit({
       verb: "get",
-      path: "/api/v1/locks",
+      path: "/api/v1/leases",
       authorization: token === undefined ? undefined : `Bearer ${token}`,
       address: "10.0.0.7",
       ...more,
@@ -81,7 +81,7 @@ function scene() {
 test("whoever the cluster knows and lets may, under the name that the cluster has for them", async () => {
   const { cluster, said } = scene();
   assert.is(await said("t-reader"), "t-reader");
-  assert.equal(cluster.asked, ["token t-reader", "t-reader get /watchkeeper/api/v1/locks"]);
+  assert.equal(cluster.asked, ["token t-reader", "t-reader get /watchkeeper/api/v1/leases"]);
 });
 
 test("without a token, or with one that nobody knows, it is 401 as Kubernetes says it", async () => {
@@ -247,7 +247,7 @@ async function keysOf(run: () => Promise<void>): Promise<string[]> {
 
 test("what one may do at one path says nothing of another verb, path or user", async () => {
   const { said, cluster } = scene();
-  cluster.may = (user, verb, path) => user === "t-a" && verb === "get" && path.endsWith("/locks");
+  cluster.may = (user, verb, path) => user === "t-a" && verb === "get" && path.endsWith("/leases");
   assert.is(await said("t-a"), "t-a");
   assert.is(await said("t-a", { verb: "post" }), 403);
   assert.is(await said("t-a", { path: "/api/v1/watches" }), 403);

@@ -17,14 +17,14 @@ test("a token is asked about, for an audience where there is one", () => {
 });
 
 test("a path is asked about behind a prefix: system:discovery lets everybody get /api/*", () => {
-  const { path, body } = accessReview(user, "get", "/api/v1/locks");
+  const { path, body } = accessReview(user, "get", "/api/v1/leases");
   assert.is(path, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
   assert.equal("spec" in body && body.spec, {
     user: "alice",
     uid: "7",
     groups: ["dev"],
     extra: { "a.b/scopes": ["x"] },
-    nonResourceAttributes: { verb: "get", path: "/watchkeeper/api/v1/locks" },
+    nonResourceAttributes: { verb: "get", path: "/watchkeeper/api/v1/leases" },
   });
 });
 

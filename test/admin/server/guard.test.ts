@@ -45,7 +45,7 @@ async function start(
     host: "127.0.0.1",
     port: 0,
     journal,
-    routes: (path) => (path === "/api/v1/locks" ? text("the locks") : page(path)),
+    routes: (path) => (path === "/api/v1/leases" ? text("the leases") : page(path)),
     posts: (path) => (path === "/do" ? (posted) => (by.push(posted.by), text("done")()) : undefined),
     events: new EventStreams(ring, clock),
     guard: guardOf(judge, page),
@@ -81,9 +81,9 @@ const good = { authorization: "Bearer good" };
 test("all but the page's own files is asked for with a token", async () => {
   const port = await start();
   assert.is(await ask(port, "/"), "200 the page");
-  for (const path of ["/api/v1/locks", "/api/v1/events", "/nothing", "/do"])
+  for (const path of ["/api/v1/leases", "/api/v1/events", "/nothing", "/do"])
     assert.match(await ask(port, path), /^401 Bearer realm="watchkeeper"/, path);
-  assert.is(await ask(port, "/api/v1/locks", { headers: good }), "200 the locks");
+  assert.is(await ask(port, "/api/v1/leases", { headers: good }), "200 the leases");
   assert.is(await ask(port, "/api/v1/events", { headers: good }), "200 events");
   assert.match(await ask(port, "/nothing", { headers: good }), /^404 /);
 });
@@ -107,14 +107,14 @@ test("what is done is told under the name that the cluster has for them, not und
 test("another Host is no reason to refuse: a browser that was led astray has no token", async () => {
   const port = await start();
   assert.is(
-    await ask(port, "/api/v1/locks", { headers: { ...good, host: "proxy.example:7480" } }),
-    "200 the locks",
+    await ask(port, "/api/v1/leases", { headers: { ...good, host: "proxy.example:7480" } }),
+    "200 the leases",
   );
 });
 
 test("a judge that breaks lets nobody in", async () => {
   const port = await start({ admit: () => Promise.reject(new Error("a bug")) });
-  assert.match(await ask(port, "/api/v1/locks", { headers: good }), /^500 /);
+  assert.match(await ask(port, "/api/v1/leases", { headers: good }), /^500 /);
 });
 
 /** A stream of events, and what its token is worth from now on. */

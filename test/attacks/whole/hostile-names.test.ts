@@ -96,7 +96,7 @@ async function attack(round: number): Promise<readonly [answered: number, reset:
 /** Every page of every list. */
 async function listed(): Promise<string> {
   const texts: string[] = [];
-  for (const list of ["incidents", "backends", "watches", "clients", "locks", "certificates"]) {
+  for (const list of ["incidents", "backends", "watches", "clients", "leases", "certificates"]) {
     for (let offset = 0, total = 1; offset < total; offset += adminLimits.apiPageMost) {
       const url = `http://${proxy.running.apiAddress}/api/v1/${list}?limit=${adminLimits.apiPageMost}&offset=${offset}`;
       const text = await (await fetch(url)).text();

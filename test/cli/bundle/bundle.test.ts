@@ -41,7 +41,7 @@ test("a folder has every list, and no name of anybody in it", async () => {
     "certificates.json",
     "clients.json",
     "incidents.json",
-    "locks.json",
+    "leases.json",
     "metrics.txt",
     "stats.json",
     "versions.json",

@@ -5,7 +5,7 @@ import type { Row } from "../../../src/cli/client/rows.ts";
 
 const test = suite("cli/bundle/redact");
 
-const locks = [
+const leases = [
   {
     namespace: "payments",
     name: "ledger-leader",
@@ -23,7 +23,7 @@ const locks = [
 const incidents = [
   {
     id: 1,
-    kind: "lock-ghost-holder",
+    kind: "lease-ghost-holder",
     subject: "leases payments/ledger-leader",
     backend: "",
     affected: { count: 1, names: ["10.9.3.7 ledger/v1", "fd00::12 x"] },
@@ -47,7 +47,7 @@ const backends = [
 function redacted(): { readonly text: string; readonly of: (list: string) => string } {
   const redactor = new Redactor();
   const lists = new Map<string, readonly Row[]>([
-    ["locks", locks],
+    ["leases", leases],
     ["incidents", incidents],
     ["backends", backends],
   ]);
@@ -56,7 +56,7 @@ function redacted(): { readonly text: string; readonly of: (list: string) => str
   return { text: [...lists.keys()].map(of).join("\n"), of };
 }
 
-test("no name of a client, an identity, a pod, a namespace or a lock is left, in fields or in sentences", () => {
+test("no name of a client, an identity, a pod, a namespace or a lease is left, in fields or in sentences", () => {
   const { text } = redacted();
   for (const name of [
     "payments",
@@ -73,10 +73,10 @@ test("no name of a client, an identity, a pod, a namespace or a lock is left, in
 
 test("the same name is the same word everywhere, and what is ours stays", () => {
   const { of } = redacted();
-  const [, alias = ""] = /"client":"(client-\d+)"/.exec(of("locks")) ?? [];
+  const [, alias = ""] = /"client":"(client-\d+)"/.exec(of("leases")) ?? [];
   assert.match(of("incidents"), `${alias} ledger/v1`);
-  assert.match(of("locks"), `still at work at ${alias}`);
-  assert.match(of("incidents"), '"kind":"lock-ghost-holder"');
+  assert.match(of("leases"), `still at work at ${alias}`);
+  assert.match(of("incidents"), '"kind":"lease-ghost-holder"');
   assert.match(
     of("backends"),
     /"name":"cp-1","state":"dead","address":"client-\d+:6443","history":\[\{"from":"ready","to":"dead"/,
@@ -91,7 +91,7 @@ test("a path goes whole, an empty field stays empty", () => {
 
 test("labels of metrics that name somebody are replaced, those of ours are kept", () => {
   const redactor = new Redactor();
-  redactor.learn("locks", locks);
+  redactor.learn("leases", leases);
   const text = redactor.metrics(
     [
       'watchkeeper_lease_holder_info{namespace="payments",name="ledger-leader",holder="ledger-7d4f-x2k4l_0c4e",source="10.9.3.7"} 1',

@@ -51,7 +51,7 @@ test("columns filter, a name is one of them, and -q looks everywhere", async () 
   assert.match((await got("backends", "a", "--no-headers")).out, /^a /);
   assert.is((await got("backends", "--no-headers", "state=ready")).out.split("\n").length, 2);
   assert.match((await got("clients", "-q", "MANAGER", "--no-headers")).out, "system:serviceaccount:n:web");
-  assert.match((await got("locks", "leader", "--no-headers")).out, "web-0_1");
+  assert.match((await got("leases", "leader", "--no-headers")).out, "web-0_1");
   const sorted = await got("backends", "--sort=-name", "--no-headers");
   assert.match(sorted.out, /^b [^]*\na /);
 });
@@ -72,7 +72,7 @@ test("nothing there is 0, nobody of that name is 1, a wrong word is 2", async ()
     ["pods"],
     ["watches", "colour=red"],
     ["watches", "--limit", "0"],
-    ["locks", "a", "b"],
+    ["leases", "a", "b"],
   ])
     assert.is((await got(...wrong)).code, 2, wrong.join(" "));
   assert.match((await got("watches", "colour=red")).complaints, "columns are resource");

@@ -23,7 +23,7 @@ test("one screen says how every backend is and what is wrong, and ends with 1", 
   const { out, code } = await asked();
   assert.match(out, /^watchkeeper 0\.1\.0 {2}prod {2}up [^]*12 requests \(0 5xx\) {2}7 watch events/);
   assert.match(out, /^BACKEND +STATE/m);
-  assert.match(out, "1 watch (0 hung)   1 client   1 lock (0 suspect)   1 certificate (1 expiring)");
+  assert.match(out, "1 watch (0 hung)   1 client   1 lease (0 suspect)   1 certificate (1 expiring)");
   const active = scene.items("incidents").filter(({ state }) => state === "active");
   for (const { id, kind } of active)
     assert.match(out, new RegExp(`${String(kind)}[^]*watchkeeper explain ${String(id)}`));

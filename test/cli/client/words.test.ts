@@ -28,7 +28,7 @@ test("amounts are short, milliseconds as exact as they are small", () => {
 test("one is called otherwise than many, and none is many", () => {
   const said = [0, 1, 2, 1_000].map((count) => counted(count, "watch", "watches"));
   assert.equal(said, ["0 watches", "1 watch", "2 watches", "1.0k watches"]);
-  assert.is(counted(undefined, "lock"), "- locks");
+  assert.is(counted(undefined, "lease"), "- leases");
 });
 
 test("a state has a sign and its word", () => {

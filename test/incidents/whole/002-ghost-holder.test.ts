@@ -1,4 +1,4 @@
-/** Seed 002: a pod that was deleted lived on, on a node that nobody looked at, and held a leader lock for days. */
+/** Seed 002: a pod that was deleted lived on, on a node that nobody looked at, and held a leader lease for days. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -27,7 +27,7 @@ test("a deleted pod that goes on renewing is named, with the address where it li
   await sleep(ledgerLimits.podGoneMs + 100);
   const since = performance.now();
   await ghost.ask(`PUT ${leases}/leader`, leaseOf("leader", "nginx-7d4f-x2k4l_0c4e"));
-  const { incident, ms } = await stage.found("lock-ghost-holder", since);
+  const { incident, ms } = await stage.found("lease-ghost-holder", since);
   console.log(`figure: a ghost is an incident ${Math.round(ms)} ms after its renewal`);
   assert.ok(ms <= foundMs, `${ms} ms`);
   assert.is(incident.subject, "leases default/leader");
@@ -36,7 +36,7 @@ test("a deleted pod that goes on renewing is named, with the address where it li
     /Pod default\/nginx-7d4f-x2k4l was deleted .* at work at 127\.0\.0\.9/,
   );
   assert.match(await stage.metrics(), 'verdict="ghost"');
-  assert.match(stage.logged("lock-ghost-holder"), "at work at 127.0.0.9");
+  assert.match(stage.logged("lease-ghost-holder"), "at work at 127.0.0.9");
   assert.match(await stage.explained(incident), /deleted-pod[^]*at work at 127\.0\.0\.9/);
   const lock = { namespace: "default", name: "leader", holder: "nginx-7d4f-x2k4l_0c4e", source: "127.0.0.9" };
   assert.is(await stage.wrongAlerts({ alertname: "WatchkeeperLeaseGhostHolder", ...lock }), undefined);
@@ -51,10 +51,10 @@ test("two that renew one lock under one name are both named", async () => {
   await other.ask(`PUT ${leases}/leader`, leaseOf("leader", "manager-0"));
   const since = performance.now();
   await one.ask(`PUT ${leases}/leader`, leaseOf("leader", "manager-0"));
-  const { incident, ms } = await stage.found("lock-contested", since);
+  const { incident, ms } = await stage.found("lease-contested", since);
   assert.ok(ms <= foundMs, `${ms} ms`);
   assert.match(incident.summary, /127\.0\.0\.2.* and .*127\.0\.0\.3/);
-  assert.match(await stage.explained(incident), /lock-contested[^]*127\.0\.0\.3/);
+  assert.match(await stage.explained(incident), /lease-contested[^]*127\.0\.0\.3/);
   const lock = { namespace: "default", name: "leader", holder: "manager-0", source: "127.0.0.2" };
   assert.is(await stage.wrongAlerts({ alertname: "WatchkeeperLeaseContested", ...lock }), undefined);
   await stage.stop();

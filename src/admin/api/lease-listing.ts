@@ -1,4 +1,4 @@
-/** `/api/v1/locks`: the holders of leader locks, and the clients that renew them. */
+/** `/api/v1/leases`: the holders of leader leases, and the clients that renew them. */
 import type { Lock, Renewer } from "../../ledger/lock.ts";
 import type { Json, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
@@ -7,10 +7,10 @@ import type { Talking } from "./client-listing.ts";
 
 type Row = { readonly cluster: string; readonly lock: Lock };
 
-export function lockListing(talks: () => readonly Talking[], times: Times): Listing<Row> {
+export function leaseListing(talks: () => readonly Talking[], times: Times): Listing<Row> {
   const verdictOf = ({ lock }: Row): string => lock.verdictAt(times.now())?.verdict ?? "ok";
   return {
-    kind: "LockList",
+    kind: "LeaseList",
     rows: () => talks().flatMap(({ cluster, talk }) => talk.locks.all.map((lock) => ({ cluster, lock }))),
     sort: "namespace",
     columns: {
@@ -32,7 +32,7 @@ export function lockListing(talks: () => readonly Talking[], times: Times): List
   };
 }
 
-/** "lapsed": no renewal has passed through this proxy for the lock's whole duration. */
+/** "lapsed": no renewal has passed through this proxy for the lease's whole duration. */
 function stateOf({ holder, renewedAt, durationMs }: Lock, now: number): string {
   if (holder === "") return "free";
   return durationMs > 0 && now - renewedAt > durationMs ? "lapsed" : "held";
