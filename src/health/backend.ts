@@ -18,11 +18,15 @@ export const backendStates = ["unknown", "ready", "suspect", "dead", "draining"]
 export type BackendState = (typeof backendStates)[number];
 
 /** What the data path sees of a backend. */
-export type BackendView = { readonly name: string; readonly state: BackendState; readonly since: number };
-
+export type BackendView = {
+  readonly name: string;
+  readonly state: BackendState;
+  readonly since: number;
+  /** True while it answers neither on its upstream connections nor on fresh sockets. */
+  readonly isMute?: boolean;
+};
 export const connectionStates = ["none", "answering", "silent", "going", "left", "lost"] as const;
 export type ConnectionState = (typeof connectionStates)[number];
-
 /** Everything known about one backend. Times are clock readings. */
 export type BackendFacts = {
   readonly state: BackendState;

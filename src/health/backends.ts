@@ -6,6 +6,7 @@ import {
   areAllSilent,
   type BackendFacts,
   type BackendView,
+  isMute,
   isOvertaken,
   isSilentlyDead,
   judge,
@@ -134,6 +135,7 @@ export class Backends {
     this.#seeSilence();
     if (evidence.kind === "fresh" && !isOvertaken(before, evidence)) this.#tellMet(name, held, evidence);
     if (held.state !== before.state) this.#changed(name, evidence);
+    if (isMute(held) !== isMute(before)) this.#setView(name, { isMute: isMute(held) });
     if (needsAnother(held) !== needsAnother(before)) this.onNeed(name, needsAnother(held));
     if (isSilentlyDead(held) && !this.areAllSilent) this.#tellLost(name);
     if (!this.#views.some(({ state }) => state === "ready")) this.#raiseSomeone();
@@ -201,7 +203,7 @@ export class Backends {
     this.#suspectMs.set(name, this.suspectMs(name));
     const after = { name, state, since: this.#clock.now() };
     this.#since.set(name, this.#stallAwareClock.now());
-    this.#views = this.#views.map((view) => (view.name === name ? after : view));
+    this.#setView(name, after);
     this.#journal.write({
       kind: "backend.changed",
       backend: name,
@@ -210,6 +212,10 @@ export class Backends {
       ...reasonOf(evidence, isOfPackets),
     });
     this.onVerdict(after);
+  }
+
+  #setView(name: string, changed: Partial<BackendView>): void {
+    this.#views = this.#views.map((view) => (view.name === name ? { ...view, ...changed } : view));
   }
 
   /** Makes one of the answering backends that wait for more good answers ready at once. */

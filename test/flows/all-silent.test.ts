@@ -12,6 +12,7 @@ const stepMs = 25;
 const log = "/api/v1/namespaces/d/pods/p/log?follow=true";
 const watch = "/api/v1/namespaces/d/pods?watch=true&resourceVersion=100&allowWatchBookmarks=true";
 const object = "/api/v1/namespaces/d/pods/p";
+const laterPods = "/api/v1/namespaces/later/pods";
 
 type Question = { readonly ear: Ear; readonly at: number; answeredAt: number };
 
@@ -28,6 +29,7 @@ class Scene {
   /** What a backend has begun to answer, and how often each POST arrived. */
   readonly streaming: Asked[] = [];
   postCount = 0;
+  laterPostCount = 0;
   readonly #seen = new Map<string, number>();
 
   constructor(names: readonly string[]) {
@@ -43,8 +45,8 @@ class Scene {
     this.#clients = clients;
   }
 
-  ask(): void {
-    const ear = this.path.client().ask("GET", object);
+  ask(method: "GET" | "POST" = "GET"): void {
+    const ear = this.path.client().ask(method, method === "GET" ? object : laterPods);
     this.gets.push({ ear, at: this.path.clock.now(), answeredAt: Number.NaN });
   }
 
@@ -54,7 +56,8 @@ class Scene {
       this.#answer();
       this.path.settle();
       for (const get of this.gets)
-        if (get.ear.status === "200" && Number.isNaN(get.answeredAt)) get.answeredAt = this.path.clock.now();
+        if (get.ear.status.startsWith("20") && Number.isNaN(get.answeredAt))
+          get.answeredAt = this.path.clock.now();
     }
   }
 
@@ -69,7 +72,8 @@ class Scene {
   #give(asked: Asked): void {
     const { path, method } = asked.request;
     const isFollowed = path.includes("follow");
-    if (method === "POST") this.postCount += 1;
+    if (method === "POST" && path === laterPods) this.laterPostCount += 1;
+    else if (method === "POST") this.postCount += 1;
     if (!isFollowed && !path.includes("watch"))
       return asked.answer(method === "POST" ? 201 : 200, "{}", [json]);
     asked.side?.sendHeaders([new Field(":status", "200"), json], false);
@@ -114,7 +118,10 @@ for (const names of [["a"], ["a", "b"]])
       assert.equal([broken(scene.logs), broken(scene.watches), scene.lost], [0, 0, []]);
       const late = scene.gets.filter(({ answeredAt, at }) => !(answeredAt <= Math.max(at, healedAt) + 1000));
       assert.equal(
-        late.map(({ ear, at, answeredAt }) => `${ear.status} of ${at} at ${answeredAt}, healed ${healedAt}`),
+        late.map(
+          ({ ear, at, answeredAt }) =>
+            `${ear.status} ${ear.body.slice(0, 300)} of ${at} at ${answeredAt}, healed ${healedAt}`,
+        ),
         [],
       );
       assert.equal(
@@ -129,6 +136,28 @@ for (const names of [["a"], ["a", "b"]])
         scene.logs.map(() => "line\n"),
       );
     });
+
+test("writes that begin while all are silent wait unsent for the first backend that answers, and run once", () => {
+  const scene = new Scene(["a", "b"]);
+  const healedAt = scene.path.clock.now() + 5000;
+  const writes: Question[] = [];
+  const ask = (): void => {
+    if (!scene.path.backends.areAllSilent || writes.length === 20) return;
+    scene.ask("POST");
+    writes.push(...scene.gets.slice(-1));
+  };
+  scene.hole(5000, ask, 3000);
+  assert.is(writes.length, 20);
+  const late = writes.filter(({ answeredAt }) => !(answeredAt <= healedAt + 1000));
+  assert.equal(
+    late.map(
+      ({ ear, at, answeredAt }) =>
+        `${ear.status} ${ear.body.slice(0, 300)} of ${at} at ${answeredAt}, healed ${healedAt}`,
+    ),
+    [],
+  );
+  assert.is(scene.laterPostCount, writes.length, "each write ran once");
+});
 
 test("one backend answers first after a silence of all: what lives on the others is given the time to follow", () => {
   const scene = new Scene(["a", "b"]);

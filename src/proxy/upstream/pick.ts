@@ -18,7 +18,10 @@ const doubtful: readonly BackendState[] = ["suspect"];
 /** States in which a backend is known to answer: a hedge goes to no other. */
 const answering: readonly BackendState[] = ["ready", "draining"];
 
-/** Returns the bound backend while it serves, else the least loaded one in the best available state. */
+/**
+ * Returns the bound backend while it serves, else the least loaded one in the best available state. Of suspect backends one
+ * that answers comes first: after a silence of all (D14) the others may stay silent.
+ */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
   const untried = views.filter((view) => !tried.includes(view.name));
@@ -30,6 +33,11 @@ export function pick({ views, loads, bound, tried }: PickParts): string | Failur
   const best =
     bestOf(untried, willing, loads) ??
     bestOf(again, willing, loads) ??
+    bestOf(
+      untried.filter(({ isMute }) => isMute !== true),
+      doubtful,
+      loads,
+    ) ??
     bestOf(untried, doubtful, loads) ??
     bestOf(ready, willing, loads);
   if (best !== undefined) return best.name;

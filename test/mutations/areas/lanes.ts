@@ -254,13 +254,22 @@ export const connections: readonly Defect[] = [
     ["flows/all-silent", "one silent backend beside one that answers"],
   ),
   defect(
-    "requests are refused while all are silent",
+    "after a silence of all backends requests go to one that is still silent",
+    {
+      file: "proxy/upstream/pick.ts",
+      find: "isMute !== true",
+      replace: "isMute !== undefined",
+    },
+    ["flows/all-silent", "writes that begin while all are silent"],
+  ),
+  defect(
+    "requests choose a backend while all are silent",
     {
       file: "proxy/request/exchange.ts",
       find: "if (backends.areAllSilent) return this.#enqueue(noneAnswers);",
       replace: "",
     },
-    ["flows/all-silent", "all silent for 5000 ms"],
+    ["flows/all-silent", "writes that begin while all are silent"],
   ),
   defect(
     "tunnels are cut while all are silent",
