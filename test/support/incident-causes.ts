@@ -81,7 +81,7 @@ export async function shortLoopback(): Promise<Pair> {
 }
 
 export function loopbackCertificate(): Cause {
-  const evidence = /19 days left: not after/;
+  const evidence = /expires in 19 days: not after/;
   return { kind: "loopback-certificate-expiring", culprit: "cp-2", evidence, since: performance.now() };
 }
 
