@@ -10,8 +10,7 @@ import type { Times } from "../src/admin/http/times.ts";
 import type { Clock } from "../src/base/clock.ts";
 import { Failure } from "../src/base/failure.ts";
 import { inSlices } from "../src/base/slices.ts";
-import { Balance } from "../src/proxy/balance/balance.ts";
-import { planMoves } from "../src/proxy/balance/rebalance.ts";
+import { Balance, planMoves } from "../src/proxy/balance/balance.ts";
 import { Operations } from "../src/proxy/cluster/operations.ts";
 import { HeapPressure } from "../src/proxy/overload/heap-pressure.ts";
 import { poolKey } from "../src/proxy/upstream/pool-key.ts";
@@ -135,7 +134,7 @@ const overload = new HeapPressure({
   exchanges: () => exchanges.live,
   collect() {},
 });
-measure("who ends where memory is short", () => overload.look(1));
+measure("who ends where memory is short", () => overload.look({ share: 1, residentBytes: 0 }));
 measure("the rest of a cluster that is removed", () =>
   inSlices(clock, exchanges.live, (exchange) => exchange.cut()),
 );

@@ -27,12 +27,9 @@ import { drain } from "./proxy/cluster/shutdown-drain.ts";
 import { Intake, mostSockets } from "./proxy/downstream/intake.ts";
 import type { Gate } from "./proxy/downstream/listen.ts";
 import { Listeners } from "./proxy/downstream/listeners.ts";
-import type { Descriptors } from "./proxy/net/descriptors.ts";
-import { adminName } from "./proxy/net/descriptors.ts";
-import { collect } from "./proxy/overload/full-gc.ts";
-import { monitorHeap } from "./proxy/overload/heap-monitor.ts";
+import { adminName, type Descriptors } from "./proxy/net/descriptors.ts";
+import { collect, monitorHeap } from "./proxy/overload/heap-monitor.ts";
 import { HeapPressure } from "./proxy/overload/heap-pressure.ts";
-import { HeapRelease } from "./proxy/overload/heap-release.ts";
 import type { LiveRequests } from "./proxy/request/active-requests.ts";
 import { ownVersion } from "./version.ts";
 
@@ -113,17 +110,12 @@ class Watchkeeper implements Running {
       config.health.tcpKeepalive,
       inherited,
     );
-    const pages = new HeapRelease(clock, collect);
     this.#looks = [
       new Interval(clock, slabLookMs, shrinkRoom),
       new Interval(clock, limits.heapLookMs, () => this.#overload.beat()),
-      new Interval(clock, limits.heapLookMs, () => pages.beat()),
     ];
     for (const looks of this.#looks) looks.start();
-    this.#stopOverload = monitorHeap((heap) => {
-      this.#overload.look(heap.share);
-      pages.look(heap);
-    });
+    this.#stopOverload = monitorHeap((heap) => this.#overload.look(heap));
   }
 
   get addresses(): ReadonlyMap<string, string> {

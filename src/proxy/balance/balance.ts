@@ -1,7 +1,6 @@
 /**
  * Evens the load after a backend has come back (F16): from time to time a few clients are bound to another backend, at
- * most 1 % of them a second. Their watches move first, unnoticed; their next requests follow (D2). rebalance.ts plans the
- * moves. No client moves while a backend is still warming up.
+ * most 1 % of them a second. Their watches move first, unnoticed; their next requests follow (D2). No client moves while a backend is still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -12,7 +11,6 @@ import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Client } from "../context/client.ts";
 import type { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { allowanceOf, planMoves, type Sitter } from "./rebalance.ts";
 
 export type BalanceParts = {
   readonly clock: Clock;
@@ -116,4 +114,92 @@ function sitterOf(seat: Seat): Sitter<Seat> {
   const { client, load } = seat;
   const isMovable = seat.isMovable && client.rebound === undefined;
   return { client: seat, backend: client.rebound ?? client.backend ?? "", load, isMovable };
+}
+
+/** What is known of one client. */
+export type Sitter<T> = {
+  readonly client: T;
+  readonly backend: string;
+  /** The number of its open streams. */
+  readonly load: number;
+  /** True if all of them can continue on another backend unnoticed. An exec keeps its client where it is. */
+  readonly isMovable: boolean;
+};
+
+export type Move<T> = { readonly client: T; readonly from: string; readonly to: string };
+
+/** The number of clients that may be re-bound after `sinceMs`: 1 % of them a second. Fractions carry over. */
+export function allowanceOf(clients: number, sinceMs: number): number {
+  return (clients * limits.rebalanceShare * sinceMs) / 1000;
+}
+
+/**
+ * Returns at most `most` moves, each from the most overloaded backend to the most underloaded one, and none that would
+ * make the load less even. `shares` are of the backends that take clients (slow-start.ts).
+ */
+export function planMoves<T>(
+  sitters: readonly Sitter<T>[],
+  shares: ReadonlyMap<string, number>,
+  most: number,
+): readonly Move<T>[] {
+  const excess = excessOf(sitters, shares);
+  const [sum, slack] = [sumOf(sitters.map(({ load }) => load)), limits.rebalanceSlack];
+  // Created at the first move: mostly there is none.
+  let left: ReadonlyMap<string, ByLoad<T>> | undefined;
+  const moves: Move<T>[] = [];
+  while (moves.length < most) {
+    const byExcess = Array.from(excess).toSorted(([, one], [, other]) => other - one);
+    const [[from, over], [to, under]] = [byExcess.at(0) ?? ["", 0], byExcess.at(-1) ?? ["", 0]];
+    const gap = Math.min(over, -under);
+    if (gap <= (slack * sum) / Math.max(1, shares.size)) break;
+    left ??= movable(sitters);
+    const best = takeLargest(left.get(from), gap);
+    if (best === undefined) break;
+    excess.set(from, over - best.load);
+    excess.set(to, under + best.load);
+    moves.push({ client: best.client, from, to });
+  }
+  return moves;
+}
+
+/** Returns by how many streams each backend exceeds its share; negative if it has fewer. */
+function excessOf(
+  sitters: readonly Sitter<unknown>[],
+  shares: ReadonlyMap<string, number>,
+): Map<string, number> {
+  const here = sitters.filter(({ backend }) => shares.has(backend));
+  const perShare =
+    sumOf(here.map(({ load }) => load)) / Math.max(sumOf([...shares.values()]), Number.EPSILON);
+  const excess = new Map(Array.from(shares, ([name, share]) => [name, -share * perShare]));
+  for (const { backend, load } of here) excess.set(backend, (excess.get(backend) ?? 0) + load);
+  return excess;
+}
+
+/** Movable clients, by load; the last of each load goes first. */
+type ByLoad<T> = Map<number, Sitter<T>[]>;
+
+/** Indexed by backend: searching all clients for each of 1 % of them takes a second with 50,000 clients. */
+function movable<T>(sitters: readonly Sitter<T>[]): ReadonlyMap<string, ByLoad<T>> {
+  const left = new Map<string, ByLoad<T>>();
+  for (const sitter of sitters.toReversed()) {
+    const { backend, load, isMovable } = sitter;
+    if (!isMovable || load <= 0) continue;
+    const byLoad: ByLoad<T> = left.get(backend) ?? new Map();
+    left.set(backend, byLoad);
+    const alike = byLoad.get(load) ?? [];
+    byLoad.set(load, alike);
+    alike.push(sitter);
+  }
+  return left;
+}
+
+/** Takes the largest client that fits into the gap, for the fewest moves. */
+function takeLargest<T>(left: ByLoad<T> = new Map(), gap: number): Sitter<T> | undefined {
+  let most = 0;
+  for (const [load, { length }] of left) if (length > 0 && load <= gap && load > most) most = load;
+  return left.get(most)?.pop();
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, one) => sum + one, 0);
 }

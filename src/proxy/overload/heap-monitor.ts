@@ -1,9 +1,7 @@
-/**
- * Reports after each full collection the share of the heap's limit that is live, without a reserve, and its resident
- * pages.
- */
+/** V8's heap: reports its size after each full collection, and runs one on request. */
 import { PerformanceObserver } from "node:perf_hooks";
-import { getHeapStatistics } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { limits } from "../../base/limits.ts";
 
 /** perf_hooks' constant for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
@@ -25,7 +23,7 @@ export type HeapState = {
   readonly residentBytes: number;
 };
 
-/** Returns its stop function. */
+/** Calls `tell` after each full collection. Returns its stop function. */
 export function monitorHeap(tell: (heap: HeapState) => void): () => void {
   const observer = new PerformanceObserver((list) => {
     if (!list.getEntries().some(isFull)) return;
@@ -40,4 +38,31 @@ export function monitorHeap(tell: (heap: HeapState) => void): () => void {
 function isFull(entry: object): boolean {
   const detail = "detail" in entry ? entry.detail : undefined;
   return typeof detail === "object" && detail !== null && "kind" in detail && detail.kind === fullCollection;
+}
+
+/** The type of gc() in a process that was started with the flag. */
+type Collect = NonNullable<typeof globalThis.gc>;
+
+let made: Collect | undefined;
+
+/** Only a context that is created after the flag is set has it. */
+function make(): Collect {
+  setFlagsFromString("--expose-gc");
+  const found: unknown = runInNewContext("gc");
+  if (!isCollect(found)) throw new Error("V8 has no gc()");
+  return found;
+}
+
+function isCollect(found: unknown): found is Collect {
+  return typeof found === "function";
+}
+
+/**
+ * Runs a full collection that returns its pages to the kernel, and stops everything meanwhile: with 150 live MiB for 70 ms.
+ * V8 itself runs one only when its heap grows, or when it is nearly idle: a proxy that was full, and whose objects die
+ * young, may wait a hundred seconds for one and keeps the pages.
+ */
+export function collect(): void {
+  made ??= make();
+  made({ type: "major", flavor: "last-resort", execution: "sync" });
 }

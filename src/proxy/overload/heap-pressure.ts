@@ -1,13 +1,16 @@
 /**
  * Sheds load when memory runs short (A26): first new clients are refused, then idle clients are drained, then requests
  * are ended, watches last. A little at each look, so that clients do not reconnect all at once. It uses the live heap
- * after a full collection, since most of the heap between two collections is garbage.
+ * after a full collection, since most of the heap between two collections is garbage. It also returns the pages of a
+ * formerly full heap to the kernel: V8 removes them from its heap, but keeps them until the process is nearly idle, a
+ * hundred MiB after an attack. A requested collection frees them.
  */
 
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
+import type { HeapState } from "./heap-monitor.ts";
 
 export type Load = "normal" | "full" | "crowded" | "critical";
 
@@ -31,7 +34,7 @@ export type HeapPressureParts = {
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
   /** Requests and tunnels. */
   readonly exchanges: () => readonly Sheddable[];
-  /** Runs a full collection now; `look` gets its result. */
+  /** Runs a full collection now, which returns pages; `look` gets its result. */
   readonly collect: () => void;
 };
 
@@ -54,6 +57,11 @@ export class HeapPressure {
    * returned.
    */
   #isDue = false;
+  /** The most that a full collection has left resident since pages were last returned. */
+  #peakBytes = 0;
+  /** True if the heap has shrunk so much that its pages should be returned. */
+  #hasPages = false;
+  #releasedAt = Number.NEGATIVE_INFINITY;
   /** True while requests of an earlier look are still being ended. */
   #isEnding = false;
   load: Load = "normal";
@@ -62,8 +70,10 @@ export class HeapPressure {
     this.#parts = parts;
   }
 
-  /** `share`: the live share of the heap's limit. */
-  look(share: number): void {
+  /** Takes the result of a full collection. */
+  look({ share, residentBytes }: HeapState): void {
+    this.#peakBytes = Math.max(this.#peakBytes, residentBytes);
+    this.#hasPages = this.#peakBytes - residentBytes > Math.max(residentBytes, limits.heapPagesBytes);
     const before = this.load;
     this.load = loadOf(share, before);
     if (this.load !== "normal" || before !== "normal") this.#isDue = true;
@@ -75,9 +85,18 @@ export class HeapPressure {
 
   /** Called every `limits.heapLookMs`: the clients that filled the heap may be gone without a collection by V8. */
   beat(): void {
-    if (!this.#isDue) return;
+    const now = this.#parts.clock.now();
+    const isReleasing = this.#hasPages && now - this.#releasedAt >= limits.heapPagesMs;
+    if (!this.#isDue && !isReleasing) return;
     this.#isDue = false;
+    if (isReleasing) this.#release(now);
     this.#parts.collect();
+  }
+
+  #release(now: number): void {
+    this.#hasPages = false;
+    this.#peakBytes = 0;
+    this.#releasedAt = now;
   }
 
   #sendIdleAway(): void {

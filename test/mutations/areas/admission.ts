@@ -232,11 +232,11 @@ export const admission: readonly Defect[] = [
   defect(
     "pages go back at every look",
     {
-      file: "proxy/overload/heap-release.ts",
-      find: " || now - this.#collectedAt < limits.heapPagesMs",
+      file: "proxy/overload/heap-pressure.ts",
+      find: " && now - this.#releasedAt >= limits.heapPagesMs",
       replace: "",
     },
-    ["proxy/overload/heap-release", "once a minute"],
+    ["proxy/overload/heap-pressure", "once a minute"],
   ),
   defect(
     "one source has all sockets",

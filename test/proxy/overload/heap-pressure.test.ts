@@ -50,8 +50,8 @@ test("of 50,000 requests the youngest tenth ends a slice in each loop turn, once
     Array.from({ length: 50_000 }, (): Kind => "watch"),
     0,
   );
-  overload.look(0.99);
-  overload.look(0.99);
+  overload.look({ share: 0.99, residentBytes: 0 });
+  overload.look({ share: 0.99, residentBytes: 0 });
   for (const exchange of exchanges.slice(-1000)) exchange.isEnded = true;
   const counts = [gone.length];
   for (let turn = turns.shift(); turn !== undefined; turn = turns.shift()) {
@@ -65,8 +65,8 @@ test("of 50,000 requests the youngest tenth ends a slice in each loop turn, once
 
 test("full: nobody new, and nobody goes; it is told once (A26)", () => {
   const { overload, gone, entries } = scene(["plain"], 5);
-  overload.look(0.86);
-  overload.look(0.87);
+  overload.look({ share: 0.86, residentBytes: 0 });
+  overload.look({ share: 0.87, residentBytes: 0 });
   assert.is(overload.load, "full");
   assert.equal(gone, []);
   assert.is(entries.length, 1);
@@ -74,48 +74,85 @@ test("full: nobody new, and nobody goes; it is told once (A26)", () => {
 
 test("who was full looks again by itself, until all is well and once more; who was not does not (A26)", () => {
   const { overload, collected } = scene([], 0);
-  overload.look(0.5);
+  overload.look({ share: 0.5, residentBytes: 0 });
   overload.beat();
   assert.equal(collected, []);
-  overload.look(0.86);
+  overload.look({ share: 0.86, residentBytes: 0 });
   overload.beat();
   overload.beat();
   assert.equal(collected, ["full"], "one answer is waited for");
-  overload.look(0.86);
+  overload.look({ share: 0.86, residentBytes: 0 });
   overload.beat();
-  overload.look(0.3);
+  overload.look({ share: 0.3, residentBytes: 0 });
   // By V8 itself, before the next beat: it gives no pages back.
-  overload.look(0.3);
+  overload.look({ share: 0.3, residentBytes: 0 });
   overload.beat();
-  overload.look(0.3);
+  overload.look({ share: 0.3, residentBytes: 0 });
   overload.beat();
   assert.equal(collected, ["full", "full", "normal"]);
 });
 
 test("crowded: idle clients go, a part of them at each look, the latest first (A26)", () => {
   const { overload, gone } = scene(["watch"], 300);
-  overload.look(0.93);
+  overload.look({ share: 0.93, residentBytes: 0 });
   assert.is(gone.length, 300 * limits.shedShare);
   assert.is(gone[0], "idle 0");
 });
 
 test("critical: requests end, those that began last, and watches only when nothing else is left (A26)", () => {
   const all = scene(["watch", "plain", "long-running", "plain", "watch"], 0);
-  all.overload.look(0.98);
+  all.overload.look({ share: 0.98, residentBytes: 0 });
   assert.equal(all.gone, ["plain 1", "plain 3"]);
   const some = scene(["watch", "long-running", "watch"], 0);
-  some.overload.look(0.98);
+  some.overload.look({ share: 0.98, residentBytes: 0 });
   assert.equal(some.gone, ["long-running 1"]);
   const watches = scene(["watch", "watch"], 0);
-  watches.overload.look(0.98);
+  watches.overload.look({ share: 0.98, residentBytes: 0 });
   assert.equal(watches.gone, ["watch 0", "watch 1"]);
   const many = scene(
     Array.from({ length: 900 }, (): Kind => "watch"),
     0,
   );
-  many.overload.look(0.98);
+  many.overload.look({ share: 0.98, residentBytes: 0 });
   assert.equal([many.gone.length, many.gone[0], many.gone.at(-1)], [90, "watch 810", "watch 899"]);
   assert.ok(watches.entries.some((entry) => entry.kind === "request.failed" && entry.code === "overload"));
+});
+
+function releases() {
+  const clock = manualClock();
+  let count = 0;
+  const overload = new HeapPressure({
+    clock,
+    journal: new Journal(clock),
+    idle: () => [],
+    exchanges: () => [],
+    collect: () => void (count += 1),
+  });
+  /** How often pages went back, once collections have left so many MiB, one after the other. */
+  const after = (...residentMiB: readonly number[]): number => {
+    for (const each of residentMiB) {
+      overload.look({ share: 0, residentBytes: each * 2 ** 20 });
+      overload.beat();
+    }
+    return count;
+  };
+  return { clock, after };
+}
+
+test("a heap that is less than half of what it was has its pages go back, from 48 MiB on", () => {
+  assert.is(releases().after(40, 80, 40), 0);
+  assert.is(releases().after(40, 119, 50), 1);
+  assert.is(releases().after(600, 301), 0);
+  assert.is(releases().after(600, 299), 1);
+});
+
+test("once for each time that it was full, and once a minute", () => {
+  const { clock, after } = releases();
+  assert.is(after(200, 40), 1);
+  assert.is(after(40, 41), 1, "what was full is full no more");
+  assert.is(after(200, 40), 1, "too early");
+  clock.advance(limits.heapPagesMs);
+  assert.is(after(40), 2, "late, but not forgotten");
 });
 
 test.run();
