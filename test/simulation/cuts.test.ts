@@ -36,13 +36,13 @@ for (const [name, file, find, replace] of [
   ],
   [
     "a write of unknown outcome may be asked again",
-    "proxy/request/lost-attempt.ts",
+    "proxy/request/local-reply.ts",
     "return isSafe ?",
     "return isSafe || true ?",
   ],
   [
     "PROTOCOL_ERROR goes on to the client of a write",
-    "proxy/request/lost-attempt.ts",
+    "proxy/request/local-reply.ts",
     "code === errorCode.REFUSED_STREAM || code === errorCode.PROTOCOL_ERROR",
     "code === errorCode.REFUSED_STREAM",
   ],

@@ -254,7 +254,7 @@ export class Scene {
     }
   }
 
-  /** What one stream's window may have grown to so far: what comes in one round trip to its backend (grow-window.ts). */
+  /** What one stream's window may have grown to so far: what comes in one round trip to its backend (attempt.ts). */
   #mostWindowBytes(): number {
     for (const { rtt } of this.proxy.path.pools.all.values())
       this.#mostRttMs = Math.max(this.#mostRttMs, rtt.quantile(0.1));
@@ -297,7 +297,7 @@ export class Scene {
     const { plan, outcome, status, resetCode } = asking;
     if (outcome === "whole" || outcome === "cancelled") return true;
     if (plan.fate.startsWith("reset") && outcome === "reset" && resetCode === heardCode(plan)) return true;
-    // Go's transport would send a write again on this code (lost-attempt.ts).
+    // Go's transport would send a write again on this code (local-reply.ts).
     const isUnknown = plan.fate === "reset-early" && plan.resetCode === errorCode.PROTOCOL_ERROR;
     if (isUnknown && outcome === "refused" && status === 504) return true;
     // A body that began to go cannot be sent again: its client is told that it was refused.

@@ -1,5 +1,6 @@
 /** What is known of a request when it is sent, and what may be done with it because of that. */
 
+import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { Kind } from "../../kube/request-info.ts";
@@ -52,4 +53,15 @@ export function isFreshRead({ isObjectRead, isBodiless, fields }: RequestContext
   if (!isObjectRead || !isBodiless) return false;
   const path = fields.find(({ name }) => name === ":path")?.value ?? "";
   return !path.includes("resourceVersion=");
+}
+
+/** Identifies a client across sockets, tokens and restarts: its address and User-Agent, separated by a space. */
+export function clientKey(client: Pick<Client, "address">, fields: readonly Field[]): string {
+  return `${client.address} ${userAgentOf(fields)}`;
+}
+
+/** The User-Agent, at most `limits.userAgentChars` long; "" if the request has none. */
+export function userAgentOf(fields: readonly Field[]): string {
+  const field = fields.find(({ name }) => name === "user-agent");
+  return clipped(field?.value ?? "", limits.userAgentChars);
 }

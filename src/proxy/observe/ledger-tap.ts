@@ -16,7 +16,6 @@ import { resourceKey, type WatchContext } from "../../watch/session/watch-contex
 import type { Client } from "../context/client.ts";
 import type { Vouched } from "../identity/client-identity.ts";
 import type { Bearer } from "../identity/trust.ts";
-import { BodyCopy } from "./lock-tap.ts";
 
 export type Asker = {
   readonly caller: Caller;
@@ -43,6 +42,40 @@ function vouchedSubject({ user }: Vouched): Subject {
   const name = user.slice(0, limits.subjectChars).replace(/[^\x21-\x7e]/g, "?");
   const node = name.startsWith("system:node:") ? name.slice("system:node:".length) : "";
   return { name, source: "vouched", namespace: "", pod: "", node };
+}
+
+/**
+ * The copy of a request's body, up to a bound, and what to do with it once a backend has accepted the request. Only the few
+ * requests that show who holds leader locks and which pods are gone have one. Nothing is delayed or changed.
+ */
+export class BodyCopy {
+  readonly #taken: (body: Buffer) => void;
+  #pieces: Buffer[] = [];
+  #length = 0;
+  #isOver = false;
+
+  /** `taken` gets the whole body, once. */
+  constructor(taken: (body: Buffer) => void) {
+    this.#taken = taken;
+  }
+
+  add(bytes: Buffer, start: number, end: number): void {
+    this.#length += end - start;
+    if (this.#length > limits.lockBodyBytes) this.#drop();
+    else if (!this.#isOver && end > start) this.#pieces.push(Buffer.from(bytes.subarray(start, end)));
+  }
+
+  answered(status: number): void {
+    if (this.#isOver || status < 200) return;
+    const body = Buffer.concat(this.#pieces);
+    this.#drop();
+    if (status < 300) this.#taken(body);
+  }
+
+  #drop(): void {
+    this.#isOver = true;
+    this.#pieces = [];
+  }
 }
 
 export class Talk {

@@ -9,8 +9,7 @@ import { Lru } from "../../base/lru.ts";
 import type { Journal } from "../../events/journal.ts";
 import { identityOf } from "../../kube/resume-request.ts";
 import type { WatchContext } from "../../watch/session/watch-context.ts";
-import { clientKey, userAgentOf } from "../context/client-key.ts";
-import type { RequestContext } from "../context/request-context.ts";
+import { clientKey, type RequestContext, userAgentOf } from "../context/request-context.ts";
 
 /** One watch of one client, from one version. */
 export class ReplayLoop {

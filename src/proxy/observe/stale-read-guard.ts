@@ -6,18 +6,96 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { Lru } from "../../base/lru.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { Origins } from "../../kube/api-origin.ts";
+import { ListVersion } from "../../kube/list-version.ts";
 import { firstValue, flagIn } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import { flooredTarget } from "../../kube/resume-request.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { isRepeatingResource, resourceKey } from "../../watch/session/watch-context.ts";
+import { answerOf, isRepeatingResource, resourceKey } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
-import { clientKey } from "../context/client-key.ts";
-import { type Connection, type SeenVersion, SeenVersions } from "./seen-version.ts";
+import { clientKey } from "../context/request-context.ts";
+
+/** A client's connection. */
+type ClientConnection = { readonly isOpen: boolean };
+
+/**
+ * What one client has seen of one resource. No later response should be older, but a client that reads again after it was
+ * moved, or restarted, may reach a backend that is behind.
+ */
+export class SeenVersion {
+  /** The client and the resource, as requested. */
+  readonly client: string;
+  readonly resource: string;
+  #version = "";
+  /** The connection of the latest request. */
+  #latest: ClientConnection | undefined;
+  /**
+   * What each connection has seen by itself, from the time that several are open at once: they may be several processes
+   * behind one address. They are never joined again: which of them a new one succeeds cannot be known.
+   */
+  #apart: WeakMap<ClientConnection, string> | undefined;
+  /** Refusals in a row for requests from that version. */
+  #refusals = 0;
+  /** When an older response was last reported: a clock reading. */
+  #toldAt = Number.NEGATIVE_INFINITY;
+
+  constructor(client: string, resource: string) {
+    this.client = client;
+    this.resource = resource;
+  }
+
+  /** The newest version seen on any of its connections; "" before the first. */
+  get version(): string {
+    return this.#version;
+  }
+
+  /** This connection sends a request. One that opens after the last was closed belongs to the same client. */
+  meet(connection: ClientConnection): void {
+    const before = this.#latest;
+    if (before === connection) return;
+    this.#latest = connection;
+    if (before?.isOpen === true) this.#apart ??= new WeakMap([[before, this.#version]]);
+  }
+
+  /** What the client on this connection has certainly seen. */
+  seenBy(connection: ClientConnection): string {
+    return this.#apart === undefined ? this.#version : (this.#apart.get(connection) ?? "");
+  }
+
+  /** The client on this connection has got an event or a bookmark of this version. */
+  raise(version: string, connection: ClientConnection): void {
+    if (compareVersions(version, this.#version) > 0) this.#version = version;
+    if (this.#apart !== undefined && compareVersions(version, this.seenBy(connection)) > 0)
+      this.#apart.set(connection, version);
+  }
+
+  /** The client on this connection has got a state of this version. */
+  shown(version: string, connection: ClientConnection): void {
+    this.#refusals = 0;
+    this.raise(version, connection);
+  }
+
+  /** True at most once in `limits.floorToldMs`: an older response is to be reported. */
+  isNews(now: number): boolean {
+    if (now - this.#toldAt < limits.floorToldMs) return false;
+    this.#toldAt = now;
+    return true;
+  }
+
+  /** Counts a refusal. After several it gives the version up, because old data is better than none; returns true then. */
+  refused(): boolean {
+    this.#refusals += 1;
+    if (this.#refusals < limits.floorRefusals) return false;
+    this.#refusals = 0;
+    this.#version = "";
+    return true;
+  }
+}
 
 export type GuardMode = "Observe" | "Enforce" | "Disabled";
 
@@ -38,33 +116,48 @@ export type Asking = {
   readonly fields: readonly Field[];
 };
 
-type Asker = { readonly seenVersion: SeenVersion; readonly connection: Connection };
-
 /** One request: what its client had seen of the resource when it was sent, and what the response contains. */
 export class GuardedRead {
   readonly #guard: StaleReadGuard;
   readonly #seenVersion: SeenVersion;
-  readonly #connection: Connection;
+  readonly #connection: ClientConnection;
   /** The version seen when it was sent: what the client sees meanwhile on another stream does not count. */
   readonly #before: string;
   /** As it goes upstream; the client's own unless the version is enforced. */
   readonly target: string;
   readonly isDemanded: boolean;
+  readonly #isList: boolean;
   /** The backend that answers it. */
-  backend = "";
+  #backend = "";
+  /** Reads the version of a list; undefined before the response, and after its version was found. */
+  #reading: ListVersion | undefined;
 
-  constructor(
-    guard: StaleReadGuard,
-    { seenVersion, connection }: Asker,
-    target: string,
-    isDemanded: boolean,
-  ) {
+  constructor(guard: StaleReadGuard, seenVersion: SeenVersion, { client, info, target }: Asking) {
     this.#guard = guard;
     this.#seenVersion = seenVersion;
-    this.#connection = connection;
-    this.#before = seenVersion.seenBy(connection);
-    this.isDemanded = isDemanded;
-    this.target = isDemanded ? flooredTarget(target, seenVersion.version) : target;
+    this.#connection = client.connection;
+    this.#before = seenVersion.seenBy(client.connection);
+    this.#isList = info.kind === "plain";
+    this.isDemanded = guard.isEnforcing && seenVersion.version !== "" && takesAnyState(info, target);
+    this.target = this.isDemanded ? flooredTarget(target, seenVersion.version) : target;
+  }
+
+  /** A backend has answered. */
+  answered(backend: string, head: readonly Field[]): void {
+    this.#backend = backend;
+    if (!this.#isList) return;
+    const { status, contentType, contentEncoding } = answerOf(head);
+    if (status === 200) this.#reading = new ListVersion(contentType, contentEncoding);
+  }
+
+  /** Reads the version of a list while the list is forwarded to its client. */
+  read(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    if (this.#reading === undefined) return;
+    this.#reading.feed(bytes, start, end, endStream);
+    const { version } = this.#reading;
+    if (version === "") return;
+    this.#reading = undefined;
+    this.shown(version);
   }
 
   /** An event, or a bookmark, went to the client. */
@@ -74,10 +167,9 @@ export class GuardedRead {
 
   /** The state that the client gets is of this version. */
   shown(version: string): void {
-    this.#seenVersion.refusals = 0;
-    this.#seenVersion.raise(version, this.#connection);
+    this.#seenVersion.shown(version, this.#connection);
     if (version === "" || compareVersions(version, this.#before) >= 0) return;
-    this.#guard.outdated(this.#seenVersion, { backend: this.backend, version, seen: this.#before });
+    this.#guard.outdated(this.#seenVersion, { backend: this.#backend, version, seen: this.#before });
   }
 
   /** The backend did not reach that version within its 3 s (504, watch.md §3.1). */
@@ -88,7 +180,8 @@ export class GuardedRead {
 
 export class StaleReadGuard {
   readonly #parts: StaleReadGuardParts;
-  readonly #seenVersions = new SeenVersions();
+  /** By client and resource. The least recently used is forgotten first. */
+  readonly #seenVersions = new Lru<string, SeenVersion>(limits.floors);
   /** Since the start: stale responses, requests with an enforced version, and refusals of those. */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 
@@ -96,19 +189,38 @@ export class StaleReadGuard {
     this.#parts = parts;
   }
 
+  /** True if nothing older than what the client has seen is requested. */
+  get isEnforcing(): boolean {
+    return this.#parts.mode === "Enforce";
+  }
+
   /** Undefined if the response is no evidence of what the client may see. */
-  guardedRead({ info, target, client, caller, fields }: Asking): GuardedRead | undefined {
-    const { mode } = this.#parts;
-    if (mode === "Disabled" || !showsState(info, target) || this.#parts.origins.of(info).isForeign)
+  guardedRead(asking: Asking): GuardedRead | undefined {
+    const { info, target, client, caller, fields } = asking;
+    if (
+      this.#parts.mode === "Disabled" ||
+      !showsState(info, target) ||
+      this.#parts.origins.of(info).isForeign
+    )
       return undefined;
     const { name, namespace, pod } = caller.subject;
-    const identity = `${name} ${namespace}/${pod}`;
-    const seenVersion = this.#seenVersions.of(clientKey(client, fields), identity, resourceKey(info));
-    const { connection } = client;
-    seenVersion.meet(connection);
-    const isDemanded = mode === "Enforce" && seenVersion.version !== "" && takesAnyState(info, target);
-    if (isDemanded) this.counts.demanded += 1;
-    return new GuardedRead(this, { seenVersion, connection }, target, isDemanded);
+    const seenVersion = this.seenBy(
+      clientKey(client, fields),
+      `${name} ${namespace}/${pod}`,
+      resourceKey(info),
+    );
+    seenVersion.meet(client.connection);
+    const read = new GuardedRead(this, seenVersion, asking);
+    if (read.isDemanded) this.counts.demanded += 1;
+    return read;
+  }
+
+  /** `client` and `identity` are what stays the same when a client reconnects; only the first is displayed. */
+  seenBy(client: string, identity: string, resource: string): SeenVersion {
+    const key = `${client} ${identity} ${resource}`;
+    const seenVersion = this.#seenVersions.get(key) ?? new SeenVersion(client, resource);
+    this.#seenVersions.set(key, seenVersion);
+    return seenVersion;
   }
 
   outdated(
@@ -117,9 +229,8 @@ export class StaleReadGuard {
   ): void {
     this.counts.outdated += 1;
     const { clock, journal } = this.#parts;
-    if (clock.now() - seenVersion.toldAt < limits.floorToldMs) return;
-    seenVersion.toldAt = clock.now();
-    journal.write({ kind: "response.stale", ...whose(seenVersion), ...answer });
+    if (seenVersion.isNews(clock.now()))
+      journal.write({ kind: "response.stale", ...whose(seenVersion), ...answer });
   }
 
   refused(seenVersion: SeenVersion, seen: string): void {

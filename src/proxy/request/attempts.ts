@@ -1,13 +1,16 @@
 /** The attempts of one exchange: at one backend, or at two while nothing is answered. The first head wins. */
 
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
-import { Retries } from "../upstream/retry.ts";
+import { Retries } from "../upstream/pick.ts";
+import type { HeldResponse } from "./held-response.ts";
 
 export class Attempts extends Retries {
   readonly #owner: AttemptOwner;
   #first: Attempt | undefined;
   #other: Attempt | undefined;
   #backend = "";
+  /** The refusal of one of them, while the other may do better. Invariant: its attempt is the first or the other. */
+  #held: HeldResponse | undefined;
   /** True if an attempt that is over may have been executed. */
   #hasLeft = false;
 
@@ -51,7 +54,7 @@ export class Attempts extends Retries {
   /** Adds a hedge; never more than two attempts at a time, so a suspect hedge is replaced by a better one. */
   hedge(backend: string): Attempt {
     this.#hasLeft ||= this.#other?.mayHaveRun === true;
-    this.#other?.cancel(false);
+    this.#endOther();
     this.#other = new Attempt(backend, this.#owner);
     return this.#other;
   }
@@ -79,13 +82,14 @@ export class Attempts extends Retries {
 
   /** True if every attempt is suspect and none has a response. */
   get isDoubted(): boolean {
-    if (this.#first?.isSuspect !== true || this.#first.refusal !== undefined) return false;
-    return this.#other === undefined || (this.#other.isSuspect && this.#other.refusal === undefined);
+    if (this.#held !== undefined || this.#first?.isSuspect !== true) return false;
+    return this.#other === undefined || this.#other.isSuspect;
   }
 
   /** Octets that wait here for its attempts. */
   get queuedBytes(): number {
-    return (this.#first?.queuedBytes ?? 0) + (this.#other?.queuedBytes ?? 0);
+    const heldBytes = this.#held?.heldBytes ?? 0;
+    return (this.#first?.queuedBytes ?? 0) + (this.#other?.queuedBytes ?? 0) + heldBytes;
   }
 
   otherThan(attempt: Attempt): Attempt | undefined {
@@ -96,22 +100,37 @@ export class Attempts extends Retries {
   prefer(attempt: Attempt): Attempt | undefined {
     if (attempt === this.#other) this.#swap();
     const rest = this.#other;
-    rest?.cancel(false);
-    this.#other = undefined;
+    this.#endOther();
     this.#backend = attempt.backend;
     return rest;
   }
 
-  /** Makes the attempt with a refusal the first: the other has not done better in time. */
-  preferRefusal(): void {
-    if (this.#first?.refusal === undefined && this.#other?.refusal !== undefined) this.#swap();
+  hold(response: HeldResponse): void {
+    this.#held = response;
+  }
+
+  get isHolding(): boolean {
+    return this.#held !== undefined;
+  }
+
+  /** Returns the held response of this attempt. */
+  heldOf(attempt: Attempt): HeldResponse | undefined {
+    return this.#held?.attempt === attempt ? this.#held : undefined;
+  }
+
+  /** Returns what is held, if anything is, and makes its attempt the first: the other has not done better. */
+  takeHeld(): HeldResponse | undefined {
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined && held.attempt === this.#other) this.#swap();
+    return held;
   }
 
   /** This attempt is over. True if another one continues. */
   goesOnWithout(attempt: Attempt): boolean {
     this.failed(attempt.backend);
     this.#hasLeft ||= attempt.mayHaveRun;
-    attempt.refusal?.forget();
+    this.#forgetHeldOf(attempt);
     if (attempt !== this.#other) this.#first = this.#other;
     this.#other = undefined;
     if (this.#first === undefined) return false;
@@ -121,9 +140,21 @@ export class Attempts extends Retries {
 
   /** `isAnswered`: the first one's final head has come. */
   cancel(isAnswered: boolean): void {
+    this.#endOther();
     this.#first?.cancel(isAnswered);
+    this.#forgetHeldOf(this.#first);
+  }
+
+  #endOther(): void {
     this.#other?.cancel(false);
+    this.#forgetHeldOf(this.#other);
     this.#other = undefined;
+  }
+
+  #forgetHeldOf(attempt: Attempt | undefined): void {
+    if (this.#held?.attempt !== attempt) return;
+    this.#held?.forget();
+    this.#held = undefined;
   }
 
   #swap(): void {

@@ -38,21 +38,20 @@ import type { WatchTally } from "../../watch/session/session-progress.ts";
 import { answerOf, type WatchContext } from "../../watch/session/watch-context.ts";
 import { type WatchHost, WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission, Entry } from "../admission/admission.ts";
-import { userAgentOf } from "../context/client-key.ts";
-import { isRepeatable, type RequestContext } from "../context/request-context.ts";
+import { isRepeatable, type RequestContext, userAgentOf } from "../context/request-context.ts";
 import { dropsOf } from "../identity/client-identity.ts";
 import { type Credential, isProvenAt, type Trust } from "../identity/trust.ts";
+import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop, ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import type { GuardedRead } from "../observe/stale-read-guard.ts";
-import type { Attempt, AttemptOwner } from "../upstream/attempt.ts";
-import { growWindow } from "../upstream/grow-window.ts";
-import { HeldResponse, isRefusal, isShort, isShutdown } from "../upstream/held-response.ts";
+import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
 import { pickOther } from "../upstream/pick.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { Attempts } from "./attempts.ts";
-import { sendLocalReply } from "./local-reply.ts";
-import { failureOfCut, failureOfLost, honestCode, lostUnanswered } from "./lost-attempt.ts";
+import type { Hedges } from "./hedge.ts";
+import { HeldResponse, isRefusal, isShort, isShutdown } from "./held-response.ts";
+import { failureOfCut, failureOfLost, honestCode, lostUnanswered, sendLocalReply } from "./local-reply.ts";
 import type { PendingQueue } from "./pending-queue.ts";
 import { RequestBody } from "./request-body.ts";
 
@@ -71,12 +70,7 @@ export type ExchangeParts = {
   readonly replays: ReplayLoopDetector;
   /** `ActiveRequests` implements it. */
   readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
-  /** `Hedges` implements it. */
-  readonly hedges: {
-    suspected(exchange: Exchange, attempt: Attempt): void;
-    answered(exchange: Exchange, status: number, attempt: Attempt, rest: Attempt | undefined): void;
-    otherFor(exchange: Exchange): string | undefined;
-  };
+  readonly hedges: Hedges;
   /** `OriginAsks` implements it. */
   readonly originAsks: {
     answered(api: RequestInfo, head: readonly Field[]): Origin;
@@ -96,6 +90,8 @@ export type ExchangeRequest = {
   readonly asked: WatchContext | undefined;
   /** What its client has seen; undefined if that does not matter. */
   readonly guardedRead: GuardedRead | undefined;
+  /** Of a body that the ledger reads. */
+  readonly copy: BodyCopy | undefined;
   /** The size of its head by `longHeadBytes`. */
   readonly headBytes: number;
 };
@@ -118,6 +114,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #info: RequestInfo;
   readonly #asked: WatchContext | undefined;
   readonly #guardedRead: GuardedRead | undefined;
+  readonly #copy: BodyCopy | undefined;
   readonly headBytes: number;
   #state: ExchangeState = "placing";
   /**
@@ -154,6 +151,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#info = request.info;
     this.#asked = request.asked;
     this.#guardedRead = request.guardedRead;
+    this.#copy = request.copy;
     this.headBytes = request.headBytes;
     this.attempts = new Attempts(this, request.avoided);
     this.#body = request.context.isBodiless ? undefined : new RequestBody(parts.buffered);
@@ -194,11 +192,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   get backend(): string {
     return this.attempts.backend;
-  }
-
-  /** True if nothing is answered and every backend that has the request is suspect. */
-  get isDoubted(): boolean {
-    return !this.isAnswered && this.attempts.isDoubted;
   }
 
   /** For tests and logs: without the path, since a query may hold a token. */
@@ -300,8 +293,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { backends, pools } = this.#parts;
     const { client } = this.context;
     if (backends.areAllSilent) return this.#enqueue(noneAnswers);
-    const loads = (name: string): number => pools.weightOf(name);
-    const backend = this.attempts.nextBackend(backends.views, loads, client.backend);
+    const backend = this.attempts.nextBackend(backends.views, pools.weightOf, client.backend);
     if (backend instanceof Failure) return this.#enqueue(backend);
     client.bind(backend);
     this.#state = "asking";
@@ -375,6 +367,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.#copy?.add(bytes, start, end);
     const body = this.#body;
     if (endStream && body !== undefined) body.isOver = true;
     const up = this.attempts.first?.up;
@@ -432,9 +425,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void {
     if (this.isEnded) return;
-    if (attempt.refusal !== undefined) {
-      attempt.refusal.endWith(fields);
-      return this.#relayIfWhole(attempt);
+    const held = this.attempts.heldOf(attempt);
+    if (held !== undefined) {
+      held.endWith(fields);
+      return this.#relayIfWhole(held);
     }
     this.#relayHead(attempt);
     if (this.isAnswered) this.#sendHead(fields, end);
@@ -443,12 +437,14 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.isEnded) return;
-    if (attempt.refusal !== undefined) {
-      attempt.refusal.keep(bytes, start, end, endStream);
-      return this.#relayIfWhole(attempt);
+    const held = this.attempts.heldOf(attempt);
+    if (held !== undefined) {
+      held.keep(bytes, start, end, endStream);
+      return this.#relayIfWhole(held);
     }
     this.#relayHead(attempt);
     if (endStream) this.#state = "finishing";
+    this.#guardedRead?.read(bytes, start, end, endStream);
     this.down.sendData(bytes, start, end, endStream);
     if (endStream) this.#endIfOver();
   }
@@ -462,7 +458,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { backends, hedges } = this.#parts;
     // Attempts during the silence of all backends prove nothing about any of them (D14).
     if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);
-    hedges.suspected(this, attempt);
+    hedges.suspected(this.context, this.attempts, attempt);
   }
 
   attemptPassed(attempt: Attempt): void {
@@ -533,7 +529,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#status = status;
     this.#state = "relaying";
     this.#body?.forget();
-    this.#account(attempt, rest);
+    this.#account(attempt, rest, fields);
     this.#sendHead(fields, end);
     if (this.context.kind !== "watch" || status !== 200 || end) return;
     this.#watch = this.#watchOf(fields, attempt);
@@ -544,16 +540,17 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   /** Evaluates what the response shows of the credential, the client and the backends that have the request. */
-  #account(attempt: Attempt, rest: Attempt | undefined): void {
+  #account(attempt: Attempt, rest: Attempt | undefined, fields: readonly Field[]): void {
     const status = this.#status;
     const { admission, hedges } = this.#parts;
     this.learnt(status);
     this.context.client.answered();
     if (this.#entry !== undefined) admission.answered(this.#entry, status);
-    hedges.answered(this, status, attempt, rest);
+    hedges.answered(this.context, status, attempt, rest);
+    this.#copy?.answered(status);
     const guardedRead = this.#guardedRead;
     if (guardedRead === undefined) return;
-    guardedRead.backend = this.backend;
+    guardedRead.answered(this.backend, fields);
     if (status === 504 && guardedRead.isDemanded) this.#isBehind(guardedRead);
   }
 
@@ -561,7 +558,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #isBehind(guardedRead: GuardedRead): void {
     const { backends, pools } = this.#parts;
     guardedRead.refused();
-    const other = pickOther(backends.views, (name) => pools.weightOf(name), [this.backend]);
+    const other = pickOther(backends.views, pools.weightOf, [this.backend]);
     if (other !== undefined) this.context.client.follow(this.backend, other);
   }
 
@@ -576,12 +573,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Holds a refusal while the other attempt may do better; asks another backend if this one is shutting down. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const rest = this.attempts.otherThan(attempt);
-    if (rest !== undefined && rest.refusal === undefined) {
-      attempt.keepRefusal(new HeldResponse(fields, end, this.#parts.buffered));
-      this.#stopWaiting = this.#parts.clock.after(limits.refusalHeldMs, () => {
-        this.attempts.preferRefusal();
-        this.#relayRefusal();
-      });
+    if (rest !== undefined && !this.attempts.isHolding) {
+      this.attempts.hold(new HeldResponse(attempt, fields, end, this.#parts.buffered));
+      this.#stopWaiting = this.#parts.clock.after(limits.refusalHeldMs, () => this.#relayRefusal());
       return true;
     }
     if (this.#body?.isRepeatable === false) return false;
@@ -598,18 +592,18 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { backends, hedges } = this.#parts;
     const view = backends.views.find(({ name }) => name === attempt.backend);
     if (!isShutdown(refusal, attempt.isConnectionRetiring || view?.state === "draining")) return false;
-    return this.attempts.tried.length + 1 < limits.attempts && hedges.otherFor(this) !== undefined;
+    return this.attempts.tried.length + 1 < limits.attempts && hedges.otherFor(this.attempts) !== undefined;
   }
 
   /** Holds a short refusal until it is complete: if its backend is lost before that, another one can be asked. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields) || !isRepeatable(this.context)) return false;
-    attempt.keepRefusal(new HeldResponse(fields, false, this.#parts.buffered));
+    this.attempts.hold(new HeldResponse(attempt, fields, false, this.#parts.buffered));
     return true;
   }
 
-  #relayIfWhole(attempt: Attempt): void {
-    if (!this.attempts.hasTwo && attempt.refusal?.isWhole === true) this.#relayRefusal();
+  #relayIfWhole(held: HeldResponse): void {
+    if (!this.attempts.hasTwo && held.isWhole) this.#relayRefusal();
   }
 
   /** One attempt is over. True if another one continues in its place. */
@@ -620,9 +614,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   #relayRefusal(): void {
-    const attempt = this.attempts.first;
-    const refusal = attempt?.takeRefusal();
-    if (attempt === undefined || refusal === undefined) return;
+    const refusal = this.attempts.takeHeld();
+    if (refusal === undefined) return;
+    const { attempt } = refusal;
     refusal.tell({
       headers: (fields, end) =>
         this.isAnswered

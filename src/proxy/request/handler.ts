@@ -25,9 +25,7 @@ import { identify } from "../context/identity-headers.ts";
 import { longHeadBytes, type RequestContext } from "../context/request-context.ts";
 import type { Vouched } from "../identity/client-identity.ts";
 import type { Credential } from "../identity/trust.ts";
-import type { Talk } from "../observe/ledger-tap.ts";
-import { ListTap } from "../observe/list-tap.ts";
-import { type BodyCopy, copied, heard } from "../observe/lock-tap.ts";
+import type { BodyCopy, Talk } from "../observe/ledger-tap.ts";
 import type { Asking, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
 import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
@@ -77,32 +75,21 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       isBodiless: end,
       vouched,
     };
-    const down = readSide(side, guardedRead, asked);
-    const copy = isRefused ? undefined : talkOf(parts, context, asking, asked);
     const exchange = new Exchange(parts, {
       context,
-      down: heard(down, copy),
+      down: side,
       credential,
       info,
       avoided: avoidedBy(parts, info, asked),
       asked,
       guardedRead,
+      copy: isRefused ? undefined : talkOf(parts, context, asking, asked),
       headBytes: longHeadBytes(request.fields),
     });
     parts.exchanges.add(exchange);
     exchange.begin(isRefused ? identified : undefined);
-    return copied(exchange, copy);
+    return exchange;
   };
-}
-
-/** Adds the tap that reads a list's version, where it is needed. */
-function readSide(
-  side: StreamWriter,
-  guardedRead: GuardedRead | undefined,
-  asked: WatchContext | undefined,
-): StreamWriter {
-  const isRead = guardedRead !== undefined && asked === undefined;
-  return isRead ? new ListTap(side, (version) => guardedRead.shown(version)) : side;
 }
 
 /** A bearer beside a certificate is not sent, and proves nothing. */

@@ -10,11 +10,11 @@ import { limits } from "../../base/limits.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Evidence } from "../../health/evidence.ts";
-import { isFreshRead, isRepeatable } from "../context/request-context.ts";
+import { isFreshRead, isRepeatable, type RequestContext } from "../context/request-context.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { pickOther } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Attempts } from "./attempts.ts";
 
 export type HedgeParts = {
   readonly clock: Clock;
@@ -40,17 +40,17 @@ export class Hedges {
   }
 
   /** An attempt of an unanswered exchange waits for long, or its connection or backend does not answer. */
-  suspected(exchange: Exchange, attempt: Attempt): void {
-    if (attempt.up === undefined) this.#goElsewhere(exchange, attempt);
-    else if (attempt.isSlow && !attempt.isSuspect) this.#askSlow(exchange, attempt);
-    else if (isRepeatable(exchange.context) && exchange.isDoubted) this.#askTwice(exchange, attempt);
+  suspected(context: RequestContext, attempts: Attempts, attempt: Attempt): void {
+    if (attempt.up === undefined) this.#goElsewhere(attempts, attempt);
+    else if (attempt.isSlow && !attempt.isSuspect) this.#askSlow(context, attempts, attempt);
+    else if (isRepeatable(context) && attempts.isDoubted) this.#askTwice(attempts, attempt);
   }
 
   /**
    * Evaluates the first response of two, or the only one, as evidence of the backends that were asked
    * (health/read-latency.ts).
    */
-  answered({ context }: Exchange, status: number, attempt: Attempt, rest: Attempt | undefined): void {
+  answered(context: RequestContext, status: number, attempt: Attempt, rest: Attempt | undefined): void {
     if (!context.isObjectRead || status >= 500) return;
     const { clock, pools } = this.#parts;
     const now = clock.now();
@@ -82,15 +82,15 @@ export class Hedges {
   }
 
   /** A backend that is known to answer, and has not been asked yet. */
-  otherFor(exchange: Exchange): string | undefined {
+  otherFor(attempts: Attempts): string | undefined {
     const { backends, pools } = this.#parts;
-    return pickOther(backends.views, (name) => pools.weightOf(name), exchange.attempts.asked);
+    return pickOther(backends.views, pools.weightOf, attempts.asked);
   }
 
   /** A request that has left a backend does not return to it: two slow backends would pass it to and fro. */
-  #goElsewhere(exchange: Exchange, attempt: Attempt): void {
-    const other = exchange.attempts.tried.length + 1 < limits.attempts ? this.otherFor(exchange) : undefined;
-    if (other !== undefined) exchange.attempts.move(attempt, other).dial(this.#parts.pools);
+  #goElsewhere(attempts: Attempts, attempt: Attempt): void {
+    const other = attempts.tried.length + 1 < limits.attempts ? this.otherFor(attempts) : undefined;
+    if (other !== undefined) attempts.move(attempt, other).dial(this.#parts.pools);
   }
 
   /**
@@ -98,31 +98,31 @@ export class Hedges {
    * should answer. Only a read of one object is hedged on mere suspicion, and only one that no cache may answer: a large
    * LIST is slow on a healthy backend, and costs the next one as much.
    */
-  #askSlow(exchange: Exchange, attempt: Attempt): void {
-    if (!exchange.context.isOwn) return;
+  #askSlow(context: RequestContext, attempts: Attempts, attempt: Attempt): void {
+    if (!context.isOwn) return;
     this.#parts.expediteProbe(attempt.backend);
-    if (exchange.attempts.hasTwo || !isFreshRead(exchange.context)) return;
-    const other = this.otherFor(exchange);
+    if (attempts.hasTwo || !isFreshRead(context)) return;
+    const other = this.otherFor(attempts);
     if (other === undefined || !this.#slowBudget.take()) return;
     this.count += 1;
-    exchange.attempts.hedge(other).dial(this.#parts.pools);
+    attempts.hedge(other).dial(this.#parts.pools);
   }
 
   /**
    * Hedges on another connection of the same backend first. If two connections fall silent, it is no accident (path MTU:
    * each loses the same response), so then another backend is asked, if there is one.
    */
-  #askTwice(exchange: Exchange, attempt: Attempt): void {
+  #askTwice(attempts: Attempts, attempt: Attempt): void {
     const isSuspect = this.#isSuspect(attempt.backend);
     // The fault may be on this connection only, and the client has read this backend's cache (k/k 59848).
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
-    const another = prompt === undefined || exchange.attempts.hasTwo ? this.otherFor(exchange) : undefined;
+    const another = prompt === undefined || attempts.hasTwo ? this.otherFor(attempts) : undefined;
     const own = another === undefined ? prompt : undefined;
     // Without another backend: only the present connections are silent, and a fresh socket may work.
     const backend = another ?? (isSuspect ? undefined : attempt.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;
-    const hedge = exchange.attempts.hedge(backend);
+    const hedge = attempts.hedge(backend);
     if (own === undefined) hedge.dial(this.#parts.pools);
     else hedge.ready(own);
   }

@@ -8,14 +8,17 @@ import { limits } from "../../base/limits.ts";
 import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
+import type { Attempt } from "../upstream/attempt.ts";
 
 export class HeldResponse {
+  readonly attempt: Attempt;
   readonly head: Field[];
   readonly #body: AccountedBuffer;
   #trailers: Field[] | undefined;
   #isWhole: boolean;
 
-  constructor(head: Field[], end: boolean, buffered: Buffered) {
+  constructor(attempt: Attempt, head: Field[], end: boolean, buffered: Buffered) {
+    this.attempt = attempt;
     this.head = head;
     this.#isWhole = end;
     this.#body = new AccountedBuffer(buffered);

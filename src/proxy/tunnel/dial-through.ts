@@ -9,7 +9,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
-import { Retries } from "../upstream/retry.ts";
+import { Retries } from "../upstream/pick.ts";
 
 /** A backend's socket, paused; the octets that it has sent already are still to be read. */
 export type Reached = { readonly socket: Socket; readonly backend: string };

@@ -9,8 +9,8 @@ import type { Client } from "../context/client.ts";
 import type { VouchedTrust } from "../identity/client-identity.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
+import { Retries } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import { Retries } from "../upstream/retry.ts";
 import type { Dialed } from "./upgrade-handler.ts";
 
 export type DialUpgradeParts = {

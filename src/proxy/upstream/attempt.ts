@@ -3,13 +3,13 @@
  * and what its connection learns of the backend, to its owner. The exchange decides what that means for the client.
  */
 import type { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { Connection, ConnectionUser } from "./connection.ts";
-import type { HeldResponse } from "./held-response.ts";
 import type { PoolKey } from "./pool-key.ts";
 import type { PoolSet } from "./pool-set.ts";
 import type { Waiter } from "./shard.ts";
@@ -69,7 +69,6 @@ export class Attempt implements ConnectionUser, Waiter {
    */
   #head: Field[] | undefined;
   #headAt = 0;
-  #refusal: HeldResponse | undefined;
 
   constructor(backend: string, owner: AttemptOwner) {
     this.backend = backend;
@@ -96,7 +95,7 @@ export class Attempt implements ConnectionUser, Waiter {
 
   /** Octets that wait here for it. */
   get queuedBytes(): number {
-    return (this.#stream?.queuedBytes ?? 0) + (this.#refusal?.heldBytes ?? 0);
+    return this.#stream?.queuedBytes ?? 0;
   }
 
   /** True if its backend, or its connection, leaves a PING unanswered. */
@@ -134,21 +133,6 @@ export class Attempt implements ConnectionUser, Waiter {
     return head;
   }
 
-  /** A held response, since another one may be better. */
-  get refusal(): HeldResponse | undefined {
-    return this.#refusal;
-  }
-
-  keepRefusal(refusal: HeldResponse): void {
-    this.#refusal = refusal;
-  }
-
-  takeRefusal(): HeldResponse | undefined {
-    const refusal = this.#refusal;
-    this.#refusal = undefined;
-    return refusal;
-  }
-
   /** The latest answered PING of its connection was sent at `answeredPingAt`: nothing of the body was lost before that. */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
@@ -172,7 +156,6 @@ export class Attempt implements ConnectionUser, Waiter {
   cancel(isAnswered: boolean): void {
     this.#waitsIn?.forget(this);
     this.#waitsIn = undefined;
-    this.#refusal?.forget();
     const stream = this.#stream;
     this.#stream = undefined;
     if (stream !== undefined) this.#connection?.cancel(stream, isAnswered);
@@ -260,4 +243,28 @@ export class Attempt implements ConnectionUser, Waiter {
   sent(count: number): void {
     this.owner.attemptSent?.(this, count);
   }
+}
+
+/**
+ * Sizes the window of a backend's stream: larger for a fast reader at a long distance, smaller for all when memory is
+ * short. `delivered`: bytes that the client has taken
+ * since the last change. Doubles a window each time that it was used up twice, but never beyond what arrives in one round
+ * trip: bytes beyond that only wait here, and leave the processor's caches meanwhile (a LIST over loopback cost twice as
+ * much). Returns what counts as delivered from here on.
+ */
+export function growWindow(
+  up: Stream,
+  way: Pick<Attempt, "rttMs">,
+  delivered: number,
+  isTight: boolean,
+): number {
+  const { size } = up.receiveWindow;
+  if (isTight) {
+    if (size > limits.streamWindowTightBytes) up.shrinkReceiveWindow(limits.streamWindowTightBytes);
+    return delivered;
+  }
+  if (delivered < 2 * size) return delivered;
+  const roundTripBytes = Math.floor(way.rttMs * limits.streamBytesPerMs);
+  up.growReceiveWindow(Math.min(limits.streamWindowMostBytes, roundTripBytes, 2 * size));
+  return 0;
 }

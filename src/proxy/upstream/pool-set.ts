@@ -101,9 +101,8 @@ export class PoolSet {
   }
 
   /** The weight when a backend is chosen: its load, `besides` included, scaled to a whole backend. */
-  weightOf(backend: string, besides = 0): number {
-    return (this.loadOf(backend) + besides + 1) / this.#options.shareOf(backend);
-  }
+  readonly weightOf = (backend: string, besides = 0): number =>
+    (this.loadOf(backend) + besides + 1) / this.#options.shareOf(backend);
 
   /** "rejected": connections of unproven clients that no new client shares. */
   keyFor(

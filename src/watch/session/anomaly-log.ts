@@ -3,8 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import type { Journal } from "../../events/journal.ts";
-import { userAgentOf } from "../../proxy/context/client-key.ts";
-import type { RequestContext } from "../../proxy/context/request-context.ts";
+import { type RequestContext, userAgentOf } from "../../proxy/context/request-context.ts";
 import { watchLimits } from "../cache/limits.ts";
 import type { WatchEvent } from "../codec/event.ts";
 

@@ -19,7 +19,7 @@ export const ends: readonly Defect[] = [
   defect(
     "a write of unknown outcome may be asked again",
     {
-      file: "proxy/request/lost-attempt.ts",
+      file: "proxy/request/local-reply.ts",
       find: "return isSafe ?",
       replace: "return isSafe || true ?",
     },
@@ -42,7 +42,7 @@ export const ends: readonly Defect[] = [
   defect(
     "PROTOCOL_ERROR goes on to the client of a write",
     {
-      file: "proxy/request/lost-attempt.ts",
+      file: "proxy/request/local-reply.ts",
       find: "code === errorCode.REFUSED_STREAM || code === errorCode.PROTOCOL_ERROR",
       replace: "code === errorCode.REFUSED_STREAM",
     },
@@ -126,8 +126,8 @@ export const ends: readonly Defect[] = [
     "a hedge runs on",
     {
       file: "proxy/request/attempts.ts",
-      find: "    this.#other?.cancel(false);\n    this.#other = undefined;\n  }\n\n  #swap",
-      replace: "    this.#other = undefined;\n  }\n\n  #swap",
+      find: "    this.#endOther();\n    this.#first?.cancel(isAnswered);\n",
+      replace: "    this.#other = undefined;\n    this.#first?.cancel(isAnswered);\n",
     },
     ["flows/cancellation", "asked of two: RST_STREAM"],
   ),

@@ -186,7 +186,7 @@ export const health: readonly Defect[] = [
   ),
   defect(
     "a metrics server that hangs makes us impatient with /readyz",
-    { file: "proxy/request/hedge.ts", find: "    if (!exchange.context.isOwn) return;\n", replace: "" },
+    { file: "proxy/request/hedge.ts", find: "    if (!context.isOwn) return;\n", replace: "" },
     ["flows/slow-reads", "reads of what another server answers say nothing of the apiserver"],
   ),
   defect(

@@ -361,7 +361,7 @@ export const connections: readonly Defect[] = [
     "a LIST that two upstream connections of a backend swallow is asked at a third of them",
     {
       file: "proxy/request/hedge.ts",
-      find: "prompt === undefined || exchange.attempts.hasTwo ?",
+      find: "prompt === undefined || attempts.hasTwo ?",
       replace: "prompt === undefined ?",
     },
     ["proxy/request/hedge", "two upstream connections of one backend swallow the same LIST"],

@@ -188,7 +188,7 @@ export const watches: readonly Defect[] = [
   defect(
     "clients behind one address are one",
     {
-      file: "proxy/observe/seen-version.ts",
+      file: "proxy/observe/stale-read-guard.ts",
       find: "if (before?.isOpen === true)",
       replace: "if (before === undefined)",
     },

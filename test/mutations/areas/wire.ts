@@ -373,7 +373,7 @@ export const wire: readonly Defect[] = [
   defect(
     "a malformed answer is relayed as a reset, after which a write is sent again",
     {
-      file: "proxy/request/lost-attempt.ts",
+      file: "proxy/request/local-reply.ts",
       find: "  if (isMalformed)\n",
       replace: '  if (isMalformed && backend === "")\n',
     },

@@ -2,7 +2,13 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { isFreshRead, isRepeatable, longHeadBytes } from "../../../src/proxy/context/request-context.ts";
+import {
+  clientKey,
+  isFreshRead,
+  isRepeatable,
+  longHeadBytes,
+  userAgentOf,
+} from "../../../src/proxy/context/request-context.ts";
 import { orderOf } from "../../support/attempt-owner.ts";
 
 const test = suite("proxy/context/request-context");
@@ -31,6 +37,17 @@ test("a head of usual length waits for nothing; of a longer one all counts (A26)
   const of = (bytes: number): number => longHeadBytes([new Field("x", "y".repeat(bytes - 33))]);
   assert.is(of(limits.usualHeadBytes), 0);
   assert.is(of(limits.usualHeadBytes + 1), limits.usualHeadBytes + 1);
+});
+
+const agent = (value: string): Field[] => [new Field("user-agent", value)];
+
+test("a client is its address and its User-Agent", () => {
+  assert.is(clientKey({ address: "192.0.2.1" }, agent("kubelet/v1.36")), "192.0.2.1 kubelet/v1.36");
+  assert.is(clientKey({ address: "192.0.2.1" }, []), "192.0.2.1 ");
+});
+
+test("a User-Agent is kept up to its limit", () => {
+  assert.is(userAgentOf(agent("a".repeat(limits.userAgentChars + 1))).length, limits.userAgentChars);
 });
 
 test.run();

@@ -8,10 +8,34 @@ import type { Caller } from "../../../src/ledger/caller.ts";
 import { ledgerLimits } from "../../../src/ledger/limits.ts";
 import type { Lock } from "../../../src/ledger/lock.ts";
 import { noSubject } from "../../../src/ledger/subject.ts";
+import { BodyCopy } from "../../../src/proxy/observe/ledger-tap.ts";
 import { jwt } from "../../support/jwt.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/observe/ledger-tap");
+
+/** A copy of these pieces, answered with these statuses, and what was read of it. */
+function copied(pieces: readonly string[], ...statuses: readonly number[]): string[] {
+  const taken: string[] = [];
+  const copy = new BodyCopy((body) => taken.push(body.toString()));
+  for (const piece of pieces) {
+    const bytes = Buffer.from(`<${piece}>`);
+    copy.add(bytes, 1, bytes.length - 1);
+    bytes.fill("!"); // as a forwarder in place may
+  }
+  for (const status of statuses) copy.answered(status);
+  return taken;
+}
+
+test("a copied body is read once, when a backend has accepted it", () => {
+  assert.equal(copied(["ab", "cd"], 103), []);
+  assert.equal(copied(["ab", "cd"], 103, 200, 200), ["abcd"]);
+});
+
+test("a body that was refused, or is too long, is not read", () => {
+  assert.equal(copied(["ab"], 409), []);
+  assert.equal(copied(["x".repeat(limits.lockBodyBytes), "y"], 200), []);
+});
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases";
 

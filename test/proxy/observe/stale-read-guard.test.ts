@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import type { GuardMode } from "../../../src/proxy/observe/stale-read-guard.ts";
+import { type GuardMode, SeenVersion } from "../../../src/proxy/observe/stale-read-guard.ts";
 import { jwt } from "../../support/jwt.ts";
 import { type Asked, bearer, type PlayedBackend, type PlayedClient, PlayedPath } from "../../support/path.ts";
 import { json, linesOf, PlayedWatch } from "../../support/watch-path.ts";
@@ -244,6 +244,77 @@ test("switched off, nothing is read and nothing is changed", () => {
   const asked = ask();
   list(asked, "7");
   assert.equal([asked.request.path, path.staleReadGuard.counts.outdated], [any, 0]);
+});
+
+const one = { isOpen: true };
+
+test("a floor rises and never sinks", () => {
+  const seenVersion = new SeenVersion("a", "/pods");
+  for (const version of ["9", "10", "7", ""]) seenVersion.raise(version, one);
+  assert.is(seenVersion.version, "10");
+});
+
+test("connections that follow one another are one client; those that are open together are told apart", () => {
+  const seenVersion = new SeenVersion("a", "/pods");
+  const [first, second, third, fourth] = [true, true, true, true].map((isOpen) => ({ isOpen }));
+  if (!first || !second || !third || !fourth) throw new Error("There are four");
+  seenVersion.meet(first);
+  seenVersion.raise("9", first);
+  first.isOpen = false;
+  seenVersion.meet(second);
+  assert.is(seenVersion.seenBy(second), "9");
+  seenVersion.raise("10", second);
+  seenVersion.meet(third);
+  seenVersion.raise("12", third);
+  seenVersion.raise("11", second);
+  assert.equal(
+    [second, third].map((each) => seenVersion.seenBy(each)),
+    ["11", "12"],
+  );
+  second.isOpen = false;
+  third.isOpen = false;
+  seenVersion.meet(fourth);
+  assert.equal([seenVersion.seenBy(fourth), seenVersion.version], ["", "12"]);
+});
+
+test("after three refusals in a row it is given up", () => {
+  const seenVersion = new SeenVersion("a", "/pods");
+  seenVersion.raise("10", one);
+  const refused = Array.from({ length: limits.floorRefusals }, () => seenVersion.refused());
+  assert.equal(refused, [false, false, true]);
+  assert.is(seenVersion.version, "");
+});
+
+test("a client that comes again finds what it had seen, of this resource only, and as whom it came", () => {
+  const { staleReadGuard } = new PlayedPath([]);
+  staleReadGuard.seenBy("a", "me", "/pods").raise("7", one);
+  const seen = (["me", "you"] as const).map((who) => staleReadGuard.seenBy("a", who, "/pods").version);
+  assert.equal([...seen, staleReadGuard.seenBy("a", "me", "/nodes").version], ["7", "", ""]);
+});
+
+test("what the client that asked least lately has seen is forgotten first", () => {
+  const { staleReadGuard } = new PlayedPath([]);
+  const seenBy = (client: string): SeenVersion => staleReadGuard.seenBy(client, "", "/pods");
+  const [first, second] = [seenBy("a"), seenBy("b")];
+  for (let index = 2; index < limits.floors; index += 1) seenBy(String(index));
+  assert.ok(seenBy("a") === first);
+  seenBy("c");
+  assert.ok(seenBy("a") === first);
+  assert.ok(seenBy("b") !== second);
+});
+
+test("a list is read as it passes, after an interim head and in pieces", () => {
+  const { path, ask } = scene();
+  const asked = ask();
+  asked.side?.sendHeaders([new Field(":status", "103")], false);
+  asked.side?.sendHeaders([new Field(":status", "200"), json], false);
+  const text = '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}';
+  asked.say(text.slice(0, 40));
+  path.settle();
+  assert.is(path.staleReadGuard.counts.outdated, 0);
+  asked.say(text.slice(40), true);
+  path.settle();
+  assert.is(path.staleReadGuard.counts.outdated, 1);
 });
 
 test.run();

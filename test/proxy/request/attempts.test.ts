@@ -2,12 +2,13 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Attempts } from "../../../src/proxy/request/attempts.ts";
-import { HeldResponse } from "../../../src/proxy/upstream/held-response.ts";
+import { HeldResponse } from "../../../src/proxy/request/held-response.ts";
+import type { Attempt } from "../../../src/proxy/upstream/attempt.ts";
 import { attemptOwner } from "../../support/attempt-owner.ts";
 
 const test = suite("proxy/request/attempts");
 
-const refusal = (): HeldResponse => new HeldResponse([], true, new Buffered(1_000));
+const refusal = (attempt: Attempt): HeldResponse => new HeldResponse(attempt, [], true, new Buffered(1_000));
 
 test("of two that are asked the one that answers goes on, and the other is let go", () => {
   const attempts = new Attempts(attemptOwner({}));
@@ -54,20 +55,32 @@ test("they are doubted when each is silent and none has refused", () => {
   assert.not(attempts.isDoubted);
   hedge.suspected();
   assert.ok(attempts.isDoubted);
-  hedge.keepRefusal(refusal());
+  attempts.hold(refusal(hedge));
   assert.not(attempts.isDoubted);
 });
 
-test("when nobody does better the one that refused is heard", () => {
+test("when no attempt does better the one that refused is the first", () => {
   const attempts = new Attempts(attemptOwner({}));
   const first = attempts.ask("a");
   const hedge = attempts.hedge("b");
-  hedge.keepRefusal(refusal());
-  attempts.preferRefusal();
-  assert.is(attempts.first, hedge);
-  first.keepRefusal(refusal());
-  attempts.preferRefusal();
-  assert.is(attempts.first, hedge);
+  const held = refusal(hedge);
+  attempts.hold(held);
+  assert.equal([attempts.heldOf(first), attempts.heldOf(hedge)], [undefined, held]);
+  assert.is(attempts.takeHeld(), held);
+  assert.equal([attempts.first, attempts.other, attempts.isHolding], [hedge, first, false]);
+});
+
+test("a held response goes with its attempt", () => {
+  const attempts = new Attempts(attemptOwner({}));
+  const first = attempts.ask("a");
+  attempts.hold(refusal(attempts.hedge("b")));
+  attempts.prefer(first);
+  assert.not(attempts.isHolding);
+  attempts.hold(refusal(attempts.hedge("c")));
+  attempts.goesOnWithout(first);
+  assert.ok(attempts.isHolding);
+  attempts.cancel(false);
+  assert.not(attempts.isHolding);
 });
 
 test.run();

@@ -2,11 +2,14 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { HeldResponse, isRefusal, isShutdown } from "../../../src/proxy/upstream/held-response.ts";
+import { HeldResponse, isRefusal, isShutdown } from "../../../src/proxy/request/held-response.ts";
+import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
+import { attemptOwner } from "../../support/attempt-owner.ts";
 
-const test = suite("proxy/upstream/held-response");
+const test = suite("proxy/request/held-response");
 
 const head = [new Field(":status", "503")];
+const attempt = new Attempt("a", attemptOwner({}));
 
 /** What it says when it is taken after all. */
 function told(refusal: HeldResponse): string[] {
@@ -19,9 +22,9 @@ function told(refusal: HeldResponse): string[] {
 }
 
 test("a refusal is told as it came: its head, what there is of its body, its end", () => {
-  assert.equal(told(new HeldResponse(head, true, new Buffered(1000))), ["503 true"]);
+  assert.equal(told(new HeldResponse(attempt, head, true, new Buffered(1000))), ["503 true"]);
   const buffered = new Buffered(1000);
-  const refusal = new HeldResponse(head, false, buffered);
+  const refusal = new HeldResponse(attempt, head, false, buffered);
   refusal.keep(Buffer.from("not "), 0, 4, false);
   refusal.keep(Buffer.from("now"), 0, 3, false);
   assert.equal([refusal.heldBytes, buffered.bytes], [7, 7]);
@@ -30,18 +33,18 @@ test("a refusal is told as it came: its head, what there is of its body, its end
 });
 
 test("an end without octets and trailers are told too", () => {
-  const ended = new HeldResponse(head, false, new Buffered(1000));
+  const ended = new HeldResponse(attempt, head, false, new Buffered(1000));
   ended.keep(Buffer.from("x"), 0, 1, false);
   ended.keep(Buffer.alloc(0), 0, 0, true);
   assert.equal(told(ended), ["503 false", "x true"]);
-  const trailed = new HeldResponse(head, false, new Buffered(1000));
+  const trailed = new HeldResponse(attempt, head, false, new Buffered(1000));
   trailed.endWith([new Field("x-sum", "7")]);
   assert.equal(told(trailed), ["503 false", "7 true"]);
 });
 
 test("what is forgotten is held no longer", () => {
   const buffered = new Buffered(1000);
-  const refusal = new HeldResponse(head, false, buffered);
+  const refusal = new HeldResponse(attempt, head, false, buffered);
   refusal.keep(Buffer.from("x"), 0, 1, true);
   refusal.forget();
   assert.is(buffered.bytes, 0);

@@ -1,7 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure, type FailureCode } from "../../../src/base/failure.ts";
-import { sendLocalReply, statusBody } from "../../../src/proxy/request/local-reply.ts";
+import { errorCode, lost } from "../../../src/h2/core/protocol-error.ts";
+import { honestCode, sendLocalReply, statusBody } from "../../../src/proxy/request/local-reply.ts";
 import { Ear } from "../../support/path.ts";
 
 const test = suite("proxy/request/local-reply");
@@ -57,6 +58,19 @@ test("every failure has a reply", () => {
   ] as const) {
     assert.match(statusBody(new Failure(code, "client", "x"), false), '"kind":"Status"');
   }
+});
+
+test("a code that a client takes for an orderly end is never told (F9, nodejs/node 35209)", () => {
+  for (const isAnswered of [true, false]) {
+    for (const code of [lost, errorCode.NO_ERROR, errorCode.CANCEL])
+      assert.is(honestCode(code, isAnswered), errorCode.INTERNAL_ERROR);
+    assert.is(honestCode(errorCode.ENHANCE_YOUR_CALM, isAnswered), errorCode.ENHANCE_YOUR_CALM);
+  }
+});
+
+test("REFUSED_STREAM says that nothing was processed, so it is not told once a head has gone", () => {
+  assert.is(honestCode(errorCode.REFUSED_STREAM, false), errorCode.REFUSED_STREAM);
+  assert.is(honestCode(errorCode.REFUSED_STREAM, true), errorCode.INTERNAL_ERROR);
 });
 
 test.run();
