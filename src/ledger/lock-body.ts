@@ -2,6 +2,7 @@
  * Reads writes to a leader lock: a Lease, or the annotation that client-go's older locks keep on a ConfigMap or
  * Endpoints (client-go, tools/leaderelection/resourcelock). JSON and protobuf, whole objects and patches.
  */
+import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../base/json.ts";
 import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from "../base/protobuf.ts";
 
 export const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader";
@@ -21,13 +22,12 @@ export function lockRecordIn(body: Buffer, isLease: boolean): LockRecord | undef
   if (!isLease && !body.includes(leaderAnnotation)) return undefined;
   const object = enveloped(body);
   if (object !== undefined) return isLease ? ofLease(object) : ofAnnotated(object);
-  const parsed = parse(body.toString());
+  // YAML, CBOR, or no body: locks renewed in these formats are not tracked.
+  const parsed = parseJson(body.toString());
   if (Array.isArray(parsed)) return ofJsonPatch(parsed);
   if (!isRecord(parsed)) return undefined;
   return isLease ? ofLeaseJson(parsed) : ofAnnotatedJson(parsed);
 }
-
-type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** coordination/v1 generated.proto: Lease { 1 metadata  2 spec { 1 holderIdentity  2 leaseDurationSeconds  4 renewTime } } */
 function ofLease(object: Message): LockRecord {
@@ -43,20 +43,18 @@ function ofLease(object: Message): LockRecord {
 /** The metadata's field 12: its annotations. */
 function ofAnnotated(object: Message): LockRecord | undefined {
   const metadata = messageIn(object, 1);
-  const annotation = parse(entriesIn(metadata, 12, leaderAnnotation).at(-1) ?? "");
+  const annotation = parseJson(entriesIn(metadata, 12, leaderAnnotation).at(-1) ?? "");
   return isRecord(annotation) ? ofSpec(textIn(metadata, 1), annotation) : undefined;
 }
 
 function ofLeaseJson(object: JsonRecord): LockRecord | undefined {
-  const spec = object["spec"];
-  return isRecord(spec) ? ofSpec(nameIn(object), spec) : undefined;
+  const spec = recordAt(object, "spec");
+  return spec && ofSpec(nameIn(object), spec);
 }
 
 function ofAnnotatedJson(object: JsonRecord): LockRecord | undefined {
-  const metadata = object["metadata"];
-  const annotations = isRecord(metadata) ? metadata["annotations"] : undefined;
-  const text = isRecord(annotations) ? annotations[leaderAnnotation] : undefined;
-  const annotation = typeof text === "string" ? parse(text) : undefined;
+  const annotations = recordAt(recordAt(object, "metadata"), "annotations");
+  const annotation = parseJson(textAt(annotations, leaderAnnotation));
   return isRecord(annotation) ? ofSpec(nameIn(object), annotation) : undefined;
 }
 
@@ -73,43 +71,27 @@ function ofJsonPatch(operations: readonly unknown[]): LockRecord | undefined {
 
 /** The annotation uses the field names of a Lease. Null removes a field, so the lock has no holder. */
 function ofSpec(name: string, spec: JsonRecord): LockRecord {
-  const holder = spec["holderIdentity"];
   const seconds = spec["leaseDurationSeconds"];
   return {
     name,
-    holder: "holderIdentity" in spec ? (typeof holder === "string" ? holder : "") : undefined,
+    holder: "holderIdentity" in spec ? textAt(spec, "holderIdentity") : undefined,
     durationMs: inMs(typeof seconds === "number" ? seconds : undefined),
     isRenewal: typeof spec["renewTime"] === "string",
   };
 }
 
 function nameIn(object: JsonRecord): string {
-  const metadata = object["metadata"];
-  const name = isRecord(metadata) ? metadata["name"] : undefined;
-  return typeof name === "string" ? name : "";
+  return textAt(recordAt(object, "metadata"), "name");
 }
 
 function inMs(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
-function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // YAML, CBOR, or no body: locks renewed in these formats are not tracked.
-    return undefined;
-  }
-}
-
 /** True if a DELETE's body asks for immediate deletion (meta/v1 DeleteOptions { 1 gracePeriodSeconds }). */
 export function isImmediateDelete(body: Buffer): boolean {
   const options = enveloped(body);
   if (options !== undefined) return numberIn(options, 1) === 0;
-  const parsed = parse(body.toString());
+  const parsed = parseJson(body.toString());
   return isRecord(parsed) && parsed["gracePeriodSeconds"] === 0;
 }

@@ -4,6 +4,7 @@
  */
 
 import { clipped } from "../base/detach.ts";
+import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../base/json.ts";
 import { limits } from "../base/limits.ts";
 
 /** `jwt`: unverified claims of a token; `vouched`: an identity that the proxy itself has verified. */
@@ -33,44 +34,27 @@ export function subjectOf(authorization: string): Subject {
   return claims === undefined ? opaqueBearer : subjectIn(claims);
 }
 
-type JsonRecord = Readonly<Record<string, unknown>>;
-
-function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function claimsIn(payload: string): JsonRecord | undefined {
   if (payload.length > limits.claimsChars) return undefined;
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString());
-    return isRecord(claims) ? claims : undefined;
-  } catch {
-    // Three dot-separated words that are no JWT.
-    return undefined;
-  }
+  // Three dot-separated words may also be no JWT.
+  const claims = parseJson(Buffer.from(payload, "base64url").toString());
+  return isRecord(claims) ? claims : undefined;
 }
 
 /** serviceaccount/claims.go; a legacy token from a Secret has its namespace and name under flat keys. */
 function subjectIn(claims: JsonRecord): Subject {
-  const kubernetes = recordIn(claims, "kubernetes.io");
-  const legacy = textIn(claims, "kubernetes.io/serviceaccount/namespace");
+  const kubernetes = recordAt(claims, "kubernetes.io");
+  const legacy = printableAt(claims, "kubernetes.io/serviceaccount/namespace");
   return {
-    name: textIn(claims, "sub"),
+    name: printableAt(claims, "sub"),
     source: "jwt",
-    namespace: textIn(kubernetes, "namespace") || legacy,
-    pod: textIn(recordIn(kubernetes, "pod"), "name"),
-    node: textIn(recordIn(kubernetes, "node"), "name"),
+    namespace: printableAt(kubernetes, "namespace") || legacy,
+    pod: printableAt(recordAt(kubernetes, "pod"), "name"),
+    node: printableAt(recordAt(kubernetes, "node"), "name"),
   };
 }
 
-function recordIn(parent: JsonRecord, key: string): JsonRecord {
-  const value = parent[key];
-  return isRecord(value) ? value : {};
-}
-
 /** Printable characters only, because pages show it. */
-function textIn(parent: JsonRecord, key: string): string {
-  const value = parent[key];
-  if (typeof value !== "string") return "";
-  return clipped(value, limits.subjectChars).replace(/[^\x21-\x7e]/g, "?");
+function printableAt(parent: JsonRecord | undefined, key: string): string {
+  return clipped(textAt(parent, key), limits.subjectChars).replace(/[^\x21-\x7e]/g, "?");
 }

@@ -1,13 +1,14 @@
 /**
  * Watch events as JSON, one to a line. Go escapes control characters, so a line feed always ends an event. The head of
- * every line is checked octet by octet: the stream of an aggregated server that formats its JSON differently becomes
+ * every line is checked byte by byte: the stream of an aggregated server that formats its JSON differently becomes
  * opaque, and is never cut at line feeds inside an object.
  */
+import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
 import { limits } from "../../base/limits.ts";
-import { type EventDecoder, type EventType, eventTypes, isOpaque, needsMore } from "./event.ts";
+import { oldestIn } from "../../kube/resource-version.ts";
+import { DecodedEvent, headsByLetter, initialEventsEnd, type Parsed } from "./decoded-event.ts";
+import { isOpaque, needsMore } from "./event.ts";
 import { JsonMetadata } from "./json-metadata.ts";
-import { type Parsed, parsedJson } from "./json-parsed.ts";
-import { SmallEvent } from "./small-event.ts";
 
 const lineFeed = 0x0a;
 const closingBrace = 0x7d;
@@ -22,72 +23,42 @@ function headOf(type: string): Buffer {
 /** Heads are alike up to the type, whose first letter identifies it. */
 const anyHead = headOf("ADDED");
 const typeAt = anyHead.indexOf("ADDED");
-const typesByLetter = new Map(eventTypes.map((type) => [type.charCodeAt(0), { type, head: headOf(type) }]));
+const typesByLetter = headsByLetter(headOf);
 
 /** Up to this length a loop costs less than indexOf, which also reads beyond `end`. */
 const shortBytes = 64;
 
-export class JsonEvents implements EventDecoder {
+export class JsonEvents extends DecodedEvent {
   readonly #metadata: JsonMetadata;
-  readonly #keepsKeys: boolean;
-  readonly #small = new SmallEvent();
-  #parsed: Parsed | undefined;
   /**
-   * Of the current line: its octets so far, the head that it must have, the matched octets of that head, its last
-   * octet.
+   * Of the current line: its bytes so far, the head that it must have, the matched bytes of that head, its last
+   * byte.
    */
   #length = 0;
   #head = anyHead;
   #matched = 0;
   #last = 0;
-  type: EventType = "ADDED";
-  events = 0;
 
   /** `keepsKeys`: true if the events' keys are needed. */
   constructor(keepsKeys: boolean) {
-    this.#keepsKeys = keepsKeys;
-    this.#metadata = new JsonMetadata(keepsKeys);
+    const metadata = new JsonMetadata(keepsKeys);
+    super(metadata, keepsKeys);
+    this.#metadata = metadata;
   }
 
   get isWhole(): boolean {
     return this.#length === 0;
   }
 
-  get version(): string {
-    return this.type === "ERROR" ? "" : this.#metadata.version;
-  }
-
-  get endsInitialEvents(): boolean {
-    return this.type === "BOOKMARK" && this.#parsed?.endsInitialEvents === true;
-  }
-
-  get code(): number {
-    return this.type === "ERROR" ? (this.#parsed?.code ?? 0) : 0;
-  }
-
-  get reason(): string {
-    return this.type === "ERROR" ? (this.#parsed?.reason ?? "") : "";
-  }
-
-  get oldest(): string {
-    return this.type === "ERROR" ? (this.#parsed?.oldest ?? "") : "";
-  }
-
-  get key(): string {
-    if (!this.#keepsKeys) return "";
-    if (this.#parsed !== undefined) return this.#parsed.key;
-    return this.#metadata.name === "" ? "" : `${this.#metadata.namespace}/${this.#metadata.name}`;
-  }
-
   next(bytes: Buffer, start: number, end: number): number {
-    if (this.#length === 0) this.#begin();
+    if (this.#length === 0) this.begin();
     const object = this.#readHead(bytes, start, end);
     const walked = object < 0 ? object : this.#metadata.walk(bytes, object, end);
     if (walked < 0) return isOpaque;
     const stop = lineFeedIn(bytes, walked, end);
     if (!this.#take(bytes, start, stop < 0 ? end : stop)) return isOpaque;
     if (stop >= 0) return this.#endLine(bytes, object, stop) ? stop + 1 : isOpaque;
-    if (this.#isSmall) this.#small.keep(bytes, object, end);
+    this.continues(bytes, object, end);
     return needsMore;
   }
 
@@ -98,9 +69,9 @@ export class JsonEvents implements EventDecoder {
     return this.#length <= limits.eventBytes;
   }
 
-  #begin(): void {
+  protected override begin(): void {
+    super.begin();
     this.#metadata.reset();
-    this.#parsed = undefined;
     this.#matched = 0;
   }
 
@@ -127,28 +98,21 @@ export class JsonEvents implements EventDecoder {
     return known?.head ?? anyHead;
   }
 
-  get #isRare(): boolean {
-    return this.type === "BOOKMARK" || this.type === "ERROR";
-  }
-
-  /** True if the event is parsed whole. With keys a Table is, too: the object that it describes is named in its row. */
-  get #isSmall(): boolean {
-    return this.#isRare || (this.#keepsKeys && this.#metadata.name === "");
+  /** With keys a Table is parsed whole, too: the object that it describes is named in its row. */
+  protected override get isSmall(): boolean {
+    return this.isRare || (this.keepsKeys && this.#metadata.name === "");
   }
 
   /** bytes[object, stop) is the last piece of the line, without its head. */
   #endLine(bytes: Buffer, object: number, stop: number): boolean {
     if (this.#last !== closingBrace) return false;
-    this.events++;
     this.#length = 0;
-    if (!this.#isSmall) {
-      this.#small.forget();
-      return true;
-    }
-    const whole = this.#small.take(bytes, object, stop);
-    if (whole !== undefined) this.#parsed = parsedJson(whole.subarray(0, -1));
-    // Without a key a watch cannot continue on another backend, but the event itself is valid.
-    return this.#parsed !== undefined || (whole === undefined && !this.#isRare);
+    return this.complete(bytes, object, stop);
+  }
+
+  /** The last byte closes the event, not the object. */
+  protected parse(whole: Buffer): Parsed | undefined {
+    return parsedJson(whole.subarray(0, -1));
   }
 }
 
@@ -159,4 +123,28 @@ function lineFeedIn(bytes: Buffer, start: number, end: number): number {
   }
   for (let here = start; here < end; here++) if (bytes[here] === lineFeed) return here;
   return -1;
+}
+
+/** Undefined if the text is no JSON object. */
+export function parsedJson(text: Buffer): Parsed | undefined {
+  const object = parseJson(text.toString());
+  if (!isRecord(object)) return undefined;
+  // A Table's own metadata is that of a list: the object's metadata is in its row (watch.md §2.2).
+  const metadata = rowMetadataIn(object) ?? recordAt(object, "metadata");
+  const name = textAt(metadata, "name");
+  return {
+    endsInitialEvents: textAt(recordAt(metadata, "annotations"), initialEventsEnd) === "true",
+    code: typeof object["code"] === "number" ? object["code"] : 0,
+    reason: textAt(object, "reason"),
+    oldest: oldestIn(textAt(object, "message")),
+    key: name === "" ? "" : `${textAt(metadata, "namespace")}/${name}`,
+  };
+}
+
+/** A custom resource may also be called Table and have rows, hence the check of apiVersion. */
+function rowMetadataIn(object: JsonRecord): JsonRecord | undefined {
+  const isTable = object["kind"] === "Table" && textAt(object, "apiVersion").startsWith("meta.k8s.io/");
+  const rows = isTable ? object["rows"] : undefined;
+  const row: unknown = Array.isArray(rows) ? rows[0] : undefined;
+  return isRecord(row) ? recordAt(recordAt(row, "object"), "metadata") : undefined;
 }

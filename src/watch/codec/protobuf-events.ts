@@ -1,5 +1,5 @@
 /**
- * Watch events as Kubernetes protobuf: a length of four octets, big-endian, then the event of that length (watch.md
+ * Watch events as Kubernetes protobuf: a length of four bytes, big-endian, then the event of that length (watch.md
  * §2.1). The apiserver writes length and event separately, so either may be cut anywhere.
  */
 import { limits } from "../../base/limits.ts";
@@ -13,12 +13,11 @@ import {
   textIn,
 } from "../../base/protobuf.ts";
 import { oldestIn } from "../../kube/resource-version.ts";
-import { type EventDecoder, type EventType, eventTypes, isOpaque, needsMore } from "./event.ts";
-import type { Parsed } from "./json-parsed.ts";
+import { DecodedEvent, headsByLetter, initialEventsEnd, type Parsed } from "./decoded-event.ts";
+import { isOpaque, needsMore } from "./event.ts";
 import { ProtobufMetadata } from "./protobuf-metadata.ts";
-import { SmallEvent } from "./small-event.ts";
 
-const lengthOctets = 4;
+const lengthBytes = 4;
 
 /** The beginning of an event: field 1, its type. */
 function headOf(type: string): Buffer {
@@ -26,64 +25,35 @@ function headOf(type: string): Buffer {
 }
 
 /** By the type's first letter. The type's length precedes the letter and is checked when the letter is known. */
-const typesByLetter = new Map(eventTypes.map((type) => [type.charCodeAt(0), { type, head: headOf(type) }]));
+const typesByLetter = headsByLetter(headOf);
 const anyHead = headOf("ADDED");
 const lengthAt = 1;
 const letterAt = 2;
 
-export class ProtobufEvents implements EventDecoder {
+export class ProtobufEvents extends DecodedEvent {
   readonly #metadata: ProtobufMetadata;
-  readonly #keepsKeys: boolean;
-  readonly #small = new SmallEvent();
-  #parsed: Parsed | undefined;
-  /** Octets of the length that are missing; 0 while the event itself is read. */
-  #lengthLeft = lengthOctets;
-  /** The length as far as it is known, then the octets of the event that are missing. */
+  /** Bytes of the length that are missing; 0 while the event itself is read. */
+  #lengthLeft = lengthBytes;
+  /** The length as far as it is known, then the bytes of the event that are missing. */
   #left = 0;
   #head = anyHead;
   #matched = 0;
   /** The length of the type, as read. */
   #typeLength = 0;
-  type: EventType = "ADDED";
-  events = 0;
 
   /** `keepsKeys`: true if the events' keys are needed. */
   constructor(keepsKeys: boolean) {
-    this.#keepsKeys = keepsKeys;
-    this.#metadata = new ProtobufMetadata(keepsKeys);
+    const metadata = new ProtobufMetadata(keepsKeys);
+    super(metadata, keepsKeys);
+    this.#metadata = metadata;
   }
 
   get isWhole(): boolean {
-    return this.#lengthLeft === lengthOctets;
-  }
-
-  get version(): string {
-    return this.type === "ERROR" ? "" : this.#metadata.version;
-  }
-
-  get endsInitialEvents(): boolean {
-    return this.type === "BOOKMARK" && this.#parsed?.endsInitialEvents === true;
-  }
-
-  get code(): number {
-    return this.type === "ERROR" ? (this.#parsed?.code ?? 0) : 0;
-  }
-
-  get reason(): string {
-    return this.type === "ERROR" ? (this.#parsed?.reason ?? "") : "";
-  }
-
-  get oldest(): string {
-    return this.type === "ERROR" ? (this.#parsed?.oldest ?? "") : "";
-  }
-
-  get key(): string {
-    if (!this.#keepsKeys || this.#metadata.name === "") return "";
-    return `${this.#metadata.namespace}/${this.#metadata.name}`;
+    return this.#lengthLeft === lengthBytes;
   }
 
   next(bytes: Buffer, start: number, end: number): number {
-    if (this.isWhole) this.#begin();
+    if (this.isWhole) this.begin();
     const here = this.#readLength(bytes, start, end);
     if (this.#lengthLeft > 0) return needsMore;
     // An event is never empty, since it has a type. An oversized length is rejected, so that a peer cannot announce a
@@ -94,13 +64,13 @@ export class ProtobufEvents implements EventDecoder {
     if (object < 0 || this.#metadata.walk(bytes, object, stop) < 0) return isOpaque;
     this.#left -= stop - here;
     if (this.#left === 0) return this.#endEvent(bytes, object, stop) ? stop : isOpaque;
-    if (this.#isSmall) this.#small.keep(bytes, object, stop);
+    this.continues(bytes, object, stop);
     return needsMore;
   }
 
-  #begin(): void {
+  protected override begin(): void {
+    super.begin();
     this.#matched = 0;
-    this.#parsed = undefined;
   }
 
   #readLength(bytes: Buffer, start: number, end: number): number {
@@ -142,25 +112,17 @@ export class ProtobufEvents implements EventDecoder {
     return octet === this.#head[index];
   }
 
-  /** Bookmarks and errors are parsed whole. */
-  get #isSmall(): boolean {
-    return this.type === "BOOKMARK" || this.type === "ERROR";
-  }
-
   /** bytes[object, stop) is the last piece of the event, without its head. */
   #endEvent(bytes: Buffer, object: number, stop: number): boolean {
     if (!this.#isHeadRead || !this.#metadata.isOver) return false;
-    this.#lengthLeft = lengthOctets;
-    this.events++;
-    if (!this.#isSmall) return true;
-    const whole = this.#small.take(bytes, object, stop);
-    if (whole !== undefined) this.#parsed = parsedProtobuf(whole);
-    return this.#parsed !== undefined;
+    this.#lengthLeft = lengthBytes;
+    return this.complete(bytes, object, stop);
+  }
+
+  protected parse(whole: Buffer): Parsed | undefined {
+    return parsedProtobuf(whole);
   }
 }
-
-/** What is read of a protobuf object by parsing it whole: of bookmarks and errors. */
-const initialEventsEnd = "k8s.io/initial-events-end";
 
 /** Parses what follows an event's type (layout: protobuf-metadata.ts); undefined if the bytes are no such message. */
 export function parsedProtobuf(bytes: Buffer): Parsed | undefined {

@@ -77,10 +77,9 @@ export const events: Target = {
   sources: [
     "watch/codec/json-events",
     "watch/codec/json-metadata",
-    "watch/codec/json-parsed",
     "watch/codec/protobuf-events",
     "watch/codec/protobuf-metadata",
-    "watch/codec/small-event",
+    "watch/codec/decoded-event",
     "kube/resource-version",
   ],
   seeds: [

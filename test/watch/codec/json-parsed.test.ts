@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { parsedJson } from "../../../src/watch/codec/json-parsed.ts";
+import { parsedJson } from "../../../src/watch/codec/json-events.ts";
 
 const test = suite("watch/codec/json-parsed");
 

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { SmallEvent } from "../../../src/watch/codec/small-event.ts";
+import { SmallEvent } from "../../../src/watch/codec/decoded-event.ts";
 
-const test = suite("watch/codec/small-event");
+const test = suite("watch/codec/decoded-event");
 
 const bytes = Buffer.from("0123456789");
 
