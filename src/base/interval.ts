@@ -1,4 +1,4 @@
-/** Runs a function at a fixed interval from `start` to `stop`; both may be called again. */
+/** Runs a function at a fixed interval from `start` to `stop`; both may be called again. Periodic checks extend it. */
 import type { Clock } from "./clock.ts";
 
 export class Interval {

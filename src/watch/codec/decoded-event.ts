@@ -12,8 +12,8 @@ export type Parsed = {
   readonly reason: string;
   /** Of a 410: see WatchEvent. */
   readonly oldest: string;
-  /** `namespace/name`; "" without a name. */
-  readonly key: string;
+  /** `namespace/name`; "" without a name. Undefined if it is found without parsing. */
+  readonly key?: string;
 };
 
 /** The annotation of the bookmark behind the initial events; its value is "true". */
@@ -63,7 +63,7 @@ export abstract class DecodedEvent implements EventDecoder {
 
   get key(): string {
     if (!this.keepsKeys) return "";
-    if (this.#parsed !== undefined) return this.#parsed.key;
+    if (this.#parsed?.key !== undefined) return this.#parsed.key;
     return this.#found.name === "" ? "" : `${this.#found.namespace}/${this.#found.name}`;
   }
 

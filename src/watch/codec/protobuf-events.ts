@@ -135,6 +135,5 @@ export function parsedProtobuf(bytes: Buffer): Parsed | undefined {
     code: numberIn(object, 6) ?? 0,
     reason: textIn(object, 4),
     oldest: oldestIn(textIn(object, 3)),
-    key: "",
   };
 }

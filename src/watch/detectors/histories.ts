@@ -53,9 +53,8 @@ type Proof = {
   readonly until: number;
 };
 
-export class Histories {
+export class Histories extends Interval {
   readonly #parts: HistoriesParts;
-  readonly #looks: Interval;
   /** When each backend is asked next. */
   readonly #dueAt = new Map<string, number>();
   /** Resources that the identity tried last may not list or read, and until when other resources are tried first. */
@@ -67,18 +66,10 @@ export class Histories {
   #aloneSince = -1;
 
   constructor(parts: HistoriesParts) {
+    super(parts.clock, watchLimits.historyLookMs, () => this.#look());
     this.#parts = parts;
-    this.#looks = new Interval(parts.clock, watchLimits.historyLookMs, () => this.#look());
     parts.migrations.anomalies.onUnlike = (resource, ours, theirs, version) =>
       this.#unlike(resource, ours, theirs, version);
-  }
-
-  start(): void {
-    this.#looks.start();
-  }
-
-  stop(): void {
-    this.#looks.stop();
   }
 
   /** A backend is ready: it is asked at once, before many watches move there. */

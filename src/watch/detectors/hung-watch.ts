@@ -19,24 +19,19 @@ function look({ watch, isEnded }: Exchange): void {
   }
 }
 
-export class HungWatchDetector {
-  readonly #looks: Interval;
+export class HungWatchDetector extends Interval {
   /** Cancels the current walk. */
   #endWalk = (): void => {};
 
   constructor(clock: Clock, exchanges: ActiveRequests) {
-    this.#looks = new Interval(clock, watchLimits.hungLookMs, () => {
+    super(clock, watchLimits.hungLookMs, () => {
       this.#endWalk();
       this.#endWalk = inSlices(clock, exchanges.live, look);
     });
   }
 
-  start(): void {
-    this.#looks.start();
-  }
-
-  stop(): void {
-    this.#looks.stop();
+  override stop(): void {
+    super.stop();
     this.#endWalk();
   }
 }

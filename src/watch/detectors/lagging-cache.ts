@@ -28,9 +28,8 @@ export type LaggingCacheParts = {
 type Cache = { readonly backend: string; readonly resource: string };
 type Hedged = Cache & { readonly since: number };
 
-export class LaggingCacheDetector {
+export class LaggingCacheDetector extends Interval {
   readonly #parts: LaggingCacheParts;
-  readonly #looks: Interval;
   /** Caches whose watches have a second stream, and since when. */
   readonly #hedged = new Map<string, Hedged>();
   /** Caches that lagged for a moment only, and until when they are ignored. */
@@ -40,16 +39,12 @@ export class LaggingCacheDetector {
   #dueAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: LaggingCacheParts) {
+    super(parts.clock, watchLimits.lagLookMs, () => this.#look());
     this.#parts = parts;
-    this.#looks = new Interval(parts.clock, watchLimits.lagLookMs, () => this.#look());
   }
 
-  start(): void {
-    this.#looks.start();
-  }
-
-  stop(): void {
-    this.#looks.stop();
+  override stop(): void {
+    super.stop();
     this.#dueAt = Number.POSITIVE_INFINITY;
   }
 

@@ -37,22 +37,13 @@ type Post = {
 
 export type Sentinel = { readonly resource: string; readonly watch: WatchSession; readonly backend: string };
 
-export class Sentinels {
+export class Sentinels extends Interval {
   readonly #parts: SentinelsParts;
-  readonly #looks: Interval;
   readonly #posts = new Map<string, Post>();
 
   constructor(parts: SentinelsParts) {
+    super(parts.clock, watchLimits.sentinelLookMs, () => this.#look());
     this.#parts = parts;
-    this.#looks = new Interval(parts.clock, watchLimits.sentinelLookMs, () => this.#look());
-  }
-
-  start(): void {
-    this.#looks.start();
-  }
-
-  stop(): void {
-    this.#looks.stop();
   }
 
   /** Which watch is the sentinel of each resource, and the second backend that accepted it. */

@@ -20,23 +20,14 @@ export type StalledCacheParts = {
   readonly refresher: Pick<BookmarkRefresher, "forgotten">;
 };
 
-export class StalledCacheDetector {
+export class StalledCacheDetector extends Interval {
   readonly #parts: StalledCacheParts;
-  readonly #looks: Interval;
   /** Caches whose watches are being checked. */
   readonly #asked = new Set<CacheProgress>();
 
   constructor(parts: StalledCacheParts) {
+    super(parts.clock, watchLimits.stallLookMs, () => this.#look());
     this.#parts = parts;
-    this.#looks = new Interval(parts.clock, watchLimits.stallLookMs, () => this.#look());
-  }
-
-  start(): void {
-    this.#looks.start();
-  }
-
-  stop(): void {
-    this.#looks.stop();
   }
 
   #look(): void {

@@ -37,7 +37,6 @@ test("an error's Status has a code and a reason", () => {
     code: 410,
     reason: "Expired",
     oldest: "2",
-    key: "",
   });
   assert.is(parsedProtobuf(enveloped(field(1, "")))?.code, 0);
 });
