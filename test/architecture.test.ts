@@ -40,7 +40,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/request":
     "base events config kube h2/core health watch/codec watch/cache proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/admission proxy/observe",
   "watch/detectors":
-    "base events kube health watch/cache proxy/context proxy/upstream watch/session watch/migration proxy/request",
+    "base events kube h2/core health watch/cache proxy/context proxy/upstream watch/session watch/migration proxy/request",
   "proxy/balance": "base proxy/context watch/session watch/migration proxy/request",
   "proxy/overload": "base events h2/core proxy/request",
   "proxy/tunnel":

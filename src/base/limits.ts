@@ -97,13 +97,6 @@ export const limits = {
    * Status is 1 KiB.
    */
   shortRefusalBytes: 16 * KiB,
-  /** Longest watch event: client-go's own limit (D3). */
-  eventBytes: 16 * MiB,
-  /**
-   * Events that are parsed whole are bookmarks and errors. A Table's first one, with its column definitions, is about
-   * 10 KiB.
-   */
-  parsedEventBytes: 256 * KiB,
 
   /**
    * `goAwayGraceMs` is the time from the PONG after the first GOAWAY to the second GOAWAY, as long as Go's server waits
@@ -336,18 +329,8 @@ export const limits = {
   spareConnectionMs: 2000,
   /** Most backends that one request is sent to before its client gets an error. */
   attempts: 3,
-  /**
-   * Duration of a watch whose client sets no timeout: the server ends it after 30 to 60 minutes
-   * (--min-request-timeout).
-   */
-  watchServerMs: 1_800_000,
+  /** Longest duration of a watch whose client sets no timeout: twice --min-request-timeout. */
   watchMostMs: 3_600_000,
-  /**
-   * How long one walk over all watches, requests or clients may take in one event loop turn. Three concurrent walks
-   * plus the rest of the turn stay below 10 ms. A visit takes 0.1 to 5 µs.
-   */
-  sliceMs: 2,
-  sliceEntries: 1000,
   /**
    * If another backend has delivered a version that this one has not, this one's watches are checked after this time
    * (watch.md §6.3 starts with 10 s). With one check per second and a dial they have moved within 10 s. A healthy cache
@@ -355,35 +338,10 @@ export const limits = {
    */
   behindMs: 8_000,
   /**
-   * Before `behindMs` is over, a list of one object makes the backend's cache catch up with etcd (docs/watch.md §6.6):
-   * at most one per second for each backend and resource. The apiserver waits 3 s for its cache and then asks etcd
-   * itself. One client that may not list does not prove that none may, so up to `progressTries` clients are used. Each
-   * pair of backend and resource takes about 200 bytes.
-   */
-  progressRequestMs: 1000,
-  progressWaitMs: 2500,
-  progressAnswerMs: 4500,
-  progressTries: 4,
-  progressFacts: 2000,
-  /**
-   * APIs (one group and version each) for which the origin is remembered, CRD or aggregated server: large clusters have
-   * 500.
-   */
-  apiOrigins: 2000,
-  /** Bytes read of an API's OpenAPI document: the title is within the first 60 bytes (1.24 to 1.36). */
-  openApiTitleBytes: 512,
-  /**
-   * Pause between requests for the origin of an unknown API, doubled each time (a new CRD's OpenAPI appears after 1 s);
-   * and between those for an API that an aggregated server serves.
-   */
-  originPauseMs: 1000,
-  originAgainMs: 600_000,
-  /**
    * An etcd as kubeadm starts it notifies every cache within 5.5 s, requested or not, and skips one notification after
-   * an event. A cache that has not advanced by `progressCheckMs` is checked again once a minute.
+   * an event.
    */
   progressCheckMs: 12_000,
-  progressAgainMs: 60_000,
   /**
    * Entries of the versions that clients have seen, by client and resource (k/k 59848): about 250 bytes each; a kubelet
    * has five.
@@ -395,13 +353,6 @@ export const limits = {
   floorRefusals: 3,
   /** Shortest pause between two reports of stale responses to one client. */
   floorToldMs: 60_000,
-  /**
-   * Where a list's version is: in its head, after the kind, or in its tail; and the largest size of a head after
-   * decompression.
-   */
-  listHeadBytes: 512,
-  listTailBytes: 512,
-  listUnzippedBytes: MiB,
   /**
    * This many watches from the same version within this time are a replay loop (incident 001); and how many loops are
    * remembered.
@@ -555,8 +506,7 @@ export const limits = {
   /** Leader election renews every 2 s and its lease lasts 15 s; nodes renew every 10 s and their lease lasts 40 s. */
   leaseQuietMs: 60_000,
   overloadQuietMs: 60_000,
-  /** Characters read of a token's claims, and kept of a subject and a User-Agent. */
-  claimsChars: 16 * KiB,
+  /** Characters kept of a subject and a User-Agent. */
   subjectChars: 256,
   agentChars: 64,
   /**
@@ -568,7 +518,6 @@ export const limits = {
   stormMs: 10_000,
   /** Bytes copied of a write that may be to a lock: a Lease is 1 KiB, an annotated ConfigMap little more. */
   lockBodyBytes: 16 * KiB,
-  holderChars: 256,
 
   /** Anomalies of one kind that are remembered, so that each is reported once a minute. */
   anomalies: 1000,

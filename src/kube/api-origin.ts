@@ -4,7 +4,16 @@
  * versions need not be etcd's, and each of its replicas may count on its own, so its watches are never resumed or
  * compared. A group of unknown origin is treated as aggregated.
  */
-import { limits } from "../base/limits.ts";
+
+export const originLimits = {
+  /**
+   * APIs (one group and version each) for which the origin is remembered, CRD or aggregated server: large clusters have
+   * 500.
+   */
+  apiOrigins: 2000,
+  /** Bytes read of an API's OpenAPI document: the title is within the first 60 bytes (1.24 to 1.36). */
+  openApiTitleBytes: 512,
+} as const;
 
 const events = new Set(["", "events.k8s.io"]);
 
@@ -90,7 +99,7 @@ export class Origins {
   /** A backend has answered a watch of it: its origin is remembered from now on. Beyond the limit APIs stay foreign. */
   met(api: { readonly group: string; readonly version: string }): Origin {
     const known = this.of(api);
-    if (known !== unseenOrigin || this.#seen.size >= limits.apiOrigins) return known;
+    if (known !== unseenOrigin || this.#seen.size >= originLimits.apiOrigins) return known;
     const origin: Origin = { isForeign: true, isKnown: false };
     this.#seen.set(`${api.group}/${api.version}`, origin);
     return origin;
@@ -122,11 +131,11 @@ export class OpenApiTitle {
     this.#head += bytes.toString(
       "latin1",
       start,
-      Math.min(end, start + limits.openApiTitleBytes - this.#head.length),
+      Math.min(end, start + originLimits.openApiTitleBytes - this.#head.length),
     );
     const title = titled.exec(this.#head)?.[1];
     if (title === customTitle) this.version = "custom";
-    else if (title !== undefined || isLast || this.#head.length >= limits.openApiTitleBytes)
+    else if (title !== undefined || isLast || this.#head.length >= originLimits.openApiTitleBytes)
       this.version = "aggregated";
   }
 }

@@ -4,8 +4,17 @@
  * resources, whose keys are sorted, within their last (watch.md §2.2).
  */
 import { constants, gunzipSync } from "node:zlib";
-import { limits } from "../base/limits.ts";
 import { isVersion } from "./resource-version.ts";
+
+export const listLimits = {
+  /**
+   * Where a list's version is: in its head, after the kind, or in its tail; and the largest size of a head after
+   * decompression.
+   */
+  listHeadBytes: 512,
+  listTailBytes: 512,
+  listUnzippedBytes: 1024 * 1024,
+} as const;
 
 /** `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"…`: only text from the apiserver precedes it. */
 const jsonHead =
@@ -44,15 +53,15 @@ export class ListVersion {
   }
 
   #feedTail(bytes: Buffer, start: number, end: number, isLast: boolean): void {
-    const from = Math.max(start, end - limits.listTailBytes);
-    this.#tail = Buffer.concat([this.#tail, bytes.subarray(from, end)]).subarray(-limits.listTailBytes);
+    const from = Math.max(start, end - listLimits.listTailBytes);
+    this.#tail = Buffer.concat([this.#tail, bytes.subarray(from, end)]).subarray(-listLimits.listTailBytes);
     if (isLast) this.#take(jsonTail.exec(this.#tail.toString("latin1"))?.[1]);
   }
 
   #feedHead(bytes: Buffer, start: number, end: number, isLast: boolean): void {
-    const room = limits.listHeadBytes - this.#head.length;
+    const room = listLimits.listHeadBytes - this.#head.length;
     this.#head = Buffer.concat([this.#head, bytes.subarray(start, Math.min(end, start + room))]);
-    if (this.#head.length < limits.listHeadBytes && !isLast) return;
+    if (this.#head.length < listLimits.listHeadBytes && !isLast) return;
     this.#isHeadRead = true;
     const head = this.#isZipped ? unzipped(this.#head) : this.#head;
     this.#head = Buffer.alloc(0);
@@ -69,7 +78,7 @@ function unzipped(head: Buffer): Buffer {
   try {
     return gunzipSync(head, {
       finishFlush: constants.Z_SYNC_FLUSH,
-      maxOutputLength: limits.listUnzippedBytes,
+      maxOutputLength: listLimits.listUnzippedBytes,
     });
   } catch {
     // Not gzip, or far larger than a list's start after decompression. The response is only observed and is forwarded

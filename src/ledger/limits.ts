@@ -33,4 +33,7 @@ export const ledgerLimits = {
   pods: 10_000,
   /** A deleted pod's last renewal may still have been in flight for this long. */
   podGoneMs: 1000,
+  /** Characters read of a token's claims, and kept of a lock's holder. */
+  claimsChars: 16 * 1024,
+  holderChars: 256,
 } as const;

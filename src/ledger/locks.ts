@@ -1,7 +1,6 @@
 /** All leader locks renewed through the proxy, bounded; the one renewed least recently is evicted first. */
 
 import { clipped } from "../base/detach.ts";
-import { limits } from "../base/limits.ts";
 import { Lru } from "../base/lru.ts";
 import type { Caller } from "./caller.ts";
 import { ledgerLimits } from "./limits.ts";
@@ -34,7 +33,7 @@ export class Locks {
   written({ name, record, caller, session, isCreate }: LockWrite, at: number): Told | undefined {
     const lock = this.#of(name);
     this.pods.seen(caller.subject.namespace, caller.subject.pod);
-    const holder = clipped(record.holder ?? lock.holder, limits.holderChars);
+    const holder = clipped(record.holder ?? lock.holder, ledgerLimits.holderChars);
     if (record.durationMs !== undefined) lock.durationMs = record.durationMs;
     if (holder === "") return this.#released(lock, at);
     // The write labels the lock or changes its object for another reason.

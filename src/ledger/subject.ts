@@ -6,6 +6,7 @@
 import { clipped } from "../base/detach.ts";
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../base/json.ts";
 import { limits } from "../base/limits.ts";
+import { ledgerLimits } from "./limits.ts";
 
 /** `jwt`: unverified claims of a token; `vouched`: an identity that the proxy itself has verified. */
 export type SubjectSource = "jwt" | "vouched" | "bearer" | "basic" | "none";
@@ -35,7 +36,7 @@ export function subjectOf(authorization: string): Subject {
 }
 
 function claimsIn(payload: string): JsonRecord | undefined {
-  if (payload.length > limits.claimsChars) return undefined;
+  if (payload.length > ledgerLimits.claimsChars) return undefined;
   // Three dot-separated words may also be no JWT.
   const claims = parseJson(Buffer.from(payload, "base64url").toString());
   return isRecord(claims) ? claims : undefined;

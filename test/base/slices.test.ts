@@ -1,7 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
-import { inSlices, stop } from "../../src/base/slices.ts";
+import { inSlices, sliceLimits, stop } from "../../src/base/slices.ts";
 import { countedClock, manualClock } from "../support/clock.ts";
 
 const test = suite("slices");
@@ -30,10 +29,10 @@ test("each of 50,000 entries is visited once, and no turn visits more than its p
       isDone = true;
     },
   );
-  assert.is(seen.length, limits.sliceEntries, "the first slice is walked at once");
+  assert.is(seen.length, sliceLimits.sliceEntries, "the first slice is walked at once");
   clock.turn();
   assert.ok(isSame(seen, numbers));
-  assert.is(Math.max(...perTurn.values()), limits.sliceEntries);
+  assert.is(Math.max(...perTurn.values()), sliceLimits.sliceEntries);
   assert.is(isDone, true);
 });
 
@@ -42,7 +41,7 @@ test("a slice ends when its time is over, however few it has visited", () => {
   const perTurn = new Map<number, number>();
   inSlices(clock, numbers.slice(0, 500), () => {
     perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
-    clock.stall(limits.sliceMs / 20);
+    clock.stall(sliceLimits.sliceMs / 20);
   });
   clock.turn();
   assert.ok(Math.max(...perTurn.values()) <= 21, String(Math.max(...perTurn.values())));
@@ -82,7 +81,7 @@ test("a Set may change meanwhile: who has gone is not visited, who has stayed is
     for (const one of numbers) if (one % 2 === 1) changing.delete(one);
   });
   clock.turn();
-  const first = limits.sliceEntries;
+  const first = sliceLimits.sliceEntries;
   assert.ok(
     isSame(
       seen,
@@ -100,14 +99,14 @@ test("a visit may say that it is enough", () => {
     numbers,
     () => {
       visits += 1;
-      return visits === 3 * limits.sliceEntries ? stop : undefined;
+      return visits === 3 * sliceLimits.sliceEntries ? stop : undefined;
     },
     () => {
       ends += 1;
     },
   );
   clock.turn();
-  assert.equal([visits, ends], [3 * limits.sliceEntries, 1]);
+  assert.equal([visits, ends], [3 * sliceLimits.sliceEntries, 1]);
 });
 
 test("whoever began a walk may end it", () => {
@@ -123,7 +122,7 @@ test("whoever began a walk may end it", () => {
   );
   end();
   clock.turn();
-  assert.is(visits, limits.sliceEntries);
+  assert.is(visits, sliceLimits.sliceEntries);
 });
 
 test("a visit that fails costs its entry only", () => {

@@ -1,7 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
-import { isRepeating, OpenApiTitle, Origins, unseenOrigin } from "../../src/kube/api-origin.ts";
+import { isRepeating, OpenApiTitle, Origins, originLimits, unseenOrigin } from "../../src/kube/api-origin.ts";
 
 const test = suite("kube/api-origin");
 
@@ -49,10 +48,10 @@ test("what is learnt of a group and version holds for all who have it, and for n
 
 test("of too many the last ones are not remembered, and stay foreign", () => {
   const origins = new Origins();
-  for (let index = 0; index < limits.apiOrigins; index += 1)
+  for (let index = 0; index < originLimits.apiOrigins; index += 1)
     origins.met({ group: `g${index}.example.com`, version: "v1" });
   assert.ok(origins.met({ group: "more.example.com", version: "v1" }) === unseenOrigin);
-  assert.is(origins.counts.unknown, limits.apiOrigins);
+  assert.is(origins.counts.unknown, originLimits.apiOrigins);
 });
 
 const read = (text: string, step = text.length): string => {

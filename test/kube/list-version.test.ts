@@ -1,8 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
-import { ListVersion } from "../../src/kube/list-version.ts";
+import { ListVersion, listLimits } from "../../src/kube/list-version.ts";
 import { field } from "../support/watch-bytes.ts";
 
 const test = suite("kube/list-version");
@@ -97,7 +96,7 @@ test("what is not understood has none: other kinds, other codings, bombs, broken
   assert.is(read(json, "x".repeat(2000), "br"), "");
   assert.is(read(protobuf, Buffer.alloc(2000, 0xff)), "");
   assert.is(read(protobuf, Buffer.concat([Buffer.from("k8s\0"), Buffer.alloc(2000, 0x82)])), "");
-  assert.is(read(json, gzipSync(Buffer.alloc(4 * limits.listUnzippedBytes)), "gzip"), "");
+  assert.is(read(json, gzipSync(Buffer.alloc(4 * listLimits.listUnzippedBytes)), "gzip"), "");
 });
 
 test.run();

@@ -1,6 +1,5 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
 import { ledgerLimits } from "../../src/ledger/limits.ts";
 import type { LockRecord } from "../../src/ledger/lock-body.ts";
@@ -157,7 +156,7 @@ test("of too many locks the one renewed least lately is forgotten, and each keep
       0,
     );
   assert.is(locks.all.length, ledgerLimits.locks);
-  assert.equal([locks.all[0]?.name.name, locks.all[0]?.holder.length], ["l-0", limits.holderChars]);
+  assert.equal([locks.all[0]?.name.name, locks.all[0]?.holder.length], ["l-0", ledgerLimits.holderChars]);
 });
 
 test.run();

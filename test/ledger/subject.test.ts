@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
+import { ledgerLimits } from "../../src/ledger/limits.ts";
 import { subjectOf } from "../../src/ledger/subject.ts";
 import { jwt } from "../support/jwt.ts";
 
@@ -43,7 +44,7 @@ test("claims of any kind and size are text of some size", () => {
   assert.is(name.length, limits.subjectChars);
   assert.match(name, /^[?]{2}x+$/);
   assert.equal([pod, node], ["", ""]);
-  assert.is(subjectOf(`Bearer ${jwt({ sub: "x".repeat(limits.claimsChars) })}`).source, "bearer");
+  assert.is(subjectOf(`Bearer ${jwt({ sub: "x".repeat(ledgerLimits.claimsChars) })}`).source, "bearer");
 });
 
 test.run();

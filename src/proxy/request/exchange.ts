@@ -71,10 +71,10 @@ export type ExchangeParts = {
   /** `ActiveRequests` implements it. */
   readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
   readonly hedges: Hedges;
-  /** `OriginAsks` implements it. */
-  readonly originAsks: {
+  /** `OriginChecks` implements it. */
+  readonly originChecks: {
     answered(api: RequestInfo, head: readonly Field[]): Origin;
-    ask(api: RequestInfo, origin: Origin, watch: WatchSession): void;
+    check(api: RequestInfo, origin: Origin, watch: WatchSession): void;
   };
 };
 
@@ -630,7 +630,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   /** Returns the session that carries the watch from here on; undefined if its events cannot be decoded. */
   #watchOf(head: readonly Field[], attempt: Attempt): WatchSession | undefined {
-    const { buffered, migrations, replays, originAsks } = this.#parts;
+    const { buffered, migrations, replays, originChecks } = this.#parts;
     const asked = this.#asked;
     const { contentType, contentEncoding } = answerOf(head);
     // A content-length binds this response to this backend: a client would take any other end for a failure.
@@ -638,9 +638,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
       return undefined;
     this.#replayLoop = replays.answered(asked, this.context);
-    asked.origin = originAsks.answered(this.#info, head);
+    asked.origin = originChecks.answered(this.#info, head);
     const watch = new WatchSession({ host: this, migrations, buffered, asked, contentType }, attempt);
-    originAsks.ask(this.#info, asked.origin, watch);
+    originChecks.check(this.#info, asked.origin, watch);
     return watch;
   }
 

@@ -120,4 +120,25 @@ export const watchLimits = {
    * each backend.
    */
   comparedResources: 1000,
+  /** Shortest duration of a watch whose client sets no timeout (--min-request-timeout). */
+  watchServerMs: 1_800_000,
+  /**
+   * Before `behindMs` is over, a list of one object makes the backend's cache catch up with etcd (docs/watch.md §6.6):
+   * at most one per second for each backend and resource. The apiserver waits 3 s for its cache and then asks etcd
+   * itself. One client that may not list does not prove that none may, so up to `progressTries` clients are used. Each
+   * pair of backend and resource takes about 200 bytes.
+   */
+  progressRequestMs: 1000,
+  progressWaitMs: 2500,
+  progressAnswerMs: 4500,
+  progressTries: 4,
+  progressFacts: 2000,
+  /**
+   * Pause between requests for the origin of an unknown API, doubled each time (a new CRD's OpenAPI appears after 1 s);
+   * and between those for an API that an aggregated server serves.
+   */
+  originPauseMs: 1000,
+  originAgainMs: 600_000,
+  /** A cache that has not advanced by `progressCheckMs` is checked again after this time. */
+  progressAgainMs: 60_000,
 } as const;

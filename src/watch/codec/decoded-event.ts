@@ -2,8 +2,7 @@
  * What the decoders of both content types share: how the current event reads, and the rare and small events that are
  * parsed whole, BOOKMARKs and ERRORs.
  */
-import { limits } from "../../base/limits.ts";
-import { type EventDecoder, type EventType, eventTypes } from "./event.ts";
+import { type EventDecoder, type EventType, eventLimits, eventTypes } from "./event.ts";
 
 /** What is read of an object by parsing it whole. */
 export type Parsed = {
@@ -119,14 +118,14 @@ export class SmallEvent {
   /** Keeps a copy of bytes[start, end): the event continues behind them. */
   keep(bytes: Buffer, start: number, end: number): void {
     if (this.#isTooLong) return;
-    this.#isTooLong = this.#pieces.length + end - start > limits.parsedEventBytes;
+    this.#isTooLong = this.#pieces.length + end - start > eventLimits.parsedEventBytes;
     this.#pieces = this.#isTooLong ? none : Buffer.concat([this.#pieces, bytes.subarray(start, end)]);
   }
 
   /** Returns the whole event, whose last piece is bytes[start, end), and forgets it; undefined if it was too long. */
   take(bytes: Buffer, start: number, end: number): Buffer | undefined {
     if (this.#pieces.length > 0) this.keep(bytes, start, end);
-    const isTooLong = this.#isTooLong || end - start > limits.parsedEventBytes;
+    const isTooLong = this.#isTooLong || end - start > eventLimits.parsedEventBytes;
     const whole = this.#pieces.length > 0 ? this.#pieces : bytes.subarray(start, end);
     this.forget();
     return isTooLong ? undefined : whole;

@@ -2,6 +2,17 @@
  * One event of a watch, and the decoder interface. Decoders read by structure and never search text, so that no object
  * that a user stores can be taken for an event (watch.md §2).
  */
+
+export const eventLimits = {
+  /** Longest watch event: client-go's own limit (D3). */
+  eventBytes: 16 * 1024 * 1024,
+  /**
+   * Events that are parsed whole are bookmarks and errors. A Table's first one, with its column definitions, is about
+   * 10 KiB.
+   */
+  parsedEventBytes: 256 * 1024,
+} as const;
+
 export const eventTypes = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
 export type EventType = (typeof eventTypes)[number];
 
@@ -36,8 +47,8 @@ export type EventDecoder = WatchEvent & {
   /**
    * Reads bytes[start, end), which follow all bytes read before, up to the end of one event. Returns the position
    * behind that event. Returns `needsMore` if all bytes were read and the event continues: do not pass them again.
-   * Returns `isOpaque` if the stream is not in the announced format, or one event exceeds `limits.eventBytes`: pass no
-   * more bytes, and forward all held bytes as they are.
+   * Returns `isOpaque` if the stream is not in the announced format, or one event exceeds `eventLimits.eventBytes`:
+   * pass no more bytes, and forward all held bytes as they are.
    */
   next(bytes: Buffer, start: number, end: number): number;
 };

@@ -4,10 +4,9 @@
  * opaque, and is never cut at line feeds inside an object.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
-import { limits } from "../../base/limits.ts";
 import { oldestIn } from "../../kube/resource-version.ts";
 import { DecodedEvent, headsByLetter, initialEventsEnd, type Parsed } from "./decoded-event.ts";
-import { isOpaque, needsMore } from "./event.ts";
+import { eventLimits, isOpaque, needsMore } from "./event.ts";
 import { JsonMetadata } from "./json-metadata.ts";
 
 const lineFeed = 0x0a;
@@ -66,7 +65,7 @@ export class JsonEvents extends DecodedEvent {
   #take(bytes: Buffer, start: number, end: number): boolean {
     this.#length += end - start;
     if (end > start) this.#last = bytes[end - 1] ?? 0;
-    return this.#length <= limits.eventBytes;
+    return this.#length <= eventLimits.eventBytes;
   }
 
   protected override begin(): void {

@@ -2,7 +2,6 @@
  * Watch events as Kubernetes protobuf: a length of four bytes, big-endian, then the event of that length (watch.md
  * §2.1). The apiserver writes length and event separately, so either may be cut anywhere.
  */
-import { limits } from "../../base/limits.ts";
 import {
   bytesIn,
   entriesIn,
@@ -14,7 +13,7 @@ import {
 } from "../../base/protobuf.ts";
 import { oldestIn } from "../../kube/resource-version.ts";
 import { DecodedEvent, headsByLetter, initialEventsEnd, type Parsed } from "./decoded-event.ts";
-import { isOpaque, needsMore } from "./event.ts";
+import { eventLimits, isOpaque, needsMore } from "./event.ts";
 import { ProtobufMetadata } from "./protobuf-metadata.ts";
 
 const lengthBytes = 4;
@@ -58,7 +57,7 @@ export class ProtobufEvents extends DecodedEvent {
     if (this.#lengthLeft > 0) return needsMore;
     // An event is never empty, since it has a type. An oversized length is rejected, so that a peer cannot announce a
     // gigabyte (A60).
-    if (this.#left === 0 || this.#left > limits.eventBytes) return isOpaque;
+    if (this.#left === 0 || this.#left > eventLimits.eventBytes) return isOpaque;
     const stop = Math.min(end, here + this.#left);
     const object = this.#readHead(bytes, here, stop);
     if (object < 0 || this.#metadata.walk(bytes, object, stop) < 0) return isOpaque;

@@ -16,12 +16,12 @@ import { inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
-import { type ListQuestion, listAs } from "../../proxy/request/list-ask.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../cache/cache-progress.ts";
 import { watchLimits } from "../cache/limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { WatchSession } from "../session/watch-session.ts";
+import { type ListAnswer, listAs } from "./list-request.ts";
 
 export type HistoriesParts = {
   readonly clock: Clock;
@@ -95,9 +95,9 @@ export class Histories extends Interval {
     if (question === undefined || context === undefined) return;
     this.#dueAt.set(backend, now + watchLimits.historyAnswerMs);
     const { watch, resource } = question;
-    const tell: ListQuestion["tell"] = ({ status, version }) =>
+    const onAnswer = ({ status, version }: ListAnswer): void =>
       version === "" ? this.#silent(backend, resource, status) : this.#told(backend, question, version);
-    listAs(watch, { backend, context, tell }, this.#parts);
+    listAs(watch, { backend, context, onAnswer }, this.#parts);
   }
 
   /**

@@ -4,17 +4,17 @@
  * (k8s.io/apiserver, storage/cacher: waitUntilFreshAndList, ConditionalProgressRequester).
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { faulted } from "../../events/internal-error.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { ListVersion } from "../../kube/list-version.ts";
-import { answerOf } from "../../watch/session/watch-context.ts";
-import type { WatchSession } from "../../watch/session/watch-session.ts";
-import type { RequestContext } from "../context/request-context.ts";
-import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
-import type { PoolKey } from "../upstream/pool-key.ts";
-import type { PoolSet } from "../upstream/pool-set.ts";
+import type { RequestContext } from "../../proxy/context/request-context.ts";
+import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
+import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
+import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
+import { watchLimits } from "../cache/limits.ts";
+import { answerOf } from "../session/watch-context.ts";
+import type { WatchSession } from "../session/watch-session.ts";
 
 /** What one list requests, and from which backend. */
 export type ListQuestion = {
@@ -22,27 +22,31 @@ export type ListQuestion = {
   readonly context: RequestContext;
   /** Reads its body; default: a list's version. */
   readonly reading?: () => Pick<ListVersion, "feed" | "version">;
-  /** Called once. `status` 0: no response within `limits.progressAnswerMs`. `version`: "" unless the list has one. */
-  readonly tell: (answer: { readonly status: number; readonly version: string; readonly ms: number }) => void;
+  /** Called once. */
+  readonly onAnswer: (answer: ListAnswer) => void;
 };
 
-type Asker = Pick<WatchSession, "poolKey" | "learnt">;
+/** `status` 0: no response within `watchLimits.progressAnswerMs`. `version`: "" unless the list has one. */
+export type ListAnswer = { readonly status: number; readonly version: string; readonly ms: number };
 
-export type ListAskParts = { readonly clock: Clock; readonly journal: Journal };
+/** The watch whose identity the request carries. */
+type Watch = Pick<WatchSession, "poolKey" | "learnt">;
+
+export type ListRequestParts = { readonly clock: Clock; readonly journal: Journal };
 
 /** Sends the list with the identity of a watch's client: the status shows whether its credential is still accepted. */
 export function listAs(
-  watch: Asker,
+  watch: Watch,
   question: ListQuestion,
-  parts: ListAskParts & { readonly pools: PoolSet },
+  parts: ListRequestParts & { readonly pools: PoolSet },
 ): void {
-  new ListAsk(watch, question, parts).attempt.dial(parts.pools);
+  new ListRequest(watch, question, parts).attempt.dial(parts.pools);
 }
 
-export class ListAsk implements AttemptOwner {
-  readonly #watch: Asker;
+export class ListRequest implements AttemptOwner {
+  readonly #watch: Watch;
   readonly #question: ListQuestion;
-  readonly #parts: ListAskParts;
+  readonly #parts: ListRequestParts;
   readonly #at: number;
   readonly #stopWaiting: () => void;
   readonly attempt: Attempt;
@@ -50,13 +54,13 @@ export class ListAsk implements AttemptOwner {
   #reading: Pick<ListVersion, "feed" | "version"> | undefined;
   #isOver = false;
 
-  constructor(watch: Asker, question: ListQuestion, parts: ListAskParts) {
+  constructor(watch: Watch, question: ListQuestion, parts: ListRequestParts) {
     this.#watch = watch;
     this.#question = question;
     this.#parts = parts;
     this.#at = parts.clock.now();
     this.attempt = new Attempt(question.backend, this);
-    this.#stopWaiting = parts.clock.after(limits.progressAnswerMs, () => this.#end());
+    this.#stopWaiting = parts.clock.after(watchLimits.progressAnswerMs, () => this.#end());
   }
 
   get context(): RequestContext {
@@ -108,6 +112,6 @@ export class ListAsk implements AttemptOwner {
     this.attempt.cancel(this.#status > 0);
     if (this.#status > 0) this.#watch.learnt(this.#status);
     const ms = this.#parts.clock.now() - this.#at;
-    this.#question.tell({ status: this.#status, version: this.#reading?.version ?? "", ms });
+    this.#question.onAnswer({ status: this.#status, version: this.#reading?.version ?? "", ms });
   }
 }

@@ -2,18 +2,20 @@
  * Makes caches follow etcd. The cache of a resource that does not change learns etcd's version only when etcd notifies
  * it: every 10 minutes by default, every 5 s with kubeadm's settings. Until then its bookmarks are old, and no watch of
  * that resource could continue on a backend whose cache began later. A consistent list makes the apiserver request the
- * current version from etcd for that cache (list-ask.ts, docs/watch.md §6.6): one list for each backend and resource,
+ * current version from etcd for that cache (list-request.ts, docs/watch.md §6.6): one list for each backend and resource,
  * before its watches are refreshed. A cache that lists do not advance is found and journaled.
  */
+
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Client } from "../../proxy/context/client.ts";
-import { listAs } from "../../proxy/request/list-ask.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
+import { watchLimits } from "../cache/limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
+import { type ListAnswer, listAs } from "./list-request.ts";
 
 export type ProgressRequestsParts = {
   readonly clock: Clock;
@@ -23,8 +25,6 @@ export type ProgressRequestsParts = {
 
 /** A watch, and the clock reading up to which it must be proven complete. */
 export type BookmarkRefresh = { readonly watch: WatchSession; readonly since: number };
-
-type Answer = { readonly status: number; readonly version: string; readonly ms: number };
 
 /** One backend's cache of one resource. */
 type Fact = {
@@ -85,7 +85,7 @@ export class ProgressRequests {
     if (isNew && !this.#mayTry(fact, watch)) return fact.version;
     fact.waiting.push(refresh);
     if (fact.isAsked || fact.waiting.length > 1) return undefined;
-    const pauseMs = isNew ? 0 : fact.askedAt + limits.progressRequestMs - this.#parts.clock.now();
+    const pauseMs = isNew ? 0 : fact.askedAt + watchLimits.progressRequestMs - this.#parts.clock.now();
     if (!isNew) fact.tries = 0;
     if (pauseMs <= 0) this.#ask(fact, watch);
     else this.#parts.clock.after(pauseMs, () => this.#release(fact));
@@ -123,7 +123,7 @@ export class ProgressRequests {
   }
 
   #makeRoom(): void {
-    if (this.#facts.size < limits.progressFacts) return;
+    if (this.#facts.size < watchLimits.progressFacts) return;
     for (const [key, { isAsked, isChecked, waiting }] of this.#facts)
       if (!isAsked && !isChecked && waiting.length === 0) return void this.#facts.delete(key);
   }
@@ -132,7 +132,7 @@ export class ProgressRequests {
    * True if the list was refused and this watch's client is another than the last, so that it may have the permission.
    */
   #mayTry({ version, tries, client }: Fact, watch: WatchSession): boolean {
-    return version === "" && tries > 0 && tries < limits.progressTries && watch.client !== client;
+    return version === "" && tries > 0 && tries < watchLimits.progressTries && watch.client !== client;
   }
 
   #ask(fact: Fact, watch: WatchSession): void {
@@ -142,24 +142,29 @@ export class ProgressRequests {
     this.#list(fact, watch, undefined, (answer) => this.#answered(fact, answer));
   }
 
-  #list(fact: Fact, watch: WatchSession, least: string | undefined, tell: (answer: Answer) => void): void {
+  #list(
+    fact: Fact,
+    watch: WatchSession,
+    least: string | undefined,
+    onAnswer: (answer: ListAnswer) => void,
+  ): void {
     const { backend } = fact;
     const context = watch.listed(least);
-    if (context === undefined) tell({ status: 0, version: "", ms: 0 });
-    else listAs(watch, { backend, context, tell }, this.#parts);
+    if (context === undefined) onAnswer({ status: 0, version: "", ms: 0 });
+    else listAs(watch, { backend, context, onAnswer }, this.#parts);
   }
 
-  #answered(fact: Fact, { status, version, ms }: Answer): void {
+  #answered(fact: Fact, { status, version, ms }: ListAnswer): void {
     fact.isAsked = false;
     fact.version = version;
     // A backend that does not answer one client does not answer any.
     if (version !== "") fact.tries = 0;
-    else fact.tries = status === 0 ? limits.progressTries : fact.tries + 1;
+    else fact.tries = status === 0 ? watchLimits.progressTries : fact.tries + 1;
     if (version !== "") this.#counts.answered += 1;
     else if (status === 0) this.#counts.unanswered += 1;
     else this.#counts.refused += 1;
     // Waiting for a stalled cache is useless; stalled-cache.ts finds it.
-    if (ms > limits.progressWaitMs) fact.version = "";
+    if (ms > watchLimits.progressWaitMs) fact.version = "";
     this.#release(fact);
   }
 
@@ -216,7 +221,7 @@ export class ProgressRequests {
     else if (compareVersions(cached, fact.version) >= 0) this.#found(fact, cached);
     else {
       if (!fact.isMissing) this.#miss(fact, cached);
-      this.#checkIn(fact, limits.progressAgainMs);
+      this.#checkIn(fact, watchLimits.progressAgainMs);
     }
   }
 

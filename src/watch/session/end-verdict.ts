@@ -89,7 +89,9 @@ function isUntouched({ phase, start }: Ending): boolean {
  */
 function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   if (leftMs !== undefined) return isDeadline(leftMs);
-  return ageMs >= (isOurs || isDraining ? limits.watchMostMs - watchLimits.watchDueMs : limits.watchServerMs);
+  return (
+    ageMs >= (isOurs || isDraining ? limits.watchMostMs - watchLimits.watchDueMs : watchLimits.watchServerMs)
+  );
 }
 
 /** True if a watch that ends now ends at its client's own deadline. One without a deadline (undefined) never does. */

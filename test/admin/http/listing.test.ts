@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { type Listing, pageOf, slicedPageOf } from "../../../src/admin/http/listing.ts";
-import { limits } from "../../../src/base/limits.ts";
+import { sliceLimits } from "../../../src/base/slices.ts";
 import { countedClock } from "../../support/clock.ts";
 
 const test = suite("admin/http/listing");
@@ -101,7 +101,7 @@ test("a page of 50,000 rows is the same when it is made in slices, and no loop t
     clock.turn();
     assert.equal(await sliced, page, query);
     const most = Math.max(0, ...perTurn.values());
-    assert.ok(most <= limits.sliceEntries + 1, `${most} in one turn`);
+    assert.ok(most <= sliceLimits.sliceEntries + 1, `${most} in one turn`);
   }
   assert.equal(pageOf(many, "limit=3"), {
     kind: "RowList",

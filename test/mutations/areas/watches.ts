@@ -1,4 +1,5 @@
 /** Faults in watches that a unit test must see (test/simulation/watch-defects.ts has those of whole watches). */
+
 import { type Defect, defect } from "../defect.ts";
 
 export const watches: readonly Defect[] = [
@@ -6,7 +7,7 @@ export const watches: readonly Defect[] = [
     "an event without end is held",
     {
       file: "watch/codec/json-events.ts",
-      find: "return this.#length <= limits.eventBytes;",
+      find: "return this.#length <= eventLimits.eventBytes;",
       replace: "return this.#length > 0;",
     },
     ["watch/codec/json-events", "a line without end is given up"],
@@ -48,8 +49,8 @@ export const watches: readonly Defect[] = [
     "one client that may not list speaks for all",
     {
       file: "watch/detectors/progress-requests.ts",
-      find: "tries > 0 && tries < limits.progressTries",
-      replace: "tries > limits.progressTries",
+      find: "tries > 0 && tries < watchLimits.progressTries",
+      replace: "tries > watchLimits.progressTries",
     },
     ["watch/detectors/progress-requests", "a client that may not list: another's is tried"],
   ),
@@ -219,21 +220,21 @@ export const watches: readonly Defect[] = [
       find: "const origin: Origin = { isForeign: true, isKnown: false };",
       replace: "const origin: Origin = { isForeign: false, isKnown: false };",
     },
-    ["proxy/request/origin-asks", "until then its watch is another server's"],
+    ["watch/detectors/origin-checks", "until then its watch is another server's"],
   ),
   defect(
     "any OpenAPI is a CRD's",
     { file: "kube/api-origin.ts", find: "if (title === customTitle)", replace: "if (title !== undefined)" },
-    ["proxy/request/origin-asks", "another server's watch stays what it is"],
+    ["watch/detectors/origin-checks", "another server's watch stays what it is"],
   ),
   defect(
     "an answer that two apiservers wrote is not noticed",
     {
-      file: "proxy/request/origin-asks.ts",
+      file: "watch/detectors/origin-checks.ts",
       find: 'return count("audit-id") > 1 ||',
       replace: "return",
     },
-    ["proxy/request/origin-asks", "an API that was a CRD's is another server's"],
+    ["watch/detectors/origin-checks", "an API that was a CRD's is another server's"],
   ),
   defect(
     "a CRD that is found is followed from its next watch on only",
@@ -242,12 +243,12 @@ export const watches: readonly Defect[] = [
       find: "migrations.watches.add(this, asked);\n    if (this.merge.first !== undefined) migrations.follow",
       replace: "if (this.merge.first !== undefined) migrations.follow",
     },
-    ["proxy/request/origin-asks", "a CRD's watch goes on elsewhere from then on"],
+    ["watch/detectors/origin-checks", "a CRD's watch goes on elsewhere from then on"],
   ),
   defect(
     "a CRD's OpenAPI that is not there yet is never asked for again",
-    { file: "proxy/request/origin-asks.ts", find: "new Set([0, 404, ", replace: "new Set([0, " },
-    ["proxy/request/origin-asks", "a CRD's OpenAPI that is not there yet is asked for again"],
+    { file: "watch/detectors/origin-checks.ts", find: "new Set([0, 404, ", replace: "new Set([0, " },
+    ["watch/detectors/origin-checks", "a CRD's OpenAPI that is not there yet is asked for again"],
   ),
   defect(
     "what another server's versions say is believed",
@@ -256,7 +257,7 @@ export const watches: readonly Defect[] = [
       find: "    this.violations = violations;\n",
       replace: "",
     },
-    ["proxy/request/origin-asks", "events out of order before it is known"],
+    ["watch/detectors/origin-checks", "events out of order before it is known"],
   ),
   defect(
     "a compressed answer is read as events",
@@ -407,7 +408,7 @@ export const watches: readonly Defect[] = [
   },
   defect(
     "a walk over all watches takes one loop turn",
-    { file: "base/slices.ts", find: "count < limits.sliceEntries", replace: "count >= 0" },
+    { file: "base/slices.ts", find: "count < sliceLimits.sliceEntries", replace: "count >= 0" },
     ["base/slices", "no turn visits more than its part"],
   ),
   defect(

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { sliceLimits } from "../../../src/base/slices.ts";
 import {
   allowanceOf,
   Balance,
@@ -124,7 +125,7 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
   balance.start();
   clock.advance(limits.balanceMs);
   balance.stop();
-  assert.ok(Math.max(...perTurn.values()) <= limits.sliceEntries, String(Math.max(...perTurn.values())));
+  assert.ok(Math.max(...perTurn.values()) <= sliceLimits.sliceEntries, String(Math.max(...perTurn.values())));
   assert.is(sent, 50_000 * limits.rebalanceShare * (limits.balanceMs / 1000));
 });
 

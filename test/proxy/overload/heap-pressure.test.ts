@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { sliceLimits } from "../../../src/base/slices.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { HeapPressure, loadOf } from "../../../src/proxy/overload/heap-pressure.ts";
 import { manualClock } from "../../support/clock.ts";
@@ -59,7 +60,7 @@ test("of 50,000 requests the youngest tenth ends a slice in each loop turn, once
     counts.push(gone.length);
   }
   const steps = counts.slice(1).map((count, index) => count - (counts[index] ?? 0));
-  assert.ok(Math.max(...steps) <= limits.sliceEntries, String(Math.max(...steps)));
+  assert.ok(Math.max(...steps) <= sliceLimits.sliceEntries, String(Math.max(...steps)));
   assert.equal([gone.length, gone[0], gone.at(-1)], [4000, "watch 45000", "watch 48999"]);
 });
 

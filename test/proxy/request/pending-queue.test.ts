@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { sliceLimits } from "../../../src/base/slices.ts";
 import { StallAwareClock } from "../../../src/health/stall-aware-clock.ts";
 import { PendingQueue } from "../../../src/proxy/request/pending-queue.ts";
 import { manualClock } from "../../support/clock.ts";
@@ -120,7 +121,7 @@ test("a herd that waited is placed in order, a slice in each loop turn; who leav
     counts.push(placed.length);
   }
   const steps = counts.slice(1).map((count, index) => count - (counts[index] ?? 0));
-  assert.ok(Math.max(...steps) <= limits.sliceEntries, String(Math.max(...steps)));
+  assert.ok(Math.max(...steps) <= sliceLimits.sliceEntries, String(Math.max(...steps)));
   assert.equal([placed.length, placed[0], placed.at(-1)], [9999, 0, 9998]);
   assert.is(hold.size, 1);
 });

@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
+import { sliceLimits } from "../../../src/base/slices.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { identityOf } from "../../../src/proxy/identity/client-identity.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
@@ -122,7 +123,7 @@ test("of 10,000 that wait a slice is refused in each loop turn; who has left or 
   }));
   const shard = { key, connections: [], waiting: new Map(waiters.map((one) => [one, 0])) };
   refuse(shard, new Failure("backend-refused", "backend", "gone"), clock);
-  assert.is(refused, limits.sliceEntries);
+  assert.is(refused, sliceLimits.sliceEntries);
   for (const waiter of waiters.slice(-10)) shard.waiting.delete(waiter);
   clock.turn();
   assert.equal([refused, shard.waiting.size], [limits.waitingExchanges - 10, 0]);

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { SmallEvent } from "../../../src/watch/codec/decoded-event.ts";
+import { eventLimits } from "../../../src/watch/codec/event.ts";
 
 const test = suite("watch/codec/decoded-event");
 
@@ -34,9 +34,9 @@ test("what is forgotten does not come back", () => {
 
 test("an event beyond the limit is not kept, whole or in pieces", () => {
   const small = new SmallEvent();
-  const chunk = Buffer.alloc(limits.parsedEventBytes + 1);
+  const chunk = Buffer.alloc(eventLimits.parsedEventBytes + 1);
   assert.is(small.take(chunk, 0, chunk.length), undefined);
-  assert.is(small.take(chunk, 1, chunk.length)?.length, limits.parsedEventBytes);
+  assert.is(small.take(chunk, 1, chunk.length)?.length, eventLimits.parsedEventBytes);
   small.keep(chunk, 1, chunk.length);
   assert.is(small.take(chunk, 0, 1), undefined);
   small.keep(chunk, 0, chunk.length);

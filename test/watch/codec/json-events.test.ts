@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
-import { isOpaque, needsMore } from "../../../src/watch/codec/event.ts";
+import { eventLimits, isOpaque, needsMore } from "../../../src/watch/codec/event.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import { cut, everyCut, jsonEvent, relayed, sizes } from "../../support/watch-bytes.ts";
 
@@ -83,7 +82,7 @@ test("a line without end is given up at the limit, not held for ever (A60)", () 
   const head = Buffer.from('{"type":"ADDED","object":{"note":"');
   const block = Buffer.alloc(1 << 20, 0x78);
   assert.is(decoder.next(head, 0, head.length), needsMore);
-  for (let fed = head.length; fed + block.length <= limits.eventBytes; fed += block.length)
+  for (let fed = head.length; fed + block.length <= eventLimits.eventBytes; fed += block.length)
     assert.is(decoder.next(block, 0, block.length), needsMore);
   assert.is(decoder.next(block, 0, block.length), isOpaque);
 });
@@ -96,10 +95,13 @@ test("an event as large as the limit goes on whole, and one octet more does not"
     return bytes;
   };
   assert.is(
-    new JsonEvents(false).next(event(limits.eventBytes), 0, limits.eventBytes + 1),
-    limits.eventBytes + 1,
+    new JsonEvents(false).next(event(eventLimits.eventBytes), 0, eventLimits.eventBytes + 1),
+    eventLimits.eventBytes + 1,
   );
-  assert.is(new JsonEvents(false).next(event(limits.eventBytes + 1), 0, limits.eventBytes + 2), isOpaque);
+  assert.is(
+    new JsonEvents(false).next(event(eventLimits.eventBytes + 1), 0, eventLimits.eventBytes + 2),
+    isOpaque,
+  );
 });
 
 test("what is forwarded is the input up to its last boundary, for any events and any cuts", () => {

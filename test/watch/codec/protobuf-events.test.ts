@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
-import { isOpaque, needsMore } from "../../../src/watch/codec/event.ts";
+import { eventLimits, isOpaque, needsMore } from "../../../src/watch/codec/event.ts";
 import { ProtobufEvents } from "../../../src/watch/codec/protobuf-events.ts";
 import {
   cut,
@@ -54,7 +53,7 @@ test("a fresh stream, and one that ended with an event, are whole", () => {
 });
 
 test("a length of nothing, or of more than the limit, makes the stream opaque (A60)", () => {
-  for (const length of [0, limits.eventBytes + 1, 0x7fffffff, 0xffffffff]) {
+  for (const length of [0, eventLimits.eventBytes + 1, 0x7fffffff, 0xffffffff]) {
     const bad = Buffer.alloc(8);
     bad.writeUInt32BE(length);
     for (const chunks of everyCut(Buffer.concat([stream, bad]))) {
@@ -68,9 +67,9 @@ test("a length of nothing, or of more than the limit, makes the stream opaque (A
 test("an event as large as the limit goes on whole", () => {
   const spent =
     protobufEvent("ADDED", Buffer.concat([named({}), field(2, Buffer.alloc(1 << 23))])).length - (1 << 23);
-  const size = limits.eventBytes + 4 - spent;
+  const size = eventLimits.eventBytes + 4 - spent;
   const event = protobufEvent("ADDED", Buffer.concat([named({}), field(2, Buffer.alloc(size))]));
-  assert.is(event.length, limits.eventBytes + 4);
+  assert.is(event.length, eventLimits.eventBytes + 4);
   const decoder = new ProtobufEvents(false);
   assert.is(decoder.next(event, 0, event.length - 1), needsMore);
   assert.is(decoder.next(event, event.length - 1, event.length), event.length);

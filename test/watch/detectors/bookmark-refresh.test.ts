@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { sliceLimits } from "../../../src/base/slices.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import {
@@ -113,7 +113,7 @@ test("whoever was shown something since is not asked for, nor one without bookma
 test("a second leg that ends in order, as ours do, is no end of a watch that is older than half an hour", () => {
   const watch = new PlayedWatch({ query: "resourceVersion=7&allowWatchBookmarks=true" });
   watch.serve(watch.from, "+8a");
-  for (let ms = 0; ms < limits.watchServerMs + 60_000; ms += 60_000) {
+  for (let ms = 0; ms < watchLimits.watchServerMs + 60_000; ms += 60_000) {
     watch.say(watch.from, `=${100 + ms}`);
     watch.advance(60_000);
   }
@@ -275,7 +275,7 @@ test("of 50,000 watches elsewhere the one that was shown something last is the f
   clock.advance(1000);
   assert.is(order.length, 25_000);
   assert.ok(order.every((at, index) => index === 0 || at < (order[index - 1] ?? 0)));
-  assert.ok(Math.max(...perTurn.values()) <= limits.sliceEntries, String(Math.max(...perTurn.values())));
+  assert.ok(Math.max(...perTurn.values()) <= sliceLimits.sliceEntries, String(Math.max(...perTurn.values())));
 });
 
 test.run();

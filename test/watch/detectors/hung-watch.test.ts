@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { sliceLimits } from "../../../src/base/slices.ts";
 import type { ActiveRequests } from "../../../src/proxy/request/active-requests.ts";
 import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { HungWatchDetector } from "../../../src/watch/detectors/hung-watch.ts";
@@ -75,7 +75,7 @@ test("of 50,000 watches each is looked at once in a round, and so many in one lo
   clock.advance(watchLimits.hungLookMs);
   assert.is(looks.size, 49_999);
   assert.is(Math.max(...looks.values()), 1);
-  assert.ok(Math.max(...perTurn.values()) <= limits.sliceEntries, String(Math.max(...perTurn.values())));
+  assert.ok(Math.max(...perTurn.values()) <= sliceLimits.sliceEntries, String(Math.max(...perTurn.values())));
   detector.stop();
   clock.advance(2 * watchLimits.hungLookMs);
   assert.is(Math.max(...looks.values()), 1);

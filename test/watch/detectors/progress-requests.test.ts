@@ -1,7 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { listLimits } from "../../../src/kube/list-version.ts";
 import { Client } from "../../../src/proxy/context/client.ts";
+import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { ProgressRequests } from "../../../src/watch/detectors/progress-requests.ts";
 import { bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { blackHole, json, listOf, ok, PlayedWatch } from "../../support/watch-path.ts";
@@ -96,7 +98,7 @@ test("a client that may not list: another's is tried, and the watches are refres
   quiet.advance(100);
   assert.is(quiet.path.migrations.refreshes, 2);
   assert.equal(quiet.path.refresher.progressRequests, { answered: 0, refused: 2, unanswered: 0 });
-  quiet.advance(limits.progressCheckMs + limits.progressAgainMs);
+  quiet.advance(limits.progressCheckMs + watchLimits.progressAgainMs);
   assert.equal(quiet.entries("cache.progress_delayed"), [], "nothing is known of etcd's version");
 });
 
@@ -117,7 +119,7 @@ test("a list that is not answered is waited for no longer than the apiserver wai
   quiet.returned();
   assert.is(quiet.from.asked.length, 2);
   const list = quiet.from.last;
-  quiet.advance(limits.progressAnswerMs + 100);
+  quiet.advance(watchLimits.progressAnswerMs + 100);
   assert.is(quiet.path.migrations.refreshes, 1);
   assert.ok(list.resetCode !== undefined, "nothing is left of it at the backend");
   assert.is(quiet.path.refresher.progressRequests.unanswered, 1);
@@ -157,7 +159,7 @@ test("a body that goes on for ever is let go once its version is read", () => {
   quiet.returned();
   const list = quiet.from.last;
   list.side?.sendHeaders(ok, false);
-  list.say(`${listOf("20").slice(0, -2)}${" ".repeat(2 * limits.listHeadBytes)}`);
+  list.say(`${listOf("20").slice(0, -2)}${" ".repeat(2 * listLimits.listHeadBytes)}`);
   quiet.path.settle();
   quiet.advance(20);
   assert.ok(list.resetCode !== undefined);
@@ -185,10 +187,10 @@ test("a cache that has not come to etcd's version in twelve seconds is not notif
   assert.equal(more, []);
   assert.equal([entry?.resource, entry?.version, entry?.etcdVersion], ["/configmaps", "7", "20"]);
   assert.ok((entry?.lateMs ?? 0) >= limits.progressCheckMs);
-  quiet.advance(limits.progressAgainMs);
+  quiet.advance(watchLimits.progressAgainMs);
   quiet.list(quiet.from, "7");
   assert.is(quiet.entries("cache.progress_delayed").length, 1, "once");
-  quiet.advance(limits.progressAgainMs);
+  quiet.advance(watchLimits.progressAgainMs);
   quiet.list(quiet.from, "25");
   assert.is(quiet.entries("cache.progress_restored")[0]?.version, "25");
   quiet.advance(100);
@@ -202,7 +204,7 @@ test("a cache that came to it a little later is no incident, and its watches are
   assert.equal(quiet.entries("cache.progress_delayed"), []);
   assert.is(quiet.path.migrations.refreshes, 2);
   quiet.serve(quiet.from, "=21");
-  quiet.advance(limits.progressCheckMs + limits.progressAgainMs);
+  quiet.advance(limits.progressCheckMs + watchLimits.progressAgainMs);
   assert.is(quiet.path.migrations.refreshes, 2);
 });
 
@@ -227,25 +229,25 @@ test("a newer list gives etcd the same time again", () => {
 test("nor is one that nobody may look at, or whose watch has gone; what was told then is over", () => {
   const refused = unmoved();
   refused.list(refused.from, "");
-  refused.advance(3 * limits.progressAgainMs);
+  refused.advance(3 * watchLimits.progressAgainMs);
   assert.equal(refused.entries("cache.progress_delayed"), []);
   const gone = unmoved();
   gone.list(gone.from, "7");
   gone.ear.stream.reset(8);
   gone.path.settle();
-  gone.advance(limits.progressAgainMs);
+  gone.advance(watchLimits.progressAgainMs);
   assert.is(gone.entries("cache.progress_restored").length, 1);
 });
 
 test("nor is one whose list took so long that the apiserver waited for it: it stands still, which others find", () => {
   const quiet = new Quiet();
   quiet.returned();
-  quiet.advance(limits.progressWaitMs + 500);
+  quiet.advance(watchLimits.progressWaitMs + 500);
   quiet.list(quiet.from, "20");
   assert.is(quiet.path.migrations.refreshes, 1);
   quiet.serve(quiet.from);
   quiet.end(quiet.from);
-  quiet.advance(limits.progressCheckMs + limits.progressAgainMs);
+  quiet.advance(limits.progressCheckMs + watchLimits.progressAgainMs);
   assert.is(quiet.path.refresher.progressRequests.answered, 1);
   assert.equal(quiet.entries("cache.progress_delayed"), []);
   assert.equal(
@@ -265,11 +267,11 @@ test("what is known of backends and resources has a limit", () => {
     isTls: true,
     isTrustedForwarder: false,
   });
-  for (let count = 0; count < limits.progressFacts + 10; count += 1) {
+  for (let count = 0; count < watchLimits.progressFacts + 10; count += 1) {
     const watch = { merge: { resource: `/r${count}` }, client, listed: () => undefined };
     requests.versionFor({ watch: watch as never, since: 0 }, "a");
   }
-  assert.is(requests.size, limits.progressFacts);
+  assert.is(requests.size, watchLimits.progressFacts);
 });
 
 test.run();

@@ -1,6 +1,5 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { watchLimits } from "../../../src/watch/cache/limits.ts";
@@ -422,7 +421,7 @@ test("so is one that ends a watch of half an hour without a deadline: a restart 
       watch.serve(watch.to, "~9a");
     }
     const [from, to] = isMoved ? [watch.to, watch.from] : [watch.from, watch.to];
-    watch.advance(limits.watchServerMs + 60_000);
+    watch.advance(watchLimits.watchServerMs + 60_000);
     if (!isMoved) goAway(from);
     watch.path.settle();
     watch.end(from);

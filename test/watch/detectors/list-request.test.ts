@@ -1,21 +1,19 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { ListAsk, type ListQuestion } from "../../../src/proxy/request/list-ask.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
+import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { type ListAnswer, ListRequest } from "../../../src/watch/detectors/list-request.ts";
 import { orderOf } from "../../support/attempt-owner.ts";
 import { manualClock } from "../../support/clock.ts";
 import { json, listOf, ok } from "../../support/watch-path.ts";
 
-const test = suite("proxy/request/list-ask");
-
-type Answer = Parameters<ListQuestion["tell"]>[0];
+const test = suite("watch/detectors/list-request");
 
 function asked() {
   const clock = manualClock();
-  const told: Answer[] = [];
+  const told: ListAnswer[] = [];
   const faults: string[] = [];
   const journal = new Journal(clock);
   journal.subscribe(({ kind }) => void faults.push(kind));
@@ -24,8 +22,8 @@ function asked() {
     poolKey: () => poolKey("proven", "plain"),
     learnt: (code: number) => void learnt.push(code),
   };
-  const tell = (answer: Answer): void => void told.push(answer);
-  const ask = new ListAsk(watching, { backend: "a", context: orderOf(), tell }, { clock, journal });
+  const onAnswer = (answer: ListAnswer): void => void told.push(answer);
+  const ask = new ListRequest(watching, { backend: "a", context: orderOf(), onAnswer }, { clock, journal });
   const feed = (text: string, end = false): void =>
     ask.attemptData(ask.attempt, Buffer.from(text), 0, text.length, end);
   return { clock, told, faults, learnt, ask, feed };
@@ -43,7 +41,7 @@ test("its answer is the version of the list, however it is cut, and is told once
   feed("", true);
   assert.equal(told, [{ status: 200, version: "20", ms: 30 }]);
   ask.attemptGone();
-  clock.advance(limits.progressAnswerMs);
+  clock.advance(watchLimits.progressAnswerMs);
   assert.is(told.length, 1);
 });
 
@@ -60,8 +58,8 @@ test("a refusal is told by its status, an end without an answer as 0", () => {
     assert.equal([gone.told, gone.learnt], [[{ status: 0, version: "", ms: 0 }], []]);
   }
   const late = asked();
-  late.clock.advance(limits.progressAnswerMs);
-  assert.equal(late.told, [{ status: 0, version: "", ms: limits.progressAnswerMs }]);
+  late.clock.advance(watchLimits.progressAnswerMs);
+  assert.equal(late.told, [{ status: 0, version: "", ms: watchLimits.progressAnswerMs }]);
 });
 
 test("a body that is no list has no version; a fault of ours ends it", () => {

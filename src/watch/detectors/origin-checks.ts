@@ -2,23 +2,24 @@
  * Finds out whether an API is a CRD's or another server's (versions-of.ts), once a backend has answered a watch of it.
  * The response's head shows what kube-aggregator relayed from another apiserver: both have written their fields, so these
  * are there twice. Otherwise the API's OpenAPI is requested with the identity of the watch's client: all authenticated
- * users may read that (ClusterRole system:discovery), and a CRD's is recognizable in its first 100 octets. The rest is
+ * users may read that (ClusterRole system:discovery), and a CRD's is recognizable in its first 100 bytes. The rest is
  * cancelled.
  */
+
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { OpenApiTitle, type Origin, type Origins } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
-import { barePath } from "../../watch/session/watch-context.ts";
-import type { WatchSession } from "../../watch/session/watch-session.ts";
-import type { PoolSet } from "../upstream/pool-set.ts";
-import type { ActiveRequests } from "./active-requests.ts";
-import { listAs } from "./list-ask.ts";
+import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
+import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
+import { watchLimits } from "../cache/limits.ts";
+import { barePath } from "../session/watch-context.ts";
+import type { WatchSession } from "../session/watch-session.ts";
+import { listAs } from "./list-request.ts";
 
-export type OriginAsksParts = {
+export type OriginChecksParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly origins: Origins;
@@ -30,12 +31,12 @@ type Api = Pick<RequestInfo, "group" | "version">;
 
 const unanswered = new Set([0, 404, 429, 500, 502, 503, 504]);
 
-export class OriginAsks {
-  readonly #parts: OriginAsksParts;
+export class OriginChecks {
+  readonly #parts: OriginChecksParts;
   /** When each was requested last: a clock reading. */
-  readonly #askedAt = new WeakMap<Origin, number>();
+  readonly #sentAt = new WeakMap<Origin, number>();
 
-  constructor(parts: OriginAsksParts) {
+  constructor(parts: OriginChecksParts) {
     this.#parts = parts;
   }
 
@@ -44,27 +45,30 @@ export class OriginAsks {
     const origin = this.#parts.origins.met(api);
     if (!Object.isFrozen(origin) && isProxied(head)) {
       this.#learn(origin, true);
-      this.#askedAt.set(origin, this.#parts.clock.now());
+      this.#sentAt.set(origin, this.#parts.clock.now());
     }
     return origin;
   }
 
   /** The watch is open: requests with its client's identity are possible. */
-  ask(api: Api, origin: Origin, watch: WatchSession): void {
+  check(api: Api, origin: Origin, watch: WatchSession): void {
     if (Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
     const { clock } = this.#parts;
     // Another server's API may become a CRD's; the opposite is visible in the head of a watch.
-    const pauseMs = origin.isKnown ? limits.originAgainMs : limits.originPauseMs;
-    const askedAt = this.#askedAt.get(origin);
-    if (askedAt === undefined || clock.now() - askedAt >= pauseMs)
-      this.#send(api, origin, { watch, pauseMs });
+    const pauseMs = origin.isKnown ? watchLimits.originAgainMs : watchLimits.originPauseMs;
+    const sentAt = this.#sentAt.get(origin);
+    if (sentAt === undefined || clock.now() - sentAt >= pauseMs) this.#send(api, origin, { watch, pauseMs });
   }
 
-  #send({ group, version }: Api, origin: Origin, { watch, pauseMs }: Asker): void {
+  #send(
+    { group, version }: Api,
+    origin: Origin,
+    { watch, pauseMs }: { readonly watch: WatchSession; readonly pauseMs: number },
+  ): void {
     const { clock } = this.#parts;
     const backend = watch.attempt?.backend;
     if (backend === undefined) return;
-    this.#askedAt.set(origin, clock.now());
+    this.#sentAt.set(origin, clock.now());
     const { merge } = watch;
     listAs(
       watch,
@@ -72,10 +76,10 @@ export class OriginAsks {
         backend,
         context: barePath(watch.context, `/openapi/v3/apis/${group}/${version}`),
         reading: () => new OpenApiTitle(),
-        tell: ({ status, version: kind }) => {
+        onAnswer: ({ status, version: kind }) => {
           if (kind !== "") this.#learn(origin, kind === "aggregated");
           // A new CRD's OpenAPI is there a second after it. If one client may not read it, another may.
-          else if (unanswered.has(status) && !origin.isKnown && pauseMs < limits.originAgainMs)
+          else if (unanswered.has(status) && !origin.isKnown && pauseMs < watchLimits.originAgainMs)
             clock.after(pauseMs, () => {
               if (!origin.isKnown && merge.first !== undefined)
                 this.#send({ group, version }, origin, { watch, pauseMs: 2 * pauseMs });
@@ -97,8 +101,6 @@ export class OriginAsks {
     });
   }
 }
-
-type Asker = { readonly watch: WatchSession; readonly pauseMs: number };
 
 /** True if two apiservers have written this head: ReverseProxy adds the fields of the second to those of the first. */
 function isProxied(head: readonly Field[]): boolean {

@@ -1,13 +1,13 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
+import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { type Asked, PlayedPath } from "../../support/path.ts";
 import { type Random, seeded } from "../../support/random.ts";
 import { blackHole, goAway, json, linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/request/origin-asks");
+const test = suite("watch/detectors/origin-checks");
 
 const resource = "/apis/far.example.com/v1/things";
 const openApi = "/openapi/v3/apis/far.example.com/v1";
@@ -113,7 +113,7 @@ test("events out of order before it is known are no proof of anything; such a wa
 
 test("a CRD's OpenAPI that is not there yet is asked for again, and again after longer", () => {
   const { watch, asks } = scene();
-  let pauseMs: number = limits.originPauseMs;
+  let pauseMs: number = watchLimits.originPauseMs;
   for (let times = 1; times < 5; times += 1) {
     assert.is(asks().length, times);
     asks().at(-1)?.answer(404, "");
