@@ -86,8 +86,8 @@ const io = [
   // node:net as the judge of what is an IP address; it opens nothing.
   "src/base/address.ts",
   "src/proxy/downstream/listen.ts",
+  "src/proxy/downstream/h1-connection.ts",
   "src/proxy/downstream/intake.ts",
-  "src/proxy/downstream/h1.ts",
   "src/proxy/net/connect.ts",
   "src/proxy/net/read-into.ts",
   "src/proxy/net/socket.ts",

@@ -8,7 +8,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import type { StreamWriter } from "../../src/h2/core/stream-writer.ts";
-import { createH1, type H1Client } from "../../src/proxy/downstream/h1.ts";
+import { createH1, type H1Client } from "../../src/proxy/downstream/h1-connection.ts";
 import { anyone } from "../support/h1.ts";
 import { data, type Frame, raw, windowUpdate, wire } from "../support/h2-frames.ts";
 import { type Asked, bearer, type PlayedBackend, type PlayedClient, PlayedPath } from "../support/path.ts";

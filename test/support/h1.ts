@@ -3,7 +3,7 @@ import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { StreamListener, StreamWriter } from "../../src/h2/core/stream-writer.ts";
 import { Client } from "../../src/proxy/context/client.ts";
-import { createH1, type H1Client } from "../../src/proxy/downstream/h1.ts";
+import { createH1, type H1Client } from "../../src/proxy/downstream/h1-connection.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { connectRaw, type RawPeer } from "./raw.ts";
 

@@ -3,7 +3,7 @@ import type { Failure } from "../../src/base/failure.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { StreamWriter } from "../../src/h2/core/stream-writer.ts";
-import { createH1 } from "../../src/proxy/downstream/h1.ts";
+import { createH1 } from "../../src/proxy/downstream/h1-connection.ts";
 import { type Dialed, UpgradeHandler } from "../../src/proxy/tunnel/upgrade-handler.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { anyone, until } from "./h1.ts";

@@ -15,7 +15,7 @@ import { isBoundAt, textOf } from "../../base/address.ts";
 import { cannotListen, type Failure, wordsOf } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import { descriptorOf } from "../../proxy/net/descriptors.ts";
-import { stopParsing } from "../../proxy/net/stop-parsing.ts";
+import { stopParsing } from "../../proxy/net/socket-end.ts";
 import type { EventStreams, Verdict } from "../events/event-stream.ts";
 import { adminLimits } from "../http/limits.ts";
 import { isLocalHost } from "../http/local-host.ts";

@@ -15,7 +15,7 @@ import { Expiries, loopbackName } from "../../health/probes/certificate.ts";
 import { createReadyProbe } from "../../health/probes/ready.ts";
 import { keyOf, readRetransmissions } from "../../health/probes/retransmissions.ts";
 import { identify } from "../context/identity-headers.ts";
-import { createH1 } from "../downstream/h1.ts";
+import { createH1 } from "../downstream/h1-connection.ts";
 import type { Gate } from "../downstream/listen.ts";
 import {
   connectConnection,

@@ -12,9 +12,9 @@ import { Descriptors } from "../net/descriptors.ts";
 import type { Keepalive } from "../net/socket.ts";
 import { HandshakeQueue } from "../tls/handshake-queue.ts";
 import { type Expiry, Hosts } from "../tls/sni-hosts.ts";
-import type { Route } from "../tunnel/passthrough-routes.ts";
+import type { Route } from "../tunnel/passthrough-router.ts";
 import type { Downstream } from "./downstream.ts";
-import type { H1Client } from "./h1.ts";
+import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type Gate, Listener } from "./listen.ts";
 

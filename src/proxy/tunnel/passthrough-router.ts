@@ -1,17 +1,26 @@
 /**
- * Reads the ClientHello of a passthrough client and selects the cluster by the server name in it. It reads nothing else,
- * and nothing behind the hello.
+ * Reads the ClientHello of a passthrough client, and selects the cluster and its backends by the server name in it. It
+ * reads nothing behind the hello.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import { plainHttpOnTls } from "../h1/h1-refusal.ts";
-import { type Hello, readHello } from "../net/client-hello.ts";
-import { closeAfterFlush } from "../net/close-after-flush.ts";
+import { entryNamed, type Hello, readHello } from "../net/client-hello.ts";
 import { peek, type Seen } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
-import { type Route, routeFor } from "./passthrough-routes.ts";
+import { closeAfterFlush } from "../net/socket-end.ts";
+
+/** Which backends a server name selects. The configuration has checked that no name occurs twice. */
+export type Route = {
+  /** In lower case; "*.example.com" is any one label before that. Empty: every other name, and no name at all. */
+  readonly serverNames: readonly string[];
+  /** The cluster, by its name. */
+  readonly cluster: string;
+  /** Backends of that cluster, by their own names in it; empty: all of them. */
+  readonly backends: readonly string[];
+};
 
 /** The client, and the listener that it reached. */
 export type Caller = { readonly ends: Ends; readonly listener: string };
@@ -50,6 +59,13 @@ export function routeBySni(
     if (route === undefined) return bad("No route for this server name", unrecognizedName);
     passingOf(route.cluster).pass(down, { hello, octets }, caller, route);
   });
+}
+
+/** Undefined: no route has this name. */
+export function routeFor(routes: readonly Route[], serverName: string | undefined): Route | undefined {
+  const named =
+    serverName === undefined ? undefined : entryNamed(routes, ({ serverNames }) => serverNames, serverName);
+  return named ?? routes.find(({ serverNames }) => serverNames.length === 0);
 }
 
 /** Without an alert only the connection's end is sent, after which client-go reconnects. */

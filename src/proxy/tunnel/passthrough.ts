@@ -17,8 +17,7 @@ import type { PendingQueue } from "../request/pending-queue.ts";
 import type { Retries } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
-import { type Caller, type ReadHello, refuseCaller } from "./passthrough-router.ts";
-import type { Route } from "./passthrough-routes.ts";
+import { type Caller, type ReadHello, type Route, refuseCaller } from "./passthrough-router.ts";
 import type { OnHung } from "./stuck-sockets.ts";
 import { TcpRelay } from "./tcp-relay.ts";
 

@@ -4,8 +4,7 @@
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
-import { abort } from "../net/abort.ts";
-import { closeAfterFlush } from "../net/close-after-flush.ts";
+import { abort, closeAfterFlush } from "../net/socket-end.ts";
 
 export type TcpRelayParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
 

@@ -17,7 +17,7 @@ import { writeUpgrade } from "../h1/h1-head.ts";
 import { rawAnswer } from "../h1/h1-refusal.ts";
 import { headOf, readUpgrade } from "../h1/h1-request.ts";
 import type { Vouched, VouchedTrust } from "../identity/client-identity.ts";
-import { closeAfterFlush } from "../net/close-after-flush.ts";
+import { closeAfterFlush } from "../net/socket-end.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { OnHung } from "./stuck-sockets.ts";
 import { Tunnel, type TunnelParts } from "./upgrade-tunnel.ts";

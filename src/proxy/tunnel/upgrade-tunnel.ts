@@ -10,7 +10,7 @@ import { limits } from "../../base/limits.ts";
 import { type BodyEnd, bodyEnd } from "../h1/h1-body.ts";
 import { type AnswerHead, readAnswer, writeLastAnswer } from "../h1/h1-head.ts";
 import { Messages } from "../h1/messages.ts";
-import { abort } from "../net/abort.ts";
+import { abort } from "../net/socket-end.ts";
 
 export type TunnelParts = {
   readonly down: Socket;

@@ -4,8 +4,7 @@
  */
 import { limits } from "../../../src/base/limits.ts";
 import { readHello } from "../../../src/proxy/net/client-hello.ts";
-import { writeHeader } from "../../../src/proxy/net/proxy-header.ts";
-import { readHeader } from "../../../src/proxy/net/proxy-protocol.ts";
+import { readHeader, writeHeader } from "../../../src/proxy/net/proxy-protocol.ts";
 import { extension, hello, helloMessage, inRecords, nameExtension } from "../../support/hello.ts";
 import { checkAddresses } from "../addresses.ts";
 import { same, type Target } from "../target.ts";
@@ -30,7 +29,7 @@ function check(
 }
 
 export const proxy: Target = {
-  sources: ["proxy/net/proxy-protocol", "proxy/net/client-hello", "proxy/net/proxy-header", "base/address"],
+  sources: ["proxy/net/proxy-protocol", "proxy/net/client-hello", "base/address"],
   seeds: [
     "PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\nGET",
     "PROXY TCP6 2001:db8::1 ::ffff:1.2.3.4 1 65535\r\n",

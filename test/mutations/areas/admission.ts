@@ -150,7 +150,7 @@ export const admission: readonly Defect[] = [
   defect(
     "a wildcard stands for no label at all",
     { file: "proxy/net/client-hello.ts", find: "name.replace(/^[^.]+/", replace: "name.replace(/^[^.]*/" },
-    ["proxy/tunnel/passthrough-routes", "a wildcard is one label, and never none"],
+    ["proxy/tunnel/passthrough-router", "a wildcard is one label, and never none"],
   ),
   defect(
     "401s of an address are never forgiven",
