@@ -4,11 +4,10 @@ import { createServer } from "node:https";
 import type { Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 import { limits } from "../../base/limits.ts";
-import type { ServingCertificate } from "../../proxy/tls/certificates.ts";
 import type { ServingPair } from "../../proxy/tls/serving-pair.ts";
 
 export type ApiTls = {
-  readonly certificate: Pick<ServingCertificate, "isGood" | "pair">;
+  readonly certificate: { readonly current: { readonly pair: ServingPair } | undefined };
   /** Common options of the proxy's TLS sockets. */
   readonly options: SecureContextOptions;
 };
@@ -22,11 +21,11 @@ export function secureServer(
   const server = createServer({ ...settings, handshakeTimeout: limits.handshakeMs }, listener);
   let shown: ServingPair | undefined;
   server.prependListener("connection", (socket: Socket) => {
-    if (!certificate.isGood()) {
+    const pair = certificate.current?.pair;
+    if (pair === undefined) {
       socket.destroy();
       return;
     }
-    const pair = certificate.pair();
     if (pair === shown) return;
     // The pair was verified when it was loaded: Node would accept an unusable pair, and then fail every handshake.
     server.setSecureContext({ ...options, cert: pair.chain, key: pair.key });

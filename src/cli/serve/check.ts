@@ -11,7 +11,7 @@ import { checkFound } from "../../discovery/discovered.ts";
 import { Journal } from "../../events/journal.ts";
 import { levelOf } from "../../incidents/certificate-expiry.ts";
 import { loadCa } from "../../proxy/tls/ca-bundle.ts";
-import { loadCertificate } from "../../proxy/tls/certificates.ts";
+import { ServingCertificate } from "../../proxy/tls/certificates.ts";
 import { certificatesIn, hasAnyOf } from "../../proxy/tls/serving-pair.ts";
 import { type Answer, askBackend } from "./ask-backend.ts";
 import { type NamedPair, pairsIn } from "./pairs-in.ts";
@@ -147,18 +147,19 @@ function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
 async function pairFinding({ what, name, names = [], files }: NamedPair): Promise<Finding> {
   const subject = `${what} ${name}`.trimStart();
   const clock = wallClock;
-  const certificate = await loadCertificate({ name, clock, journal: new Journal(clock), ...files });
+  const certificate = await ServingCertificate.load({ name, clock, journal: new Journal(clock), ...files });
   if (certificate instanceof Failure)
     return { mark: "✗", subject, text: certificate.message, page: runbook("CertificateRefused") };
   certificate.stop();
-  if (names.length > 0 && !hasAnyOf(names, certificate.pair()))
+  const pair = certificate.current?.pair;
+  if (names.length > 0 && pair !== undefined && !hasAnyOf(names, pair))
     return {
       mark: "!",
       subject,
       text: `its certificate has none of the names ${names.join(", ")}`,
       page: tlsPage,
     };
-  return { ...expiryOf(certificate.notAfter()), subject };
+  return { ...expiryOf(pair?.notAfter ?? 0), subject };
 }
 
 async function backendFinding(

@@ -4,7 +4,7 @@ import { wallClock } from "../../base/clock.ts";
 import type { AdminConfig } from "../../config/admin.ts";
 import { type Reviewer, reviewerOf } from "../../discovery/reviewer.ts";
 import type { Journal } from "../../events/journal.ts";
-import { keepCertificate, type ServingCertificate } from "../tls/certificates.ts";
+import { ServingCertificate } from "../tls/certificates.ts";
 import { serverTlsOptions } from "../tls/server-context.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import type { Cluster } from "./cluster.ts";
@@ -34,7 +34,7 @@ export async function apiSecurityOf(
   { journal, clusterOf }: ApiSecurityParts,
 ): Promise<ApiSecurity> {
   const { authorization, tls: files } = config;
-  const kept = files && (await keepCertificate({ ...files, name, clock: wallClock, journal }));
+  const kept = files && (await ServingCertificate.keep({ ...files, name, clock: wallClock, journal }));
   return {
     tls: kept && { certificate: kept.certificate, options: serverTlsOptions() },
     reviewer:
@@ -54,8 +54,8 @@ export async function apiSecurityOf(
 
 /** Of purpose "serving". */
 export function apiCertificates({ tls: own }: ApiSecurity): readonly Expiry[] {
-  if (own === undefined || !own.certificate.isGood()) return [];
-  return [{ purpose: "serving", name, notAfterMs: own.certificate.notAfter() }];
+  const served = own?.certificate.current;
+  return served === undefined ? [] : [{ purpose: "serving", name, notAfterMs: served.pair.notAfter }];
 }
 
 export function closeApiSecurity({ tls: own, reviewer }: ApiSecurity): void {

@@ -2,7 +2,6 @@
  * A listener's serving certificate: loaded, proven, swapped in, and reloaded when its files change. Whatever the new
  * files contain, the last good certificate stays in use until a better one has passed every test (D10, seed 000).
  */
-import assert from "node:assert/strict";
 import { duplexPair } from "node:stream";
 import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
@@ -12,22 +11,6 @@ import { CaBundle, lastEndOf, readPem, unusable } from "./ca-bundle.ts";
 import { type Reloading, ReloadingFile } from "./reloading-file.ts";
 import { serverContext } from "./server-context.ts";
 import { checkPair, type ServingPair } from "./serving-pair.ts";
-
-export type ServingCertificate = {
-  /** The context for the next handshake. Callable only while `isGood`, like the others. */
-  readonly context: () => tls.SecureContext;
-  /** True if there has ever been a good one: then there is one now. */
-  readonly isGood: () => boolean;
-  /** The pair itself, where it is presented to backends. */
-  readonly pair: () => ServingPair;
-  /** Milliseconds since 1970. */
-  readonly notAfter: () => number;
-  /** When the last of the client CA's certificates expires, in milliseconds since 1970; undefined without a client CA. */
-  readonly clientCaNotAfter: () => number | undefined;
-  /** Reads the files now; a Failure is the reason why the last good certificate stayed. */
-  reload(): Promise<Failure | undefined>;
-  stop(): void;
-};
 
 export type CertificateOptions = Reloading & {
   readonly certFile: string;
@@ -42,74 +25,70 @@ export type CertificateOptions = Reloading & {
   readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
 };
 
-/** The first load: without a good certificate nothing can be served, and the Failure is the reason. */
-export async function loadCertificate(options: CertificateOptions): Promise<ServingCertificate | Failure> {
-  const serving = new ReloadingCertificate(options);
-  const failure = await serving.reload();
-  if (failure !== undefined) serving.stop();
-  return failure ?? serving;
-}
-
-/** The same where other hosts can be served without it: retried until there is a good one. */
-export async function keepCertificate(
-  options: CertificateOptions,
-): Promise<{ readonly certificate: ServingCertificate; readonly failure: Failure | undefined }> {
-  const certificate = new ReloadingCertificate(options);
-  return { certificate, failure: await certificate.reload() };
-}
-
+/** A good pair, and how it is served. */
 type Loaded = {
   readonly pair: ServingPair;
-  readonly clientCa: string | undefined;
-  readonly clientCaNotAfter: number | undefined;
+  /** For the next handshake. */
   readonly context: tls.SecureContext;
+  readonly clientCa: string | undefined;
+  /** When the last of the client CA's certificates expires, in milliseconds since 1970. */
+  readonly clientCaNotAfter: number | undefined;
 };
 
-class ReloadingCertificate implements ServingCertificate {
+export class ServingCertificate {
   readonly #options: CertificateOptions;
   readonly #files: ReloadingFile<Loaded>;
-  /** Verifies client certificates. Loaded separately, so that a bad client CA does not block a new certificate. */
-  #authority: CaBundle | undefined;
+  /** Loaded separately, so that a bad client CA does not block a new certificate. */
+  #clientCa: CaBundle | undefined;
 
-  constructor(options: CertificateOptions) {
+  private constructor(options: CertificateOptions) {
     this.#options = options;
     const { certFile, keyFile, clientCaFile, onSwap } = options;
     this.#files = new ReloadingFile<Loaded>({
       ...options,
       files: [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])],
       load: (was) => this.#load(was),
-      isSame,
+      isSame: (one, other) => isSamePair(one.pair, other.pair) && one.clientCa === other.clientCa,
       isNews: ({ pair }, was) => !isSamePair(pair, was.pair),
       notAfterMs: ({ pair }) => pair.notAfter,
       onSwap: ({ clientCa }, was) => onSwap?.(was.clientCa !== clientCa),
     });
-    this.#files.watch();
   }
 
-  readonly context = (): tls.SecureContext => this.#loaded().context;
-  readonly isGood = (): boolean => this.#files.current !== undefined;
-  readonly pair = (): ServingPair => this.#loaded().pair;
-  readonly notAfter = (): number => this.#loaded().pair.notAfter;
-  readonly clientCaNotAfter = (): number | undefined => this.#loaded().clientCaNotAfter;
+  /** Without a good certificate nothing can be served, and the Failure is the reason. */
+  static async load(options: CertificateOptions): Promise<ServingCertificate | Failure> {
+    const { certificate, failure } = await ServingCertificate.keep(options);
+    if (failure !== undefined) certificate.stop();
+    return failure ?? certificate;
+  }
 
+  /** The same where other hosts can be served without it: retried until there is a good one. */
+  static async keep(
+    options: CertificateOptions,
+  ): Promise<{ readonly certificate: ServingCertificate; readonly failure: Failure | undefined }> {
+    const certificate = new ServingCertificate(options);
+    certificate.#files.watch();
+    return { certificate, failure: await certificate.reload() };
+  }
+
+  /** Undefined while there has never been a good one. */
+  get current(): Loaded | undefined {
+    return this.#files.current;
+  }
+
+  /** Reads the files now; a Failure is the reason why the last good certificate stayed. */
   reload(): Promise<Failure | undefined> {
     return this.#files.reload();
   }
 
   stop(): void {
     this.#files.stop();
-    this.#authority?.stop();
-  }
-
-  #loaded(): Loaded {
-    const { current } = this.#files;
-    assert(current !== undefined, "A certificate is handed out only after its first load");
-    return current;
+    this.#clientCa?.stop();
   }
 
   /** Loads the files. A replacement of something good must pass `prove`. */
   async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
-    const clientCa = await this.#clientCa();
+    const clientCa = await this.#loadClientCa();
     if (clientCa instanceof Failure) return clientCa;
     const loaded = await load(this.#options, clientCa);
     if (loaded instanceof Failure || was === undefined) return loaded;
@@ -118,25 +97,25 @@ class ReloadingCertificate implements ServingCertificate {
     return objection === undefined ? loaded : unusable(`"${certFile}" with "${keyFile}"`, objection);
   }
 
-  async #clientCa(): Promise<string | undefined | Failure> {
-    const { clientCaFile: file, name, reloadIntervalMs, clock, journal } = this.#options;
+  async #loadClientCa(): Promise<string | undefined | Failure> {
+    const { clientCaFile: file, name } = this.#options;
     if (file === undefined) return undefined;
-    if (this.#authority !== undefined) {
+    if (this.#clientCa !== undefined) {
       // Whether the reload succeeded or not, its present CAs are good, and it has journaled a failure.
-      await this.#authority.reload();
-      return this.#authority.ca;
+      await this.#clientCa.reload();
+      return this.#clientCa.ca;
     }
-    const parts = { name: `${name} client CA`, file, reloadIntervalMs, clock, journal };
-    const onSwap = (): void => void this.reload();
-    const authority = CaBundle.load({ ...parts, prove: async () => undefined, onSwap });
-    if (authority instanceof Failure) return authority;
-    this.#authority = authority;
-    return authority.ca;
+    const loaded = CaBundle.load({
+      ...this.#options,
+      name: `${name} client CA`,
+      file,
+      prove: async () => undefined,
+      onSwap: () => void this.reload(),
+    });
+    if (loaded instanceof Failure) return loaded;
+    this.#clientCa = loaded;
+    return loaded.ca;
   }
-}
-
-function isSame({ pair, clientCa }: Loaded, other: Loaded): boolean {
-  return isSamePair(pair, other.pair) && clientCa === other.clientCa;
 }
 
 function isSamePair(one: ServingPair, other: ServingPair): boolean {

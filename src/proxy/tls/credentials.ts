@@ -10,7 +10,7 @@ import type { Journal } from "../../events/journal.ts";
 import type { VouchedTrust } from "../identity/client-identity.ts";
 import type { TrustClass } from "../identity/trust.ts";
 import type { BackendAddress } from "../net/connect.ts";
-import { loadCertificate, type ServingCertificate } from "./certificates.ts";
+import { ServingCertificate } from "./certificates.ts";
 import type { ServingPair } from "./serving-pair.ts";
 import { provePair } from "./upstream-acceptance.ts";
 
@@ -71,13 +71,13 @@ export class Credentials {
   /** The certificate to present on a connection of this class; undefined: none. */
   pairFor(trust: TrustClass | undefined): ServingPair | undefined {
     if (trust !== "front-proxy" && trust !== "impersonate") return undefined;
-    return this.#loaded.get(trust)?.certificate.pair();
+    return this.#loaded.get(trust)?.certificate.current?.pair;
   }
 
   get certificates(): readonly { readonly name: string; readonly notAfterMs: number }[] {
     return Array.from(this.#loaded, ([trust, { certificate }]) => ({
       name: this.#parts.prefix + names[trust],
-      notAfterMs: certificate.notAfter(),
+      notAfterMs: certificate.current?.pair.notAfter ?? 0,
     }));
   }
 
@@ -92,7 +92,7 @@ export class Credentials {
     if (wanted === undefined || isSame(wanted, this.#loaded.get(trust)?.files)) return undefined;
     const { clock, journal, prefix, onSwap, ready } = this.#parts;
     const { certFile, keyFile, reloadIntervalMs } = wanted;
-    const certificate = await loadCertificate({
+    const certificate = await ServingCertificate.load({
       name: prefix + names[trust],
       certFile,
       keyFile,

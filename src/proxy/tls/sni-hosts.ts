@@ -9,7 +9,7 @@ import { Failure } from "../../base/failure.ts";
 import type { HostConfig, IdentityPolicy, ListenerConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import { entryNamed } from "../net/client-hello.ts";
-import { keepCertificate, type ServingCertificate } from "./certificates.ts";
+import { ServingCertificate } from "./certificates.ts";
 import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
 
 export type Host = {
@@ -66,7 +66,7 @@ export class Hosts {
       const prove = async (pair: ServingPair, was: ServingPair): Promise<Failure | undefined> =>
         strangeTo(config.serverNames, pair, was);
       const loading = { ...config.tls, name: called, wholeOnly, clock, journal, onSwap, prove };
-      const { certificate, failure } = await keepCertificate(loading);
+      const { certificate, failure } = await ServingCertificate.keep(loading);
       return { host: hostOf(config, called, certificate), certificate, failure };
     };
     const [first, ...others] = await Promise.all([
@@ -117,9 +117,10 @@ export class Hosts {
     if (first.host.realm === host.realm || isIpAddress(name.replace(/^\[|\]$/g, "")) || anyCluster.test(name))
       return false;
     const own = this.#served.find((served) => served.host === host);
-    return [first, own].every(
-      (one) => one?.certificate.isGood() === true && hasAnyOf([plain(name)], one.certificate.pair()),
-    );
+    return [first, own].every((served) => {
+      const pair = served?.certificate.current?.pair;
+      return pair !== undefined && hasAnyOf([plain(name)], pair);
+    });
   }
 
   get hasSeveral(): boolean {
@@ -128,13 +129,12 @@ export class Hosts {
 
   /** Of purpose "serving", and "client-ca" where clients' certificates are asked for. */
   get certificates(): readonly Expiry[] {
-    return this.#served
-      .filter(({ certificate }) => certificate.isGood())
-      .flatMap(({ host: { name }, certificate }) => {
-        const ca = certificate.clientCaNotAfter();
-        const serving = { purpose: "serving", name, notAfterMs: certificate.notAfter() };
-        return ca === undefined ? [serving] : [serving, { purpose: "client-ca", name, notAfterMs: ca }];
-      });
+    return this.#served.flatMap(({ host: { name }, certificate: { current } }) => {
+      if (current === undefined) return [];
+      const serving = { purpose: "serving", name, notAfterMs: current.pair.notAfter };
+      const notAfterMs = current.clientCaNotAfter;
+      return notAfterMs === undefined ? [serving] : [serving, { purpose: "client-ca", name, notAfterMs }];
+    });
   }
 
   stop(): void {
@@ -173,6 +173,6 @@ function hostOf(
     cluster,
     policy: config.identity,
     realm: JSON.stringify([cluster, config.clientCaFile, config.identity]),
-    context: () => (certificate.isGood() ? certificate.context() : undefined),
+    context: () => certificate.current?.context,
   };
 }

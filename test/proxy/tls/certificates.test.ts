@@ -12,11 +12,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { createAuthority, type Pair } from "../../../src/pki/pki.ts";
 import { loadCa } from "../../../src/proxy/tls/ca-bundle.ts";
-import {
-  type CertificateOptions,
-  loadCertificate,
-  type ServingCertificate,
-} from "../../../src/proxy/tls/certificates.ts";
+import { type CertificateOptions, ServingCertificate } from "../../../src/proxy/tls/certificates.ts";
 import { serverTlsOptions } from "../../../src/proxy/tls/server-context.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
@@ -56,7 +52,7 @@ async function load(more: Partial<CertificateOptions> = {}): Promise<Loading> {
   const journal = new Journal(clock);
   const entries: Entry[] = [];
   journal.subscribe((entry) => entries.push(entry));
-  const outcome = await loadCertificate({
+  const outcome = await ServingCertificate.load({
     name: "kube",
     certFile: join(directory, "tls.crt"),
     keyFile: join(directory, "tls.key"),
@@ -80,7 +76,7 @@ async function loaded(
 /** The common name that a new client sees. */
 async function servedBy(certificate: ServingCertificate): Promise<string | undefined> {
   const server = net.createServer((socket) => {
-    const secure = new tls.TLSSocket(socket, { isServer: true, secureContext: certificate.context() });
+    const secure = new tls.TLSSocket(socket, { isServer: true, secureContext: certificate.current?.context });
     secure.on("error", () => secure.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -118,7 +114,7 @@ test("a good pair is loaded and served", async () => {
   put(serving);
   const { outcome, entries } = await loaded();
   assert.is(await servedBy(outcome), "watchkeeper");
-  assert.is(outcome.notAfter(), new X509Certificate(serving.certificate).validToDate.getTime());
+  assert.is(outcome.current?.pair.notAfter, new X509Certificate(serving.certificate).validToDate.getTime());
   assert.equal(
     entries.map(({ kind }) => kind),
     ["certificate.loaded"],
@@ -156,12 +152,12 @@ for (const [title, pair, problem] of badPairs) {
   test(`${title} is refused once, the last good one serves on, and a good one heals it (seed 000)`, async () => {
     put(serving);
     const { outcome, entries, clock } = await loaded();
-    const context = outcome.context();
+    const context = outcome.current?.context;
     put(pair);
     await settle(clock);
     clock.advance(limits.certificateRetryMs);
     await settle(clock);
-    assert.is(outcome.context(), context);
+    assert.is(outcome.current?.context, context);
     assert.is(await servedBy(outcome), "watchkeeper");
     assert.is(refusals(entries).length, 1);
     assert.ok(refusals(entries)[0]?.startsWith(problem), refusals(entries)[0]);
@@ -205,11 +201,11 @@ test("a client CA that has ended does not take the place of one that holds", asy
   put(serving);
   writeFileSync(clientCaFile, authority.certificate);
   const { outcome, entries, clock } = await loaded({ clientCaFile });
-  const notAfter = outcome.clientCaNotAfter();
+  const notAfter = outcome.current?.clientCaNotAfter;
   writeFileSync(clientCaFile, gone.certificate);
   await settle(clock);
   assert.match(refusals(entries)[0] ?? "", 'the certificate of "CN=gone" expired at');
-  assert.is(outcome.clientCaNotAfter(), notAfter);
+  assert.is(outcome.current?.clientCaNotAfter, notAfter);
   put(newer);
   await settle(clock);
   assert.is(await servedBy(outcome), "newer", "a bad CA keeps no good certificate out");
@@ -250,9 +246,9 @@ test("a certificate that only its date keeps out is taken when the date has come
 test("reload answers with what it found, and files that say the same change nothing", async () => {
   put(serving);
   const { outcome, entries } = await loaded();
-  const context = outcome.context();
+  const context = outcome.current?.context;
   assert.is(await outcome.reload(), undefined);
-  assert.is(outcome.context(), context);
+  assert.is(outcome.current?.context, context);
   put({ ...serving, key: "" });
   const answers = await Promise.all([outcome.reload(), outcome.reload()]);
   assert.ok(answers.every((answer) => answer instanceof Failure));
