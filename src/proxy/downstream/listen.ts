@@ -1,14 +1,15 @@
 /**
- * Accepts sockets, ends TLS, and makes each an HTTP/2 session (downstream.ts) or an HTTP/1.1 connection (h1.ts). One port
- * takes h2, http/1.1 and clients without ALPN. Step 1 of 7. Next: kube/request-info.ts, called by the handler.
+ * Accepts sockets, ends TLS, and makes each an HTTP/2 session (downstream.ts) or an HTTP/1.1 connection
+ * (h1-connection.ts). One port takes h2, http/1.1 and clients without ALPN.
  */
 import assert from "node:assert/strict";
 import net from "node:net";
-import { isBoundAt, type Networks, textOf, withoutMapping } from "../../base/address.ts";
+import { isBoundAt, type Networks, networksOf, textOf, withoutMapping } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { cannotListen, Failure, failureFrom } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { inSlices } from "../../base/slices.ts";
+import type { ListenerConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import { keyOf, Sources } from "../admission/sources.ts";
 import { Client } from "../context/client.ts";
@@ -23,29 +24,11 @@ import { shakeHands } from "../tls/handshake.ts";
 import type { HandshakeQueue } from "../tls/handshake-queue.ts";
 import type { Host, Hosts } from "../tls/sni-hosts.ts";
 import type { Passthrough } from "../tunnel/passthrough.ts";
-import { type Route, routeBySni } from "../tunnel/passthrough-router.ts";
+import { routeBySni } from "../tunnel/passthrough-router.ts";
 import { Downstream, type DownstreamParts } from "./downstream.ts";
 import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
-
-export type ListenerOptions = {
-  readonly name: string;
-  readonly host: string;
-  readonly port: number;
-  /** A listening socket that was passed in, used if it is bound at this address. */
-  readonly inherited: number | undefined;
-  /** Undefined: plain text, for loopback only; or a passthrough. */
-  readonly hosts: Hosts | undefined;
-  /** The cluster of connections without TLS, and of a passthrough without routes. */
-  readonly cluster: string;
-  /** Undefined: requests are served here. */
-  readonly routes: readonly Route[] | undefined;
-  readonly introductions: ProxyProtocolRules;
-  readonly maxConnectionsPerSource: number;
-  readonly trustedForwarders: Networks;
-  readonly keepalive: Keepalive;
-};
 
 /** The entry to one cluster. */
 export type Gate = DownstreamParts & {
@@ -63,6 +46,7 @@ export type ListenParts = {
   readonly handshakes: HandshakeQueue;
   /** Descriptors and memory belong to the process, so all its listeners share one. */
   readonly intake: Intake;
+  readonly keepalive: Keepalive;
 };
 
 /** What is known of a socket before its first request. */
@@ -76,8 +60,12 @@ type Met = {
 const checkMs = 1000;
 
 export class Listener {
-  readonly #options: ListenerOptions;
+  readonly #config: ListenerConfig;
+  /** Undefined: plain text, for loopback only; or a passthrough. */
+  readonly #hosts: Hosts | undefined;
   readonly #parts: ListenParts;
+  readonly #proxyProtocol: ProxyProtocolRules;
+  readonly #trustedForwarders: Networks;
   readonly #server: net.Server;
   readonly #sockets = new Set<net.Socket>();
   readonly #sources: Sources;
@@ -88,17 +76,26 @@ export class Listener {
   #isDraining = false;
   /** The assigned port, if any port was requested; once bound, a restart uses the same one. */
   #port: number;
+  /** A listening socket that was passed in, used if it is bound at this address. */
   #inherited: number | undefined;
   handshakeErrors = 0;
   /** Called each time that the last socket has closed. */
   onEmpty: () => void = () => {};
 
-  constructor(options: ListenerOptions, parts: ListenParts) {
-    this.#options = options;
-    this.#port = options.port;
-    this.#inherited = options.inherited;
+  constructor(
+    config: ListenerConfig,
+    { hosts, inherited }: { readonly hosts: Hosts | undefined; readonly inherited: number | undefined },
+    parts: ListenParts,
+  ) {
+    this.#config = config;
+    this.#hosts = hosts;
+    this.#port = config.address.port;
+    this.#inherited = inherited;
     this.#parts = parts;
-    this.#sources = new Sources(options.maxConnectionsPerSource);
+    const { mode, trustedCIDRs } = config.proxyProtocol;
+    this.#proxyProtocol = { mode, trusted: networksOf(trustedCIDRs) };
+    this.#trustedForwarders = networksOf(config.trustedForwarderCIDRs);
+    this.#sources = new Sources(config.maxConnectionsPerSource);
     this.#server = net.createServer({ pauseOnConnect: false, noDelay: true }, (socket) =>
       this.#accept(socket),
     );
@@ -110,7 +107,8 @@ export class Listener {
 
   /** Binds, and returns the address with the assigned port. */
   async start(): Promise<string | Failure> {
-    const { name, host } = this.#options;
+    const { name } = this.#config;
+    const { host } = this.#config.address;
     const port = this.#port;
     const failure = (await this.#adopt()) ? undefined : await this.#listen({ host, port });
     if (failure !== undefined) return cannotListen(name, textOf({ host, port }), failure.cause);
@@ -129,7 +127,7 @@ export class Listener {
     const fd = this.#inherited;
     this.#inherited = undefined;
     if (fd === undefined || (await this.#listen({ fd })) !== undefined) return false;
-    if (isBoundAt(this.#server.address(), { host: this.#options.host, port: this.#port })) return true;
+    if (isBoundAt(this.#server.address(), { host: this.#config.address.host, port: this.#port })) return true;
     this.#server.close();
     return false;
   }
@@ -174,12 +172,8 @@ export class Listener {
 
   /** Drains the clients that a certificate identified at this host: they may reconnect with a valid one. */
   sendAway(host: string): void {
-    this.#sendAway((client) => client.host === host && client.identity.kind !== "none");
-  }
-
-  #sendAway(isMeant: (client: Client) => boolean): void {
     inSlices(this.#parts.clock, this.#sessions(), ({ client }) => {
-      if (isMeant(client)) client.sendAway();
+      if (client.host === host && client.identity.kind !== "none") client.sendAway();
     });
   }
 
@@ -219,30 +213,31 @@ export class Listener {
     });
     // A socket without a listener for "error" would end the process (A52).
     socket.on("error", () => {});
-    setKeepalive(socket, this.#options.keepalive);
-    readProxyHeader(socket, this.#options.introductions, this.#parts.clock, (ends) =>
-      this.#introduced(socket, ends),
-    );
+    setKeepalive(socket, this.#parts.keepalive);
+    readProxyHeader(socket, this.#proxyProtocol, this.#parts.clock, (ends) => this.#located(socket, ends));
   }
 
   /** The client's address is known. */
-  #introduced(socket: net.Socket, ends: Ends | Failure): void {
+  #located(socket: net.Socket, ends: Ends | Failure): void {
     if (ends instanceof Failure)
       return this.#turnAway(socket, withoutMapping(socket.remoteAddress ?? ""), ends.message);
     const { address } = ends.source;
     const leave = this.#sources.take(address);
     if (leave === undefined) return this.#turnAway(socket, address, "too many connections from one source");
     socket.once("close", leave);
-    const { routes, name } = this.#options;
-    if (routes !== undefined)
+    const { mode, name, cluster, routes } = this.#config;
+    if (mode === "Passthrough") {
+      // Without any route every name goes to all backends of its cluster.
+      const all = routes.length > 0 ? routes : [{ serverNames: [], cluster, backends: [] }];
       return routeBySni(
         socket,
-        { ends, routes, listener: name },
-        (cluster) => this.#gateOf(cluster).passthrough,
+        { ends, routes: all, listener: name },
+        (wanted) => this.#gateOf(wanted).passthrough,
         this.#parts,
       );
+    }
     detect(socket, this.#parts.clock, (spoken) => {
-      const { hosts } = this.#options;
+      const hosts = this.#hosts;
       if (hosts === undefined) {
         if (spoken === "tls") socket.destroy();
         else this.#serve(socket, ends, { alpn: spoken });
@@ -275,20 +270,19 @@ export class Listener {
 
   #serve(socket: net.Socket, ends: Ends, { alpn, host, identity }: Met): void {
     const { source } = ends;
-    const { name, hosts, trustedForwarders } = this.#options;
     const client = new Client({
       ...source,
       ends,
-      listener: name,
+      listener: this.#config.name,
       alpn,
       isTls: host !== undefined,
-      isTrustedForwarder: trustedForwarders.has(source.address),
+      isTrustedForwarder: this.#trustedForwarders.has(source.address),
       ...(identity && { identity, leavesAt: leavesAt(identity, this.#parts.clock.wall()) }),
       ...(host && { host: host.name }),
       // The authority is checked only where hosts differ.
-      ...(host && hosts?.hasSeveral === true && { mayAsk: hosts.judge(host) }),
+      ...(host && this.#hosts?.hasSeveral === true && { mayAsk: this.#hosts.judge(host) }),
     });
-    const gate = this.#gateOf(host?.cluster ?? this.#options.cluster);
+    const gate = this.#gateOf(host?.cluster ?? this.#config.cluster);
     if (alpn === "h2") this.#serveH2(socket, client, gate);
     else this.#serveH1(socket, client, gate);
   }
@@ -353,16 +347,15 @@ const tlsHandshake = 0x16;
 const preface = "PRI * HTTP/2.0";
 
 export function detect(socket: net.Socket, clock: Clock, tell: (spoken: Spoken) => void): void {
+  const look = (seen: Buffer): Seen<Spoken> | undefined => {
+    const verdict = spokenIn(seen);
+    return verdict && { verdict, taken: 0 };
+  };
   peek(socket, clock, look, (spoken) => {
     tell(spoken);
     // A TLS socket takes over the handle; the others read on as soon as they have a listener.
     if (spoken !== "tls") socket.resume();
   });
-}
-
-function look(seen: Buffer): Seen<Spoken> | undefined {
-  const verdict = spokenIn(seen);
-  return verdict && { verdict, taken: 0 };
 }
 
 /** Undefined: too few octets to decide. */

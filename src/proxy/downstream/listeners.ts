@@ -2,7 +2,6 @@
  * All configured listeners. A changed configuration opens new ones, closes removed ones, and does not touch the rest. If
  * one cannot be opened, everything stays as it was (D10).
  */
-import { networksOf } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -12,7 +11,6 @@ import { Descriptors } from "../net/descriptors.ts";
 import type { Keepalive } from "../net/socket.ts";
 import { HandshakeQueue } from "../tls/handshake-queue.ts";
 import { type Expiry, Hosts } from "../tls/sni-hosts.ts";
-import type { Route } from "../tunnel/passthrough-router.ts";
 import type { Downstream } from "./downstream.ts";
 import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
@@ -209,33 +207,22 @@ export class Listeners {
     if (hosts instanceof Failure)
       return new Failure(hosts.code, hosts.origin, `listener ${name}: ${hosts.message}`, hosts.cause);
     listener = new Listener(
+      config,
+      { hosts, inherited: this.#inherited.take(name) },
       {
-        name,
-        ...config.address,
-        inherited: this.#inherited.take(name),
-        cluster: config.cluster,
-        hosts,
-        routes: config.mode === "Passthrough" ? routesOf(config) : undefined,
-        introductions: {
-          mode: config.proxyProtocol.mode,
-          trusted: networksOf(config.proxyProtocol.trustedCIDRs),
-        },
-        maxConnectionsPerSource: config.maxConnectionsPerSource,
-        trustedForwarders: networksOf(config.trustedForwarderCIDRs),
+        clock,
+        journal,
+        gates: this.#gatesOf(config),
+        handshakes: this.#handshakes,
+        intake,
         keepalive: this.#keepalive,
       },
-      { clock, journal, gates: this.#gatesOf(config), handshakes: this.#handshakes, intake },
     );
     const address = await listener.start();
     if (!(address instanceof Failure)) return { config, listener, hosts, address };
     hosts?.stop();
     return address;
   }
-}
-
-/** Without any route every name goes to all backends of its cluster. */
-function routesOf({ routes, cluster }: ListenerConfig): readonly Route[] {
-  return routes.length > 0 ? routes : [{ serverNames: [], cluster, backends: [] }];
 }
 
 function isSame(one: ListenerConfig, other: ListenerConfig): boolean {
