@@ -44,7 +44,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/balance": "base proxy/context watch/session watch/migration proxy/request",
   "proxy/overload": "base events h2/core proxy/request",
   "proxy/tunnel":
-    "base events kube h2/core health proxy/h1 proxy/net proxy/identity proxy/context proxy/upstream proxy/request proxy/overload",
+    "base events config kube h2/core health health/probes proxy/h1 proxy/net proxy/identity proxy/context proxy/upstream proxy/request proxy/overload",
   "proxy/downstream":
     "base events config h2/core h2/session proxy/h1 proxy/net proxy/identity proxy/context proxy/tls proxy/admission proxy/request proxy/tunnel",
   "proxy/cluster":

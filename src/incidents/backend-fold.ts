@@ -231,7 +231,7 @@ export class BackendFold {
       this.#charge(entry.from, { watchesMoved, slowestMoveMs }, "", reason);
     } else if (entry.kind === "watches.ended") {
       this.#charge(entry.from, { watchesEnded: entry.count }, "", entry.reason);
-    } else if (entry.kind === "tunnel.ended" && entry.reason === "backend dead") {
+    } else if (entry.kind === "tunnel.ended" && entry.reason === "backend_dead") {
       this.#charge(entry.backend, { tunnelsEnded: 1 }, entry.client, "");
     } else if (entry.kind === "request.failed" && entry.origin === "backend") {
       const client = `${entry.client ?? ""} ${entry.userAgent ?? ""}`.trim();

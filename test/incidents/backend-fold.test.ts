@@ -196,7 +196,7 @@ test("who was affected is named: a tunnel that ended, a request that failed; nob
   played.write(
     { ...failed, client: "10.0.0.7", userAgent: "kubectl/v1", backend: "a" },
     { ...failed, client: "10.0.0.8", userAgent: "kubectl/v1", backend: "b" },
-    { kind: "tunnel.ended", client: "10.0.0.9", backend: "a", auditId: "y", reason: "backend dead" },
+    { kind: "tunnel.ended", client: "10.0.0.9", backend: "a", auditId: "y", reason: "backend_dead" },
     { kind: "watches.moved", reason: "rebalance", from: "a", to: "b", count: 9, slowestMs: 1 },
     { kind: "watches.ended", reason: "not_found", from: "a", count: 3, resource: "/pods", version: "7" },
   );

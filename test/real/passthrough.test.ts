@@ -201,7 +201,7 @@ real(
       .toSorted((a, b) => a - b);
     const said = saidSince(proxy.logFile, holeAt);
     const cutMs = said
-      .filter(({ msg, reason }) => msg === "passthrough.ended" && reason === "backend dead")
+      .filter(({ msg, reason }) => msg === "passthrough.ended" && reason === "backend_dead")
       .map(({ ts }) => Math.round(ts - holeAt));
     figure(
       `suspect after ${Math.round((verdict(said, "api-0", "suspect")?.ts ?? 0) - holeAt)} ms, cut after ${cutMs.join(", ")} ms`,

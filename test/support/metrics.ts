@@ -26,7 +26,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         active: () => 0,
         counts: [],
         durations: new Map(),
-        ends: { complete: 0, "client-gone": 0, "backend-gone": 0, refused: 0 },
+        ends: { complete: 0, client_gone: 0, backend_gone: 0, refused: 0 },
         watched: { events: 0, bytes: 0, violations: 0, states: new Map() },
       },
       hedges: { count: 0 },

@@ -1,12 +1,14 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { limits } from "../../src/base/limits.ts";
+import type { RouteConfig } from "../../src/config/config.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Backends } from "../../src/health/backends.ts";
 import { healthLimits } from "../../src/health/limits.ts";
 import type { Ends } from "../../src/proxy/net/proxy-protocol.ts";
 import { PendingQueue } from "../../src/proxy/request/pending-queue.ts";
 import { Passthrough } from "../../src/proxy/tunnel/passthrough.ts";
-import { type Route, routeBySni } from "../../src/proxy/tunnel/passthrough-router.ts";
+import { routeBySni } from "../../src/proxy/tunnel/passthrough-router.ts";
+import type { WatchTunnel } from "../../src/proxy/tunnel/stuck-sockets.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { until } from "./h1.ts";
 import { connectRaw, RawPeer } from "./raw.ts";
@@ -35,7 +37,7 @@ export type ScriptedPassthrough = {
 /** A passthrough behind a listening socket, in front of backends that the test plays, octet for octet. */
 export async function startPassthrough(
   names: readonly string[],
-  routes: readonly Route[] = [{ serverNames: [], cluster: "", backends: [] }],
+  routes: readonly RouteConfig[] = [{ serverNames: [], cluster: "", backends: [] }],
 ): Promise<ScriptedPassthrough> {
   const clock = manualClock();
   const journal = new Journal(clock);
@@ -65,7 +67,7 @@ export async function startPassthrough(
   backends.onVerdict = ({ state }) => {
     if (state !== "dead") hold.release();
   };
-  const hung = new Set<() => void>();
+  const hung = new Set<Parameters<WatchTunnel>[1]>();
   const behalves: Ends[] = [];
   const led: string[] = [];
   const passthrough = new Passthrough({
@@ -83,9 +85,13 @@ export async function startPassthrough(
       sockets.push(socket);
       return socket;
     },
-    onHung(_sockets, run) {
-      hung.add(run);
-      return () => hung.delete(run);
+    watchTunnel({ backend }, cut) {
+      hung.add(cut);
+      const stop = backends.onLost(backend, () => cut("backend_dead"));
+      return () => {
+        hung.delete(cut);
+        stop();
+      };
     },
   });
   const server = createServer({}, (socket) => {
@@ -141,7 +147,7 @@ export async function startPassthrough(
       }
     },
     stick() {
-      for (const run of hung) run();
+      for (const cut of hung) cut("connection_stuck");
     },
     close() {
       for (const socket of sockets) socket.destroy();

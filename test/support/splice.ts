@@ -4,7 +4,9 @@ import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { StreamWriter } from "../../src/h2/core/stream-writer.ts";
 import { createH1 } from "../../src/proxy/downstream/h1-connection.ts";
-import { type Dialed, UpgradeHandler } from "../../src/proxy/tunnel/upgrade-handler.ts";
+import type { Reached } from "../../src/proxy/tunnel/dial-through.ts";
+import type { WatchTunnel } from "../../src/proxy/tunnel/stuck-sockets.ts";
+import { UpgradeHandler } from "../../src/proxy/tunnel/upgrade-handler.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { anyone, until } from "./h1.ts";
 import { connectRaw, RawPeer } from "./raw.ts";
@@ -41,29 +43,24 @@ export async function startSplice(): Promise<ScriptedSplice> {
   };
   const sockets = new Set<Socket>();
   const backends: RawPeer[] = [];
-  const deaths = new Set<() => void>();
-  const hung = new Set<() => void>();
+  const cuts = new Set<Parameters<WatchTunnel>[1]>();
   let taken = 0;
   const backendServer = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
     backends.push(new RawPeer(socket));
   });
   await listen(backendServer);
-  const dialUpgrade = async (): Promise<Dialed | Failure> => {
+  const dialUpgrade = async (): Promise<Reached | Failure> => {
     if (own.failure !== undefined) return own.failure;
     const socket = connect({ port: portOf(backendServer), host: "127.0.0.1" });
     sockets.add(socket);
     await new Promise((resolve) => socket.once("connect", resolve));
-    const onDead = (run: () => void): (() => void) => {
-      deaths.add(run);
-      return () => deaths.delete(run);
-    };
-    return { socket, backend: "apiserver-1", onDead };
+    return { socket, backend: "apiserver-1" };
   };
   const splices = new UpgradeHandler({
-    onHung(_sockets, run) {
-      hung.add(run);
-      return () => hung.delete(run);
+    watchTunnel(_tunnel, cut) {
+      cuts.add(cut);
+      return () => cuts.delete(cut);
     },
     clock,
     journal,
@@ -105,10 +102,10 @@ export async function startSplice(): Promise<ScriptedSplice> {
     },
     backendCount: () => backends.length,
     die() {
-      for (const run of deaths) run();
+      for (const cut of cuts) cut("backend_dead");
     },
     stick() {
-      for (const run of hung) run();
+      for (const cut of cuts) cut("connection_stuck");
     },
     close() {
       for (const socket of sockets) socket.destroy();

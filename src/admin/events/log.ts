@@ -96,7 +96,7 @@ export class Log {
 }
 
 /** Ends of a passthrough connection that are not errors. */
-const calmEnds = ["ended", "client left"];
+const calmEnds = ["ended", "client_left"];
 
 /** Lines for requests and connections are optional (accessLog); all other entries are written. */
 function isWanted(entry: Entry, accessLog: LogOptions["accessLog"]): boolean {

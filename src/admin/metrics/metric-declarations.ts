@@ -296,7 +296,7 @@ export const metrics: readonly Metric[] = [
   {
     type: "counter",
     name: "request_ends_total",
-    help: "Ended requests, by how they ended: complete, client-gone, backend-gone or refused",
+    help: "Ended requests, by how they ended: complete, client_gone, backend_gone or refused",
     labels: ["reason"],
     cluster: ({ path: { exchanges } }) => Object.entries(exchanges.ends),
   },

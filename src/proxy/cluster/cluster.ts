@@ -9,11 +9,11 @@ import { limits } from "../../base/limits.ts";
 import type { ClusterConfig } from "../../config/cluster.ts";
 import type { ConfigForCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
-import { type BackendView, isSilent } from "../../health/backend.ts";
+import type { BackendView } from "../../health/backend.ts";
 import type { Probe } from "../../health/prober.ts";
 import { Expiries, loopbackName } from "../../health/probes/certificate.ts";
 import { createReadyProbe } from "../../health/probes/ready.ts";
-import { keyOf, readRetransmissions } from "../../health/probes/retransmissions.ts";
+import { readRetransmissions } from "../../health/probes/retransmissions.ts";
 import { identify } from "../context/identity-headers.ts";
 import { createH1 } from "../downstream/h1-connection.ts";
 import type { Gate } from "../downstream/listen.ts";
@@ -30,7 +30,7 @@ import { Credentials, vouchedIn } from "../tls/credentials.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { type DialUpgradeParts, dialUpgrade } from "../tunnel/dial-upgrade.ts";
 import { Passthrough } from "../tunnel/passthrough.ts";
-import { HungTunnels, type OnHung } from "../tunnel/stuck-sockets.ts";
+import { HungTunnels, type WatchTunnel } from "../tunnel/stuck-sockets.ts";
 import { UpgradeHandler } from "../tunnel/upgrade-handler.ts";
 import { BackendSet } from "./backend-set.ts";
 import { Path } from "./path.ts";
@@ -77,13 +77,14 @@ export class Cluster {
       openLoopback: (backend) => openUntrusting(backends.addressOf(backend), loopbackName),
     });
     this.path = this.#createPath();
-    const hung = new HungTunnels({ clock: wallClock, read: readRetransmissions });
-    const onHung: OnHung = ({ down, up, backend }, run) => {
-      const isWell = (): boolean => !isSilent(this.path.backends.held(backend));
-      return hung.watch({ down: keyOf(down), up: keyOf(up) }, isWell, run);
-    };
-    this.splices = this.#createUpgradeHandler(onHung);
-    this.passthrough = this.#createPassthrough(onHung);
+    const tunnels = new HungTunnels({
+      clock: wallClock,
+      backends: this.path.backends,
+      read: readRetransmissions,
+    });
+    const watchTunnel: WatchTunnel = (tunnel, cut) => tunnels.watchTunnel(tunnel, cut);
+    this.splices = this.#createUpgradeHandler(watchTunnel);
+    this.passthrough = this.#createPassthrough(watchTunnel);
   }
 
   /** Opens nothing before `start`. */
@@ -139,7 +140,7 @@ export class Cluster {
     });
   }
 
-  #createPassthrough(onHung: OnHung): Passthrough {
+  #createPassthrough(watchTunnel: WatchTunnel): Passthrough {
     const { backends, pools, pending } = this.path;
     const { tcpKeepalive: keepalive } = this.#config.health;
     return new Passthrough({
@@ -149,12 +150,12 @@ export class Cluster {
       backends,
       pools,
       pending,
-      onHung,
+      watchTunnel,
       connect: (backend, ends) => connectThrough(this.backends.addressOf(backend), ends, keepalive),
     });
   }
 
-  #createUpgradeHandler(onHung: OnHung): UpgradeHandler {
+  #createUpgradeHandler(watchTunnel: WatchTunnel): UpgradeHandler {
     const { backends, pools, pending } = this.path;
     const { tcpKeepalive: keepalive } = this.#config.health;
     const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
@@ -167,7 +168,7 @@ export class Cluster {
       sendLocalReply,
       clock: wallClock,
       journal: this.#journal,
-      onHung,
+      watchTunnel,
       dialUpgrade: (client, trust) =>
         dialUpgrade(client, { backends, pools, pending, tunnels, connect, trust }),
     });

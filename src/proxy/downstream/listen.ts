@@ -347,10 +347,6 @@ const tlsHandshake = 0x16;
 const preface = "PRI * HTTP/2.0";
 
 export function detect(socket: net.Socket, clock: Clock, tell: (spoken: Spoken) => void): void {
-  const look = (seen: Buffer): Seen<Spoken> | undefined => {
-    const verdict = spokenIn(seen);
-    return verdict && { verdict, taken: 0 };
-  };
   peek(socket, clock, look, (spoken) => {
     tell(spoken);
     // A TLS socket takes over the handle; the others read on as soon as they have a listener.
@@ -358,7 +354,12 @@ export function detect(socket: net.Socket, clock: Clock, tell: (spoken: Spoken) 
   });
 }
 
-/** Undefined: too few octets to decide. */
+function look(seen: Buffer): Seen<Spoken> | undefined {
+  const verdict = spokenIn(seen);
+  return verdict && { verdict, taken: 0 };
+}
+
+/** Undefined: too few bytes to decide. */
 function spokenIn(chunk: Buffer): Spoken | undefined {
   if (chunk[0] === tlsHandshake) return "tls";
   const start = chunk.toString("latin1", 0, preface.length);

@@ -5,9 +5,12 @@
 import { limits } from "../../base/limits.ts";
 import type { Framing } from "./h1-head.ts";
 
-/** Follows one body. `take` returns how many of the octets belong to it, or what is wrong with them. */
+/** Why a body is refused: a line of a chunked one is too long, or it is malformed. */
+export type BodyFault = "chunk_line_too_long" | "malformed_chunks";
+
+/** Follows one body. `take` returns how many of the bytes belong to it, or what is wrong with them. */
 export type BodyEnd = {
-  take(bytes: Buffer): number | string;
+  take(bytes: Buffer): number | BodyFault;
   /** True if nothing of the body is outstanding. Undefined: the body ends with its connection. */
   readonly isWhole: boolean | undefined;
 };
@@ -54,7 +57,7 @@ class Chunks implements BodyEnd {
     return this.#expected === "nothing";
   }
 
-  take(bytes: Buffer): number | string {
+  take(bytes: Buffer): number | BodyFault {
     let at = 0;
     while (at < bytes.length && this.#expected !== "nothing") {
       if (this.#expected === "chunk") at += this.#skip(bytes.length - at);
@@ -63,8 +66,8 @@ class Chunks implements BodyEnd {
         const end = feed < 0 ? bytes.length : feed + 1;
         this.#line += bytes.toString("latin1", at, end);
         at = end;
-        if (this.#line.length > limits.h1LineBytes) return "line of a chunked body beyond its bound";
-        if (feed >= 0 && !this.#endLine()) return "chunked body is malformed";
+        if (this.#line.length > limits.h1LineBytes) return "chunk_line_too_long";
+        if (feed >= 0 && !this.#endLine()) return "malformed_chunks";
       }
     }
     return at;

@@ -42,8 +42,8 @@ export class ActiveRequests {
   #sweepAt = sweptSize;
   readonly #ends: Record<ExchangeEnd, number> = {
     complete: 0,
-    "client-gone": 0,
-    "backend-gone": 0,
+    client_gone: 0,
+    backend_gone: 0,
     refused: 0,
   };
   /** Of plain requests, in seconds, by verb. */
@@ -104,7 +104,7 @@ export class ActiveRequests {
   #charge({ context: { caller }, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     caller.active -= 1;
     caller.bytes += sentBytes;
-    if (status >= 400 || (status === 0 && end !== "client-gone")) caller.errors += 1;
+    if (status >= 400 || (status === 0 && end !== "client_gone")) caller.errors += 1;
   }
 
   /** Measures plain requests only: long-running ones last as long as their clients like. */

@@ -96,7 +96,7 @@ export type ExchangeRequest = {
   readonly headBytes: number;
 };
 
-export type ExchangeEnd = "complete" | "client-gone" | "backend-gone" | "refused";
+export type ExchangeEnd = "complete" | "client_gone" | "backend_gone" | "refused";
 
 export type ExchangeState = "placing" | "asking" | "relaying" | "watching" | "finishing" | "ended";
 
@@ -263,7 +263,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   #resetDown(code: number): void {
     this.down.reset(honestCode(code, this.isAnswered || this.attempts.mayHaveRun));
-    this.#end("backend-gone");
+    this.#end("backend_gone");
   }
 
   #endIfOver(): void {
@@ -282,7 +282,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#replayLoop?.ended();
     // No verdict by itself: a webhook's error, or an error of this stream, looks the same. But it justifies a probe at
     // once.
-    if (end === "backend-gone" || this.#status >= 500) probers?.probeNow(this.backend);
+    if (end === "backend_gone" || this.#status >= 500) probers?.probeNow(this.backend);
     this.#watch?.cancel();
   }
 
@@ -386,7 +386,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   reset(): void {
     if (this.isEnded) return;
     this.attempts.cancel(this.isAnswered);
-    this.#end("client-gone");
+    this.#end("client_gone");
   }
 
   sent(count: number): void {
@@ -658,7 +658,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.isEnded) return;
     this.#state = "finishing";
     this.down.sendData(Buffer.alloc(0), 0, 0, true);
-    this.#end(isWhole ? "complete" : "backend-gone");
+    this.#end(isWhole ? "complete" : "backend_gone");
   }
 
   breaksOff(): void {

@@ -1,5 +1,5 @@
 /**
- * Opens a socket to a backend that answers, for a passthrough. Step 5 of 7. TCP alone proves little, since the kernel of
+ * Opens a socket to a backend that answers, for a passthrough. TCP alone proves little, since the kernel of
  * a frozen process still accepts. So if only a ClientHello has come yet, which may be sent twice, the backend that
  * answers with the first octet is used. If a backend leaves it unanswered for as long as makes a connection suspect, the
  * next one is asked as well.
@@ -11,7 +11,7 @@ import { limits } from "../../base/limits.ts";
 import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
 import { Retries } from "../upstream/pick.ts";
 
-/** A backend's socket, paused; the octets that it has sent already are still to be read. */
+/** A backend's socket. In a passthrough it is paused, and the bytes that it has sent already are still to be read. */
 export type Reached = { readonly socket: Socket; readonly backend: string };
 
 export type DialThroughParts = {

@@ -1,7 +1,8 @@
 /**
- * Opens a socket of its own to a backend for an Upgrade, since HTTP/2 carries no Upgrade. Step 5 of 7. Nothing has been
+ * Opens a socket of its own to a backend for an Upgrade, since HTTP/2 carries no Upgrade. Nothing has been
  * sent while it opens, so a failed dial is followed by one to the next backend.
  */
+import type { Socket } from "node:net";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Backends } from "../../health/backends.ts";
@@ -11,7 +12,7 @@ import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
 import { Retries } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import type { Dialed } from "./upgrade-handler.ts";
+import type { Reached } from "./dial-through.ts";
 
 export type DialUpgradeParts = {
   readonly backends: Backends;
@@ -27,13 +28,13 @@ export type DialUpgradeParts = {
     backend: string,
     withinMs: number,
     of: { readonly trust: VouchedTrust | undefined; readonly ends: Ends | undefined },
-  ) => Promise<Dialed["socket"] | Failure>;
+  ) => Promise<Socket | Failure>;
   /** The trust class of an asserted identity; undefined: the client's own credential is sent. */
   readonly trust?: VouchedTrust | undefined;
 };
 
 /** While no backend answers at all, it waits for one, as a request does (D14). */
-export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
+export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<Reached | Failure> {
   const { backends, pending } = parts;
   for (;;) {
     // Each wait and each attempt begins when the previous one is over.
@@ -45,7 +46,7 @@ export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Prom
   }
 }
 
-async function attempt(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
+async function attempt(client: Client, parts: DialUpgradeParts): Promise<Reached | Failure> {
   const { backends, pools, tunnels, connect, trust } = parts;
   const loads = (name: string): number => pools.weightOf(name, tunnels(name));
   const retries = new Retries();
@@ -58,7 +59,7 @@ async function attempt(client: Client, parts: DialUpgradeParts): Promise<Dialed 
     const socket = await connect(backend, limits.dialMs, { trust, ends: client.ends });
     if (!(socket instanceof Failure)) {
       client.bind(backend);
-      return { socket, backend, onDead: (run) => backends.onLost(backend, run) };
+      return { socket, backend };
     }
     failure = socket;
     retries.failed(backend);

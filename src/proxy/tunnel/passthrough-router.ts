@@ -5,22 +5,13 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
+import type { RouteConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import { plainHttpOnTls } from "../h1/h1-refusal.ts";
 import { entryNamed, type Hello, readHello } from "../net/client-hello.ts";
 import { peek, type Seen } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
-
-/** Which backends a server name selects. The configuration has checked that no name occurs twice. */
-export type Route = {
-  /** In lower case; "*.example.com" is any one label before that. Empty: every other name, and no name at all. */
-  readonly serverNames: readonly string[];
-  /** The cluster, by its name. */
-  readonly cluster: string;
-  /** Backends of that cluster, by their own names in it; empty: all of them. */
-  readonly backends: readonly string[];
-};
 
 /** The client, and the listener that it reached. */
 export type Caller = { readonly ends: Ends; readonly listener: string };
@@ -30,7 +21,7 @@ export type ReadHello = { readonly hello: Extract<Hello, { state: "whole" }>; re
 
 /** Takes over a socket whose hello is read. */
 export type Passing = {
-  pass(down: Socket, greeting: ReadHello, caller: Caller, route: Route): void;
+  pass(down: Socket, greeting: ReadHello, caller: Caller, route: RouteConfig): void;
 };
 
 type Parts = { readonly clock: Clock; readonly journal: Journal };
@@ -43,7 +34,7 @@ const unrecognizedName = alert(112);
 /** Takes over a new socket; `passingOf` returns the cluster that a route leads to. */
 export function routeBySni(
   down: Socket,
-  caller: Caller & { readonly routes: readonly Route[] },
+  caller: Caller & { readonly routes: readonly RouteConfig[] },
   passingOf: (cluster: string) => Passing,
   parts: Parts,
 ): void {
@@ -61,8 +52,11 @@ export function routeBySni(
   });
 }
 
-/** Undefined: no route has this name. */
-export function routeFor(routes: readonly Route[], serverName: string | undefined): Route | undefined {
+/** Undefined: no route has this name. The configuration has checked that none has two. */
+export function routeFor(
+  routes: readonly RouteConfig[],
+  serverName: string | undefined,
+): RouteConfig | undefined {
   const named =
     serverName === undefined ? undefined : entryNamed(routes, ({ serverNames }) => serverNames, serverName);
   return named ?? routes.find(({ serverNames }) => serverNames.length === 0);

@@ -5,11 +5,13 @@
  * own 45 s. A fault on the path of one connection alone is visible in the kernel's socket table (stuck-sockets.ts). No
  * connection is cut for silence (D7).
  */
+
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
+import type { RouteConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
@@ -17,9 +19,9 @@ import type { PendingQueue } from "../request/pending-queue.ts";
 import type { Retries } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
-import { type Caller, type ReadHello, type Route, refuseCaller } from "./passthrough-router.ts";
-import type { OnHung } from "./stuck-sockets.ts";
-import { TcpRelay } from "./tcp-relay.ts";
+import { type Caller, type ReadHello, refuseCaller } from "./passthrough-router.ts";
+import type { WatchTunnel } from "./stuck-sockets.ts";
+import { type RelayEnd, TcpRelay } from "./tcp-relay.ts";
 
 export type PassthroughParts = {
   readonly clock: Clock;
@@ -31,7 +33,7 @@ export type PassthroughParts = {
   readonly pools: Pick<PoolSet, "shareOf" | "suspectAfterMs">;
   /** Opens a TCP socket to a backend, on behalf of a client. */
   readonly connect: (backend: string, ends: Ends) => Socket;
-  readonly onHung: OnHung;
+  readonly watchTunnel: WatchTunnel;
 };
 
 /** A connection that is joined. */
@@ -93,7 +95,7 @@ export class Passthrough {
     const end = (): void => {
       this.#leaving.delete(name);
       for (const { backend, relay } of Array.from(this.#live))
-        if (backend === name) relay.cut("backend removed");
+        if (backend === name) relay.cut("backend_removed");
     };
     this.#leaving.set(name, this.#parts.clock.after(graceMs, end));
   }
@@ -106,7 +108,7 @@ export class Passthrough {
   }
 
   /** Takes over a socket whose ClientHello is read; journals its own faults. */
-  pass(down: Socket, greeting: ReadHello, caller: Caller, route: Route): void {
+  pass(down: Socket, greeting: ReadHello, caller: Caller, route: RouteConfig): void {
     this.#pass(down, greeting, caller, route).catch((reason: unknown) => {
       const { message } = failureFrom(reason, "proxy");
       this.#parts.journal.write({ kind: "internal.error", scope: "session", message });
@@ -114,7 +116,7 @@ export class Passthrough {
     });
   }
 
-  async #pass(down: Socket, { hello, octets }: ReadHello, caller: Caller, route: Route): Promise<void> {
+  async #pass(down: Socket, { hello, octets }: ReadHello, caller: Caller, route: RouteConfig): Promise<void> {
     const { serverName = "", length, hasEarlyData } = hello;
     const opening = { octets, isRepeatable: octets.length === length && !hasEarlyData };
     this.#asking += 1;
@@ -129,7 +131,7 @@ export class Passthrough {
   }
 
   /** While no backend can be reached, it waits as long as a request would. */
-  async #reach(opening: Opening, { ends }: Caller, route: Route): Promise<Reached | Failure> {
+  async #reach(opening: Opening, { ends }: Caller, route: RouteConfig): Promise<Reached | Failure> {
     const { clock, pools, pending, backends } = this.#parts;
     const { until } = pending;
     const parts = {
@@ -151,7 +153,7 @@ export class Passthrough {
     }
   }
 
-  #choose(retries: Retries, { backends }: Route): string | Failure {
+  #choose(retries: Retries, { backends }: RouteConfig): string | Failure {
     const { prefix = "" } = this.#parts;
     const { views } = this.#parts.backends;
     const names = backends.map((name) => prefix + name);
@@ -174,21 +176,19 @@ export class Passthrough {
 
   #join(down: Socket, { socket: up, backend }: Reached, names: Names): void {
     if (down.destroyed) return void up.destroy();
-    const { clock, journal, backends, onHung } = this.#parts;
+    const { clock, journal, watchTunnel } = this.#parts;
     const openedAt = clock.now();
-    const ended = (reason: string): void => {
-      stopDead();
-      stopHung();
+    const ended = (reason: RelayEnd): void => {
+      stopWatching();
       const { sent, received } = relay.bytes;
       this.#forget(live, { sent, received });
       const durationMs = Math.round(clock.now() - openedAt);
       journal.write({ kind: "passthrough.ended", ...names, backend, reason, durationMs, sent, received });
     };
-    const relay = new TcpRelay({ down, up, clock }, { ended });
+    const relay = new TcpRelay({ down, up, clock }, ended);
     const live: Live = { relay, backend, at: 0 };
     live.at = this.#live.push(live) - 1;
-    const stopDead = backends.onLost(backend, () => relay.cut("backend dead"));
-    const stopHung = onHung({ down, up, backend }, () => relay.cut("nothing gets through on its connection"));
+    const stopWatching = watchTunnel({ down, up, backend }, (reason) => relay.cut(reason));
   }
 
   /** The last connection takes its place in the array. */

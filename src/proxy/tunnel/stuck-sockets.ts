@@ -7,18 +7,18 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { isSilent } from "../../health/backend.ts";
+import type { Backends } from "../../health/backends.ts";
+import { keyOf } from "../../health/probes/retransmissions.ts";
 
 export type HungTunnelsParts = {
   readonly clock: Clock;
+  readonly backends: Pick<Backends, "held" | "onLost">;
   /** The number of retransmissions of each socket's oldest octets, by its key; sockets without any are not included. */
   readonly read: () => Promise<ReadonlyMap<string, number>>;
 };
 
-/** Calls `run` once when one of these sockets is stuck. Returns the function that cancels this. */
-export type OnHung = (
-  tunnel: { readonly down: Socket; readonly up: Socket; readonly backend: string },
-  run: () => void,
-) => () => void;
+export type WatchTunnel = HungTunnels["watchTunnel"];
 
 /** A tunnel's two sockets, each by its key. */
 export type TunnelKeys = { readonly down: string; readonly up: string };
@@ -39,6 +39,25 @@ export class HungTunnels {
 
   constructor(parts: HungTunnelsParts) {
     this.#parts = parts;
+  }
+
+  /**
+   * Calls `cut` once, when the backend of these sockets is dead or one of them is stuck. Returns the function that
+   * cancels this.
+   */
+  watchTunnel(
+    { down, up, backend }: { readonly down: Socket; readonly up: Socket; readonly backend: string },
+    cut: (reason: "backend_dead" | "connection_stuck") => void,
+  ): () => void {
+    const { backends } = this.#parts;
+    const isWell = (): boolean => !isSilent(backends.held(backend));
+    const keys = { down: keyOf(down), up: keyOf(up) };
+    const stopWatching = this.watch(keys, isWell, () => cut("connection_stuck"));
+    const stopLost = backends.onLost(backend, () => cut("backend_dead"));
+    return () => {
+      stopWatching();
+      stopLost();
+    };
   }
 
   /**

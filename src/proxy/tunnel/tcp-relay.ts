@@ -1,5 +1,5 @@
 /**
- * Two sockets joined octet for octet: backpressure of one side slows the other, each half is closed on its own, and a
+ * Two sockets joined byte for byte: backpressure of one side slows the other, each half is closed on its own, and a
  * reset is forwarded as a reset. No idle timer (D7): a watch may be silent for hours.
  */
 import type { Socket } from "node:net";
@@ -8,31 +8,36 @@ import { abort, closeAfterFlush } from "../net/socket-end.ts";
 
 export type TcpRelayParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
 
-export type TcpRelayOwner = {
-  /** Over; called once. */
-  ended(reason: string): void;
-};
+/** Why a relay ended. `ended`: both halves ended in order. */
+export type RelayEnd =
+  | "ended"
+  | "client_left"
+  | "backend_lost"
+  | "backend_dead"
+  | "backend_removed"
+  | "connection_stuck"
+  | "draining";
 
 export class TcpRelay {
   readonly #down: Socket;
   readonly #up: Socket;
   readonly #clock: Clock;
-  readonly #owner: TcpRelayOwner;
+  readonly #onEnd: (reason: RelayEnd) => void;
   #isOver = false;
 
-  /** Both sockets are open, with allowHalfOpen and a listener for "error". */
-  constructor({ down, up, clock }: TcpRelayParts, owner: TcpRelayOwner) {
+  /** Both sockets are open, with allowHalfOpen and a listener for "error". `onEnd` is called once. */
+  constructor({ down, up, clock }: TcpRelayParts, onEnd: (reason: RelayEnd) => void) {
     this.#down = down;
     this.#up = up;
     this.#clock = clock;
-    this.#owner = owner;
-    down.on("close", () => this.#closed(down, up, "client left"));
-    up.on("close", () => this.#closed(up, down, "backend lost"));
+    this.#onEnd = onEnd;
+    down.on("close", () => this.#closed(down, up, "client_left"));
+    up.on("close", () => this.#closed(up, down, "backend_lost"));
     up.pipe(down);
     down.pipe(up);
   }
 
-  /** Octets sent to the client, and received from it. */
+  /** Bytes sent to the client, and received from it. */
   get bytes(): { readonly sent: number; readonly received: number } {
     return { sent: this.#up.bytesRead, received: this.#down.bytesRead };
   }
@@ -41,7 +46,7 @@ export class TcpRelay {
    * Resets both sockets: the proxy cannot send TLS' own end, and a plain FIN might be taken for the end of a response.
    * client-go takes a reset for the end of its watch and reconnects at once (apimachinery net.IsProbableEOF).
    */
-  cut(reason: string): void {
+  cut(reason: RelayEnd): void {
     if (this.#isOver) return;
     abort(this.#up);
     abort(this.#down);
@@ -49,7 +54,7 @@ export class TcpRelay {
   }
 
   /** One socket is gone. If both halves had ended in order, the other one closes by itself. */
-  #closed(gone: Socket, other: Socket, reason: string): void {
+  #closed(gone: Socket, other: Socket, reason: RelayEnd): void {
     if (this.#isOver) return;
     if (other.closed) this.#end("ended");
     else if (gone.readableEnded && gone.writableFinished) return;
@@ -58,8 +63,8 @@ export class TcpRelay {
     else this.cut(reason);
   }
 
-  #end(reason: string): void {
+  #end(reason: RelayEnd): void {
     this.#isOver = true;
-    this.#owner.ended(reason);
+    this.#onEnd(reason);
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Handles an Upgrade (SPDY/3.1 and websocket: exec, attach, port-forward): identifies the client, dials a backend, and
- * joins both sockets in a tunnel for as long as both are open. Step 6 of 7. Silence is no fault, so there is no idle
+ * joins both sockets in a tunnel for as long as both are open. Silence is no fault, so there is no idle
  * timer (D7). A socket without PING cannot prove anything itself, so a tunnel uses its backend's verdict (D6).
  */
 import type { IncomingMessage } from "node:http";
@@ -19,16 +19,9 @@ import { headOf, readUpgrade } from "../h1/h1-request.ts";
 import type { Vouched, VouchedTrust } from "../identity/client-identity.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
-import type { OnHung } from "./stuck-sockets.ts";
+import type { Reached } from "./dial-through.ts";
+import type { WatchTunnel } from "./stuck-sockets.ts";
 import { Tunnel, type TunnelParts } from "./upgrade-tunnel.ts";
-
-/** A socket to a backend: HTTP/1.1, ready, with keepalive. */
-export type Dialed = {
-  readonly socket: Socket;
-  readonly backend: string;
-  /** Calls `run` once when the backend is dead; returns the function that cancels this. */
-  onDead(run: () => void): () => void;
-};
 
 export type UpgradeParts = {
   readonly identify: (
@@ -42,9 +35,9 @@ export type UpgradeParts = {
       }
     | Failure;
   /** Tries other backends by itself while nothing has been sent; `trust`: the proxy's own credential to use. */
-  readonly dialUpgrade: (client: Client, trust: VouchedTrust | undefined) => Promise<Dialed | Failure>;
+  readonly dialUpgrade: (client: Client, trust: VouchedTrust | undefined) => Promise<Reached | Failure>;
   readonly sendLocalReply: (side: StreamWriter, method: string, failure: Failure) => void;
-  readonly onHung: OnHung;
+  readonly watchTunnel: WatchTunnel;
   readonly clock: Clock;
   readonly journal: Journal;
 };
@@ -100,7 +93,7 @@ export class UpgradeHandler {
     const head = { ...asked.head, fields: identified.fields };
     const { upgrades } = asked;
     const isWatch = classify(head.method, head.path).kind === "watch";
-    const open = (dialed: Dialed): void => {
+    const open = (dialed: Reached): void => {
       const parts = { down: socket, up: dialed.socket, head: writeUpgrade(head, upgrades) };
       this.#open({ ...parts, upgrades, early, isWatch }, dialed, asker);
     };
@@ -119,7 +112,7 @@ export class UpgradeHandler {
     return { client: address, auditId: asked.auditId, refuse };
   }
 
-  #open(parts: TunnelParts, dialed: Dialed, asker: Asker): void {
+  #open(parts: TunnelParts, { backend }: Reached, asker: Asker): void {
     const { down, up } = parts;
     if (down.destroyed || down.readableEnded) {
       up.destroy();
@@ -127,12 +120,11 @@ export class UpgradeHandler {
       return;
     }
     const { client, auditId, refuse } = asker;
-    const names = { client, backend: dialed.backend, auditId };
+    const names = { client, backend, auditId };
     const { clock, journal } = this.#parts;
     const end = (): void => {
       this.#tunnels.delete(tunnel);
-      stopDead();
-      stopHung();
+      stopWatching();
     };
     const tunnel = new Tunnel(parts, {
       opened: () => journal.write({ kind: "tunnel.opened", ...names }),
@@ -154,11 +146,8 @@ export class UpgradeHandler {
       },
     });
     const kind = parts.isWatch ? "watch" : "long-running";
-    this.#tunnels.set(tunnel, { backend: dialed.backend, context: { kind, at: clock.now(), auditId } });
-    const stopDead = dialed.onDead(() => tunnel.cut("backend dead"));
-    const stopHung = this.#parts.onHung({ down, up, backend: dialed.backend }, () =>
-      tunnel.cut("nothing gets through on its connection"),
-    );
+    this.#tunnels.set(tunnel, { backend, context: { kind, at: clock.now(), auditId } });
+    const stopWatching = this.#parts.watchTunnel({ down, up, backend }, (reason) => tunnel.cut(reason));
   }
 
   /** Sends the last response on its socket; further octets of the client are discarded. */

@@ -7,7 +7,7 @@
 import type { Socket } from "node:net";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { type BodyEnd, bodyEnd } from "../h1/h1-body.ts";
+import { type BodyEnd, type BodyFault, bodyEnd } from "../h1/h1-body.ts";
 import { type AnswerHead, readAnswer, writeLastAnswer } from "../h1/h1-head.ts";
 import { Messages } from "../h1/messages.ts";
 import { abort } from "../net/socket-end.ts";
@@ -32,8 +32,22 @@ export type TunnelOwner = {
   /** An internal fault was caught; it costs this tunnel. */
   contained(message: string): void;
   /** Over: the client's socket has an end, the backend's is gone. */
-  ended(reason: string): void;
+  ended(reason: TunnelEnd): void;
 };
+
+/** Why a tunnel, or the response in place of one, ended. `ended`: both halves ended in order. */
+export type TunnelEnd =
+  | "ended"
+  | "client_left"
+  | "backend_lost"
+  | "backend_dead"
+  | "connection_stuck"
+  | "draining"
+  | "memory_short"
+  | "internal_error"
+  | "refused_by_backend"
+  | "response_truncated"
+  | BodyFault;
 
 const nothing: Buffer = Buffer.alloc(0);
 
@@ -84,7 +98,7 @@ export class Tunnel {
   }
 
   /** The backend is dead, or the proxy stops. A tunnel ends in order, so that the client notices at once. */
-  cut(reason: string): void {
+  cut(reason: TunnelEnd): void {
     if (this.#state === "asking") this.#fail(`Upgrade was not answered: ${reason}`);
     else if (this.#state === "answering") this.#breakOff(reason);
     else this.#finish(reason);
@@ -92,8 +106,8 @@ export class Tunnel {
 
   /** Memory is short. An unanswered request gets no response: the backend may have begun with it. */
   shed(): void {
-    if (this.#state === "open") this.#finish("memory is short");
-    else if (this.#state !== "over") this.#breakOff("memory is short");
+    if (this.#state === "open") this.#finish("memory_short");
+    else if (this.#state !== "over") this.#breakOff("memory_short");
   }
 
   #contain(run: () => void): void {
@@ -101,7 +115,7 @@ export class Tunnel {
       run();
     } catch (reason) {
       this.#owner.contained(wordsOf(reason));
-      if (this.#state !== "over") this.#breakOff("fault of ours");
+      if (this.#state !== "over") this.#breakOff("internal_error");
     }
   }
 
@@ -170,18 +184,18 @@ export class Tunnel {
 
   /** Forwards the body of a response other than 101, and nothing behind it. */
   #pass(chunk: Buffer): void {
-    const taken = this.#body?.take(chunk) ?? "no body";
+    const taken = this.#body?.take(chunk) ?? 0;
     if (typeof taken === "string") return this.#breakOff(taken);
     if (taken > 0 && !this.#down.write(chunk.subarray(0, taken))) this.#up.pause();
-    if (this.#body?.isWhole === true) this.#finish("refused by the backend");
+    if (this.#body?.isWhole === true) this.#finish("refused_by_backend");
   }
 
   #downEnded(): void {
-    if (this.#state === "asking" || this.#state === "answering") this.#breakOff("client left");
+    if (this.#state === "asking" || this.#state === "answering") this.#breakOff("client_left");
   }
 
   #downClosed(): void {
-    if (this.#state !== "over") this.#breakOff(this.#up.readableEnded ? "ended" : "client left");
+    if (this.#state !== "over") this.#breakOff(this.#up.readableEnded ? "ended" : "client_left");
   }
 
   #upEnded(): void {
@@ -191,14 +205,14 @@ export class Tunnel {
 
   #endAnswer(): void {
     // Without a length the body ends where the connection ends in order (RFC 9112 §6.3).
-    if (this.#body?.isWhole === undefined) this.#finish("refused by the backend");
-    else this.#breakOff("answer to an Upgrade was cut short");
+    if (this.#body?.isWhole === undefined) this.#finish("refused_by_backend");
+    else this.#breakOff("response_truncated");
   }
 
   #upClosed(): void {
     if (this.#state === "asking") this.#fail("Backend was lost before it answered an Upgrade");
     else if (this.#state === "open" && this.#up.readableEnded) this.#finish("ended");
-    else if (this.#state !== "over") this.#breakOff("backend lost");
+    else if (this.#state !== "over") this.#breakOff("backend_lost");
   }
 
   #fail(message: string, code: "backend-lost" | "backend-protocol" = "backend-lost"): void {
@@ -208,7 +222,7 @@ export class Tunnel {
   }
 
   /** Ends it in order: everything that was sent is complete. */
-  #finish(reason: string): void {
+  #finish(reason: TunnelEnd): void {
     this.#state = "over";
     this.#up.unpipe(this.#down);
     this.#down.unpipe(this.#up);
@@ -218,7 +232,7 @@ export class Tunnel {
   }
 
   /** Resets both sockets: what was sent is incomplete, and must not look complete. */
-  #breakOff(reason: string): void {
+  #breakOff(reason: TunnelEnd): void {
     this.#state = "over";
     abort(this.#up);
     abort(this.#down);

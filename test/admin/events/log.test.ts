@@ -55,7 +55,7 @@ test("a passthrough connection has one line, when it is over and the operator wa
   const who = { client: "10.0.0.9", listener: "nodes" };
   const ended = { ...who, backend: "cp-1", serverName: "a", durationMs: 9, sent: 1, received: 2 };
   const told = (accessLog: LogOptions["accessLog"]): number[] =>
-    ["ended", "client left", "backend dead"].map((reason) => {
+    ["ended", "client_left", "backend_dead"].map((reason) => {
       const { journal, lines } = start({ accessLog });
       journal.write({ kind: "passthrough.ended", ...ended, reason });
       return lines.length;

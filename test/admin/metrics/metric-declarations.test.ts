@@ -236,10 +236,10 @@ test("passthrough: connections by backend, bytes by direction, ends by reason, r
     reason,
   });
   assert.equal(
-    rows("passthrough_connections_ended_total", {}, ended("ended"), ended("ended"), ended("backend dead")),
+    rows("passthrough_connections_ended_total", {}, ended("ended"), ended("ended"), ended("backend_dead")),
     [
       [["cp-1", "ended"], 2],
-      [["cp-1", "backend dead"], 1],
+      [["cp-1", "backend_dead"], 1],
     ],
   );
   const refused = {

@@ -265,7 +265,7 @@ export const admission: readonly Defect[] = [
     "a chunk's line has no end",
     {
       file: "proxy/h1/h1-body.ts",
-      find: 'if (this.#line.length > limits.h1LineBytes) return "line of a chunked body beyond its bound";',
+      find: 'if (this.#line.length > limits.h1LineBytes) return "chunk_line_too_long";',
       replace: "",
     },
     ["proxy/h1/h1-body", "neither a line nor all trailers together may grow without end"],
@@ -374,7 +374,7 @@ export const admission: readonly Defect[] = [
     "tunnels outlive any shortage",
     {
       file: "proxy/tunnel/upgrade-tunnel.ts",
-      find: 'if (this.#state === "open") this.#finish("memory is short");',
+      find: 'if (this.#state === "open") this.#finish("memory_short");',
       replace: 'if (this.#state === "open") return;',
     },
     ["proxy/tunnel/upgrade-handler", "where memory is short a tunnel ends in order"],

@@ -193,10 +193,10 @@ test("what is written is read again, whatever the ends are", () => {
         assert.is(again.length, written.length);
         assert.equal([again.ends.source.port, again.ends.destination.port], [fromPort, toPort]);
         // By their octets, since one address has many texts.
-        const v2 = writeHeader("V2", ends(from, fromPort, to, toPort));
+        const binary = writeHeader("V2", ends(from, fromPort, to, toPort));
         const isMixed = from.includes(":") !== to.includes(":");
         if (!isMixed && !from.includes(".") && !to.includes("."))
-          assert.equal(writeHeader("V2", again.ends), v2);
+          assert.equal(writeHeader("V2", again.ends), binary);
       },
     ),
   );

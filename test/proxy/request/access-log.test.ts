@@ -64,7 +64,7 @@ test("a watch's line says who, what, where it went, how far it came and why it e
       resource: "/configmaps",
       backend: line?.backend,
       code: 200,
-      end: "client-gone",
+      end: "client_gone",
       bytes: 0,
       events: 3,
       version: "10",

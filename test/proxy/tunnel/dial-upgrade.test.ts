@@ -82,24 +82,4 @@ test("the backend is told whose connection it is, for one that asks for a PROXY 
   assert.equal(told, [ends]);
 });
 
-test("the socket shares its backend's fate: over when that is dead and silent", async () => {
-  const path = new PlayedPath(["a"], { isProbed: true });
-  const { backends, pools: upstreams } = path;
-  const dialed = await dialUpgrade(anyone(), {
-    ...beside,
-    backends,
-    pools: upstreams,
-    connect: () => Promise.resolve(new net.Socket()),
-  });
-  let isDead = false;
-  if (!(dialed instanceof Failure)) dialed.onDead(() => (isDead = true));
-  path.clock.advance(1000);
-  path.backend("a").blackHole();
-  // It is the only one: that nobody answers may be our own network's fault for so long (D14).
-  path.clock.advance(9900);
-  assert.not(isDead);
-  path.clock.advance(1600);
-  assert.ok(isDead);
-});
-
 test.run();

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Route, routeFor } from "../../../src/proxy/tunnel/passthrough-router.ts";
+import type { RouteConfig } from "../../../src/config/config.ts";
+import { routeFor } from "../../../src/proxy/tunnel/passthrough-router.ts";
 import { until } from "../../support/h1.ts";
 import { hello } from "../../support/hello.ts";
 import { type ScriptedPassthrough, startPassthrough } from "../../support/passthrough.ts";
@@ -30,11 +31,11 @@ test("a name that stands for none is refused before any cluster hears of it", as
   assert.equal(scene.led, []);
 });
 
-const routes: readonly Route[] = [
+const routes: readonly RouteConfig[] = [
   { serverNames: ["*.b.example"], cluster: "", backends: ["wild"] },
   { serverNames: ["a.example", "x.b.example"], cluster: "", backends: ["exact"] },
 ];
-const rest: Route = { serverNames: [], cluster: "", backends: ["rest"] };
+const rest: RouteConfig = { serverNames: [], cluster: "", backends: ["rest"] };
 
 const backendsFor = (name: string | undefined, all = routes): readonly string[] | undefined =>
   routeFor(all, name)?.backends;

@@ -116,7 +116,7 @@ test("proven dead, both attempts are reset; those of other backends, and of one 
   assert.equal(errors, ["ECONNRESET", "ECONNRESET"]);
   assert.equal(
     told("passthrough.ended").map(({ backend, reason }) => [backend, reason]),
-    [["a", "backend dead"]],
+    [["a", "backend_dead"]],
   );
   other.client.send("still here");
   await other.backend.expect("still here");
@@ -141,7 +141,7 @@ test("what is left on a backend that was removed ends as a drain would end it, u
   await Promise.all([left.client.closed(), left.backend.closed()]);
   assert.equal(
     told("passthrough.ended").map(({ backend, reason }) => [backend, reason]),
-    [["a", "backend removed"]],
+    [["a", "backend_removed"]],
   );
   other.client.send("still here");
   await other.backend.expect("still here");
@@ -152,7 +152,7 @@ test("one whose own connection is in a hole is cut (D6)", async () => {
   const { client } = await join("a");
   scene.stick();
   await client.closed();
-  assert.is(told("passthrough.ended")[0]?.reason, "nothing gets through on its connection");
+  assert.is(told("passthrough.ended")[0]?.reason, "connection_stuck");
 });
 
 test("a backend that accepts and is silent costs a client half a second", async () => {

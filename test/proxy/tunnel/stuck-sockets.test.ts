@@ -1,12 +1,23 @@
+import net from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { HungTunnels } from "../../../src/proxy/tunnel/stuck-sockets.ts";
+import { HungTunnels, type HungTunnelsParts } from "../../../src/proxy/tunnel/stuck-sockets.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
+import { PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/tunnel/stuck-sockets");
 
 const well = (): boolean => true;
+
+const unasked: HungTunnelsParts["backends"] = {
+  held: () => {
+    throw new Error("asked for a verdict");
+  },
+  onLost: () => {
+    throw new Error("asked for a verdict");
+  },
+};
 
 type Played = {
   readonly clock: ManualClock;
@@ -27,7 +38,7 @@ function play(): Played {
   const played: Played = {
     clock,
     counts,
-    hung: new HungTunnels({ clock, read }),
+    hung: new HungTunnels({ clock, read, backends: unasked }),
     reads: 0,
     async look(times) {
       for (let time = 0; time < times; time += 1) {
@@ -139,13 +150,31 @@ test("nobody looks while there is no tunnel, and one that is over is not told", 
 
 test("a table that cannot be read says nothing against anyone, for four hours", async () => {
   const clock = manualClock();
-  const hung = new HungTunnels({ clock, read: () => Promise.reject(new Error("EACCES")) });
+  const hung = new HungTunnels({ clock, backends: unasked, read: () => Promise.reject(new Error("EACCES")) });
   hung.watch({ down: "b", up: "a" }, well, () => assert.unreachable("nobody knows"));
   for (let second = 0; second < 4 * 3600; second += 1) {
     clock.advance(limits.socketTableMs);
     await Promise.resolve();
     await Promise.resolve();
   }
+});
+
+test("a tunnel ends with its backend: once that is dead and silent", async () => {
+  const path = new PlayedPath(["a"], { isProbed: true });
+  const { clock, backends } = path;
+  const tunnels = new HungTunnels({ clock, backends, read: () => Promise.resolve(new Map()) });
+  const [down, up] = [new net.Socket(), new net.Socket()];
+  const reasons: string[] = [];
+  tunnels.watchTunnel({ down, up, backend: "a" }, (reason) => reasons.push(reason));
+  const stop = tunnels.watchTunnel({ down, up, backend: "a" }, () => assert.unreachable("it is over"));
+  stop();
+  clock.advance(1000);
+  path.backend("a").blackHole();
+  // It is the only backend: silence of all backends may be our own network's fault for this long (D14).
+  clock.advance(9900);
+  assert.equal(reasons, []);
+  clock.advance(1600);
+  assert.equal(reasons, ["backend_dead"]);
 });
 
 test.run();

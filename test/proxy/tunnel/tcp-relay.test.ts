@@ -33,7 +33,7 @@ async function join(): Promise<Joined> {
   const clock = manualClock();
   const ends: string[] = [];
   const [down, up] = [outer.far, inner.near];
-  const relay = new TcpRelay({ down, up, clock }, { ended: (reason) => ends.push(reason) });
+  const relay = new TcpRelay({ down, up, clock }, (reason) => ends.push(reason));
   return { client: new RawPeer(outer.near), backend: new RawPeer(inner.far), relay, clock, ends, down, up };
 }
 
@@ -66,8 +66,8 @@ test("either half is closed while the other goes on, and the end of both is an e
 
 test("a reset is passed on as a reset", async () => {
   for (const [side, reason] of [
-    ["client", "client left"],
-    ["backend", "backend lost"],
+    ["client", "client_left"],
+    ["backend", "backend_lost"],
   ] as const) {
     const joined = await join();
     const other = joined[side === "client" ? "backend" : "client"];
@@ -87,10 +87,10 @@ test("cut, both attempts are reset at once, once", async () => {
   const errors: string[] = [];
   for (const { socket } of [client, backend])
     socket.on("error", (error: Error & { code?: string }) => errors.push(error.code ?? ""));
-  relay.cut("backend dead");
+  relay.cut("backend_dead");
   relay.cut("draining");
   await Promise.all([client.closed(), backend.closed()]);
-  assert.equal(ends, ["backend dead"]);
+  assert.equal(ends, ["backend_dead"]);
   assert.equal(errors, ["ECONNRESET", "ECONNRESET"]);
 });
 

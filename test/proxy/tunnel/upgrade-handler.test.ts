@@ -90,7 +90,7 @@ test("a backend that is proven dead ends its tunnels cleanly, with what was said
   assert.is(await client.ended(), "");
   await backend.ended();
   assert.ok(
-    upgrade.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "backend dead"),
+    upgrade.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "backend_dead"),
   );
 });
 
@@ -102,9 +102,7 @@ test("a tunnel on whose own sockets nothing gets through ends as cleanly, though
   assert.is(await client.ended(), "");
   await backend.ended();
   assert.ok(
-    upgrade.entries.some(
-      (entry) => entry.kind === "tunnel.ended" && entry.reason === "nothing gets through on its connection",
-    ),
+    upgrade.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "connection_stuck"),
   );
 });
 
@@ -126,7 +124,7 @@ test("where memory is short a tunnel ends in order, and one that waits for its a
   await silent.ended();
   assert.equal(upgrade.splices.live, []);
   assert.ok(
-    upgrade.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "memory is short"),
+    upgrade.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "memory_short"),
   );
 });
 
