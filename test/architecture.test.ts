@@ -61,8 +61,8 @@ const mayImport: Readonly<Record<string, string>> = {
     "base events config incidents proxy/cluster admin/http admin/metrics admin/events admin/api admin/authorization admin/server",
   src: "base events config h2/session proxy/net proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin",
   "demo/objects": "base kube",
-  "demo/apiserver": "base events h2/core h2/session pki proxy/net demo/objects",
-  "demo/story": "base events config h2/core h2/session pki proxy/net src demo/objects demo/apiserver",
+  "demo/apiserver": "base pki demo/objects",
+  "demo/story": "base events config pki src demo/objects demo/apiserver",
   "demo/incidents": "base events config pki src demo/objects demo/apiserver demo/story",
   "cli/serve":
     "base events config discovery incidents proxy/net proxy/tls proxy/cluster admin/monitoring admin/events src demo/apiserver demo/story demo/incidents",

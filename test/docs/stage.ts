@@ -11,8 +11,8 @@ import { isProblems, lineOf } from "../../src/config/problem.ts";
 import { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
 import { newCluster } from "../../src/demo/apiserver/cluster.ts";
 import { Host } from "../../src/demo/apiserver/host.ts";
+import { DemoClient } from "../../src/demo/story/client.ts";
 import { DemoFiles, embeddedAt } from "../../src/demo/story/files.ts";
-import { Visitor } from "../../src/demo/story/visitor.ts";
 import { Journal } from "../../src/events/journal.ts";
 import { type Running, startWatchkeeper } from "../../src/main.ts";
 import type { Words } from "./shell.ts";
@@ -36,7 +36,7 @@ export class Stage {
   readonly #hosts: readonly Host[];
   readonly #ports: readonly number[];
   readonly #running: Running;
-  readonly #visitor: Visitor;
+  readonly #client: DemoClient;
   readonly #configFile: string;
   readonly kubeconfig: string;
   #traffic: NodeJS.Timeout | undefined;
@@ -50,7 +50,7 @@ export class Stage {
     this.kubeconfig = files.writeKubeconfig(`127.0.0.1:${ports[0]}`);
     const port = Number(running.addresses.get("kube")?.split(":").at(-1));
     const fields = { authorization: "Bearer demo", "user-agent": "manager/v1" };
-    this.#visitor = new Visitor({ port, ca: files.authority.certificate, fields });
+    this.#client = new DemoClient({ port, ca: files.authority.certificate, fields });
   }
 
   static async start(): Promise<Stage> {
@@ -61,7 +61,7 @@ export class Stage {
     const hosts = ["cp-1", "cp-2"].map((name) => {
       const apiserver = new Apiserver({ name, store, clock: wallClock });
       const own = name === "cp-2" ? { loopback } : {};
-      return new Host({ apiserver, journal: new Journal(wallClock), ...files.issue("apiserver"), ...own });
+      return new Host({ apiserver, ...files.issue("apiserver"), ...own });
     });
     const ports = await Promise.all(hosts.map(async (host) => Number(await host.start())));
     const file = files.writeConfig(embeddedAt(ports), 0);
@@ -132,7 +132,7 @@ export class Stage {
 
   async stop(): Promise<void> {
     clearInterval(this.#traffic);
-    this.#visitor.close();
+    this.#client.close();
     await this.#running.stop(AbortSignal.timeout(500));
     for (const host of this.#hosts) host.stop();
     this.#files.remove();
@@ -149,11 +149,11 @@ export class Stage {
       leaseDurationSeconds: 15,
       renewTime: "2026-01-01T00:00:00Z",
     };
-    await this.#until(async () => (await this.#visitor.ask("GET /readyz")) === 200);
-    await this.#visitor.ask(`POST ${lease}`, { metadata: { name: "leader" }, spec });
-    await this.#visitor.watch("/api/v1/namespaces/default/configmaps?watch=1");
+    await this.#until(async () => (await this.#client.ask("GET /readyz")) === 200);
+    await this.#client.ask(`POST ${lease}`, { metadata: { name: "leader" }, spec });
+    await this.#client.watch("/api/v1/namespaces/default/configmaps?watch=1");
     this.#traffic = setInterval(
-      () => void this.#visitor.ask(`PUT ${lease}/leader`, { metadata: { name: "leader" }, spec }),
+      () => void this.#client.ask(`PUT ${lease}/leader`, { metadata: { name: "leader" }, spec }),
       500,
     );
     const api = `http://${this.#running.apiAddress}/api/v1`;

@@ -3,7 +3,6 @@
  * what it is sent as strictly as the client checks what it gets.
  */
 import { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
-import { answerStream } from "../../src/demo/apiserver/session.ts";
 import type { Store } from "../../src/demo/objects/store.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
@@ -12,6 +11,7 @@ import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import type { StreamListener } from "../../src/h2/core/stream-writer.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
+import { answerStream } from "./answer-stream.ts";
 import type { End } from "./network.ts";
 import { astray, digest, payload } from "./payload.ts";
 import { headOf, interimHeadOf, type Plan } from "./plan.ts";

@@ -46,7 +46,7 @@ export class Elder {
   #watch(): void {
     if (!this.#client.isOpen) this.#client = this.#connect();
     const from = this.#version === "" ? "" : `&resourceVersion=${this.#version}`;
-    this.#client.watch(`${Beat.path}?watch=true&allowWatchBookmarks=true${from}`, {
+    void this.#client.watch(`${Beat.path}?watch=true&allowWatchBookmarks=true${from}`, {
       event: (event) => {
         const { object } = mapOf(event);
         this.#version = textOf(mapOf(mapOf(object)["metadata"])["resourceVersion"]) || this.#version;

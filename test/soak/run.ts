@@ -11,7 +11,6 @@ import { parseArgs } from "node:util";
 import { wallClock } from "../../src/base/clock.ts";
 import { Beat, beatInto } from "../../src/demo/story/beat.ts";
 import { DemoClient } from "../../src/demo/story/client.ts";
-import { Journal } from "../../src/events/journal.ts";
 import { seeded } from "../support/random.ts";
 import { Crowd } from "./crowd.ts";
 import { Elder } from "./elder.ts";
@@ -66,10 +65,8 @@ const random = seeded(Number(values.seed));
 const stage = await Stage.start();
 const beat = new Beat(beatInto(stage.store, wallClock), wallClock);
 beat.start();
-const journal = new Journal(wallClock);
-const tlsOf = { ca: stage.ca, serverName: "localhost" };
 const elder = new Elder(
-  () => new DemoClient({ name: "elder", host: "127.0.0.1", port: stage.ports.kube, tls: tlsOf }, journal),
+  () => new DemoClient({ port: stage.ports.kube, ca: stage.ca, fields: { authorization: "Bearer demo" } }),
   (how) =>
     say(`${minute()} the watch that stays ${how}; the proxy's last words:\n${stage.said.slice(-4000)}`),
 );

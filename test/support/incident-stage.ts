@@ -9,7 +9,7 @@ import { newCluster } from "../../src/demo/apiserver/cluster.ts";
 import { Embedded } from "../../src/demo/apiserver/embedded.ts";
 import { Host } from "../../src/demo/apiserver/host.ts";
 import type { Store } from "../../src/demo/objects/store.ts";
-import { Visitor } from "../../src/demo/story/visitor.ts";
+import { DemoClient } from "../../src/demo/story/client.ts";
 import { Journal } from "../../src/events/journal.ts";
 import type { Pair } from "../../src/pki/pki.ts";
 import { KeptScreen } from "./api-server.ts";
@@ -45,7 +45,7 @@ export class Stage {
   readonly store: Store;
   readonly embedded: readonly Embedded[];
   readonly #stops: (() => void | Promise<void>)[];
-  readonly #callers: Visitor[] = [];
+  readonly #callers: DemoClient[] = [];
 
   private constructor(
     proxy: TestProxy,
@@ -72,7 +72,7 @@ export class Stage {
         const shown = loopback === undefined || name === "cp-1" ? {} : { loopback };
         const host = isStruck
           ? new Embedded({ ...parts, pair: serving })
-          : new Host({ apiserver, journal: new Journal(wallClock), ...serving, ...shown });
+          : new Host({ apiserver, ...serving, ...shown });
         if (host instanceof Embedded) embedded.push(host);
         const port = await host.start();
         if (port instanceof Failure) throw new Error(port.message);
@@ -86,10 +86,10 @@ export class Stage {
     return stage;
   }
 
-  caller(fields: Record<string, string>, localAddress = "127.0.0.1"): Visitor {
+  caller(fields: Record<string, string>, localAddress = "127.0.0.1"): DemoClient {
     const { port, ca } = this.proxy;
     const own = { authorization: "Bearer test", ...fields };
-    const caller = new Visitor({ port, ca, fields: own, localAddress, withinMs: 20_000 });
+    const caller = new DemoClient({ port, ca, fields: own, localAddress, withinMs: 20_000 });
     this.#callers.push(caller);
     return caller;
   }

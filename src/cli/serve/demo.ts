@@ -99,7 +99,7 @@ function faultsOf(list: string | undefined): readonly FaultKind[] | Failure {
 }
 
 function introduce({ address, adminAddress, pageAddress, backendPorts }: Demo): void {
-  say("watchkeeper demo: two apiservers, each its own process, and the proxy in front of them");
+  say("watchkeeper demo: two apiservers, each behind its own process, and the proxy in front of them");
   backendPorts.forEach((port, index) => say(`  apiserver-${index + 1}  https://127.0.0.1:${port}`));
   say(`  proxy        https://${address}  serving ${process.uptime().toFixed(2)} s after the start`);
   say(`  metrics      http://${adminAddress}/metrics`);

@@ -1,14 +1,17 @@
 /**
- * One embedded apiserver as the demo uses it: its process, and the TCP relay in front of it that can simulate an
- * outage.
+ * One embedded apiserver with injectable faults. Clients reach it through a relay in a process of its own, which can be
+ * frozen, killed and made to drop all traffic. The objects are in this process, so they outlive every fault.
  */
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import type { Clock } from "../../base/clock.ts";
-import type { Failure } from "../../base/failure.ts";
+import { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
 import type { Store } from "../objects/store.ts";
 import { Apiserver, type Encoding } from "./apiserver.ts";
-import { ApiserverProcess } from "./apiserver-process.ts";
-import { Hose } from "./hose.ts";
+import { Host } from "./host.ts";
+import { startServerProcess } from "./loopback-server.ts";
+import type { RelayOrder } from "./relay-child.ts";
 
 /** The faults that can be injected into an apiserver. */
 export const faultKinds = ["hole", "freeze", "restart"] as const;
@@ -23,20 +26,23 @@ export type EmbeddedOptions = {
   readonly encodingFor?: (accept: string) => Encoding | undefined;
 };
 
+/** Next to this file, with the same extension: .ts in the repository, .js as published. */
+const relayFile = import.meta.filename.replace("embedded", "relay-child");
+
 export class Embedded {
   readonly name: string;
   readonly #apiserver: Apiserver;
-  readonly #process: ApiserverProcess;
-  readonly #hose: Hose;
+  readonly #host: Host;
+  #targetPort = 0;
+  /** The relay's process. */
+  #child: ChildProcess | undefined;
+  /** The relay's port, which stays the same over restarts. */
+  #port = 0;
 
   constructor({ pair, ...options }: EmbeddedOptions) {
     this.name = options.name;
     this.#apiserver = new Apiserver(options);
-    this.#process = new ApiserverProcess({
-      ...pair,
-      handle: (ask, answer) => this.#apiserver.handle(ask, answer),
-    });
-    this.#hose = new Hose(() => this.#process.port);
+    this.#host = new Host({ apiserver: this.#apiserver, ...pair });
   }
 
   /** Number of watches that it serves now. */
@@ -46,27 +52,59 @@ export class Embedded {
 
   /** Returns the loopback port on which it can be reached. */
   async start(): Promise<number | Failure> {
-    const [failure, port] = await Promise.all([this.#process.start(), this.#hose.start()]);
-    return failure ?? port;
+    const bound = await this.#host.start();
+    if (bound instanceof Failure) return bound;
+    this.#targetPort = bound;
+    return this.#startRelay();
   }
 
   /** Resolves when the fault is in effect. */
   async strike(fault: FaultKind): Promise<void> {
-    if (fault === "hole") this.#hose.pinch();
-    else if (fault === "freeze") this.#process.freeze();
-    else await this.#process.kill();
+    if (fault === "hole") await this.#block(true);
+    else if (fault === "freeze") this.#child?.kill("SIGSTOP");
+    else await this.#kill();
   }
 
   /** Removes the fault; a Failure if its process does not come back. */
   async heal(fault: FaultKind): Promise<Failure | undefined> {
-    if (fault === "hole") this.#hose.release();
-    else if (fault === "freeze") this.#process.thaw();
-    else return this.#process.start();
+    if (fault === "hole") await this.#block(false);
+    else if (fault === "freeze") this.#child?.kill("SIGCONT");
+    else {
+      const port = await this.#startRelay();
+      if (port instanceof Failure) return port;
+    }
     return undefined;
   }
 
   async stop(): Promise<void> {
-    this.#hose.stop();
-    await this.#process.kill();
+    await this.#kill();
+    this.#host.stop();
+  }
+
+  async #startRelay(): Promise<number | Failure> {
+    const order: RelayOrder = { port: this.#port, targetPort: this.#targetPort };
+    const { child, port } = startServerProcess(relayFile, order);
+    this.#child = child;
+    const bound = await port;
+    if (bound instanceof Failure) child.kill("SIGKILL");
+    else this.#port = bound;
+    return bound;
+  }
+
+  async #block(isBlocked: boolean): Promise<void> {
+    if (this.#child?.connected !== true) return;
+    const done = once(this.#child, "message");
+    this.#child.send({ isBlocked } satisfies RelayOrder);
+    await done;
+  }
+
+  /** SIGKILL, frozen or not: the kernel closes its sockets. Resolves when the process has ended. */
+  async #kill(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, "exit");
+    child.kill("SIGKILL");
+    await gone;
   }
 }

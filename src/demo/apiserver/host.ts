@@ -1,27 +1,22 @@
-/**
- * Serves an embedded apiserver on a TLS port of its own, like a real one: HTTP/2, and HTTP/1.1 for clients that choose
- * it.
- */
-import type http from "node:http";
+/** Serves an embedded apiserver on a TLS port of its own, like a real one: HTTP/2 and HTTP/1.1, both Node's. */
+import http from "node:http";
+import http2 from "node:http2";
 import tls from "node:tls";
 import { wallClock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
-import type { Journal } from "../../events/journal.ts";
-import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import type { Pair } from "../../pki/pki.ts";
-import { wireOf } from "../../proxy/net/socket.ts";
+import { demoLimits } from "../objects/demo-limits.ts";
 import type { Apiserver } from "./apiserver.ts";
 import type { Answer, Ask } from "./ask.ts";
-import { bindLoopback } from "./bind.ts";
-import { createH1Host } from "./h1-host.ts";
-import { ApiserverSession } from "./session.ts";
+import { bindLoopback } from "./loopback-server.ts";
 
-export type HostOptions = {
+/** What kube-apiserver allows (k8s.io/apiserver pkg/server/secure_serving.go). */
+const maxConcurrentStreams = 100;
+/** How long the ends of watches may take to leave before `stop` closes the sockets. */
+const flushMs = 50;
+
+export type HostOptions = Pair & {
   readonly apiserver: Pick<Apiserver, "handle" | "endWatches">;
-  /** PEM. */
-  readonly certificate: string;
-  readonly key: string;
-  readonly journal: Journal;
   /**
    * The loopback certificate of a real apiserver, presented to clients that use its server name (seed 003); default:
    * none.
@@ -30,24 +25,28 @@ export type HostOptions = {
 };
 
 export class Host {
-  readonly #server: tls.Server;
-  readonly #h1: http.Server;
+  readonly #server: http2.Http2SecureServer;
+  readonly #apiserver: HostOptions["apiserver"];
   readonly #sockets = new Set<tls.TLSSocket>();
-  readonly #options: HostOptions;
 
-  constructor(options: HostOptions) {
-    this.#options = options;
-    const { certificate, key, loopback } = options;
+  constructor({ apiserver, certificate, key, loopback }: HostOptions) {
+    this.#apiserver = apiserver;
     const own = loopback && tls.createSecureContext({ cert: loopback.certificate, key: loopback.key });
-    this.#server = tls.createServer({
-      cert: certificate,
-      key,
-      ALPNProtocols: ["h2", "http/1.1"],
-      SNICallback: (name, done) => done(null, name === "apiserver-loopback-client" ? own : undefined),
+    this.#server = http2.createSecureServer(
+      {
+        cert: certificate,
+        key,
+        allowHTTP1: true,
+        settings: { maxConcurrentStreams },
+        SNICallback: (name, done) => done(null, name === "apiserver-loopback-client" ? own : undefined),
+      },
+      (request, response) => collect(request, (ask) => apiserver.handle(ask, answerOn(response))),
+    );
+    this.#server.on("secureConnection", (socket: tls.TLSSocket) => {
+      this.#sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on("close", () => this.#sockets.delete(socket));
     });
-    this.#h1 = createH1Host((ask, answer) => options.apiserver.handle(ask, answer));
-    const turn = new FlushScheduler(wallClock);
-    this.#server.on("secureConnection", (socket) => this.#accept(socket, turn));
     // A client that closes the socket during the handshake needs no handling.
     this.#server.on("tlsClientError", () => {});
   }
@@ -60,27 +59,47 @@ export class Host {
   /** Ends its watches between two events, then every socket. */
   stop(): void {
     this.#server.close();
-    this.#options.apiserver.endWatches();
-    // After this turn's flush, which writes those ends.
-    wallClock.soon(() => {
-      for (const socket of this.#sockets) socket.destroySoon();
+    this.#apiserver.endWatches();
+    wallClock.after(flushMs, () => {
+      for (const socket of this.#sockets) socket.destroy();
     });
   }
+}
 
-  #accept(socket: tls.TLSSocket, turn: FlushScheduler): void {
-    this.#sockets.add(socket);
-    socket.setNoDelay(true);
-    socket.on("close", () => this.#sockets.delete(socket));
-    const { apiserver, journal } = this.#options;
-    if (socket.alpnProtocol !== "h2") {
-      this.#h1.emit("connection", socket);
-      return;
-    }
-    const parts = {
-      handle: (ask: Ask, answer: Answer) => apiserver.handle(ask, answer),
-      clock: wallClock,
-      turn,
-    };
-    void new ApiserverSession(parts, (owner) => wireOf(socket, owner, { journal, origin: "proxy" }));
-  }
+/** Calls `handle` once the request is complete. */
+function collect(request: http2.Http2ServerRequest, handle: (ask: Ask) => void): void {
+  const { method, url: path, rawHeaders } = request;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  request.on("data", (chunk: Buffer) => {
+    // One byte beyond the limit is enough to reject the request; the rest is read and dropped.
+    if (size <= demoLimits.bodyBytes) chunks.push(chunk);
+    size += chunk.length;
+  });
+  request.on("error", () => {}); // the response's "close" handles it
+  request.on("end", () => {
+    const fields = Array.from({ length: rawHeaders.length / 2 }, (_, index) => {
+      const [name = "", value = ""] = rawHeaders.slice(index * 2, index * 2 + 2);
+      return [name.toLowerCase(), value] as const;
+    });
+    handle({ method, path, fields, body: Buffer.concat(chunks) });
+  });
+}
+
+function answerOn(response: http2.Http2ServerResponse): Answer {
+  return {
+    head(status, fields) {
+      for (const [name, value] of fields) response.setHeader(name, value);
+      response.writeHead(status);
+      if (response instanceof http.ServerResponse) response.flushHeaders();
+    },
+    write: (bytes) => void response.write(bytes),
+    end: () => void response.end(),
+    queued: () => response.writableLength,
+    onGone(run) {
+      response.on("close", () => {
+        if (!response.writableEnded) run();
+      });
+    },
+  };
 }

@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
+import { DemoClient } from "../story/client.ts";
 import type { DemoFiles } from "../story/files.ts";
 import { type NaiveHost, NaiveProcess } from "../story/naive-process.ts";
-import { Visitor } from "../story/visitor.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
 import type { Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
@@ -101,9 +101,9 @@ export class Knocker {
     const fields = { authorization: `Bearer ${scene.setting.token}` };
     const knock = async (): Promise<void> => {
       for (;;) {
-        const visitor = new Visitor({ port, ca, serverName, fields });
-        const status = await visitor.ask("GET /api/v1/namespaces/default");
-        visitor.close();
+        const client = new DemoClient({ port, ca, serverName, fields });
+        const status = await client.ask("GET /api/v1/namespaces/default");
+        client.close();
         this.#asked += 1;
         if (status === 200) this.#answered += 1;
         await scene.pause(periodMs);

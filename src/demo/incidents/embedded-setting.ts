@@ -1,7 +1,6 @@
 /** Two embedded apiservers on one store: they need neither a cluster nor root privileges. */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { Journal } from "../../events/journal.ts";
 import { Apiserver, type Encoding } from "../apiserver/apiserver.ts";
 import { newCluster } from "../apiserver/cluster.ts";
 import { Embedded } from "../apiserver/embedded.ts";
@@ -64,7 +63,7 @@ function hostOf(name: string, { store, files, wishes }: HostParts): Embedded | H
   const pair = files.issue("apiserver");
   if (isStruck) return new Embedded({ ...parts, pair });
   const own = name === "apiserver-2" && loopback !== undefined ? { loopback: loopback(files) } : {};
-  return new Host({ apiserver: new Apiserver(parts), journal: new Journal(wallClock), ...pair, ...own });
+  return new Host({ apiserver: new Apiserver(parts), ...pair, ...own });
 }
 
 /** A pod's token in the format of Kubernetes, without a signature: embedded apiservers do not verify it. */

@@ -1,7 +1,7 @@
 /** 002: a pod that was deleted keeps running on an unreachable node and holds a leader lease. */
 import { dateOf, wallClock } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
-import type { Visitor } from "../story/visitor.ts";
+import type { DemoClient } from "../story/client.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
 import type { Contender, Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
@@ -15,7 +15,7 @@ const renewMs = 500;
 export const wishes: Wishes = {};
 
 export async function play(scene: Scene): Promise<Outcome> {
-  const admin = scene.visitor("watchkeeper", { fields: { "user-agent": "kubectl/v1" } });
+  const admin = scene.client("watchkeeper", { fields: { "user-agent": "kubectl/v1" } });
   const spec = { containers: [{ name: "nginx", image: "nginx" }] };
   await admin.ask(`POST ${pods}`, { metadata: { name: pod }, spec });
   const token = await scene.setting.podToken(pod);
@@ -51,7 +51,7 @@ export async function play(scene: Scene): Promise<Outcome> {
 
 /** What kubectl shows through the naive proxy some time later. */
 async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; readonly isNamed: boolean }> {
-  const kubectl = scene.visitor("naive proxy");
+  const kubectl = scene.client("naive proxy");
   const look = async (): Promise<string> =>
     JSON.stringify((await kubectl.read(`GET ${leases}/${lockOf("naive proxy")}`)).body);
   const first = await look();
@@ -73,7 +73,7 @@ function lockOf(side: Contender): string {
 /** The pod's process renews its lease for as long as the scene lasts. */
 async function haunt(scene: Scene, side: Contender, token: string): Promise<void> {
   const fields = { authorization: `Bearer ${token}`, "user-agent": "nginx-controller/v1" };
-  const connected = (): Visitor => scene.visitor(side, { fields, localAddress: ghostAt });
+  const connected = (): DemoClient => scene.client(side, { fields, localAddress: ghostAt });
   const lock = lockOf(side);
   let ghost = connected();
   let version = versionOf((await ghost.read(`POST ${leases}`, leaseOf(lock))).body);
@@ -81,7 +81,7 @@ async function haunt(scene: Scene, side: Contender, token: string): Promise<void
     for (;;) {
       // An apiserver accepts a Lease update only with the current version.
       const { status, body } = await ghost.read(`PUT ${leases}/${lock}`, leaseOf(lock, version));
-      if (status === 0) ghost = connected(); // A visitor without a response in time has closed its session.
+      if (status === 0) ghost = connected(); // The session may be lost.
       version = versionOf(status === 200 ? body : (await ghost.read(`GET ${leases}/${lock}`)).body);
       await scene.pause(renewMs);
     }

@@ -38,7 +38,7 @@ export async function play(scene: Scene): Promise<Outcome> {
 }
 
 async function asked(scene: Scene, side: Contender): Promise<string> {
-  const client = scene.visitor(side);
+  const client = scene.client(side);
   let count = 0;
   let answered = 0;
   while (scene.ms < lookMs) {

@@ -12,7 +12,7 @@ const afterMs = 3_000;
 export const wishes: Wishes = { tellsOldVersions: true };
 
 export async function play(scene: Scene): Promise<Outcome> {
-  const writer = scene.visitor("watchkeeper", { fields: { "user-agent": "kubectl/v1" } });
+  const writer = scene.client("watchkeeper", { fields: { "user-agent": "kubectl/v1" } });
   await writer.ask(`POST ${configmaps}`, { metadata: { name: "a" } });
   const { metadata } = mapOf((await writer.read(`GET ${configmaps}`)).body);
   const from = textOf(mapOf(metadata)["resourceVersion"]);
@@ -69,7 +69,7 @@ class Loop {
 
   /** Its first watch, which is correct until that event. */
   static async begin(scene: Scene, side: Contender, from: string): Promise<Loop> {
-    await scene.visitor(side, { fields: { "user-agent": agent } }).watch(pathFrom(from));
+    await scene.client(side, { fields: { "user-agent": agent } }).watch(pathFrom(from));
     return new Loop(scene, side, from);
   }
 
@@ -78,7 +78,7 @@ class Loop {
   }
 
   async #again(): Promise<void> {
-    const client = this.#scene.visitor(this.#side, { fields: { "user-agent": agent } });
+    const client = this.#scene.client(this.#side, { fields: { "user-agent": agent } });
     for (;;) {
       const watch = await client.watch(pathFrom(this.#from));
       await this.#scene.pause(watchMs);

@@ -8,11 +8,10 @@ import { isProblems, lineOf } from "../../config/problem.ts";
 import { type Entry, Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
 import { Beat } from "../story/beat.ts";
-import { DemoClient } from "../story/client.ts";
+import { DemoClient, type DemoClientOptions } from "../story/client.ts";
 import { type DemoBackend, DemoFiles } from "../story/files.ts";
 import { NaiveProxy } from "../story/naive-proxy.ts";
 import { SteadyClient } from "../story/steady-client.ts";
-import { Visitor, type VisitorOptions } from "../story/visitor.ts";
 import { embeddedSettings } from "./embedded-setting.ts";
 import type { Setting, Settings, Wishes } from "./setting.ts";
 import { latenessOf, type Told, toldOf, watchesOf } from "./told.ts";
@@ -149,19 +148,16 @@ export class Scene {
     return Number(this.#parts.running.addresses.get("kube")?.split(":").at(-1));
   }
 
-  visitor(side: Contender, options: Partial<VisitorOptions> = {}): Visitor {
+  client(side: Contender, options: Partial<DemoClientOptions> = {}): DemoClient {
     const ca = this.files.authority.certificate;
     const fields = { authorization: `Bearer ${this.#parts.setting.token}`, ...options.fields };
-    const visitor = new Visitor({ port: this.portOf(side), ca, ...options, fields });
-    this.atEnd(() => visitor.close());
-    return visitor;
+    const client = new DemoClient({ port: this.portOf(side), ca, ...options, fields });
+    this.atEnd(() => client.close());
+    return client;
   }
 
   steady(side: Contender): SteadyClient {
-    const tls = { ca: this.files.authority.certificate, serverName: "127.0.0.1" };
-    const address = { name: "demo", host: "127.0.0.1", port: this.portOf(side), tls };
-    const { journal, setting } = this.#parts;
-    const connect = (): DemoClient => new DemoClient(address, journal, setting.token);
+    const connect = (): DemoClient => this.client(side, { fields: { "user-agent": "watchkeeper-demo" } });
     const client = new SteadyClient({ connect, beat: this.beat, clock: wallClock });
     this.atEnd(() => client.stop());
     return client;
@@ -197,7 +193,7 @@ export class Scene {
   }
 
   async #isReady(): Promise<boolean> {
-    let client = this.visitor("naive proxy");
+    let client = this.client("naive proxy");
     const states = new Map<string, string>();
     const forget = this.#parts.journal.subscribe((entry) => {
       if (entry.kind === "backend.changed") states.set(entry.backend, entry.to);
@@ -206,7 +202,7 @@ export class Scene {
     for (let tries = 0; tries < 400 && !isReady; tries += 1) {
       await this.pause(pollMs);
       const answered = await client.ask("GET /readyz");
-      if (answered === 0) client = this.visitor("naive proxy"); // It has closed its session.
+      if (answered === 0) client = this.client("naive proxy"); // The session may be lost.
       isReady = answered === 200 && [...states.values()].filter((one) => one === "ready").length === 2;
     }
     forget();

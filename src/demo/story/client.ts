@@ -1,176 +1,154 @@
-/** A small API client on our own HTTP/2 implementation, used by the demo. One session, JSON bodies. */
+/**
+ * A Kubernetes client of either proxy on one HTTP/2 session (node:http2): its address, header fields and server name can
+ * be chosen. The session is not opened again.
+ */
+import http2 from "node:http2";
+import tls from "node:tls";
 import { wallClock } from "../../base/clock.ts";
-import { Failure } from "../../base/failure.ts";
-import type { Journal } from "../../events/journal.ts";
-import { Field } from "../../h2/core/field.ts";
-import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
-import { errorCode } from "../../h2/core/protocol-error.ts";
-import type { StreamListener } from "../../h2/core/stream-writer.ts";
-import { Session } from "../../h2/session/session.ts";
-import type { Stream } from "../../h2/session/stream.ts";
-import { type BackendAddress, connectConnection } from "../../proxy/net/connect.ts";
-import type { Wire, WireOwner } from "../../proxy/net/wire.ts";
 import { type Json, parseJson } from "../objects/json.ts";
 
-export type Reply = { readonly status: number; readonly body: Json };
-
-/** Callbacks of a watch: one for each event, and one for its end, clean or not. */
-export type Watcher = { event(line: Json): void; ended(isClean: boolean): void };
-
-type Question = {
-  readonly method: string;
-  readonly path: string;
-  readonly type?: string;
-  readonly body?: Json;
+export type DemoClientOptions = {
+  readonly port: number;
+  /** PEM: the CA of the proxy. */
+  readonly ca: string;
+  /** Sent with each request. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** The loopback address that it connects from. */
+  readonly localAddress?: string;
+  /** The requested server name (SNI), which the certificate must contain. */
+  readonly serverName?: string;
+  /** A response after this time does not count. */
+  readonly withinMs?: number;
 };
 
-const keepalive = { idleMs: 5_000, intervalMs: 1_000, count: 3 };
+/** Status 0: there was no response, for the reason in `problem`. */
+export type Reply = { readonly status: number; readonly body: Json; readonly problem: string };
 
-export class DemoClient implements WireOwner {
-  readonly #address: BackendAddress;
-  readonly #token: string;
-  readonly #session: Session;
-  readonly #wire: Wire;
+/** Callbacks of a watch: one for each event, and one for its end, clean or not. */
+export type Watcher = {
+  readonly event: (event: Json) => void;
+  readonly ended: (isClean: boolean) => void;
+};
 
-  /** `token`: embedded apiservers accept any token. */
-  constructor(address: BackendAddress, journal: Journal, token = "demo") {
-    this.#address = address;
-    this.#token = token;
-    this.#wire = connectConnection(address, this, { journal, keepalive });
-    this.#session = new Session({
-      role: "client",
-      clock: wallClock,
-      turn: new FlushScheduler(wallClock),
-      owner: {
-        opened: (stream) => stream.owner,
-        write: (buffers, written) => this.#wire.write(buffers, written),
-        changed() {},
-        ponged() {},
-        ended: () => this.#wire.end(),
-      },
+export type OpenWatch = { readonly events: Json[]; end(): Promise<void> };
+
+export class DemoClient {
+  readonly #session: http2.ClientHttp2Session;
+  readonly #options: DemoClientOptions;
+
+  constructor(options: DemoClientOptions) {
+    this.#options = options;
+    const { port, ca, localAddress = "127.0.0.1", serverName = "localhost" } = options;
+    const where = { host: "127.0.0.1", port, localAddress };
+    const how: tls.ConnectionOptions & typeof where = {
+      ...where,
+      ca,
+      servername: serverName,
+      ALPNProtocols: ["h2"],
+    };
+    this.#session = http2.connect(`https://${serverName}:${port}`, {
+      createConnection: () => tls.connect(how),
     });
+    this.#session.on("error", () => {}); // each request ends by its own "close"
   }
 
+  /** False once the session is lost. */
   get isOpen(): boolean {
-    return this.#session.isOpen;
+    return !this.#session.destroyed && !this.#session.closed;
+  }
+
+  /** `what` is "METHOD /path"; resolves with the status, 0 without a response. */
+  async ask(what: string, body?: object): Promise<number> {
+    return (await this.read(what, body)).status;
+  }
+
+  /** The same, with the response body. A request without a response in time is cancelled. */
+  read(what: string, body?: object, contentType = "application/json"): Promise<Reply> {
+    const [method = "", path = ""] = what.split(" ");
+    const stream = this.#open(
+      { ":method": method, ":path": path, "content-type": contentType },
+      body === undefined,
+    );
+    if (stream === undefined) return Promise.resolve(without("The connection was lost"));
+    if (body !== undefined) stream.end(JSON.stringify(body));
+    let status = 0;
+    const chunks: Buffer[] = [];
+    const { withinMs = 3_000 } = this.#options;
+    return new Promise((resolve) => {
+      const cancel = wallClock.after(withinMs, () => {
+        resolve(without(`No answer within ${withinMs} ms`));
+        stream.close(http2.constants.NGHTTP2_CANCEL);
+      });
+      stream.on("response", (fields) => {
+        status = Number(fields[":status"]);
+      });
+      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+      stream.on("close", () => {
+        cancel();
+        const { rstCode } = stream;
+        if (rstCode !== 0) return resolve(without(`Stream reset with code ${rstCode}`));
+        resolve({ status, body: parseJson(Buffer.concat(chunks).toString()) ?? null, problem: "" });
+      });
+    });
   }
 
   /**
-   * Resolves with the whole response. A Failure if there was none, or none within `withinMs`: the stream is then
-   * cancelled.
+   * Follows a watch; resolves when it is answered or has ended. Without a watcher its events are kept. A response other
+   * than 200 has no events and no clean end.
    */
-  ask(question: Question, withinMs = Number.POSITIVE_INFINITY): Promise<Reply | Failure> {
-    return new Promise((resolve) => {
-      const chunks: Buffer[] = [];
-      let status = 0;
-      let forget: (() => void) | undefined;
-      const settle = (outcome: Reply | Failure): void => {
-        forget?.();
-        resolve(outcome);
-      };
-      const done = (): void => settle({ status, body: parseJson(Buffer.concat(chunks).toString()) ?? null });
-      const stream = this.#open(question, {
-        head(code) {
-          status = code;
-        },
-        data: (bytes) => void chunks.push(bytes),
-        end: done,
-        reset: (code) => settle(new Failure("backend-lost", "proxy", `Stream reset with code ${code}`)),
-      });
-      if (!Number.isFinite(withinMs)) return;
-      forget = wallClock.after(withinMs, () => {
-        resolve(new Failure("backend-lost", "proxy", `No answer within ${withinMs} ms`));
-        stream.reset(errorCode.CANCEL);
+  async watch(path: string, watcher?: Watcher): Promise<OpenWatch> {
+    const events: Json[] = [];
+    const { event, ended }: Watcher = watcher ?? { event: (one) => void events.push(one), ended: () => {} };
+    const stream = this.#open({ ":path": path }, true);
+    if (stream === undefined) {
+      ended(false);
+      return { events, end: () => Promise.resolve() };
+    }
+    let isWatch = false;
+    let partial = "";
+    const answered = new Promise<void>((resolve) => {
+      stream.once("response", (fields) => {
+        isWatch = fields[":status"] === 200;
+        resolve();
       });
     });
-  }
-
-  /** Follows a watch until it ends. A response other than 200 has no events and no clean end. */
-  watch(path: string, watcher: Watcher): void {
-    let partial = "";
-    let isWatch = false;
-    this.#open(
-      { method: "GET", path },
-      {
-        head(status) {
-          isWatch = status === 200;
-        },
-        data(bytes) {
-          if (!isWatch) return;
-          const lines = (partial + bytes.toString()).split("\n");
-          partial = lines.pop() ?? "";
-          for (const line of lines) watcher.event(parseJson(line) ?? null);
-        },
-        end: () => watcher.ended(isWatch),
-        reset: () => watcher.ended(false),
+    stream.setEncoding("utf8");
+    stream.on("data", (text: string) => {
+      if (!isWatch) return;
+      const lines = (partial + text).split("\n");
+      partial = lines.pop() ?? "";
+      for (const line of lines) event(parseJson(line) ?? null);
+    });
+    const closed = new Promise<void>((resolve) => {
+      stream.once("close", () => {
+        ended(isWatch && stream.rstCode === 0);
+        resolve();
+      });
+    });
+    await Promise.race([answered, closed]);
+    return {
+      events,
+      async end() {
+        stream.close(http2.constants.NGHTTP2_CANCEL);
+        await closed;
       },
-    );
+    };
   }
 
   close(): void {
-    this.#session.goAway();
-    this.#session.flush();
-    this.#wire.end();
-    this.#session.lose();
+    // With an error, so that no open stream looks complete.
+    this.#session.destroy(new Error("Closed by this client"));
   }
 
-  receive(chunk: Buffer): void {
-    this.#session.receive(chunk);
-  }
-
-  drained(): void {
-    this.#session.drained();
-  }
-
-  closed(): void {
-    this.#session.lose();
-  }
-
-  #open({ method, path, type, body }: Question, listener: Listener): Stream {
-    const { host, port } = this.#address;
-    const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-    const fields = [
-      new Field(":method", method),
-      new Field(":scheme", "https"),
-      new Field(":authority", `${host}:${port}`),
-      new Field(":path", path),
-      new Field("authorization", `Bearer ${this.#token}`),
-      new Field("user-agent", "watchkeeper-demo"),
-      new Field("accept", "application/json"),
-    ];
-    if (content !== undefined) fields.push(new Field("content-type", type ?? "application/json"));
-    const stream = this.#session.open(
-      fields,
-      content === undefined,
-      ownerOf(listener, (n) => stream.grant(n)),
-    );
-    if (content !== undefined) stream.sendData(content, 0, content.length, true);
+  /** Undefined: the session is lost. */
+  #open(head: http2.OutgoingHttpHeaders, endStream: boolean): http2.ClientHttp2Stream | undefined {
+    if (!this.isOpen) return undefined;
+    const stream = this.#session.request({ ...head, ...this.#options.fields }, { endStream });
+    stream.on("error", () => {}); // "close" follows
     return stream;
   }
 }
 
-type Listener = {
-  head(status: number): void;
-  data(bytes: Buffer): void;
-  end(): void;
-  reset(code: number): void;
-};
-
-function ownerOf(listener: Listener, grant: (count: number) => void): StreamListener {
-  return {
-    headers(fields, end) {
-      const [first] = fields;
-      // Trailers have no status; the head has the one that counts.
-      if (first?.name === ":status") listener.head(Number(first.value));
-      if (end) listener.end();
-    },
-    data(bytes, start, end, endStream) {
-      // The bytes are valid only during this call.
-      listener.data(Buffer.from(bytes.subarray(start, end)));
-      grant(end - start);
-      if (endStream) listener.end();
-    },
-    reset: (code) => listener.reset(code),
-    sent() {},
-  };
+function without(problem: string): Reply {
+  return { status: 0, body: null, problem };
 }

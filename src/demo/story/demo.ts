@@ -1,5 +1,5 @@
 /**
- * Two embedded apiservers on one store, each in a process of its own, and the real proxy in front of them in this
+ * Two embedded apiservers on one store, each behind a process of its own, and the real proxy in front of them in this
  * process. Optionally a naive proxy, and the faults that both must handle.
  */
 import { wallClock } from "../../base/clock.ts";
@@ -90,9 +90,9 @@ export class Demo {
     return new Demo({ files, store, apiservers, ports, journal, running });
   }
 
-  /** Returns an ordinary client of the proxy. */
+  /** Returns an ordinary client of the proxy, which waits while the backends are not ready yet. */
   client(): DemoClient {
-    return this.#clientOf(this.address);
+    return this.#clientOf(this.address, 30_000);
   }
 
   /**
@@ -133,13 +133,11 @@ export class Demo {
     files.remove();
   }
 
-  #clientOf(address: string): DemoClient {
-    const [host = "", port] = address.split(":");
+  #clientOf(address: string, withinMs?: number): DemoClient {
+    const fields = { authorization: "Bearer demo", "user-agent": "watchkeeper-demo" };
     const ca = this.#parts.files.authority.certificate;
-    return new DemoClient(
-      { name: "demo", host, port: Number(port), tls: { ca, serverName: host } },
-      this.#parts.journal,
-    );
+    const wait = withinMs === undefined ? {} : { withinMs };
+    return new DemoClient({ port: Number(address.split(":").at(-1)), ca, fields, ...wait });
   }
 }
 

@@ -1,21 +1,18 @@
 /**
- * The naive proxy in a process of its own (naive-process.ts), so that a crash ends nothing else. It checks its hosts'
- * files every second and applies changes without validation, as a simple implementation would.
+ * The program of the naive proxy's process (naive-process.ts). It checks its hosts' files every second and applies
+ * changes without validation, as a simple implementation would.
  */
 import { readFileSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";
-import { Failure } from "../../base/failure.ts";
-import type { NaiveHost, NaiveOrder, NaiveWord } from "./naive-process.ts";
+import type { Failure } from "../../base/failure.ts";
+import { endWithParent, reportToParent } from "../apiserver/loopback-server.ts";
+import type { NaiveHost, NaiveOrder } from "./naive-process.ts";
 import { NaiveProxy } from "./naive-proxy.ts";
 
 const lookMs = 1_000;
 
-function tell(word: NaiveWord): void {
-  if (process.connected) process.send?.(word);
-}
-
-async function serve({ backends, ca, pair, hosts, port }: NaiveOrder): Promise<void> {
-  const proxy = new NaiveProxy({ backends, ca, pair, clock: wallClock, onChange: () => {} });
+function serve({ hosts, port, ...order }: NaiveOrder): Promise<number | Failure> {
+  const proxy = new NaiveProxy({ ...order, clock: wallClock, onChange: () => {} });
   const seen = new Map<string, string>();
   const show = ({ name, certFile, keyFile }: NaiveHost): void => {
     const shown = { certificate: readFileSync(certFile, "utf8"), key: readFileSync(keyFile, "utf8") };
@@ -29,13 +26,8 @@ async function serve({ backends, ca, pair, hosts, port }: NaiveOrder): Promise<v
     wallClock.after(lookMs, look);
   };
   look();
-  const bound = await proxy.start(port);
-  tell(
-    bound instanceof Failure ? { kind: "failed", message: bound.message } : { kind: "serving", port: bound },
-  );
+  return proxy.start(port);
 }
 
-process.on("message", (order: NaiveOrder) => void serve(order));
-process.on("disconnect", () => process.exit());
-// Ctrl-C reaches every process of a terminal: the parent process ends this one.
-process.on("SIGINT", () => {});
+process.on("message", (order: NaiveOrder) => void reportToParent(serve(order)));
+endWithParent();

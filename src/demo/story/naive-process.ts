@@ -1,28 +1,19 @@
-/** Runs the naive proxy's process and restarts it when it ends, as a supervisor or a kubelet does. */
-import { type ChildProcess, fork } from "node:child_process";
+/** Runs the naive proxy in a process of its own and restarts it when it ends, as a supervisor or a kubelet does. */
+import type { ChildProcess } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import type { Pair } from "../../pki/pki.ts";
-import type { DemoBackend } from "./files.ts";
+import { startServerProcess } from "../apiserver/loopback-server.ts";
+import type { NaiveProxyOptions } from "./naive-proxy.ts";
 
 /** A served host and the files of its key pair. */
 export type NaiveHost = { readonly name: string; readonly certFile: string; readonly keyFile: string };
 
-export type NaiveOrder = {
-  readonly backends: readonly DemoBackend[];
-  readonly ca: string;
-  readonly pair: Pair;
+export type NaiveOrder = Pick<NaiveProxyOptions, "backends" | "ca" | "pair"> & {
   readonly hosts: readonly NaiveHost[];
   readonly port: number;
 };
 
-export type NaiveWord =
-  | { readonly kind: "serving"; readonly port: number }
-  | { readonly kind: "failed"; readonly message: string };
-
 const restartMs = 1_000;
-/** Characters kept of the end of its stderr. */
-const saidMost = 4_096;
 
 /** Next to this file, with the same extension: .ts in the repository, .js as published. */
 const childFile = import.meta.filename.replace("naive-process", "naive-child");
@@ -45,32 +36,14 @@ export class NaiveProcess {
   }
 
   /** Returns the loopback port, which stays the same over restarts. */
-  start(): Promise<number | Failure> {
-    const child = fork(childFile, [], {
-      serialization: "advanced",
-      execArgv: ["--disable-sigusr1"],
-      stdio: ["ignore", "ignore", "pipe", "ipc"],
-    });
+  async start(): Promise<number | Failure> {
+    const order: NaiveOrder = { ...this.#order, port: this.#port };
+    const { child, port, ended } = startServerProcess(childFile, order);
     this.#child = child;
-    let said = "";
-    child.stderr?.on("data", (chunk: Buffer) => (said = (said + chunk.toString()).slice(-saidMost)));
-    const started = new Promise<number | Failure>((resolve) => {
-      const failed = (message: string): void => resolve(new Failure("no-backend", "proxy", message));
-      child.on("message", (word: NaiveWord) => {
-        if (word.kind === "failed") return failed(word.message);
-        this.#port = word.port;
-        resolve(word.port);
-      });
-      child.on("error", (error) => failed(error.message));
-      // "close" waits until its stderr is read to the end; "exit" does not.
-      child.on("close", (code) => {
-        const why = /^\w*Error: .*$/m.exec(said)?.[0] ?? `exit code ${code}`;
-        failed(why);
-        this.#ended(why);
-      });
-    });
-    child.send({ ...this.#order, port: this.#port } satisfies NaiveOrder, () => {}); // a failure ends in "close"
-    return started;
+    void ended.then((why) => this.#ended(why));
+    const bound = await port;
+    if (!(bound instanceof Failure)) this.#port = bound;
+    return bound;
   }
 
   stop(): void {

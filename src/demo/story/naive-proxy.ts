@@ -8,7 +8,7 @@ import { connect } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
-import { bindLoopback } from "../apiserver/bind.ts";
+import { bindLoopback } from "../apiserver/loopback-server.ts";
 import type { DemoBackend } from "./files.ts";
 
 const checkMs = 2_000;

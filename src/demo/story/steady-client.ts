@@ -4,15 +4,12 @@
  * events from its last version, and lists everything after one that breaks off.
  */
 import type { Clock } from "../../base/clock.ts";
-import { Failure } from "../../base/failure.ts";
 import { isList, mapOf, textOf } from "../objects/json.ts";
 import { Beat, beatOf } from "./beat.ts";
 import type { DemoClient } from "./client.ts";
 
 /** 20 a second. */
 const periodMs = 50;
-/** A request is given up after this time. */
-export const patienceMs = 3_000;
 const watchCount = 4;
 /** A watch without any event for this long after one is due counts as hung, as far as its client can know. */
 const hungMs = 1_000;
@@ -126,10 +123,10 @@ export class SteadyClient {
     const { clock } = this.#parts;
     const begunAt = clock.now();
     this.#waiting += 1;
-    const reply = await this.#open().ask({ method: "GET", path: "/api/v1/namespaces/default" }, patienceMs);
+    const status = await this.#open().ask("GET /api/v1/namespaces/default");
     this.#waiting -= 1;
     this.#gets += 1;
-    if (reply instanceof Failure || reply.status !== 200) this.#failedGets += 1;
+    if (status !== 200) this.#failedGets += 1;
     this.#slowestGetMs = Math.max(this.#slowestGetMs, clock.now() - begunAt);
   }
 }
@@ -164,11 +161,11 @@ class SteadyWatch {
 
   /** Lists, then watches from there. Retries until both work. */
   async begin(): Promise<void> {
-    const reply = await this.#open().ask({ method: "GET", path: Beat.path }, patienceMs);
+    const { status, body } = await this.#open().read(`GET ${Beat.path}`);
     if (this.#isOver) return;
-    if (reply instanceof Failure || reply.status !== 200) return this.#again();
-    this.#version = textOf(mapOf(mapOf(reply.body)["metadata"])["resourceVersion"]);
-    const { items = [] } = mapOf(reply.body);
+    if (status !== 200) return this.#again();
+    this.#version = textOf(mapOf(mapOf(body)["metadata"])["resourceVersion"]);
+    const { items = [] } = mapOf(body);
     const counts = isList(items) ? items.map(beatOf) : [];
     this.look();
     this.#count = Math.max(this.#count, ...counts);
@@ -191,7 +188,7 @@ class SteadyWatch {
 
   #watch(): void {
     const path = `${Beat.path}?watch=true&allowWatchBookmarks=true&resourceVersion=${this.#version}`;
-    this.#open().watch(path, {
+    void this.#open().watch(path, {
       event: (event) => {
         const { type, object } = mapOf(event);
         this.#mustList ||= type === "ERROR";

@@ -43,8 +43,8 @@ export class Story {
 
   /** Prints the first writes one by one; the Failure says what did not work. */
   async begin(): Promise<Failure | undefined> {
-    const list = await this.#parts.client.ask({ method: "GET", path: configmaps });
-    if (list instanceof Failure) return list;
+    const list = await this.#parts.client.read(`GET ${configmaps}`);
+    if (list.status === 0) return new Failure("backend-lost", "proxy", list.problem);
     this.#version = textOf(mapOf(mapOf(list.body)["metadata"])["resourceVersion"]);
     this.#parts.say(`  list    ${list.status}, at version ${this.#version}`);
     this.#watch();
@@ -85,21 +85,20 @@ export class Story {
     this.#count += 1;
     const count = String(this.#count);
     this.#sentAt.set(count, clock.now());
-    const reply = await client.ask({
-      method: "PATCH",
-      // Server-side apply: creates the object the first time, changes it after that.
-      path: `${configmaps}/ticker?fieldManager=watchkeeper-demo`,
-      type: "application/apply-patch+yaml",
-      body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "ticker" }, data: { count } },
-    });
-    if (reply instanceof Failure) return reply;
-    if (reply.status < 300) return undefined;
-    return new Failure("backend-refused", "backend", `The write was answered with ${reply.status}`);
+    // Server-side apply: creates the object the first time, changes it after that.
+    const { status, problem } = await client.read(
+      `PATCH ${configmaps}/ticker?fieldManager=watchkeeper-demo`,
+      { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "ticker" }, data: { count } },
+      "application/apply-patch+yaml",
+    );
+    if (status === 0) return new Failure("backend-lost", "proxy", problem);
+    if (status < 300) return undefined;
+    return new Failure("backend-refused", "backend", `The write was answered with ${status}`);
   }
 
   #watch(): void {
     const path = `${configmaps}?watch=true&allowWatchBookmarks=true&resourceVersion=${this.#version}`;
-    this.#parts.client.watch(path, {
+    void this.#parts.client.watch(path, {
       event: (event) => this.#heard(event),
       ended: () => {
         if (this.#isOver || !this.#parts.client.isOpen) return;

@@ -1,6 +1,7 @@
-/** Our own HTTP/2 serving an embedded apiserver, asked by Node's: an independent peer. */
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import http2 from "node:http2";
+import https from "node:https";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
@@ -9,14 +10,13 @@ import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import { Host } from "../../../src/demo/apiserver/host.ts";
 import { demoLimits } from "../../../src/demo/objects/demo-limits.ts";
-import { Journal } from "../../../src/events/journal.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("demo/apiserver/host");
 const { authority, serving } = await testPki();
 const apiserver = new Apiserver({ store: newCluster(wallClock), clock: wallClock, name: "one" });
-const host = new Host({ apiserver, journal: new Journal(wallClock), ...serving });
+const host = new Host({ apiserver, ...serving });
 const port = await host.start();
 if (port instanceof Failure) throw new Error(port.message);
 const session = http2.connect(`https://127.0.0.1:${port}`, { ca: authority.certificate });
@@ -61,6 +61,23 @@ test("a watch that its client resets is no longer served", async () => {
   await within(20_000, "its close", once(stream, "close"));
   await ask("GET", "/livez");
   assert.is(apiserver.watchCount, 0);
+});
+
+function overHttp1(path: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const options = { port: Number(port), path, host: "127.0.0.1", ca: authority.certificate, agent: false };
+    https.get(options, resolve).on("error", reject);
+  });
+}
+
+test("HTTP/1.1 is served on the same port, and a watch whose client leaves is no longer served", async () => {
+  const health = await within(20_000, "an answer", overHttp1("/readyz"));
+  assert.equal([health.statusCode, health.httpVersion], [200, "1.1"]);
+  health.resume();
+  const watch = await within(20_000, "a head", overHttp1(`${configmaps}?watch=true`));
+  assert.is(apiserver.watchCount, 1);
+  watch.destroy();
+  while (apiserver.watchCount > 0) await new Promise((passed) => setTimeout(passed, 5));
 });
 
 test.run();

@@ -9,7 +9,6 @@ import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import { Host } from "../../../src/demo/apiserver/host.ts";
 import type { DemoBackend } from "../../../src/demo/story/files.ts";
 import { NaiveProxy } from "../../../src/demo/story/naive-proxy.ts";
-import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
 import { unansweredPort } from "../../support/unanswered.ts";
@@ -36,7 +35,7 @@ async function scene(names: readonly string[]) {
       apiserver.handle(ask, answer);
     };
     const endWatches = (): void => apiserver.endWatches();
-    const host = new Host({ apiserver: { handle, endWatches }, journal: new Journal(wallClock), ...serving });
+    const host = new Host({ apiserver: { handle, endWatches }, ...serving });
     const port = await host.start();
     if (port instanceof Failure) throw new Error(port.message);
     hosts.push(host);

@@ -4,10 +4,10 @@
  */
 import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
 import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
-import { answerStream } from "../../../src/demo/apiserver/session.ts";
 import type { Store } from "../../../src/demo/objects/store.ts";
 import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
 import { Session } from "../../../src/h2/session/session.ts";
+import { answerStream } from "../answer-stream.ts";
 import type { Attempts } from "./attempts.ts";
 import { Cache, type Progress } from "./cache.ts";
 import { encodeProtobuf, protobufStream } from "./events.ts";

@@ -1,6 +1,7 @@
 /** Real processes and real signals: what befalls an embedded apiserver is what a client of it meets. */
 import { once } from "node:events";
 import http2 from "node:http2";
+import net from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../../src/base/clock.ts";
@@ -62,9 +63,18 @@ test("under a restart its sessions end and its watches are forgotten, and it com
   const closed = new Promise<void>((resolve) => void session.on("close", resolve));
   await embedded.strike("restart");
   await within(20_000, "the end of the session", closed);
-  assert.is(embedded.watchCount, 0);
+  while (embedded.watchCount > 0) await new Promise((passed) => setTimeout(passed, 5));
   assert.is(await embedded.heal("restart"), undefined);
   assert.is(await statusOf(dial()), 200);
+});
+
+test("a restart on a port that is taken meanwhile is a failure", async () => {
+  await embedded.strike("restart");
+  const other = net.createServer();
+  await new Promise<void>((resolve) => void other.listen(port, "127.0.0.1", resolve));
+  const failed = await within(10_000, "the restart", embedded.heal("restart"));
+  assert.match(failed?.message ?? "", "EADDRINUSE");
+  other.close();
 });
 
 test.run();

@@ -4,8 +4,8 @@ import { wallClock } from "../../../../src/base/clock.ts";
 import { Failure } from "../../../../src/base/failure.ts";
 import { embeddedSettings, encodeOld } from "../../../../src/demo/incidents/embedded-setting.ts";
 import type { Setting, Wishes } from "../../../../src/demo/incidents/setting.ts";
+import { DemoClient } from "../../../../src/demo/story/client.ts";
 import { DemoFiles } from "../../../../src/demo/story/files.ts";
-import { Visitor } from "../../../../src/demo/story/visitor.ts";
 import { within } from "../../../support/within.ts";
 
 const test = suite("demo/incidents/embedded-setting");
@@ -28,24 +28,24 @@ async function made(wishes: Wishes): Promise<Setting> {
   return setting;
 }
 
-function visitorOf({ backends, token }: Setting, number: number): Visitor {
+function clientOf({ backends, token }: Setting, number: number): DemoClient {
   const fields = { authorization: `Bearer ${token}` };
   const port = backends[number]?.port ?? 0;
-  return new Visitor({ port, ca: files.authority.certificate, fields, withinMs: 700 });
+  return new DemoClient({ port, ca: files.authority.certificate, fields, withinMs: 700 });
 }
 
 test("what is written at one is read at the other, and a beat reaches both", async () => {
   const setting = await made({});
-  const visitors = [0, 1].map((number) => visitorOf(setting, number));
+  const clients = [0, 1].map((number) => clientOf(setting, number));
   await setting.writeBeat(7);
-  for (const visitor of visitors) {
+  for (const client of clients) {
     const { body } = await within(
       20_000,
       "a read",
-      visitor.read("GET /api/v1/namespaces/kube-public/configmaps/beat"),
+      client.read("GET /api/v1/namespaces/kube-public/configmaps/beat"),
     );
     assert.match(JSON.stringify(body), '"count":"7"');
-    visitor.close();
+    client.close();
   }
 });
 
@@ -53,9 +53,9 @@ test("one that falls silent answers nobody, and the other does", async () => {
   const setting = await made({ isStruck: true });
   await setting.silence("apiserver-2");
   const answers = [0, 1].map(async (number) => {
-    const visitor = visitorOf(setting, number);
-    const status = await visitor.ask("GET /readyz");
-    visitor.close();
+    const client = clientOf(setting, number);
+    const status = await client.ask("GET /readyz");
+    client.close();
     return status;
   });
   assert.equal(await within(20_000, "both", Promise.all(answers)), [200, 0]);

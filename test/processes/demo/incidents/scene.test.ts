@@ -16,7 +16,7 @@ test("both proxies answer, what happens is told with its time, and at its end no
   );
   if (scene instanceof Failure) throw new Error(scene.message);
   for (const side of ["watchkeeper", "naive proxy"] as const)
-    assert.is(await scene.visitor(side).ask("GET /readyz"), 200);
+    assert.is(await scene.client(side).ask("GET /readyz"), 200);
   scene.told("nobody", "is heard before it begins");
   scene.begin();
   scene.told("somebody", "is heard");

@@ -6,8 +6,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../../src/base/clock.ts";
 import { Failure } from "../../../../src/base/failure.ts";
+import { DemoClient } from "../../../../src/demo/story/client.ts";
 import { NaiveProcess } from "../../../../src/demo/story/naive-process.ts";
-import { Visitor } from "../../../../src/demo/story/visitor.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
@@ -33,9 +33,9 @@ test("it serves its hosts, ends at a bad pair, and is started again on its port 
   const port = await within(20_000, "its port", naive.start());
   if (port instanceof Failure) throw new Error(port.message);
   const status = async (): Promise<number> => {
-    const visitor = new Visitor({ port, ca: authority.certificate, serverName: name, withinMs: 1_000 });
-    const answer = await visitor.ask("GET /livez");
-    visitor.close();
+    const client = new DemoClient({ port, ca: authority.certificate, serverName: name, withinMs: 1_000 });
+    const answer = await client.ask("GET /livez");
+    client.close();
     return answer;
   };
   assert.is(await status(), 503, "no backend, and its own certificate");

@@ -10,7 +10,7 @@ import { within } from "../../../support/within.ts";
 const test = suite("demo/story/story");
 
 test("what goes wrong is told, not hidden", async () => {
-  const broken = { ask: () => Promise.resolve(new Failure("backend-lost", "proxy", "gone")) };
+  const broken = { read: () => Promise.resolve({ status: 0, body: null, problem: "gone" }) };
   const story = new Story({ client: broken as unknown as DemoClient, clock: wallClock, say: () => {} });
   const failure = await story.begin();
   assert.is(failure?.message, "gone");

@@ -2,9 +2,9 @@ import { createServer } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { bindLoopback } from "../../../src/demo/apiserver/bind.ts";
+import { bindLoopback } from "../../../src/demo/apiserver/loopback-server.ts";
 
-const test = suite("demo/apiserver/bind");
+const test = suite("demo/apiserver/loopback-server");
 
 test("a server gets a free port, and one that is taken is a failure", async () => {
   const [first, second] = [createServer(), createServer()];

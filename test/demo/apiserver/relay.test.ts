@@ -3,26 +3,26 @@ import net, { type AddressInfo } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { Hose } from "../../../src/demo/apiserver/hose.ts";
+import { Relay } from "../../../src/demo/apiserver/relay.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("demo/apiserver/hose");
+const test = suite("demo/apiserver/relay");
 const aWhileMs = 100;
 
-/** Says back what it hears. */
+/** Echoes its input. */
 const echo = net.createServer((socket) => void socket.on("error", () => {}).pipe(socket));
 await new Promise<void>((resolve) => void echo.listen(0, "127.0.0.1", resolve));
-let targetPort = (echo.address() as AddressInfo).port;
-const hose = new Hose(() => targetPort);
-const port = await hose.start();
-if (port instanceof Failure) throw new Error(port.message);
+const { relay, dial } = await relayTo((echo.address() as AddressInfo).port);
 test.after(() => {
-  hose.stop();
+  relay.stop();
   echo.close();
 });
 
-function dial(): net.Socket {
-  return net.connect({ port: port as number, host: "127.0.0.1" }).setEncoding("utf8");
+async function relayTo(target: number): Promise<{ relay: Relay; dial: () => net.Socket }> {
+  const made = new Relay(target);
+  const port = await made.start();
+  if (port instanceof Failure) throw new Error(port.message);
+  return { relay: made, dial: () => net.connect({ port, host: "127.0.0.1" }).setEncoding("utf8") };
 }
 
 async function heard(socket: net.Socket): Promise<string> {
@@ -30,7 +30,7 @@ async function heard(socket: net.Socket): Promise<string> {
   return String(text);
 }
 
-/** Nothing is said, and nothing ends, for a while. */
+/** True if nothing arrives and nothing ends for a while. */
 async function isSilent(socket: net.Socket): Promise<boolean> {
   let isQuiet = true;
   socket.resume();
@@ -47,46 +47,44 @@ test("what goes in at one end comes out at the other", async () => {
   socket.destroy();
 });
 
-test("pinched, old and new sockets meet silence, and released what waited flows on", async () => {
+test("blocked, old and new sockets get no answer, and unblocked the buffered data flows on", async () => {
   const old = dial();
   old.write("one");
   assert.is(await heard(old), "one");
-  hose.pinch();
+  relay.block(true);
   const fresh = dial();
   await within(20_000, "the kernel", once(fresh, "connect"));
   old.write("two");
   fresh.write("three");
   assert.equal(await Promise.all([isSilent(old), isSilent(fresh)]), [true, true]);
-  hose.release();
+  relay.block(false);
   assert.equal(await Promise.all([heard(old), heard(fresh)]), ["two", "three"]);
   old.destroy();
   fresh.destroy();
 });
 
-test("an end that dies in a hole is not heard of before it is released", async () => {
+test("a close while blocked is reported when unblocked", async () => {
   const far = Promise.withResolvers<net.Socket>();
   const target = net.createServer(far.resolve);
   await new Promise<void>((resolve) => void target.listen(0, "127.0.0.1", resolve));
-  const before = targetPort;
-  targetPort = (target.address() as AddressInfo).port;
-  const near = dial();
+  const other = await relayTo((target.address() as AddressInfo).port);
+  const near = other.dial();
   const dying = await within(20_000, "the far end", far.promise);
-  hose.pinch();
+  other.relay.block(true);
   dying.destroy();
   assert.is(await isSilent(near), true);
   const closed = once(near, "close");
-  hose.release();
+  other.relay.block(false);
   await within(20_000, "its close", closed);
   target.close();
-  targetPort = before;
+  other.relay.stop();
 });
 
-test("where nobody listens the socket is broken off", async () => {
-  const before = targetPort;
-  targetPort = 1;
-  const [error] = await within(20_000, "an error", once(dial(), "error"));
+test("a target that refuses connections resets the socket", async () => {
+  const other = await relayTo(1);
+  const [error] = await within(20_000, "an error", once(other.dial(), "error"));
   assert.match(String(error), "ECONNRESET");
-  targetPort = before;
+  other.relay.stop();
 });
 
 test.run();

@@ -1,0 +1,67 @@
+/** Servers on loopback ports, in this process or in a child process of their own. */
+import { type ChildProcess, fork } from "node:child_process";
+import type { Server } from "node:net";
+import { Failure, failureFrom } from "../../base/failure.ts";
+
+/** Binds a loopback port, default: any free one, and returns it. A Failure for one that is in use, for example. */
+export async function bindLoopback(server: Server, port = 0): Promise<number | Failure> {
+  const failure = await new Promise<Failure | undefined>((resolve) => {
+    server.once("error", (error) => resolve(failureFrom(error, "proxy")));
+    server.listen(port, "127.0.0.1", () => resolve(undefined));
+  });
+  if (failure !== undefined) return failure;
+  const bound = server.address();
+  return typeof bound === "object" && bound !== null ? bound.port : 0;
+}
+
+/** Characters kept of the end of a child's stderr. */
+const stderrChars = 4_096;
+
+export type ServerProcess = {
+  readonly child: ChildProcess;
+  /** The port that the child reports, or why there is none. */
+  readonly port: Promise<number | Failure>;
+  /** Resolves when the process has ended, with the reason. */
+  readonly ended: Promise<string>;
+};
+
+/** Starts the program in `file` and sends it its first order. */
+export function startServerProcess(file: string, order: object): ServerProcess {
+  const child = fork(file, [], {
+    serialization: "advanced",
+    execArgv: ["--disable-sigusr1"],
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
+  let stderr = "";
+  child.stderr?.on("data", (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-stderrChars)));
+  const ended = new Promise<string>((resolve) => {
+    child.on("error", ({ message }) => resolve(message));
+    // "close" waits until its stderr is read to the end; "exit" does not.
+    child.on("close", (code, signal) =>
+      resolve(/^\w*Error: .*$/m.exec(stderr)?.[0] ?? signal ?? `exit code ${code}`),
+    );
+  });
+  const reported = new Promise<number | string>((resolve) => {
+    child.once("message", (outcome: number | string) => resolve(outcome));
+    void ended.then(resolve);
+  });
+  child.send(order, () => {}); // a failure ends in "close"
+  const port = reported.then((outcome) =>
+    typeof outcome === "number" ? outcome : new Failure("no-backend", "proxy", outcome),
+  );
+  return { child, port, ended };
+}
+
+/** The child's side: reports the outcome of an order. */
+export async function reportToParent(outcome: Promise<number | Failure>): Promise<void> {
+  const bound = await outcome;
+  if (process.connected) process.send?.(bound instanceof Failure ? bound.message : bound);
+}
+
+/** Ends this child with its parent, and only then. */
+export function endWithParent(): void {
+  process.on("disconnect", () => process.exit());
+  // Ctrl-C reaches every process of a terminal: the parent ends this one after it has drained.
+  process.on("SIGINT", () => {});
+  process.on("SIGTERM", () => {});
+}

@@ -1,0 +1,82 @@
+/**
+ * A TCP relay in front of an embedded apiserver that can drop all traffic without root privileges. While blocked,
+ * nothing leaves at either end, neither an error nor a FIN, and the kernel accepts new sockets that are never answered.
+ * When unblocked, the buffered data flows on, like TCP's retransmissions after a real outage.
+ */
+import net from "node:net";
+import type { Failure } from "../../base/failure.ts";
+import { bindLoopback } from "./loopback-server.ts";
+
+export class Relay {
+  readonly #targetPort: number;
+  readonly #sockets = new Set<net.Socket>();
+  /** Sockets accepted while blocked, for which no upstream dial was made. */
+  readonly #waiting = new Set<net.Socket>();
+  /** Closes and resets, deferred while blocked, of sockets whose other end has ended. */
+  readonly #deferred = new Set<() => void>();
+  readonly #server: net.Server;
+  #isBlocked = false;
+
+  constructor(targetPort: number) {
+    this.#targetPort = targetPort;
+    this.#server = net.createServer({ pauseOnConnect: true, noDelay: true }, (near) => this.#accept(near));
+  }
+
+  /** Binds a loopback port, default: any free one, and returns it. */
+  start(port = 0): Promise<number | Failure> {
+    return bindLoopback(this.#server, port);
+  }
+
+  block(isBlocked: boolean): void {
+    this.#isBlocked = isBlocked;
+    for (const socket of this.#sockets) {
+      if (isBlocked) socket.pause();
+      else socket.resume();
+    }
+    if (isBlocked) return;
+    for (const near of this.#waiting) this.#join(near);
+    this.#waiting.clear();
+    for (const run of this.#deferred) run();
+    this.#deferred.clear();
+  }
+
+  stop(): void {
+    this.#server.close();
+    for (const socket of [...this.#sockets, ...this.#waiting]) socket.destroy();
+  }
+
+  #accept(near: net.Socket): void {
+    near.on("error", () => {}); // "close" follows and is handled
+    if (this.#isBlocked) this.#waiting.add(near);
+    else this.#join(near);
+  }
+
+  #join(near: net.Socket): void {
+    const far = net.connect({ port: this.#targetPort, host: "127.0.0.1", noDelay: true });
+    // Refused: the client's socket is already open, so it is reset.
+    far.on("error", () => this.#unlessBlocked(() => near.resetAndDestroy()));
+    this.#pour(near, far);
+    this.#pour(far, near);
+  }
+
+  #pour(from: net.Socket, to: net.Socket): void {
+    this.#sockets.add(from);
+    from.on("data", (chunk) => {
+      if (!to.write(chunk)) from.pause();
+    });
+    to.on("drain", () => {
+      if (!this.#isBlocked) from.resume();
+    });
+    from.on("close", () => {
+      this.#sockets.delete(from);
+      this.#unlessBlocked(() => to.destroySoon());
+    });
+    from.resume();
+  }
+
+  /** A paused socket still receives FIN and RST; an outage must hide them. */
+  #unlessBlocked(run: () => void): void {
+    if (this.#isBlocked) this.#deferred.add(run);
+    else run();
+  }
+}
