@@ -5,6 +5,7 @@ import type { Journal } from "../events/journal.ts";
 import {
   areAllSilent,
   type BackendFacts,
+  type BackendState,
   type BackendView,
   isMute,
   isOvertaken,
@@ -27,6 +28,12 @@ export type BackendsParts = {
   readonly rules?: Rules;
   /** How long existing work is kept while no backend at all answers, in ms (D14); default: 0. */
   readonly deadAfterWhenAllSilentMs?: number;
+  /** Called for every changed verdict. */
+  readonly onVerdict?: (view: BackendView) => void;
+  /** Called when waiting requests should leave a backend, and when that is over. */
+  readonly onNeed?: (name: string, needsAnother: boolean) => void;
+  /** Called when one backend answers after all were silent. */
+  readonly onAnswer?: () => void;
 };
 
 /** Rules without probes: there is no proof of death and no count of good answers. */
@@ -41,38 +48,35 @@ export const unprobed: Rules = {
 
 type Fresh = Extract<Evidence, { kind: "fresh" }>;
 
+/** What is kept of one backend. */
+type Known = {
+  facts: BackendFacts;
+  view: BackendView;
+  /** Since when it has been in its state: a reading of `stallAwareClock`. */
+  since: number;
+  /** Time spent suspect, in ms, except the present period. */
+  suspectMs: number;
+  /** The last result of a fresh socket while it is unhealthy. */
+  met: string | undefined;
+};
+
 export class Backends {
+  readonly #parts: BackendsParts;
   readonly #clock: Clock;
   readonly #stallAwareClock: Pick<Clock, "now">;
-  /** Since when each backend has been in its state: readings of `stallAwareClock`. */
-  readonly #since = new Map<string, number>();
-  readonly #journal: Journal;
   readonly #rules: Rules;
+  #known: ReadonlyMap<string, Known> = new Map();
+  #views: readonly BackendView[] = [];
   readonly #watchers = new Set<{ readonly name: string; readonly run: () => void }>();
-  readonly #held = new Map<string, BackendFacts>();
-  /** For each backend, ms spent suspect, except the present period. */
-  readonly #suspectMs = new Map<string, number>();
-  /** The last result of a fresh socket to each unhealthy backend. */
-  readonly #met = new Map<string, string>();
-  readonly #deadAfterWhenAllSilentMs: number;
   /** Since when no backend answers: a reading of `stallAwareClock`. */
   #silentSince: number | undefined;
   #silenceOverAt = 0;
-  #views: readonly BackendView[] = [];
-  /** Called for every changed verdict. */
-  onVerdict: (view: BackendView) => void = () => {};
-  /** Called when waiting requests should leave a backend, and when that is over. */
-  onNeed: (name: string, needsAnother: boolean) => void = () => {};
-
-  /** Called when one backend answers after all were silent. */
-  onAnswer: () => void = () => {};
 
   constructor(names: readonly string[], parts: BackendsParts) {
-    const { clock, stallAwareClock = clock, journal, rules = unprobed, deadAfterWhenAllSilentMs = 0 } = parts;
-    this.#deadAfterWhenAllSilentMs = deadAfterWhenAllSilentMs;
+    const { clock, stallAwareClock = clock, rules = unprobed } = parts;
+    this.#parts = parts;
     this.#clock = clock;
     this.#stallAwareClock = stallAwareClock;
-    this.#journal = journal;
     this.#rules = rules;
     this.reconcile(names);
   }
@@ -83,7 +87,12 @@ export class Backends {
 
   /** Returns all facts about a backend; an unconfigured one has none. */
   held(name: string): BackendFacts {
-    return this.#held.get(name) ?? noFacts;
+    return this.#known.get(name)?.facts ?? noFacts;
+  }
+
+  /** Undefined if the backend is not configured or discovered any more. */
+  stateOf(name: string): BackendState | undefined {
+    return this.#known.get(name)?.view.state;
   }
 
   /**
@@ -96,7 +105,9 @@ export class Backends {
 
   /** The latest end of that period: a reading of `stallAwareClock`; 0 while a backend answers. */
   get silentUntil(): number {
-    return this.#silentSince === undefined ? 0 : this.#silentSince + this.#deadAfterWhenAllSilentMs;
+    return this.#silentSince === undefined
+      ? 0
+      : this.#silentSince + (this.#parts.deadAfterWhenAllSilentMs ?? 0);
   }
 
   /** When a backend last answered after all were silent: a clock reading; 0 if never. */
@@ -107,36 +118,43 @@ export class Backends {
   /** How long it has been in its state, in ms, without time in which our own loop was stalled. */
   stateMs(name: string): number {
     const now = this.#stallAwareClock.now();
-    return now - (this.#since.get(name) ?? now);
+    return now - (this.#known.get(name)?.since ?? now);
   }
 
   /** How long it has been suspect since it was configured, in ms. */
   suspectMs(name: string): number {
-    const view = this.#views.find((one) => one.name === name);
-    const nowMs = view?.state === "suspect" ? this.#clock.now() - view.since : 0;
-    return (this.#suspectMs.get(name) ?? 0) + nowMs;
+    const known = this.#known.get(name);
+    if (known === undefined) return 0;
+    const { view, suspectMs } = known;
+    return suspectMs + (view.state === "suspect" ? this.#clock.now() - view.since : 0);
   }
 
   /** Keeps the facts of backends that stay; new ones start as unknown. */
   reconcile(names: readonly string[]): void {
-    const known = new Map(this.#views.map((view) => [view.name, view]));
-    const since = this.#clock.now();
-    for (const name of this.#held.keys()) if (!names.includes(name)) this.#forget(name);
-    for (const name of names) if (!this.#held.has(name)) this.#add(name);
-    this.#views = names.map((name) => known.get(name) ?? { name, state: "unknown", since });
+    const { journal } = this.#parts;
+    const before = this.#known;
+    for (const name of before.keys())
+      if (!names.includes(name)) journal.write({ kind: "backend.removed", backend: name });
+    this.#known = new Map(names.map((name) => [name, before.get(name) ?? this.#unknown(name)]));
+    for (const name of names) if (!before.has(name)) journal.write({ kind: "backend.added", backend: name });
+    this.#seeViews();
     this.#seeSilence();
   }
 
+  #unknown(name: string): Known {
+    const view: BackendView = { name, state: "unknown", since: this.#clock.now() };
+    return { facts: noFacts, view, since: this.#stallAwareClock.now(), suspectMs: 0, met: undefined };
+  }
+
   learn(name: string, evidence: Evidence): void {
-    const before = this.#held.get(name);
-    if (before === undefined) return;
+    const known = this.#known.get(name);
+    if (known === undefined) return;
+    const before = known.facts;
     const held = judge(before, evidence, this.#clock.now(), this.#rules);
-    this.#held.set(name, held);
+    known.facts = held;
     this.#seeSilence();
-    if (evidence.kind === "fresh" && !isOvertaken(before, evidence)) this.#tellMet(name, held, evidence);
-    if (held.state !== before.state) this.#changed(name, evidence);
-    if (isMute(held) !== isMute(before)) this.#setView(name, { isMute: isMute(held) });
-    if (needsAnother(held) !== needsAnother(before)) this.onNeed(name, needsAnother(held));
+    if (evidence.kind === "fresh" && !isOvertaken(before, evidence)) this.#tellMet(known, evidence);
+    this.#seeChanges(known, before, evidence);
     if (isSilentlyDead(held) && !this.areAllSilent) this.#tellLost(name);
     if (!this.#views.some(({ state }) => state === "ready")) this.#raiseSomeone();
   }
@@ -153,40 +171,27 @@ export class Backends {
 
   #seeSilence(): void {
     const wereSilent = this.#silentSince !== undefined;
-    const areSilent = areAllSilent(Array.from(this.#held.values()));
+    const areSilent = areAllSilent(Array.from(this.#known.values(), ({ facts }) => facts));
     if (areSilent) this.#silentSince ??= this.#stallAwareClock.now();
     else this.#silentSince = undefined;
     if (!wereSilent || areSilent) return;
     this.#silenceOverAt = this.#clock.now();
-    this.onAnswer();
-  }
-
-  #add(name: string): void {
-    this.#held.set(name, noFacts);
-    this.#since.set(name, this.#stallAwareClock.now());
-    this.#journal.write({ kind: "backend.added", backend: name });
-  }
-
-  #forget(name: string): void {
-    this.#held.delete(name);
-    this.#suspectMs.delete(name);
-    this.#since.delete(name);
-    this.#met.delete(name);
-    this.#journal.write({ kind: "backend.removed", backend: name });
+    this.#parts.onAnswer?.();
   }
 
   /** Journals how a fresh socket failed, when that changes and before the verdict that follows from it. */
-  #tellMet(name: string, { state }: BackendFacts, evidence: Fresh): void {
+  #tellMet(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;
-    const reached = reachedBy(evidence, this.#met.get(name));
+    const { name } = known.view;
+    const reached = reachedBy(evidence, known.met);
     const word = `${met} ${reached}`;
-    if (this.#met.get(name) === word) return;
+    if (known.met === word) return;
     // An answer is news only after a failure.
-    const isNews = met !== "answer" || this.#met.has(name);
-    if (met === "answer" && state === "ready") this.#met.delete(name);
-    else if (isNews) this.#met.set(name, word);
+    const isNews = met !== "answer" || known.met !== undefined;
+    if (met === "answer" && known.facts.state === "ready") known.met = undefined;
+    else if (isNews) known.met = word;
     if (isNews)
-      this.#journal.write({
+      this.#parts.journal.write({
         kind: "backend.probed",
         backend: name,
         met,
@@ -196,33 +201,39 @@ export class Backends {
       });
   }
 
-  #changed(name: string, evidence: Evidence): void {
-    const { state, connections } = this.held(name);
-    const isOfPackets = connections === "answering" && this.#met.get(name) === "silence tcp";
-    const from = this.#views.find((view) => view.name === name)?.state ?? "unknown";
-    this.#suspectMs.set(name, this.suspectMs(name));
-    const after = { name, state, since: this.#clock.now() };
-    this.#since.set(name, this.#stallAwareClock.now());
-    this.#setView(name, after);
-    this.#journal.write({
-      kind: "backend.changed",
-      backend: name,
-      from,
-      to: state,
-      ...reasonOf(evidence, isOfPackets),
-    });
-    this.onVerdict(after);
+  #seeChanges(known: Known, before: BackendFacts, evidence: Evidence): void {
+    const { facts, view } = known;
+    if (facts.state !== before.state) this.#changed(known, evidence);
+    if (isMute(facts) !== isMute(before)) this.#setView(known, { isMute: isMute(facts) });
+    if (needsAnother(facts) !== needsAnother(before)) this.#parts.onNeed?.(view.name, needsAnother(facts));
   }
 
-  #setView(name: string, changed: Partial<BackendView>): void {
-    this.#views = this.#views.map((view) => (view.name === name ? { ...view, ...changed } : view));
+  #changed(known: Known, evidence: Evidence): void {
+    const { state, connections } = known.facts;
+    const { name, state: from } = known.view;
+    const isOfPackets = connections === "answering" && known.met === "silence tcp";
+    known.suspectMs = this.suspectMs(name);
+    known.since = this.#stallAwareClock.now();
+    this.#setView(known, { state, since: this.#clock.now() });
+    const reason = reasonOf(evidence, isOfPackets);
+    this.#parts.journal.write({ kind: "backend.changed", backend: name, from, to: state, ...reason });
+    this.#parts.onVerdict?.(known.view);
+  }
+
+  #setView(known: Known, changed: Partial<BackendView>): void {
+    known.view = { ...known.view, ...changed };
+    this.#seeViews();
+  }
+
+  #seeViews(): void {
+    this.#views = Array.from(this.#known.values(), ({ view }) => view);
   }
 
   /** Makes one of the answering backends that wait for more good answers ready at once. */
   #raiseSomeone(): void {
-    const [name] = this.#views
-      .map((view) => view.name)
-      .filter((one) => this.held(one).state === "suspect" && verdictOf(this.held(one)) === "ready");
+    const name = this.#views.find(
+      (view) => view.state === "suspect" && verdictOf(this.held(view.name)) === "ready",
+    )?.name;
     if (name !== undefined) this.learn(name, { kind: "alone" });
   }
 

@@ -78,16 +78,14 @@ export class Prober {
   /** When /readyz last answered anything. */
   #answeredAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
-  #answers = 0;
-  #failures = 0;
-  #lastMs = 0;
+  readonly #counts = { answers: 0, failures: 0, lastMs: 0 };
 
   constructor(parts: ProberParts) {
     this.#parts = parts;
   }
 
   get counts(): ProbeCounts {
-    return { answers: this.#answers, failures: this.#failures, lastMs: this.#lastMs };
+    return this.#counts;
   }
 
   /**
@@ -251,7 +249,7 @@ export class Prober {
       this.#awaitAnswer(run);
       if (this.#parts.mayLoseLarge()) this.#awaitLarge(run);
     } else {
-      this.#failures += 1;
+      this.#counts.failures += 1;
       this.#end(run);
     }
     const { begunAt, connectedAt } = run;
@@ -283,13 +281,13 @@ export class Prober {
     if (readiness !== "hanging") this.#answeredAt = now;
     // Its packets were lost in an outage that is over: a later request has been answered.
     else if ((run.askedAt ?? now) < this.#answeredAt) return;
-    this.#lastMs = now - run.begunAt;
+    this.#counts.lastMs = now - run.begunAt;
     this.#times.fade(now);
     this.#handshakes.fade(now);
     if (readiness === "ready") this.#times.add(now - (run.askedAt ?? now));
-    if (readiness === "hanging" || readiness === "failing") this.#failures += 1;
-    else this.#answers += 1;
-    this.#parts.learn({ kind: "readyz", readiness, ms: this.#lastMs, reason });
+    if (readiness === "hanging" || readiness === "failing") this.#counts.failures += 1;
+    else this.#counts.answers += 1;
+    this.#parts.learn({ kind: "readyz", readiness, ms: this.#counts.lastMs, reason });
   }
 
   #ageOf({ begunAt }: Run): number {
@@ -302,5 +300,34 @@ export class Prober {
     run.stopLargeWait();
     run.stopHandshakeWait();
     run.stopProbe();
+  }
+}
+
+/** One prober for each configured backend. */
+export class Probers {
+  readonly #partsOf: (backend: string) => ProberParts;
+  readonly #probers = new Map<string, Prober>();
+
+  constructor(partsOf: (backend: string) => ProberParts) {
+    this.#partsOf = partsOf;
+  }
+
+  /** Undefined for a backend that is not configured. */
+  of(backend: string): Prober | undefined {
+    return this.#probers.get(backend);
+  }
+
+  reconcile(names: readonly string[]): void {
+    for (const [name, prober] of this.#probers) {
+      if (names.includes(name)) continue;
+      prober.stop();
+      this.#probers.delete(name);
+    }
+    for (const name of names) {
+      if (this.#probers.has(name)) continue;
+      const prober = new Prober(this.#partsOf(name));
+      this.#probers.set(name, prober);
+      prober.start();
+    }
   }
 }

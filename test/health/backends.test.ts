@@ -108,9 +108,13 @@ test("the time under suspicion is summed", () => {
 
 test("that what waits may wait on again is told, even while the verdict stays suspect", () => {
   const clock = manualClock();
-  const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock), rules });
   const told: boolean[] = [];
-  backends.onNeed = (name, isNeeded) => name === "a" && told.push(isNeeded);
+  const backends = new Backends(["a", "b"], {
+    clock,
+    journal: new Journal(clock),
+    rules,
+    onNeed: (name, isNeeded) => name === "a" && told.push(isNeeded),
+  });
   for (const name of ["a", "b"]) backends.learn(name, { kind: "connection-opened", ms: 1 });
   backends.learn("a", { kind: "connections-silent", ms: 600, limitMs: 600 });
   backends.learn("a", { kind: "connections-answer" });
@@ -124,12 +128,12 @@ test("what has no PING is kept while no backend answers, for the time that is gi
     journal: new Journal(clock),
     rules,
     deadAfterWhenAllSilentMs: 10_000,
+    onAnswer() {
+      answered += 1;
+    },
   });
   const heard: string[] = [];
   let answered = 0;
-  backends.onAnswer = () => {
-    answered += 1;
-  };
   const fresh = (met: "answer" | "refusal" | "silence") =>
     ({ kind: "fresh", met, begunAt: clock.now(), ms: 1000, reason: met }) as const;
   for (const name of ["a", "b"]) {

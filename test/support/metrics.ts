@@ -45,7 +45,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
       refresher: { progressRequests: { answered: 0, refused: 0, unanswered: 0 } },
       staleReadGuard: { counts: { outdated: 0, demanded: 0, refused: 0 } },
       talk: { ledger: { size: 0, requestsByAgent: new Map() }, locks: { all: [] } },
-      detectors: () => ({
+      measurementsOf: () => ({
         pingP99Ms: 0,
         suspectMs: 0,
         isDrained: false,

@@ -62,11 +62,15 @@ export async function startPassthrough(
     forbiddenMs: healthLimits.forbiddenMs,
     needsProof: true,
   };
-  const backends = new Backends(names, { clock, journal, rules });
   const hold = new PendingQueue(clock);
-  backends.onVerdict = ({ state }) => {
-    if (state !== "dead") hold.release();
-  };
+  const backends = new Backends(names, {
+    clock,
+    journal,
+    rules,
+    onVerdict({ state }) {
+      if (state !== "dead") hold.release();
+    },
+  });
   const hung = new Set<Parameters<WatchTunnel>[1]>();
   const behalves: Ends[] = [];
   const led: string[] = [];

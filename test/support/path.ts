@@ -19,6 +19,7 @@ import { Client, type ClientOptions } from "../../src/proxy/context/client.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
 import { BufferLimiter } from "../../src/proxy/overload/buffer-limiter.ts";
+import type { AccessLogLevel } from "../../src/proxy/request/access-log.ts";
 import { type Cable, cable } from "./cable.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { checkExchanges } from "./exchange-invariants.ts";
@@ -336,6 +337,7 @@ export class PlayedPath extends Path {
       staleReadGuard?: "Observe" | "Enforce" | "Disabled";
       /** Not unless the test says so: most say which backend is asked for what. */
       compares?: "all" | "watches" | "nothing";
+      accessLog?: AccessLogLevel;
       down?: readonly string[];
       bufferBytes?: number;
       warm?: number;
@@ -354,6 +356,7 @@ export class PlayedPath extends Path {
       alwaysRequestBookmarks: options.alwaysRequestBookmarks ?? false,
       staleReadGuard: options.staleReadGuard ?? "Observe",
       compares: options.compares ?? "nothing",
+      accessLog: options.accessLog ?? "None",
       // So that nothing is asked beside what a test asks for.
       customResourceAPIGroups: ["stable.example.com"],
       bufferLimiter: new BufferLimiter(clock, options.bufferBytes ?? 64 * 1024 * 1024),

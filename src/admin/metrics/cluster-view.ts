@@ -16,7 +16,7 @@ export function backendFactsOf({ path }: Pick<LiveCluster, "path">): readonly Ba
       open: connections.length,
       streams: connections.reduce((sum, { openCount }) => sum + openCount, 0),
     })),
-    ...path.detectors(name),
+    ...path.measurementsOf(name),
   }));
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Histogram } from "../../base/histogram.ts";
 import type { Entry } from "../../events/journal.ts";
 import type { BackendSet } from "../../proxy/cluster/backend-set.ts";
-import type { Detectors, Path } from "../../proxy/cluster/path.ts";
+import type { BackendMeasurements, Path } from "../../proxy/cluster/path.ts";
 import type { Passthrough } from "../../proxy/tunnel/passthrough.ts";
 import type { Row } from "./series.ts";
 
@@ -66,7 +66,7 @@ export type LiveCluster = {
       readonly ledger: Pick<Path["talk"]["ledger"], "size" | "requestsByAgent">;
       readonly locks: { readonly all: readonly LockFacts[] };
     };
-    readonly detectors: (backend: string) => Detectors;
+    readonly measurementsOf: (backend: string) => BackendMeasurements;
   };
   readonly splices: { readonly openCount: number };
   readonly passthrough: Pick<Passthrough, "counts" | "bytes">;
@@ -74,7 +74,7 @@ export type LiveCluster = {
 };
 
 /** A backend, as metrics and the JSON API show it. */
-export type BackendFacts = Detectors & {
+export type BackendFacts = BackendMeasurements & {
   readonly name: string;
   readonly state: string;
   readonly connections: readonly {

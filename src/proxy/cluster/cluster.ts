@@ -48,6 +48,8 @@ export class Cluster {
   readonly backends: BackendSet;
   readonly splices: UpgradeHandler;
   readonly passthrough: Passthrough;
+  /** Through it listeners pass their sockets. */
+  readonly gate: Gate;
   readonly #journal: Journal;
   readonly #bufferLimiter: BufferLimiter;
   readonly #credentials: Credentials;
@@ -85,6 +87,14 @@ export class Cluster {
     const watchTunnel: WatchTunnel = (tunnel, cut) => tunnels.watchTunnel(tunnel, cut);
     this.splices = this.#createUpgradeHandler(watchTunnel);
     this.passthrough = this.#createPassthrough(watchTunnel);
+    const { clock, turn, buffered, handle } = this.path;
+    const h1 = createH1({
+      handle,
+      clock,
+      journal,
+      upgrade: (request, socket, head, client) => this.splices.upgrade(request, socket, head, client),
+    });
+    this.gate = { clock, turn, buffered, journal, handle, h1, passthrough: this.passthrough };
   }
 
   /** Opens nothing before `start`. */
@@ -174,19 +184,6 @@ export class Cluster {
     });
   }
 
-  /** The interface through which listeners pass their sockets. */
-  get gate(): Gate {
-    const { clock, turn, buffered, handle } = this.path;
-    const journal = this.#journal;
-    const h1 = createH1({
-      handle,
-      clock,
-      journal,
-      upgrade: (request, socket, head, client) => this.splices.upgrade(request, socket, head, client),
-    });
-    return { clock, turn, buffered, journal, handle, h1, passthrough: this.passthrough };
-  }
-
   /** Loads the credentials for backends, or returns why it cannot. Called before `start`, which dials connections at once. */
   load(): Promise<Failure | undefined> {
     return this.#takeCredentials(this.#config);
@@ -236,7 +233,7 @@ export class Cluster {
 
   /** True if this is one of its backends, by the name in journal and metrics. */
   has(backend: string): boolean {
-    return this.path.backends.views.some(({ name }) => name === backend);
+    return this.path.backends.stateOf(backend) !== undefined;
   }
 
   /** True if a backend is ready. */
@@ -245,14 +242,12 @@ export class Cluster {
   }
 
   isReady(backend: string): boolean {
-    return this.path.backends.views.some(({ name, state }) => name === backend && state === "ready");
+    return this.path.backends.stateOf(backend) === "ready";
   }
 
   /** True if the backend is ready or suspect: after an outage of etcd a backend answers for a while before it is ready. */
   answers(backend: string): boolean {
-    return this.path.backends.views.some(
-      ({ name, state }) => name === backend && (state === "ready" || state === "suspect"),
-    );
+    return this.isReady(backend) || this.path.backends.stateOf(backend) === "suspect";
   }
 
   /** Of purpose "backend-ca", "client" (the proxy's own), "backend" and "backend-loopback" (the backends'). */

@@ -91,7 +91,7 @@ export class Operations {
     if (backends === undefined) return unknown(name);
     if (!backends.held(name).isDrained) return `${name} was not drained`;
     backends.learn(name, { kind: "told", isDrained: false, by });
-    const state = backends.views.find((view) => view.name === name)?.state ?? "unknown";
+    const state = backends.stateOf(name) ?? "unknown";
     return `${name} is no longer drained: it is ${state}`;
   }
 
@@ -124,8 +124,7 @@ export class Operations {
 
   /** The backends of the cluster that has one of this name. */
   #ownersOf(name: string): OperatedPath["backends"] | undefined {
-    const all = this.#parts.paths().map(({ backends }) => backends);
-    return all.find(({ views }) => views.some((view) => view.name === name));
+    return this.#parts.paths().find(({ backends }) => backends.stateOf(name) !== undefined)?.backends;
   }
 }
 

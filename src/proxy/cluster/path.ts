@@ -11,8 +11,7 @@ import type { Buffered } from "../../h2/core/buffered.ts";
 import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import { type BackendFacts, type BackendView, isSilent } from "../../health/backend.ts";
 import { Backends, unprobed } from "../../health/backends.ts";
-import type { ProbeCounts } from "../../health/prober.ts";
-import { Probers, type ProbersParts } from "../../health/probers.ts";
+import { type Probe, type ProbeCounts, type ProberParts, Probers } from "../../health/prober.ts";
 import { StallAwareClock } from "../../health/stall-aware-clock.ts";
 import { type OriginRules, Origins } from "../../kube/api-origin.ts";
 import { CacheTracker } from "../../watch/cache/cache-progress.ts";
@@ -65,11 +64,11 @@ export type PathOptions = OriginRules & {
   readonly bufferLimiter: BufferLimiter;
   readonly ping: KeepaliveTimes;
   /** How backends are probed on fresh sockets. Undefined: no probes, and the loss of all upstream connections means dead. */
-  readonly probes?: Pick<ProbersParts, "probe" | "times" | "random">;
+  readonly probes?: Pick<ProberParts, "times" | "random"> & { readonly probe: Probe };
 };
 
-/** Of one backend; times in ms. */
-export type Detectors = {
+/** What was measured of one backend; times in ms. */
+export type BackendMeasurements = {
   readonly pingP99Ms: number;
   readonly suspectMs: number;
   readonly probes: ProbeCounts;
@@ -77,17 +76,22 @@ export type Detectors = {
   readonly isDrained: boolean;
 };
 
+/** A detector that checks everything periodically. */
+type Rounds = { start(): void; stop(): void };
+
+type Base = Pick<
+  Path,
+  "clock" | "journal" | "buffered" | "caches" | "exchanges" | "pending" | "backends" | "pools"
+>;
+
 const probed = { ...unprobed, rise: limits.riseAnswers, needsProof: true };
 
 export class Path {
   readonly clock: Clock;
-  /** The same clock without the time in which the proxy's own event loop stood still. */
-  readonly stallAwareClock: StallAwareClock;
   readonly journal: Journal;
   readonly turn: FlushScheduler;
   readonly buffered: Buffered;
-  readonly exchanges = new ActiveRequests();
-  readonly trust: Trust;
+  readonly exchanges: ActiveRequests;
   readonly admission: Admission;
   readonly backends: Backends;
   readonly pools: PoolSet;
@@ -95,77 +99,86 @@ export class Path {
   readonly pending: PendingQueue;
   readonly probers: Probers | undefined;
   readonly migrations: Migrations;
-  readonly alwaysRequestBookmarks: boolean;
   readonly handle: RequestHandler;
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
-  readonly originChecks: OriginChecks;
-  readonly replays: ReplayLoopDetector;
   readonly talk: Talk;
   readonly caches = new CacheTracker();
-  /** The detectors that check everything periodically. */
-  readonly #rounds: readonly { start(): void; stop(): void }[];
-  readonly #slowStart: SlowStart;
-  readonly #leaveRelief: () => void;
   readonly refresher: BookmarkRefresher;
   readonly sentinels: Sentinels;
+  /** The same clock without the time in which the proxy's own event loop stood still. */
+  readonly #stallAwareClock: StallAwareClock;
   readonly #histories: Histories | undefined;
+  readonly #rounds: readonly Rounds[];
+  readonly #slowStart: SlowStart;
+  readonly #leaveBufferLimiter: () => void;
 
   constructor(options: PathOptions) {
-    const { journal, isPerClient } = options;
+    const { journal, bufferLimiter, probes, compares = "all", staleReadGuard: mode = "Observe" } = options;
+    const { buffered } = bufferLimiter;
     const clock = guarded(options.clock, journal);
-    this.stallAwareClock = new StallAwareClock(clock);
-    const turn = new FlushScheduler(clock);
-    const { buffered } = options.bufferLimiter;
-    const trust = new Trust(clock);
-    const backends = createBackends(options, { clock, stallAwareClock: this.stallAwareClock }, () =>
-      this.pending.release(),
-    );
+    const stallAwareClock = new StallAwareClock(clock);
+    const { caches } = this;
+    const exchanges = new ActiveRequests(accessLogger(options.accessLog ?? "None", journal));
+    const pending = new PendingQueue(stallAwareClock);
     const slowStart = new SlowStart(clock);
+    const backends = this.#createBackends(options, { clock, stallAwareClock });
     const pools = new PoolSet({
-      poolFor: (backend) => this.#poolFor(backend, clock, options),
-      isPerClient,
+      poolFor: (backend) => this.#createPool(backend, options),
+      isPerClient: options.isPerClient,
       shareOf: (name) => slowStart.shareOf(name),
     });
+    const base = { clock, stallAwareClock, journal, buffered, caches, exchanges, pending, backends, pools };
+    const migrations = new Migrations({
+      ...base,
+      refresher: { refused: (watch) => this.refresher.refused(watch) },
+    });
+    const watched = { ...base, migrations, refresher: new BookmarkRefresher({ ...base, migrations }) };
     this.clock = clock;
+    this.#stallAwareClock = stallAwareClock;
     this.journal = journal;
-    this.turn = turn;
+    this.turn = new FlushScheduler(clock);
     this.buffered = buffered;
-    this.#leaveRelief = options.bufferLimiter.add(this);
-    this.trust = trust;
-    this.admission = new Admission(this.stallAwareClock);
+    this.exchanges = exchanges;
+    this.pending = pending;
     this.backends = backends;
     this.pools = pools;
-    this.pending = new PendingQueue(this.stallAwareClock);
-    this.hedges = this.#createHedges();
-    this.alwaysRequestBookmarks = options.alwaysRequestBookmarks ?? true;
     this.#slowStart = slowStart;
-    this.migrations = new Migrations(this);
-    this.refresher = new BookmarkRefresher(this);
-    this.sentinels = new Sentinels(this);
-    const { compares = "all" } = options;
-    this.#histories = compares === "all" ? new Histories(this) : undefined;
-    this.#rounds = this.#createRounds(compares !== "nothing");
-    backends.onVerdict = (view) => this.#judged(view);
-    backends.onNeed = (name, isNeeded) => pools.poolOf(name)?.judged(isNeeded);
-    this.probers = options.probes && this.#createProbers(options.probes);
+    this.migrations = migrations;
+    this.refresher = watched.refresher;
+    this.sentinels = new Sentinels(watched);
+    this.#histories = compares === "all" ? new Histories(watched) : undefined;
+    this.#rounds = this.#createRounds(compares);
+    this.probers = probes && new Probers((name) => this.#proberOf(name, clock, probes));
+    this.admission = new Admission(stallAwareClock);
+    this.hedges = this.#createHedges();
     this.origins = new Origins(options);
-    this.originChecks = new OriginChecks(this);
-    const mode = options.staleReadGuard ?? "Observe";
     this.staleReadGuard = new StaleReadGuard({ clock, journal, origins: this.origins, mode });
-    this.replays = new ReplayLoopDetector(clock, journal);
     this.talk = new Talk(clock, journal);
-    this.exchanges.onEnd = accessLogger(options.accessLog ?? "None", journal);
-    this.handle = createHandler(this);
+    this.#leaveBufferLimiter = bufferLimiter.add({ exchanges, journal });
+    this.handle = this.#createHandler(base, options);
   }
 
-  #poolFor(backend: string, clock: Clock, options: PathOptions): ConnectionPool {
+  #createBackends(options: PathOptions, clocks: { clock: Clock; stallAwareClock: Clock }): Backends {
+    const { journal, probes, ping } = options;
+    return new Backends([], {
+      ...clocks,
+      journal,
+      rules: probes ? probed : unprobed,
+      deadAfterWhenAllSilentMs: ping.deadAfterWhenAllSilentMs,
+      onVerdict: (view) => this.#judged(view),
+      onNeed: (name, isNeeded) => this.pools.poolOf(name)?.judged(isNeeded),
+      onAnswer: () => this.pending.release(),
+    });
+  }
+
+  #createPool(backend: string, options: PathOptions): ConnectionPool {
     const { connect, connections, ping, vouched = [] } = options;
-    const { turn, buffered, journal, backends } = this;
+    const { clock, turn, buffered, journal, backends } = this;
     return new ConnectionPool({
       ...connections,
       backend,
-      stallAwareClock: this.stallAwareClock,
+      stallAwareClock: this.#stallAwareClock,
       clock,
       turn,
       buffered,
@@ -174,9 +187,9 @@ export class Path {
       learn: (evidence) => {
         backends.learn(backend, evidence);
         // Probe at once if all connections are silent or lost, instead of at the next interval.
-        if (isSilent(backends.held(backend))) this.probers?.probeNow(backend);
+        if (isSilent(backends.held(backend))) this.probers?.of(backend)?.probeNow();
       },
-      doubtLarge: () => this.probers?.doubtLarge(backend),
+      doubtLarge: () => this.probers?.of(backend)?.doubtLarge(),
       known: () => knownOf(backends.held(backend)),
       othersAnsweredAt: () => this.#othersAnsweredAt(backend),
       silenceOverAt: () => backends.silenceOverAt,
@@ -191,17 +204,17 @@ export class Path {
       clock,
       backends,
       pools,
-      expediteProbe: (name) => this.probers?.expediteProbe(name),
+      expediteProbe: (name) => this.probers?.of(name)?.expediteProbe(),
       learn: (name, evidence) => backends.learn(name, evidence),
     });
   }
 
-  #createRounds(hasSentinels: boolean): readonly { start(): void; stop(): void }[] {
+  #createRounds(compares: PathOptions["compares"]): readonly Rounds[] {
     const { clock, journal, caches, exchanges, migrations, refresher } = this;
     return [
-      ...(hasSentinels ? [this.sentinels] : []),
+      ...(compares === "nothing" ? [] : [this.sentinels]),
       ...(this.#histories === undefined ? [] : [this.#histories]),
-      this.stallAwareClock,
+      this.#stallAwareClock,
       new HungWatchDetector(clock, exchanges),
       new StalledCacheDetector({ clock, journal, caches, migrations, refresher }),
       new LaggingCacheDetector({
@@ -212,6 +225,48 @@ export class Path {
       }),
       new Balance({ clock, exchanges, migrations, shares: () => this.#shares() }),
     ];
+  }
+
+  #proberOf(
+    name: string,
+    clock: Clock,
+    { probe, times, random }: NonNullable<PathOptions["probes"]>,
+  ): ProberParts {
+    const { backends, pools } = this;
+    return {
+      clock,
+      times,
+      random,
+      probe: (ear) => probe(name, ear),
+      held: () => backends.held(name),
+      learn: (evidence) => {
+        backends.learn(name, evidence);
+        if (evidence.kind === "fresh" && evidence.met === "answer")
+          pools.poolOf(name)?.redialStuck(evidence.ms);
+      },
+      dialMs: () => Math.max(limits.probeDialMs, 2 * (pools.poolOf(name)?.deadlines.suspectAfterMs ?? 0)),
+      mayLoseLarge: () => pools.poolOf(name)?.mayLoseLarge === true,
+      passesSmall: (since) => pools.poolOf(name)?.passesSmall(since) === true,
+    };
+  }
+
+  #createHandler(base: Base, { alwaysRequestBookmarks = true }: PathOptions): RequestHandler {
+    const { migrations, origins, hedges, probers, admission, staleReadGuard, talk } = this;
+    const { clock, journal } = base;
+    return createHandler({
+      ...base,
+      trust: new Trust(clock),
+      migrations,
+      origins,
+      hedges,
+      probers,
+      admission,
+      staleReadGuard,
+      talk,
+      replays: new ReplayLoopDetector(clock, journal),
+      originChecks: new OriginChecks({ ...base, origins }),
+      alwaysRequestBookmarks,
+    });
   }
 
   /** Adds and removes backends; those that stay are not touched. */
@@ -243,7 +298,7 @@ export class Path {
     this.reconcile([]);
     // Responses that slow readers have not taken.
     for (const exchange of this.exchanges.holders) exchange.cut();
-    this.#leaveRelief();
+    this.#leaveBufferLimiter();
   }
 
   /** Acts on a verdict, in addition to what `pick` reads of it. */
@@ -277,46 +332,15 @@ export class Path {
     return new Map(ready.map(({ name }) => [name, this.#slowStart.shareOf(name)]));
   }
 
-  /** What the detectors of one backend have measured, for metrics. */
-  detectors(name: string): Detectors {
+  /** For metrics. */
+  measurementsOf(name: string): BackendMeasurements {
     return {
       pingP99Ms: this.pools.poolOf(name)?.rtt.quantile(0.99) ?? 0,
       suspectMs: this.backends.suspectMs(name),
       isDrained: this.backends.held(name).isDrained,
-      probes: this.probers?.all.get(name)?.counts ?? { answers: 0, failures: 0, lastMs: 0 },
+      probes: this.probers?.of(name)?.counts ?? { answers: 0, failures: 0, lastMs: 0 },
     };
   }
-
-  #createProbers(probes: Pick<ProbersParts, "probe" | "times" | "random">): Probers {
-    const { clock, backends, pools } = this;
-    return new Probers({
-      ...probes,
-      clock,
-      backends,
-      dialMs: (name) => {
-        const suspectAfterMs = pools.poolOf(name)?.deadlines.suspectAfterMs ?? 0;
-        return Math.max(limits.probeDialMs, 2 * suspectAfterMs);
-      },
-      mayLoseLarge: (name) => pools.poolOf(name)?.mayLoseLarge === true,
-      passesSmall: (name, since) => pools.poolOf(name)?.passesSmall(since) === true,
-      answered: (name, ms) => pools.poolOf(name)?.redialStuck(ms),
-    });
-  }
-}
-
-type Clocks = { readonly clock: Clock; readonly stallAwareClock: Clock };
-
-function createBackends(options: PathOptions, clocks: Clocks, onAnswer: () => void): Backends {
-  const { journal, probes, ping } = options;
-  const rules = probes ? probed : unprobed;
-  const backends = new Backends([], {
-    ...clocks,
-    journal,
-    rules,
-    deadAfterWhenAllSilentMs: ping.deadAfterWhenAllSilentMs,
-  });
-  backends.onAnswer = onAnswer;
-  return backends;
 }
 
 function cutLive(exchange: Exchange): void {

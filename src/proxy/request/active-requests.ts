@@ -48,8 +48,7 @@ export class ActiveRequests {
   };
   /** Of plain requests, in seconds, by verb. */
   readonly durations = new Map<string, Histogram>();
-  /** Called for each finished exchange. */
-  onEnd: AccessLogger | undefined;
+  readonly #onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, Count>();
   /** The record of the last count: most requests are like the previous one, and need no key. */
   #lastCount: Count | undefined;
@@ -62,6 +61,11 @@ export class ActiveRequests {
     violations: 0,
     phases: { opening: 0, listing: 0, live: 0, opaque: 0, ended: 0 },
   };
+
+  /** `onEnd` is called for each finished exchange. */
+  constructor(onEnd?: AccessLogger) {
+    this.#onEnd = onEnd;
+  }
 
   /** Backend names come and go without end: the counts of removed backends are summed as "other". */
   reconcile(backends: readonly string[]): void {
@@ -91,7 +95,7 @@ export class ActiveRequests {
     this.#forget(exchange);
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
     this.#ends[end] += 1;
-    this.onEnd?.(exchange, end, now);
+    this.#onEnd?.(exchange, end, now);
     exchange.tally = undefined;
     exchange.watch?.progress.countOut();
     const last = this.#lastCount;

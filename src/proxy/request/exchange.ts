@@ -29,7 +29,7 @@ import { type Field, role } from "../../h2/core/field.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Backends } from "../../health/backends.ts";
-import type { Probers } from "../../health/probers.ts";
+import type { Probers } from "../../health/prober.ts";
 import type { Origin } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { decoderFor } from "../../watch/codec/framing.ts";
@@ -57,7 +57,7 @@ import { RequestBody } from "./request-body.ts";
 
 /** What all exchanges of one path share. */
 export type ExchangeParts = {
-  readonly probers: Pick<Probers, "probeNow"> | undefined;
+  readonly probers: Probers | undefined;
   readonly buffered: Buffered;
   readonly clock: Clock;
   readonly backends: Backends;
@@ -282,7 +282,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#replayLoop?.ended();
     // No verdict by itself: a webhook's error, or an error of this stream, looks the same. But it justifies a probe at
     // once.
-    if (end === "backend_gone" || this.#status >= 500) probers?.probeNow(this.backend);
+    if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
 
@@ -590,8 +590,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** True if this is the refusal of a backend that is shutting down, and another one can be asked. */
   #mayLeave(attempt: Attempt, refusal: readonly Field[]): boolean {
     const { backends, hedges } = this.#parts;
-    const view = backends.views.find(({ name }) => name === attempt.backend);
-    if (!isShutdown(refusal, attempt.isConnectionRetiring || view?.state === "draining")) return false;
+    if (
+      !isShutdown(refusal, attempt.isConnectionRetiring || backends.stateOf(attempt.backend) === "draining")
+    )
+      return false;
     return this.attempts.tried.length + 1 < limits.attempts && hedges.otherFor(this.attempts) !== undefined;
   }
 

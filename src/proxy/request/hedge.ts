@@ -113,7 +113,7 @@ export class Hedges {
    * each loses the same response), so then another backend is asked, if there is one.
    */
   #askTwice(attempts: Attempts, attempt: Attempt): void {
-    const isSuspect = this.#isSuspect(attempt.backend);
+    const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
     // The fault may be on this connection only, and the client has read this backend's cache (k/k 59848).
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
     const another = prompt === undefined || attempts.hasTwo ? this.otherFor(attempts) : undefined;
@@ -125,9 +125,5 @@ export class Hedges {
     const hedge = attempts.hedge(backend);
     if (own === undefined) hedge.dial(this.#parts.pools);
     else hedge.ready(own);
-  }
-
-  #isSuspect(backend: string): boolean {
-    return this.#parts.backends.views.find(({ name }) => name === backend)?.state === "suspect";
   }
 }

@@ -27,7 +27,7 @@ function backend(
         })),
       }),
     },
-    detectors: () => ({
+    measurementsOf: () => ({
       pingP99Ms: 2,
       suspectMs: 1500,
       isDrained: false,

@@ -70,7 +70,7 @@ export const admission: readonly Defect[] = [
     "a stall of ours counts against those who are held",
     {
       file: "proxy/cluster/path.ts",
-      find: "new PendingQueue(this.stallAwareClock)",
+      find: "new PendingQueue(stallAwareClock)",
       replace: "new PendingQueue(clock)",
     },
     ["proxy/request/pending-queue", "released in vain after it"],

@@ -140,7 +140,7 @@ export const connections: readonly Defect[] = [
     "lost large packets are called a failed dial",
     {
       file: "health/backends.ts",
-      find: 'connections === "answering" && this.#met.get(name) === "silence tcp"',
+      find: 'connections === "answering" && known.met === "silence tcp"',
       replace: "false",
     },
     ["flows/large-packets", "and nothing is under way"],

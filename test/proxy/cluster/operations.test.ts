@@ -59,7 +59,7 @@ test("it stays so whatever the backend says of itself, and is ready as soon as i
   const operations = operationsOf(path);
   operations.drain("a", alice);
   path.clock.advance(30_000);
-  assert.equal([stateOf(path, "a"), path.detectors("a").isDrained], ["draining", true]);
+  assert.equal([stateOf(path, "a"), path.measurementsOf("a").isDrained], ["draining", true]);
   path.backend("a").kill();
   path.clock.advance(3000);
   assert.is(stateOf(path, "a"), "dead", "a drained one that dies is told dead");
@@ -67,7 +67,7 @@ test("it stays so whatever the backend says of itself, and is ready as soon as i
   path.clock.advance(30_000);
   assert.is(stateOf(path, "a"), "draining", "back from its restart it waits for us");
   assert.is(operations.undrain("a", alice), "a is no longer drained: it is ready");
-  assert.equal([stateOf(path, "a"), path.detectors("a").isDrained], ["ready", false]);
+  assert.equal([stateOf(path, "a"), path.measurementsOf("a").isDrained], ["ready", false]);
 });
 
 test("the last ready backend is not let go, and what is done already is said to be", () => {

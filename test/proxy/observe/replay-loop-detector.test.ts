@@ -1,12 +1,14 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { ownOrigin } from "../../../src/kube/api-origin.ts";
 import { classify } from "../../../src/kube/request-info.ts";
 import { Client } from "../../../src/proxy/context/client.ts";
-import { ReplayLoop } from "../../../src/proxy/observe/replay-loop-detector.ts";
+import { ReplayLoop, ReplayLoopDetector } from "../../../src/proxy/observe/replay-loop-detector.ts";
 import { watchContextOf } from "../../../src/watch/session/watch-context.ts";
+import { manualClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 
@@ -86,7 +88,8 @@ test("nor are many at once, of as many informers", () => {
 });
 
 test("beyond the limit the watch that was asked for least lately is forgotten", () => {
-  const { replays, clock } = new PlayedPath(["a", "b"]);
+  const clock = manualClock();
+  const replays = new ReplayLoopDetector(clock, new Journal(clock));
   const order = { client: new Client(from), fields: [] };
   const answered = (version: number): ReplayLoop | undefined => {
     const target = `/api/v1/pods?watch=1&resourceVersion=${version + 1}`;

@@ -12,8 +12,7 @@ const test = suite("proxy/request/access-log");
 
 /** A read, one that a backend fails, and a watch that moves; then all of them are over. */
 function played(level: AccessLogLevel): { readonly path: PlayedPath; readonly told: readonly Ended[] } {
-  const path = new PlayedPath(["a", "b"]);
-  path.exchanges.onEnd = accessLogger(level, path.journal);
+  const path = new PlayedPath(["a", "b"], { accessLog: level });
   const token = jwt({ sub: "system:serviceaccount:n:web" });
   const fields = [bearer(token), new Field("user-agent", "kubelet/v1.36 (linux)")];
   const watch = new PlayedWatch({ path, fields, query: "resourceVersion=7&token=planted-secret" });
