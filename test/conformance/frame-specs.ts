@@ -1,5 +1,5 @@
 /** Random frames for the comparison with other implementations, and what a reader has to tell of them. */
-import type { FrameSink } from "../../src/h2/frame/frame.ts";
+import type { SessionFrames, StreamFrames } from "../../src/h2/frame/frame.ts";
 import type { Random } from "../support/random.ts";
 
 /** A frame as the peers' JSON has it; each kind has its own members. */
@@ -185,8 +185,8 @@ function entriesHex(entries: readonly (readonly [number, number])[]): string {
     .join("");
 }
 
-/** Writes down what it is told. */
-export function recorder(told: Told[]): FrameSink {
+/** Writes down each frame. */
+export function recorder(told: Told[]): StreamFrames & SessionFrames {
   const tell = (what: string, text = "", end = false): void => {
     told.push({ what, octets: text, end });
   };

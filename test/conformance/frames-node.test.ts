@@ -7,7 +7,7 @@ import { type Duplex, duplexPair } from "node:stream";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
-import type { FrameSink } from "../../src/h2/frame/frame.ts";
+import type { SessionFrames, StreamFrames } from "../../src/h2/frame/frame.ts";
 import { FrameReader } from "../../src/h2/frame/reader.ts";
 import { FrameWriter } from "../../src/h2/frame/writer.ts";
 import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
@@ -34,7 +34,8 @@ function echoOver(wire: Duplex, random: Random): { readonly count: number } {
   const cut = random.pick(cuts);
   const read = { count: 0 };
   const writer = new FrameWriter(() => undefined);
-  const reader = new FrameReader(echo(writer, read), true);
+  const frames = echo(writer, read);
+  const reader = new FrameReader(frames, frames, true);
   // All the windows at once: granted back octet by octet they would be used octet by octet.
   writer.settings([[4, hugeWindow]]);
   writer.windowUpdate(0, hugeWindow - 65_535);
@@ -50,7 +51,7 @@ function echoOver(wire: Duplex, random: Random): { readonly count: number } {
   return read;
 }
 
-function echo(writer: FrameWriter, read: { count: number }): FrameSink {
+function echo(writer: FrameWriter, read: { count: number }): StreamFrames & SessionFrames {
   const [decoder, encoder] = [new HpackDecoder(), new HpackEncoder()];
   const counting = (): void => {
     read.count++;

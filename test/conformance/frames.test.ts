@@ -43,7 +43,8 @@ const cuts: Readonly<Record<string, (random: Random) => number>> = {
 /** All that is told of these octets; a refusal is the last word. */
 function readCut(bytes: Buffer, random: Random, lengthOf: (random: Random) => number): Told[] {
   const told: Told[] = [];
-  const reader = new FrameReader(recorder(told), false);
+  const frames = recorder(told);
+  const reader = new FrameReader(frames, frames, false);
   for (let at = 0; at < bytes.length; ) {
     const end = Math.min(bytes.length, at + lengthOf(random));
     try {

@@ -1,13 +1,13 @@
-/** A FrameSink that writes down what a reader tells it; DATA of one frame is joined, whatever its pieces were. */
-import type { FrameSink } from "../../src/h2/frame/frame.ts";
+/** Writes down what a reader passes on; DATA of one frame is joined, whatever its pieces were. */
+import type { SessionFrames, StreamFrames } from "../../src/h2/frame/frame.ts";
 
-export class SinkRecord implements FrameSink {
+export class SinkRecord implements StreamFrames, SessionFrames {
   readonly lines: string[] = [];
   /** Pieces of DATA told. */
   pieces = 0;
   #body: { readonly id: number; bytes: Buffer } | undefined;
 
-  data(...[id, bytes, start, end, endStream]: Parameters<FrameSink["data"]>): void {
+  data(...[id, bytes, start, end, endStream]: Parameters<StreamFrames["data"]>): void {
     this.pieces += 1;
     if (this.#body?.id !== id) this.#flush();
     this.#body ??= { id, bytes: Buffer.alloc(0) };
@@ -19,7 +19,7 @@ export class SinkRecord implements FrameSink {
     this.#write(`padding ${id} ${octets}`);
   }
 
-  headers(...[id, bytes, start, end, endStream, onSelf]: Parameters<FrameSink["headers"]>): void {
+  headers(...[id, bytes, start, end, endStream, onSelf]: Parameters<StreamFrames["headers"]>): void {
     const block = bytes.toString("latin1", start, end);
     this.#write(`headers ${id} ${JSON.stringify(block)}${endStream ? " END" : ""}${onSelf ? " self" : ""}`);
   }

@@ -92,53 +92,34 @@ const pseudoInTrailers = refused("pseudo-field in trailers");
 /** A receiver that merges trailers into the head would act on them (A38). */
 const headOnly = refused("field in trailers that belongs into the head");
 
-function rulesOf(special: readonly (readonly [Role, Rule])[]): readonly Rule[] {
+/** Each row is a rule and its roles; any other role is free. */
+function rulesOf(...rows: readonly (readonly [Rule, ...Role[]])[]): readonly Rule[] {
   const rules = Object.values(role).map(() => free);
-  for (const [of, rule] of special) rules[of] = rule;
+  for (const [rule, ...roles] of rows) for (const of of roles) rules[of] = rule;
   return rules;
 }
 
-const requestRules = rulesOf([
-  [role.method, pseudo],
-  [role.scheme, pseudo],
-  [role.path, pseudo],
-  [role.authority, pseudo],
-  [role.status, pseudoOfResponse],
-  [role.unknownPseudo, unknownPseudo],
-  [role.connectionSpecific, connectionSpecific],
-  [role.contentLength, single],
-  [role.host, single],
-  [role.te, single],
-]);
+const requestRules = rulesOf(
+  [pseudo, role.method, role.scheme, role.path, role.authority],
+  [pseudoOfResponse, role.status],
+  [unknownPseudo, role.unknownPseudo],
+  [connectionSpecific, role.connectionSpecific],
+  [single, role.contentLength, role.host, role.te],
+);
 
-const responseRules = rulesOf([
-  [role.method, pseudoOfRequest],
-  [role.scheme, pseudoOfRequest],
-  [role.path, pseudoOfRequest],
-  [role.authority, pseudoOfRequest],
-  [role.status, pseudo],
-  [role.unknownPseudo, unknownPseudo],
-  [role.connectionSpecific, connectionSpecific],
-  [role.te, connectionSpecific],
-  [role.contentLength, single],
-]);
+const responseRules = rulesOf(
+  [pseudoOfRequest, role.method, role.scheme, role.path, role.authority],
+  [pseudo, role.status],
+  [unknownPseudo, role.unknownPseudo],
+  [connectionSpecific, role.connectionSpecific, role.te],
+  [single, role.contentLength],
+);
 
-const trailerRules = rulesOf([
-  [role.method, pseudoInTrailers],
-  [role.scheme, pseudoInTrailers],
-  [role.path, pseudoInTrailers],
-  [role.authority, pseudoInTrailers],
-  [role.status, pseudoInTrailers],
-  [role.unknownPseudo, pseudoInTrailers],
-  [role.connectionSpecific, connectionSpecific],
-  [role.te, connectionSpecific],
-  [role.contentLength, headOnly],
-  [role.host, headOnly],
-  [role.expect, headOnly],
-  [role.authorization, headOnly],
-  [role.credential, headOnly],
-  [role.identity, headOnly],
-]);
+const trailerRules = rulesOf(
+  [pseudoInTrailers, role.method, role.scheme, role.path, role.authority, role.status, role.unknownPseudo],
+  [connectionSpecific, role.connectionSpecific, role.te],
+  [headOnly, role.contentLength, role.host, role.expect, role.authorization, role.credential, role.identity],
+);
 
 /** Checks each field once and fills `found`. Returns the first fault. */
 function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): string | undefined {

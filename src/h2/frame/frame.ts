@@ -22,12 +22,15 @@ export const frameHeaderBytes = 9;
 export const frameBytes = 16_384;
 export const clientPreface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** Callbacks of a frame reader. Positions, not copies: this is the hot path. The bytes are valid only during the call. */
-export type FrameSink = {
+/**
+ * Callbacks of a frame reader for the frames of streams. Positions, not copies: this is the hot path. The bytes are valid
+ * only during the call.
+ */
+export type StreamFrames = {
   /** A DATA frame or part of one. */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** The following DATA is padded: this many more bytes count against the windows (§6.9.1). */
-  padding(id: number, octets: number): void;
+  padding(id: number, count: number): void;
   /** A complete header block, CONTINUATION frames joined. `dependsOnSelf`: its priority fields name its own stream. */
   headers(
     id: number,
@@ -37,14 +40,19 @@ export type FrameSink = {
     endStream: boolean,
     dependsOnSelf: boolean,
   ): void;
-  priority(id: number, dependsOnSelf: boolean): void;
   reset(id: number, code: number): void;
+  /** Id 0 is the session. */
+  windowUpdate(id: number, increment: number): void;
+};
+
+/** Its callbacks for all other frames. */
+export type SessionFrames = {
+  priority(id: number, dependsOnSelf: boolean): void;
   settings(bytes: Buffer, start: number, end: number): void;
   settingsAcknowledged(): void;
   ping(bytes: Buffer, start: number): void;
   pong(bytes: Buffer, start: number): void;
   goAwayReceived(lastId: number, code: number): void;
-  windowUpdate(id: number, increment: number): void;
   /** A frame of an unknown type: ignored, but its bytes are charged (A17). */
-  unknown(octets: number): void;
+  unknown(count: number): void;
 };

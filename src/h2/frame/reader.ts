@@ -1,13 +1,19 @@
 /**
- * Parses bytes into frames. Accepts chunks cut at any position and passes each frame to its sink as a position in the
- * chunk. Only the start of a frame that a chunk cuts off is copied; a large DATA frame is passed on in pieces as it
+ * Parses bytes into frames. Accepts chunks cut at any position and passes each frame on as a position in the chunk. Only the start of a frame that a chunk cuts off is copied; a large DATA frame is passed on in pieces as it
  * arrives. Sizes and flags are checked here (RFC 9113 §4, §6); the session decides what a frame means for its stream.
  */
-
 import { u8, u24, u31, u32 } from "../core/bytes.ts";
 import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
-import { clientPreface, type FrameSink, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
+import {
+  clientPreface,
+  flag,
+  frameBytes,
+  frameHeaderBytes,
+  frameType,
+  type SessionFrames,
+  type StreamFrames,
+} from "./frame.ts";
 
 /** A DATA frame this short is passed on only when complete: many tiny pieces would cost more than the wait. */
 const pieceBytes = 2048;
@@ -21,7 +27,8 @@ function protocolError(what: string): ProtocolError {
 }
 
 export class FrameReader {
-  readonly #sink: FrameSink;
+  readonly #streams: StreamFrames;
+  readonly #session: SessionFrames;
   readonly #block = new HeaderBlock();
   /** The start of a frame whose rest has not arrived; at most one frame long. */
   #carry: Buffer | undefined;
@@ -31,8 +38,9 @@ export class FrameReader {
   #isStopped = false;
   #progress = 0;
 
-  constructor(sink: FrameSink, expectsPreface: boolean) {
-    this.#sink = sink;
+  constructor(streams: StreamFrames, session: SessionFrames, expectsPreface: boolean) {
+    this.#streams = streams;
+    this.#session = session;
     this.#prefaceLeft = expectsPreface ? clientPreface.length : 0;
   }
 
@@ -58,7 +66,7 @@ export class FrameReader {
     this.#isStopped = true;
   }
 
-  /** Throws ProtocolError of session scope; the sink may throw either scope through it. */
+  /** Throws ProtocolError of session scope; callbacks may throw either scope through it. */
   receive(chunk: Buffer): void {
     let at = this.#preface(chunk, 0);
     at = this.#resumePiece(chunk, at);
@@ -94,7 +102,7 @@ export class FrameReader {
     if (u8(chunk, at + 3) !== frameType.DATA || (flags & flag.PADDED) !== 0 || have <= pieceBytes)
       return false;
     this.#openPiece(u31(chunk, at + 5), flags, length - have);
-    this.#sink.data(u31(chunk, at + 5), chunk, at + frameHeaderBytes, chunk.length, false);
+    this.#streams.data(u31(chunk, at + 5), chunk, at + frameHeaderBytes, chunk.length, false);
     return true;
   }
 
@@ -113,7 +121,7 @@ export class FrameReader {
     if (isLast) this.#piece = undefined;
     this.#progress += 1;
     const ends = isLast && (piece.flags & flag.END_STREAM) !== 0;
-    this.#sink.data(piece.id, chunk, at, at + count, ends);
+    this.#streams.data(piece.id, chunk, at, at + count, ends);
     return at + count;
   }
 
@@ -174,10 +182,10 @@ export class FrameReader {
   #data(id: number, bytes: Buffer, start: number, end: number, flags: number): void {
     if (id === 0) throw protocolError("DATA on stream 0");
     const endStream = (flags & flag.END_STREAM) !== 0;
-    if ((flags & flag.PADDED) === 0) return this.#sink.data(id, bytes, start, end, endStream);
+    if ((flags & flag.PADDED) === 0) return this.#streams.data(id, bytes, start, end, endStream);
     const to = withoutPadding(bytes, start, end);
-    this.#sink.padding(id, end - to + 1);
-    this.#sink.data(id, bytes, start + 1, to, endStream);
+    this.#streams.padding(id, end - to + 1);
+    this.#streams.data(id, bytes, start + 1, to, endStream);
   }
 
   #headers(id: number, bytes: Buffer, start: number, end: number, flags: number): void {
@@ -196,7 +204,7 @@ export class FrameReader {
     }
     const endStream = (flags & flag.END_STREAM) !== 0;
     if ((flags & flag.END_HEADERS) !== 0) {
-      this.#sink.headers(id, bytes, from, to, endStream, dependsOnSelf);
+      this.#streams.headers(id, bytes, from, to, endStream, dependsOnSelf);
       return;
     }
     this.#block.open(id, bytes, from, to);
@@ -210,7 +218,7 @@ export class FrameReader {
     block.append(bytes, start, end);
     if ((flags & flag.END_HEADERS) === 0) return;
     const whole = block.take();
-    this.#sink.headers(id, whole, 0, whole.length, block.endStream, block.dependsOnSelf);
+    this.#streams.headers(id, whole, 0, whole.length, block.endStream, block.dependsOnSelf);
   }
 
   #control(type: number, id: number, bytes: Buffer, start: number, end: number, flags: number): void {
@@ -221,14 +229,14 @@ export class FrameReader {
         // A stream error in RFC 7540 and 9113 §6.3. Ending the whole session is simpler and affects only a broken peer
         // (A2).
         if (length !== 5) throw sizeError("PRIORITY");
-        return this.#sink.priority(id, u31(bytes, start) === id);
+        return this.#session.priority(id, u31(bytes, start) === id);
       case frameType.RST_STREAM:
         if (length !== 4) throw sizeError("RST_STREAM");
         if (id === 0) throw protocolError("RST_STREAM on stream 0");
-        return this.#sink.reset(id, u32(bytes, start));
+        return this.#streams.reset(id, u32(bytes, start));
       case frameType.WINDOW_UPDATE:
         if (length !== 4) throw sizeError("WINDOW_UPDATE");
-        return this.#sink.windowUpdate(id, u31(bytes, start));
+        return this.#streams.windowUpdate(id, u31(bytes, start));
       case frameType.PUSH_PROMISE:
         throw protocolError("PUSH_PROMISE although push is off");
       default:
@@ -238,21 +246,21 @@ export class FrameReader {
 
   #sessionFrame(type: number, id: number, bytes: Buffer, start: number, end: number, flags: number): void {
     const length = end - start;
-    if (type > frameType.CONTINUATION) return this.#sink.unknown(length);
+    if (type > frameType.CONTINUATION) return this.#session.unknown(length);
     if (id !== 0) throw protocolError("SETTINGS, PING or GOAWAY on a stream");
     if (type === frameType.SETTINGS) return this.#settings(bytes, start, end, (flags & flag.ACK) !== 0);
     if (type === frameType.PING) {
       if (length !== 8) throw sizeError("PING");
-      return (flags & flag.ACK) === 0 ? this.#sink.ping(bytes, start) : this.#sink.pong(bytes, start);
+      return (flags & flag.ACK) === 0 ? this.#session.ping(bytes, start) : this.#session.pong(bytes, start);
     }
     if (length < 8) throw sizeError("GOAWAY");
-    return this.#sink.goAwayReceived(u31(bytes, start), u32(bytes, start + 4));
+    return this.#session.goAwayReceived(u31(bytes, start), u32(bytes, start + 4));
   }
 
   #settings(bytes: Buffer, start: number, end: number, isAck: boolean): void {
     const length = end - start;
     if (length % 6 !== 0 || (isAck && length > 0)) throw sizeError("SETTINGS");
-    return isAck ? this.#sink.settingsAcknowledged() : this.#sink.settings(bytes, start, end);
+    return isAck ? this.#session.settingsAcknowledged() : this.#session.settings(bytes, start, end);
   }
 }
 

@@ -100,16 +100,18 @@ export class FrameWriter {
   }
 
   windowUpdate(id: number, increment: number): void {
-    this.#room(13);
-    putFrameHeader(this.#out, this.#at, 4, frameType.WINDOW_UPDATE, 0, id);
-    putU32(this.#out, this.#at + 9, increment);
-    this.#at += 13;
+    this.#word(frameType.WINDOW_UPDATE, id, increment);
   }
 
   reset(id: number, code: number): void {
+    this.#word(frameType.RST_STREAM, id, code);
+  }
+
+  /** A frame whose payload is one 32-bit number. */
+  #word(type: number, id: number, value: number): void {
     this.#room(13);
-    putFrameHeader(this.#out, this.#at, 4, frameType.RST_STREAM, 0, id);
-    putU32(this.#out, this.#at + 9, code);
+    putFrameHeader(this.#out, this.#at, 4, type, 0, id);
+    putU32(this.#out, this.#at + 9, value);
     this.#at += 13;
   }
 

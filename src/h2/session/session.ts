@@ -7,24 +7,21 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
-import type { RequestHead } from "../core/fields.ts";
 import type { FlushScheduler } from "../core/flush-scheduler.ts";
 import { h2Limits } from "../core/limits.ts";
 import { type ErrorCode, errorCode, lost, ProtocolError } from "../core/protocol-error.ts";
 import type { StreamListener } from "../core/stream-writer.ts";
-import type { FrameSink } from "../frame/frame.ts";
+import { frameHeaderBytes, type SessionFrames } from "../frame/frame.ts";
 import { FrameReader } from "../frame/reader.ts";
 import { FrameWriter } from "../frame/writer.ts";
 import { Floods } from "./floods.ts";
 import { applySettings, setting } from "./settings.ts";
 import type { Stream } from "./stream.ts";
-import { type Role, Streams } from "./streams.ts";
+import { type Role, Streams, type StreamsOwner } from "./streams.ts";
 import { largestWindow } from "./window.ts";
 
 /** What a session calls on the owner of its socket. */
-export type SessionOwner = {
-  /** Server role: a request arrived. Returns the listener of its stream; `end`: no body follows. */
-  opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
+export type SessionOwner = StreamsOwner & {
   /**
    * Buffers to write, in order. Returning false makes DATA wait until `drained`. Call `written`, if given, once the
    * buffers are no longer read: they are reused from then on.
@@ -32,8 +29,6 @@ export type SessionOwner = {
   write(buffers: Buffer[], written: (() => void) | undefined): boolean;
   /** SETTINGS arrived, a stream closed, or the peer is going away: requests that wait for a stream may check again. */
   changed(): void;
-  /** A stream's owner threw and the stream was reset. This is a bug in the proxy, to be counted. */
-  fault?(error: unknown): void;
   /** The answer to the PING of this number. */
   ponged(number: number): void;
   /** The session is over: write what is queued, then end the socket. With an error, GOAWAY is in the queue. */
@@ -51,7 +46,7 @@ export type SessionOptions = {
   readonly buffered?: Buffered;
 };
 
-export class Session implements FrameSink {
+export class Session implements SessionFrames {
   readonly #role: Role;
   readonly #clock: Clock;
   readonly #owner: SessionOwner;
@@ -60,8 +55,8 @@ export class Session implements FrameSink {
   readonly #streams: Streams;
   readonly #floods: Floods;
   #pings = 0;
-  /** Deadline for the peer's first SETTINGS (A22); 0 once they arrived. */
-  #settingsDueAt: number;
+  /** Deadline for the peer's first SETTINGS (A22). */
+  readonly #settingsDueAt: number;
   /** Since when the present frame or header block has been incomplete, or 0. */
   #midFrameSince = 0;
   #isGoing = false;
@@ -74,7 +69,6 @@ export class Session implements FrameSink {
     this.#clock = clock;
     this.#owner = owner;
     this.#floods = new Floods(clock);
-    this.#reader = new FrameReader(this, role === "server");
     this.#writer = new FrameWriter(() => turn.mark(this));
     const maxStreams = options.maxStreams ?? h2Limits.downstreamStreams;
     this.#streams = new Streams(role, {
@@ -82,12 +76,10 @@ export class Session implements FrameSink {
       floods: this.#floods,
       maxStreams,
       buffered: options.buffered ?? new Buffered(Number.POSITIVE_INFINITY),
-      owner: {
-        opened: (stream, request, end) => owner.opened(stream, request, end),
-        changed: () => this.#changed(),
-        fault: (error) => owner.fault?.(error),
-      },
+      owner,
+      onClosed: () => this.#changed(),
     });
+    this.#reader = new FrameReader(this.#streams, this, role === "server");
     this.#settingsDueAt = clock.now() + h2Limits.prefaceMs;
     this.#greet(role, maxStreams);
   }
@@ -111,7 +103,7 @@ export class Session implements FrameSink {
 
   /** True if the peer's SETTINGS have arrived. Until then its stream limit is unknown. */
   get isSettled(): boolean {
-    return this.#settingsDueAt === 0;
+    return this.#streams.peer.hasArrived;
   }
 
   get isOver(): boolean {
@@ -202,7 +194,7 @@ export class Session implements FrameSink {
     if (this.#isOver) return;
     const now = this.#clock.now();
     const frameLimitMs = this.#reader.isMidBlock ? h2Limits.headerBlockMs : h2Limits.frameMs;
-    if (this.#settingsDueAt !== 0 && now > this.#settingsDueAt) {
+    if (!this.isSettled && now > this.#settingsDueAt) {
       this.#fail(new ProtocolError(errorCode.SETTINGS_TIMEOUT, "session", "SETTINGS not in time"));
     } else if (this.#midFrameSince !== 0 && now - this.#midFrameSince > frameLimitMs) {
       this.#fail(new ProtocolError(errorCode.PROTOCOL_ERROR, "session", "Frame not completed in time"));
@@ -217,38 +209,12 @@ export class Session implements FrameSink {
     this.#streams.outflow.flushed(this.#owner.write(buffers, this.#writer.release()));
   }
 
-  // --- frames, called by the reader ---
-
-  data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
-    this.#expectSettings();
-    this.#streams.data(id, bytes, start, end, endStream);
-  }
-
-  padding(id: number, count: number): void {
-    this.#expectSettings();
-    this.#streams.padding(id, count);
-  }
-
-  headers(
-    id: number,
-    bytes: Buffer,
-    start: number,
-    end: number,
-    endStream: boolean,
-    dependsOnSelf: boolean,
-  ): void {
-    this.#expectSettings();
-    this.#streams.headers(id, bytes, start, end, endStream, dependsOnSelf);
-  }
+  // --- frames of the session, called by the reader ---
 
   priority(_id: number, dependsOnSelf: boolean): void {
     if (dependsOnSelf)
       throw new ProtocolError(errorCode.PROTOCOL_ERROR, "session", "Stream depends on itself");
     this.#floods.charge("priority", 1, 10 * this.#streams.open.size);
-  }
-
-  reset(id: number, code: number): void {
-    this.#streams.reset(id, code);
   }
 
   settings(bytes: Buffer, start: number, end: number): void {
@@ -261,7 +227,6 @@ export class Session implements FrameSink {
     const before = peer.initialWindow;
     applySettings(peer, bytes, start, end);
     encoder.setPeerTableLimit(peer.headerTableBytes);
-    this.#settingsDueAt = 0;
     this.#writer.settingsAcknowledgement();
     if (peer.initialWindow !== before) this.#streams.windowsChanged(peer.initialWindow - before);
     this.#owner.changed();
@@ -293,12 +258,8 @@ export class Session implements FrameSink {
     this.#changed();
   }
 
-  windowUpdate(id: number, increment: number): void {
-    this.#streams.windowUpdate(id, increment);
-  }
-
-  unknown(octets: number): void {
-    this.#floods.charge("unknown", octets + 9);
+  unknown(count: number): void {
+    this.#floods.charge("unknown", count + frameHeaderBytes);
   }
 
   #chargeControl(): void {
@@ -306,12 +267,6 @@ export class Session implements FrameSink {
   }
 
   // --- ends ---
-
-  /** A peer's first frame must be SETTINGS (RFC 9113 §3.4). */
-  #expectSettings(): void {
-    if (this.#settingsDueAt !== 0)
-      throw new ProtocolError(errorCode.PROTOCOL_ERROR, "session", "No SETTINGS first");
-  }
 
   #changed(): void {
     this.#owner.changed();

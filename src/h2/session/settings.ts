@@ -14,6 +14,8 @@ export const setting = {
 } as const;
 
 export type PeerSettings = {
+  /** True if the peer has sent SETTINGS. */
+  hasArrived: boolean;
   headerTableBytes: number;
   maxStreams: number;
   initialWindow: number;
@@ -21,12 +23,18 @@ export type PeerSettings = {
 
 /** The values before a peer's SETTINGS arrive. Streams are unlimited, as the RFC says. */
 export function defaultSettings(): PeerSettings {
-  return { headerTableBytes: 4096, maxStreams: Number.POSITIVE_INFINITY, initialWindow: defaultWindow };
+  return {
+    hasArrived: false,
+    headerTableBytes: 4096,
+    maxStreams: Number.POSITIVE_INFINITY,
+    initialWindow: defaultWindow,
+  };
 }
 
 /** Applies a frame's entries in order. */
 export function applySettings(into: PeerSettings, bytes: Buffer, start: number, end: number): void {
   for (let at = start; at < end; at += 6) applyOne(into, u16(bytes, at), u32(bytes, at + 2));
+  into.hasArrived = true;
 }
 
 /** MAX_FRAME_SIZE is only validated: our frames never exceed its smallest value. */

@@ -10,6 +10,7 @@ import { type RequestHead, readRequest } from "../core/fields.ts";
 import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import type { StreamListener } from "../core/stream-writer.ts";
+import type { StreamFrames } from "../frame/frame.ts";
 import type { FrameWriter } from "../frame/writer.ts";
 import { HpackDecoder } from "../hpack/hpack-decoder.ts";
 import { HpackEncoder } from "../hpack/hpack-encoder.ts";
@@ -24,10 +25,10 @@ import { defaultWindow, ReceiveWindow, widened } from "./window.ts";
 export type Role = "server" | "client";
 
 export type StreamsOwner = {
+  /** Server role: a request arrived. Returns the listener of its stream; `end`: no body follows. */
   opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
-  changed(): void;
-  /** A stream's owner threw; the stream has been reset. */
-  fault(error: unknown): void;
+  /** A stream's owner threw and the stream was reset. This is a bug in the proxy, to be counted. */
+  fault?(error: unknown): void;
 };
 
 /** The last stream id that a client can open (RFC 9113 §5.1.1): a busy upstream connection reaches it within days. */
@@ -40,7 +41,7 @@ function sessionError(code: 1 | 3 | 5, what: string): ProtocolError {
   return new ProtocolError(code, "session", what);
 }
 
-export class Streams implements StreamHost {
+export class Streams implements StreamHost, StreamFrames {
   readonly writer: FrameWriter;
   readonly encoder = new HpackEncoder();
   readonly outflow: Outflow;
@@ -49,6 +50,7 @@ export class Streams implements StreamHost {
   readonly #decoder = new HpackDecoder();
   readonly #isServer: boolean;
   readonly #owner: StreamsOwner;
+  readonly #onClosed: () => void;
   readonly #floods: Floods;
   readonly #maxStreams: number;
   readonly #receiveWindow: ReceiveWindow;
@@ -71,6 +73,8 @@ export class Streams implements StreamHost {
     parts: {
       writer: FrameWriter;
       owner: StreamsOwner;
+      /** A stream is closed. */
+      onClosed: () => void;
       floods: Floods;
       maxStreams: number;
       buffered: Buffered;
@@ -80,6 +84,7 @@ export class Streams implements StreamHost {
     this.writer = parts.writer;
     this.outflow = new Outflow(parts.buffered);
     this.#owner = parts.owner;
+    this.#onClosed = parts.onClosed;
     this.#floods = parts.floods;
     this.#maxStreams = parts.maxStreams;
     this.#receiveWindow = new ReceiveWindow(
@@ -146,12 +151,13 @@ export class Streams implements StreamHost {
   closed(stream: Stream): void {
     this.open.delete(stream.id);
     this.granted(stream.settle());
-    this.#owner.changed();
+    this.#onClosed();
   }
 
-  // --- frames ---
+  // --- frames of streams, called by the reader ---
 
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.#expectSettings();
     const count = end - start;
     this.#use(count);
     // An upstream connection's window is returned on receipt, a client's when its bytes have been forwarded
@@ -190,6 +196,7 @@ export class Streams implements StreamHost {
 
   /** Padding uses the windows as DATA does (§6.9.1), and no owner grants it back, so it is returned here. */
   padding(id: number, count: number): void {
+    this.#expectSettings();
     this.#use(count);
     this.#grantSession(count);
     this.open.get(id)?.padded(count);
@@ -211,6 +218,7 @@ export class Streams implements StreamHost {
     endStream: boolean,
     dependsOnSelf: boolean,
   ): void {
+    this.#expectSettings();
     const fields = this.#decoder.decode(bytes, start, end);
     if (dependsOnSelf) throw sessionError(errorCode.PROTOCOL_ERROR, "Stream depends on itself");
     const stream = this.open.get(id);
@@ -260,6 +268,11 @@ export class Streams implements StreamHost {
   }
 
   // --- helpers ---
+
+  /** A peer's first frame must be SETTINGS (RFC 9113 §3.4). */
+  #expectSettings(): void {
+    if (!this.peer.hasArrived) throw sessionError(errorCode.PROTOCOL_ERROR, "No SETTINGS first");
+  }
 
   #create(id: number, owner: StreamListener): Stream {
     const stream = new Stream(id, this, owner, {
@@ -351,7 +364,7 @@ export class Streams implements StreamHost {
     try {
       owner.reset(code);
     } catch (error) {
-      this.#owner.fault(error);
+      this.#owner.fault?.(error);
     }
   }
 
@@ -361,7 +374,7 @@ export class Streams implements StreamHost {
    */
   #ownerFault(stream: Stream, error: unknown): void {
     const { owner } = stream;
-    this.#owner.fault(error);
+    this.#owner.fault?.(error);
     stream.reset(errorCode.INTERNAL_ERROR);
     this.#tellReset(owner, errorCode.INTERNAL_ERROR);
   }

@@ -45,7 +45,7 @@ const request = fieldsOf([
 /** What a reader tells, and how it ends, whole or in pieces. */
 function told(pieces: readonly Buffer[]): readonly string[] {
   const sink = new SinkRecord();
-  const reader = new FrameReader(sink, false);
+  const reader = new FrameReader(sink, sink, false);
   try {
     for (const piece of pieces) reader.receive(piece);
   } catch (error) {

@@ -29,7 +29,7 @@ const test = suite("h2/frame/reader");
 /** What a reader tells of these octets when they come in chunks cut at `cuts`. */
 function toldOf(bytes: Buffer, cuts: readonly number[] = [], expectsPreface = false): string[] {
   const sink = new SinkRecord();
-  const reader = new FrameReader(sink, expectsPreface);
+  const reader = new FrameReader(sink, sink, expectsPreface);
   const edges = [0, ...cuts, bytes.length];
   for (let at = 1; at < edges.length; at++)
     reader.receive(Buffer.from(bytes.subarray(edges[at - 1], edges[at])));
@@ -134,7 +134,7 @@ test("a large DATA frame goes on piece by piece, cut at any three places", () =>
     { numRuns: 300 },
   );
   const sink = new SinkRecord();
-  const reader = new FrameReader(sink, false);
+  const reader = new FrameReader(sink, sink, false);
   reader.receive(Buffer.from(bytes.subarray(0, 5000)));
   assert.is(sink.pieces, 1, "what has come is not held back");
   assert.ok(reader.isMidFrame);
@@ -150,7 +150,7 @@ test("the preface is read whole or in any pieces, and then no more", () => {
 
 test("stop ends it within the chunk", () => {
   const sink = new SinkRecord();
-  const reader = new FrameReader(sink, false);
+  const reader = new FrameReader(sink, sink, false);
   sink.ping = () => reader.stop();
   reader.receive(wire(ping(1), ping(2), data(1, "x")));
   assert.equal(sink.told, []);
@@ -159,7 +159,7 @@ test("stop ends it within the chunk", () => {
 
 test("progress grows with every frame and with DATA that comes on, and not inside a header block (A6, A18)", () => {
   const sink = new SinkRecord();
-  const reader = new FrameReader(sink, false);
+  const reader = new FrameReader(sink, sink, false);
   const grows = (bytes: Buffer): boolean => {
     const before = reader.progress;
     reader.receive(bytes);

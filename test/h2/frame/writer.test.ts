@@ -270,7 +270,7 @@ test("random DATA forwarded from a reader through two writers arrives octet for 
           if (smalls.has(id)) writer.windowUpdate(id, 1);
         };
         sink.padding = () => {};
-        const reader = new FrameReader(sink, false);
+        const reader = new FrameReader(sink, sink, false);
         const bytes = wire(...frames);
         for (let at = 0, turn = 0; at < bytes.length; turn++) {
           const size = sizes[turn % Math.max(1, sizes.length)] ?? bytes.length;
@@ -283,7 +283,7 @@ test("random DATA forwarded from a reader through two writers arrives octet for 
         for (const writer of writers) {
           const told = new SinkRecord();
           told.windowUpdate = () => {};
-          new FrameReader(told, false).receive(Buffer.concat(writer.take()));
+          new FrameReader(told, told, false).receive(Buffer.concat(writer.take()));
           arrived.lines.push(...told.told);
         }
         assert.equal(bodies(arrived.lines), bodies(asked.told));

@@ -13,18 +13,19 @@ function applied(values: Partial<Record<Setting, number>>) {
   return peer;
 }
 
-test("what a peer has not said is RFC 9113's default", () => {
+test("what a peer has not sent is RFC 9113's default", () => {
   assert.equal(applied({}), {
+    hasArrived: true,
     headerTableBytes: 4096,
     maxStreams: Number.POSITIVE_INFINITY,
     initialWindow: 65_535,
   });
 });
 
-test("what it says is taken over, to the last value of 32 bits", () => {
+test("what it sends is applied, to the last value of 32 bits", () => {
   assert.equal(
     applied({ HEADER_TABLE_SIZE: 0xffff_ffff, MAX_CONCURRENT_STREAMS: 0, INITIAL_WINDOW_SIZE: 0x7fff_ffff }),
-    { headerTableBytes: 0xffff_ffff, maxStreams: 0, initialWindow: 0x7fff_ffff },
+    { hasArrived: true, headerTableBytes: 0xffff_ffff, maxStreams: 0, initialWindow: 0x7fff_ffff },
   );
 });
 
@@ -38,11 +39,11 @@ test("of two values in one frame the last holds (§6.5.3)", () => {
   assert.is(peer.initialWindow, 1);
 });
 
-test("an entry that nobody knows is ignored (§6.5.2)", () => {
+test("an unknown entry is ignored (§6.5.2)", () => {
   const peer = defaultSettings();
   const { payload } = raw(4, 0, 0, Buffer.from("00ffffffffff00000000ffff", "hex"));
   applySettings(peer, payload, 0, payload.length);
-  assert.equal(peer, defaultSettings());
+  assert.equal(peer, { ...defaultSettings(), hasArrived: true });
 });
 
 const refused: readonly (readonly [Setting, number, ErrorCode])[] = [

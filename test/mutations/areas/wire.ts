@@ -271,7 +271,7 @@ export const wire: readonly Defect[] = [
   ),
   defect(
     "trailers say who asks",
-    { file: "h2/core/fields.ts", find: "  [role.identity, headOnly],\n", replace: "" },
+    { file: "h2/core/fields.ts", find: "role.credential, role.identity],", replace: "role.credential]," },
     ["h2/core/fields", "trailers hold no pseudo-field"],
   ),
   defect(
@@ -337,7 +337,7 @@ export const wire: readonly Defect[] = [
     "the first SETTINGS need not come",
     {
       file: "h2/session/session.ts",
-      find: "if (this.#settingsDueAt !== 0 && now > this.#settingsDueAt) {",
+      find: "if (!this.isSettled && now > this.#settingsDueAt) {",
       replace: "if (now < 0) {",
     },
     ["h2/session/session", "without SETTINGS a session ends"],
