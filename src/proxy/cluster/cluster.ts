@@ -26,7 +26,7 @@ import {
 } from "../net/connect.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
 import { sendLocalReply } from "../request/local-reply.ts";
-import { Credentials, vouchedIn } from "../tls/credentials.ts";
+import { assertedIn, Credentials } from "../tls/credentials.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { type DialUpgradeParts, dialUpgrade } from "../tunnel/dial-upgrade.ts";
 import { Passthrough } from "../tunnel/passthrough.ts";
@@ -138,7 +138,7 @@ export class Cluster {
           pair,
         });
       },
-      vouched: vouchedIn(this.#config),
+      asserted: assertedIn(this.#config),
     });
   }
 

@@ -25,7 +25,7 @@ import { StalledCacheDetector } from "../../watch/detectors/stalled-cache.ts";
 import { Migrations } from "../../watch/migration/migrations.ts";
 import { Admission } from "../admission/admission.ts";
 import { Balance } from "../balance/balance.ts";
-import type { VouchedTrust } from "../identity/client-identity.ts";
+import type { AssertedTrust } from "../identity/client-identity.ts";
 import { Trust, type TrustClass } from "../identity/trust.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
 import { Talk } from "../observe/ledger-tap.ts";
@@ -49,7 +49,7 @@ export type PathOptions = OriginRules & {
   /** Opens a connection to a backend, by its name. */
   readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
   /** The trust classes for which the proxy has its own credential. */
-  readonly vouched?: readonly VouchedTrust[];
+  readonly asserted?: readonly AssertedTrust[];
   readonly connections: { readonly streams: number; readonly warm: number };
   readonly isPerClient: boolean;
   /** Default: true. */
@@ -173,7 +173,7 @@ export class Path {
   }
 
   #createPool(backend: string, options: PathOptions): ConnectionPool {
-    const { connect, connections, ping, vouched = [] } = options;
+    const { connect, connections, ping, asserted = [] } = options;
     const { clock, turn, buffered, journal, backends } = this;
     return new ConnectionPool({
       ...connections,
@@ -194,7 +194,7 @@ export class Path {
       othersAnsweredAt: () => this.#othersAnsweredAt(backend),
       silenceOverAt: () => backends.silenceOverAt,
       connect: (owner, of) => connect(backend, owner, of),
-      vouched,
+      asserted,
     });
   }
 

@@ -1,7 +1,7 @@
 /** What is known of one downstream socket: its client, its listener, and the backend to which it is bound. */
 import { Field } from "../../h2/core/field.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { type Identity, unidentified, type Vouched } from "../identity/client-identity.ts";
+import { type Asserted, type Identity, unidentified } from "../identity/client-identity.ts";
 import type { Bearer, CredentialMemo } from "../identity/trust.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 
@@ -28,7 +28,7 @@ export type ClientOptions = {
 
 /** The caller of the socket's latest request, and the lookup key: nearly every request finds its caller here. */
 export type CallerMemo = {
-  readonly word: Bearer | Vouched | undefined;
+  readonly word: Bearer | Asserted | undefined;
   readonly userAgent: string;
   readonly caller: Caller | undefined;
 };

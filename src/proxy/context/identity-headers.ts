@@ -11,7 +11,7 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
-import { dropsOf, type FieldRule, type Identity, type Vouched } from "../identity/client-identity.ts";
+import { type Asserted, dropsOf, type FieldRule, type Identity } from "../identity/client-identity.ts";
 import { isBearer } from "../identity/trust.ts";
 import type { Client } from "./client.ts";
 
@@ -20,7 +20,7 @@ export type Identified = {
   /** The audit id in the journal, clipped: a client's own may be longer, and goes upstream whole. */
   readonly auditId: string;
   /** The identity that the proxy asserts; undefined: the client's own credential goes upstream. */
-  readonly vouched: Vouched | undefined;
+  readonly asserted: Asserted | undefined;
 };
 
 const https = new Field(":scheme", "https");
@@ -39,9 +39,9 @@ function newAuditId(): string {
 export function identify(request: RequestHead, client: Client, wallMs: number): Identified | Failure {
   if (!client.mayAsk(request.authority))
     return new Failure("misdirected", "client", "Another host's name: ask for it on a connection of its own");
-  const vouched = vouchedIn(request.fields, client.identity, wallMs);
-  if (vouched instanceof Failure) return vouched;
-  const { fields, auditId, forwardedFor } = ownOf(request, dropsOf(client.identity, vouched));
+  const asserted = assertedIn(request.fields, client.identity, wallMs);
+  if (asserted instanceof Failure) return asserted;
+  const { fields, auditId, forwardedFor } = ownOf(request, dropsOf(client.identity, asserted));
   // Any client may write X-Forwarded-For, so only that of a configured forwarder is kept. The list goes into one field:
   // the apiserver reads the first field of that name and no other (apimachinery util/net, SourceIPs). A list longer than
   // a field may be is dropped: it would end an upstream connection that many clients share (A7).
@@ -52,8 +52,8 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
   const id = auditId === "" ? newAuditId() : auditId;
   if (auditId === "") fields.push(new Field("audit-id", id));
   // Added after all fields were stripped, so that no field of the client can remove these (A40).
-  if (vouched !== undefined) fields.push(...vouched.fields);
-  return { fields, auditId: id, vouched };
+  if (asserted !== undefined) fields.push(...asserted.fields);
+  return { fields, auditId: id, asserted };
 }
 
 type Own = { readonly fields: Field[]; readonly auditId: string; readonly forwardedFor: string };
@@ -76,11 +76,11 @@ function ownOf(request: RequestHead, drops: FieldRule | undefined): Own {
 }
 
 /** A certificate takes precedence over a bearer. An invalid one leaves the bearer in effect, as at the apiserver. */
-function vouchedIn(
+function assertedIn(
   fields: readonly Field[],
   identity: Identity,
   wallMs: number,
-): Vouched | undefined | Failure {
+): Asserted | undefined | Failure {
   if (identity.kind === "none") return undefined;
   if (identity.kind === "refused")
     return identity.mayUseBearer && fields.some((field) => isBearer(field)) ? undefined : identity.failure;

@@ -5,7 +5,7 @@ import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import type { Vouched } from "../identity/client-identity.ts";
+import type { Asserted } from "../identity/client-identity.ts";
 import type { Client } from "./client.ts";
 
 export type RequestContext = {
@@ -27,7 +27,7 @@ export type RequestContext = {
   /** True if no body follows the head. */
   readonly isBodiless: boolean;
   /** The identity that the proxy asserts with its own credential. */
-  readonly vouched?: Vouched | undefined;
+  readonly asserted?: Asserted | undefined;
 };
 
 /** Octets that count as buffered for the life of the request: the whole head if it is longer than usual, else 0. */

@@ -11,7 +11,7 @@ import { Field, role } from "../../h2/core/field.ts";
 import { subjectOf } from "./subject.ts";
 
 /** How a client is identified upstream: by its own credential, by the proxy's assertion, or not at all (refused). */
-export type Identity = Unvouched | Refused | Vouched;
+export type Identity = Unidentified | Refused | Asserted;
 
 /** Selects fields of a request. */
 export type FieldRule = (field: Field) => boolean;
@@ -25,7 +25,7 @@ type Common = {
 };
 
 /** It presented no certificate, or one without a common name: for the apiserver that is the same. */
-export type Unvouched = Common & { readonly kind: "none" };
+export type Unidentified = Common & { readonly kind: "none" };
 
 /** `mayUseBearer`: true if a bearer credential is accepted all the same, as at the apiserver. */
 export type Refused = Common & {
@@ -34,12 +34,12 @@ export type Refused = Common & {
   readonly mayUseBearer: boolean;
 };
 
-export type Vouched = Common & {
-  readonly kind: "vouched";
+export type Asserted = Common & {
+  readonly kind: "asserted";
   /** Its user name. */
   readonly user: string;
   /** The trust class of its requests. Connections of that class carry the proxy's own credential, and no other requests. */
-  readonly trust: VouchedTrust;
+  readonly trust: AssertedTrust;
   /** Added after all fields of the client's own. */
   readonly fields: readonly Field[];
   /** True for a field that `strips` selects, and for Authorization: the certificate takes precedence over any bearer. */
@@ -50,7 +50,7 @@ export type Vouched = Common & {
   readonly notAfter: number;
 };
 
-export type VouchedTrust = "front-proxy" | "impersonate";
+export type AssertedTrust = "front-proxy" | "impersonate";
 
 /** A client's certificate after the handshake. */
 export type PeerCertificate = {
@@ -63,13 +63,18 @@ export type PeerCertificate = {
 };
 
 /** A client without TLS, or of a listener that ignores certificates. */
-export const unidentified: Unvouched = { kind: "none", strips: undefined };
+export const unidentified: Unidentified = { kind: "none", strips: undefined };
 
-const rejected = refused(
-  "client-certificate",
-  "This proxy takes no client certificates: use a bearer token",
-  false,
-);
+const rejected: Refused = {
+  kind: "refused",
+  strips: undefined,
+  failure: new Failure(
+    "client-certificate",
+    "client",
+    "This proxy takes no client certificates: use a bearer token",
+  ),
+  mayUseBearer: false,
+};
 
 /** The names of kube-apiserver's documentation, which kubeadm sets. */
 const usualNames: HeaderNames = {
@@ -81,57 +86,57 @@ const usualNames: HeaderNames = {
 
 /** Returns the identity of a client that presented this certificate. */
 export function identityOf(shown: PeerCertificate | undefined, policy: IdentityPolicy): Identity {
-  const rules = policy.clientCerts === "Reject" ? passAll : rulesUnder(policy);
+  if (policy.clientCerts === "Reject") return shown === undefined ? unidentified : rejected;
+  const rules = rulesUnder(policy);
   const { strips } = rules;
-  if (shown === undefined) return { kind: "none", strips };
-  const identity = policy.clientCerts === "Reject" ? rejected : asked(shown, policy);
-  return identity.kind === "vouched" ? { ...identity, ...rules } : { ...identity, strips };
+  const assertion = shown && assertionFor(shown, policy);
+  if (shown === undefined || assertion === undefined) return { kind: "none", strips };
+  if (typeof assertion !== "string")
+    return { kind: "asserted", ...assertion, ...rules, notAfter: shown.notAfter };
+  const failure = new Failure("unauthenticated", "client", assertion);
+  return { kind: "refused", strips, failure, mayUseBearer: true };
 }
 
-/** The identity in a certificate, where the policy uses it. */
-function asked(shown: PeerCertificate, policy: Asserting): Told {
-  const { notAfter, problem } = shown;
-  if (problem !== undefined) return refused("unauthenticated", `Bad client certificate: ${problem}`, true);
-  if (policy.clientCerts === "ActAsImpersonator")
-    return { kind: "vouched", user: "impersonator", ...lent, notAfter };
-  return named(shown, policy);
+/** The part of an asserted identity that depends on the certificate's subject. */
+type Assertion = Pick<Asserted, "user" | "trust" | "fields" | "isPresumptuous">;
+
+/** Returns what the proxy asserts for this certificate; a string: why it is refused; undefined: it names no user. */
+function assertionFor(
+  { der, fingerprint, problem }: PeerCertificate,
+  policy: AssertingPolicy,
+): Assertion | string | undefined {
+  if (problem !== undefined) return `Bad client certificate: ${problem}`;
+  return policy.clientCerts === "ActAsImpersonator" ? lent : namedIn(der, fingerprint, policy);
 }
 
-/** The identity that the certificate's subject names. */
-function named(
-  { der, fingerprint, notAfter }: PeerCertificate,
-  policy: Exclude<Asserting, { readonly clientCerts: "ActAsImpersonator" }>,
-): Told {
+/** The assertion of the user that the certificate's subject names. */
+function namedIn(
+  der: Uint8Array,
+  fingerprint: string,
+  policy: Exclude<AssertingPolicy, { readonly clientCerts: "ActAsImpersonator" }>,
+): Assertion | string | undefined {
   const subject = subjectOf(der);
-  if (subject instanceof Failure) return refused("unauthenticated", subject.message, true);
-  const { commonName, organizations, uids } = subject;
-  if (commonName === "") return { kind: "none" };
+  if (subject instanceof Failure) return subject.message;
+  const { commonName: name, organizations: groups, uids } = subject;
+  if (name === "") return undefined;
   // The apiserver accepts neither (x509.go, parseUIDFromCert).
-  if (uids.length > 1 || uids[0] === "")
-    return refused("unauthenticated", "The certificate's uid is empty or not the only one", true);
-  if (policy.clientCerts === "Impersonate" && commonName === anonymous)
-    return refused(
-      "unauthenticated",
-      `${anonymous} cannot be impersonated with a certificate's groups`,
-      true,
-    );
-  const user = { name: commonName, uid: uids[0], groups: organizations, fingerprint };
-  const vouched = policy.clientCerts === "FrontProxy" ? asserted(user, policy.names) : impersonated(user);
-  if (vouched.fields.every(({ fault }) => fault === undefined))
-    return { kind: "vouched", user: commonName, ...vouched, notAfter };
-  return refused(
-    "unauthenticated",
-    "The certificate's subject has octets that no header field may carry",
-    true,
-  );
+  if (uids.length > 1 || uids[0] === "") return "The certificate's uid is empty or not the only one";
+  if (policy.clientCerts === "Impersonate" && name === anonymous)
+    return `${anonymous} cannot be impersonated with a certificate's groups`;
+  const user = { name, uid: uids[0], groups, fingerprint };
+  const assertion =
+    policy.clientCerts === "FrontProxy" ? frontProxyAssertion(user, policy.names) : impersonation(user);
+  return assertion.fields.every(({ fault }) => fault === undefined)
+    ? assertion
+    : "The certificate's subject has octets that no header field may carry";
 }
 
 /**
- * Selects the fields and trailers that do not go upstream; undefined: all go. `vouched`: the identity that the proxy
+ * Selects the fields and trailers that do not go upstream; undefined: all go. `asserted`: the identity that the proxy
  * asserts.
  */
-export function dropsOf(identity: Identity, vouched: Vouched | undefined): FieldRule | undefined {
-  return vouched === undefined ? identity.strips : vouched.drops;
+export function dropsOf(identity: Identity, asserted: Asserted | undefined): FieldRule | undefined {
+  return asserted === undefined ? identity.strips : asserted.drops;
 }
 
 /**
@@ -139,23 +144,12 @@ export function dropsOf(identity: Identity, vouched: Vouched | undefined): Field
  * `wallMs` is the present; all in ms since 1970.
  */
 export function leavesAt(identity: Identity, wallMs: number): number {
-  if (identity.kind !== "vouched") return Number.POSITIVE_INFINITY;
+  if (identity.kind !== "asserted") return Number.POSITIVE_INFINITY;
   const early = identity.notAfter - limits.certificateLeaveMs;
   return early > wallMs ? early : identity.notAfter;
 }
 
-function refused(
-  code: "client-certificate" | "unauthenticated",
-  message: string,
-  mayUseBearer: boolean,
-): Omit<Refused, "strips"> {
-  return { kind: "refused", failure: new Failure(code, "client", message), mayUseBearer };
-}
-
-/** An identity without the rules for the client's own fields. */
-type Told = Omit<Unvouched, "strips"> | Omit<Refused, "strips"> | Omit<Vouched, "strips" | "drops">;
-
-type Asserting = Exclude<IdentityPolicy, { readonly clientCerts: "Reject" }>;
+type AssertingPolicy = Exclude<IdentityPolicy, { readonly clientCerts: "Reject" }>;
 
 /** Impersonated, this user is in system:unauthenticated, whatever groups are named. */
 const anonymous = "system:anonymous";
@@ -167,10 +161,8 @@ type User = {
   readonly fingerprint: string;
 };
 
-type Word = Pick<Vouched, "trust" | "fields" | "isPresumptuous">;
-
 /** The fields of the apiserver's authenticating proxy (k8s.io/apiserver, requestheader.go), which this proxy is then. */
-function asserted({ name, uid, groups, fingerprint }: User, names: HeaderNames): Word {
+function frontProxyAssertion({ name, uid, groups, fingerprint }: User, names: HeaderNames): Assertion {
   const [userName = "", uidName = "", groupName = "", prefix = ""] = [
     names.user[0],
     names.uid[0],
@@ -183,14 +175,14 @@ function asserted({ name, uid, groups, fingerprint }: User, names: HeaderNames):
   // The key has a slash, which no field name may have: the apiserver undoes the escape.
   fields.push(fieldOf(`${prefix}authentication.kubernetes.io%2fcredential-id`, `X509SHA256=${fingerprint}`));
   // The apiserver gets the client's identity, so it authorizes impersonation itself.
-  return { trust: "front-proxy", fields, isPresumptuous: () => false };
+  return { user: name, trust: "front-proxy", fields, isPresumptuous: () => false };
 }
 
 /**
  * The fields that impersonate the user under the proxy's own credential, which may impersonate. Without the extra field:
  * it would need a permission of its own (userextras), and no authorizer evaluates it.
  */
-function impersonated({ name, uid, groups }: User): Word {
+function impersonation({ name, uid, groups }: User): Assertion {
   const fields = [fieldOf("impersonate-user", name)];
   if (uid !== undefined) fields.push(fieldOf("impersonate-uid", uid));
   const own = groupFields("impersonate-group", groups);
@@ -199,11 +191,12 @@ function impersonated({ name, uid, groups }: User): Word {
   // grant (endpoints/filters/impersonation, groupsSpecified). The one group that both have prevents that.
   if (own.length === 0 && name.startsWith("system:serviceaccount:"))
     fields.push(fieldOf("impersonate-group", "system:authenticated"));
-  return { trust: "impersonate", fields, isPresumptuous: isImpersonation };
+  return { user: name, trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 
 /** The proxy's own credential as it is: every client with a certificate of the client CA may use it, and sends no other. */
-const lent: Word = {
+const lent: Assertion = {
+  user: "impersonator",
   trust: "impersonate",
   fields: [],
   isPresumptuous: () => false,
@@ -235,12 +228,10 @@ function isImpersonation(field: Field): boolean {
 
 type Rules = { readonly strips: FieldRule | undefined; readonly drops: FieldRule };
 
-const passAll = { strips: undefined, drops: () => false };
-
 /** One for all clients of a listener or host. */
 const rulesOf = new WeakMap<IdentityPolicy, Rules>();
 
-function rulesUnder(policy: Asserting): Rules {
+function rulesUnder(policy: AssertingPolicy): Rules {
   const known = rulesOf.get(policy);
   if (known !== undefined) return known;
   const strips = identityRule(policy.names ?? usualNames);

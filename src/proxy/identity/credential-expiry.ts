@@ -42,14 +42,14 @@ function payloadIn(value: string): string {
 }
 
 /** True if the client's certificate has expired, or its bearer by its own claim. `wallMs`: the present time, since 1970. */
-export function isCredentialOver({ fields, vouched }: Asked, wallMs: number): boolean {
-  const end = vouched === undefined ? bearerExpiresAt(fields) : vouched.notAfter;
+export function isCredentialOver({ fields, asserted }: Asked, wallMs: number): boolean {
+  const end = asserted === undefined ? bearerExpiresAt(fields) : asserted.notAfter;
   return (end ?? Number.POSITIVE_INFINITY) <= wallMs;
 }
 
 type Asked = {
   readonly fields: readonly Field[];
-  readonly vouched?: { readonly notAfter: number } | undefined;
+  readonly asserted?: { readonly notAfter: number } | undefined;
 };
 
 function parsed(text: string): unknown {

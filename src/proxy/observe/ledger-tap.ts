@@ -14,7 +14,7 @@ import { Locks, type Told } from "../../ledger/locks.ts";
 import { type Subject, subjectOf } from "../../ledger/subject.ts";
 import { resourceKey, type WatchContext } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
-import type { Vouched } from "../identity/client-identity.ts";
+import type { Asserted } from "../identity/client-identity.ts";
 import type { Bearer } from "../identity/trust.ts";
 
 export type Asker = {
@@ -38,7 +38,7 @@ function valueOf(fields: readonly Field[], wanted: Role): string {
   return "";
 }
 
-function vouchedSubject({ user }: Vouched): Subject {
+function assertedSubject({ user }: Asserted): Subject {
   const name = user.slice(0, limits.subjectChars).replace(/[^\x21-\x7e]/g, "?");
   const node = name.startsWith("system:node:") ? name.slice("system:node:".length) : "";
   return { name, source: "vouched", namespace: "", pod: "", node };
@@ -95,7 +95,7 @@ export class Talk {
    * Returns the caller of a request. `word`: the result of Trust for the same fields, or the identity that the proxy
    * asserts.
    */
-  callerOf(client: Client, fields: readonly Field[], word: Bearer | Vouched | undefined): Caller {
+  callerOf(client: Client, fields: readonly Field[], word: Bearer | Asserted | undefined): Caller {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
     const isAlike = memo.word === word && memo.userAgent === userAgent;
@@ -104,7 +104,7 @@ export class Talk {
     const { address } = client;
     const subject =
       word !== undefined && "user" in word
-        ? vouchedSubject(word)
+        ? assertedSubject(word)
         : subjectOf(valueOf(fields, role.authorization));
     const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
     // Kept for as long as the connection lives, so an overlong User-Agent is read each time instead (A26).

@@ -304,7 +304,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #isAdmitted(): boolean {
     const { context } = this;
     // Nearly every request returns here.
-    if (context.vouched !== undefined || isProvenAt(this.#credential, context.at)) return true;
+    if (context.asserted !== undefined || isProvenAt(this.#credential, context.at)) return true;
     if (this.#entry?.state === "open" || this.poolKey().trust !== "unproven") return true;
     const { admission, clock } = this.#parts;
     this.#entry = admission.enter({
@@ -359,7 +359,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   /** The request's trailers. */
   headers(fields: Field[]): void {
-    const drops = dropsOf(this.context.client.identity, this.context.vouched);
+    const drops = dropsOf(this.context.client.identity, this.context.asserted);
     const said = drops === undefined ? fields : fields.filter((field) => !drops(field));
     this.#body?.endWith(said);
     this.attempts.first?.up?.sendHeaders(said, true);
@@ -406,7 +406,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { context } = this;
     const { pools, trust, admission } = this.#parts;
     const kind = context.kind === "plain" ? "plain" : "long";
-    const of = context.vouched?.trust ?? trust.classOf(this.#credential);
+    const of = context.asserted?.trust ?? trust.classOf(this.#credential);
     // Responses to these requests cause GOAWAYs, which would affect new clients with a valid bearer on a shared
     // connection.
     const isApart =

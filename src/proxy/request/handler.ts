@@ -23,7 +23,7 @@ import {
 import type { Client } from "../context/client.ts";
 import { identify } from "../context/identity-headers.ts";
 import { longHeadBytes, type RequestContext } from "../context/request-context.ts";
-import type { Vouched } from "../identity/client-identity.ts";
+import type { Asserted } from "../identity/client-identity.ts";
 import type { Credential } from "../identity/trust.ts";
 import type { BodyCopy, Talk } from "../observe/ledger-tap.ts";
 import type { Asking, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
@@ -54,9 +54,9 @@ export function createHandler(parts: HandlerParts): RequestHandler {
     const info = classify(request.method, request.path);
     const identified = identify(request, client, parts.clock.wall());
     const isRefused = identified instanceof Failure;
-    const { fields, auditId, vouched } = isRefused ? unknown(request) : identified;
-    const credential = credentialOf(parts, request, client, vouched);
-    const caller = parts.talk.callerOf(client, request.fields, vouched ?? credential);
+    const { fields, auditId, asserted } = isRefused ? unknown(request) : identified;
+    const credential = credentialOf(parts, request, client, asserted);
+    const caller = parts.talk.callerOf(client, request.fields, asserted ?? credential);
     const asking = { info, target: request.path, client, caller, fields };
     const guardedRead = isRefused || !end ? undefined : parts.staleReadGuard.guardedRead(asking);
     const asked = end ? watchAsked(parts, asking, guardedRead) : undefined;
@@ -73,7 +73,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       fields: fieldsOf(fields, asked, guardedRead),
       auditId,
       isBodiless: end,
-      vouched,
+      asserted,
     };
     const exchange = new Exchange(parts, {
       context,
@@ -97,14 +97,14 @@ function credentialOf(
   { trust }: HandlerParts,
   request: RequestHead,
   client: Client,
-  vouched: Vouched | undefined,
+  asserted: Asserted | undefined,
 ): Credential {
-  return vouched === undefined ? trust.credentialOf(request, client.credential) : undefined;
+  return asserted === undefined ? trust.credentialOf(request, client.credential) : undefined;
 }
 
 /** The fields of a refused request: nothing goes upstream. */
-function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "auditId" | "vouched"> {
-  return { fields, auditId: "", vouched: undefined };
+function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "auditId" | "asserted"> {
+  return { fields, auditId: "", asserted: undefined };
 }
 
 /** Undefined for anything but a watch. */

@@ -7,7 +7,7 @@ import { Failure } from "../../base/failure.ts";
 import type { FrontProxy, PairFiles } from "../../config/cluster.ts";
 import type { ConfigForCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { VouchedTrust } from "../identity/client-identity.ts";
+import type { AssertedTrust } from "../identity/client-identity.ts";
 import type { TrustClass } from "../identity/trust.ts";
 import type { BackendAddress } from "../net/connect.ts";
 import { ServingCertificate } from "./certificates.ts";
@@ -20,7 +20,7 @@ export type CredentialsParts = {
   /** Prefix of their names: "eu/" for a cluster beside others. */
   readonly prefix: string;
   /** A certificate was replaced: sessions that present the old one must be replaced before it expires (A44). */
-  readonly onSwap: (trust: VouchedTrust) => void;
+  readonly onSwap: (trust: AssertedTrust) => void;
   /** Backends that can be asked whether they accept a new certificate. */
   readonly ready: () => readonly BackendAddress[];
 };
@@ -31,7 +31,7 @@ type Loaded = { readonly files: PairFiles; readonly certificate: ServingCertific
 const names = { "front-proxy": "front-proxy", impersonate: "impersonator" } as const;
 
 /** The trust classes for which a configuration has the proxy's own credential. */
-export function vouchedIn({ cluster: { tls } }: ConfigForCluster): readonly VouchedTrust[] {
+export function assertedIn({ cluster: { tls } }: ConfigForCluster): readonly AssertedTrust[] {
   const { frontProxy, impersonator } = tls ?? {};
   return [
     ...(frontProxy === undefined ? [] : (["front-proxy"] as const)),
@@ -41,7 +41,7 @@ export function vouchedIn({ cluster: { tls } }: ConfigForCluster): readonly Vouc
 
 export class Credentials {
   readonly #parts: CredentialsParts;
-  readonly #loaded = new Map<VouchedTrust, Loaded>();
+  readonly #loaded = new Map<AssertedTrust, Loaded>();
 
   constructor(parts: CredentialsParts) {
     this.#parts = parts;
@@ -86,9 +86,9 @@ export class Credentials {
   }
 
   async #load(
-    trust: VouchedTrust,
+    trust: AssertedTrust,
     wanted: PairFiles | FrontProxy | undefined,
-  ): Promise<readonly [VouchedTrust, Loaded] | undefined | Failure> {
+  ): Promise<readonly [AssertedTrust, Loaded] | undefined | Failure> {
     if (wanted === undefined || isSame(wanted, this.#loaded.get(trust)?.files)) return undefined;
     const { clock, journal, prefix, onSwap, ready } = this.#parts;
     const { certFile, keyFile, reloadIntervalMs } = wanted;
@@ -105,7 +105,7 @@ export class Credentials {
     return certificate instanceof Failure ? certificate : [trust, { files: wanted, certificate }];
   }
 
-  #take(trust: VouchedTrust, loaded: Loaded): void {
+  #take(trust: AssertedTrust, loaded: Loaded): void {
     const was = this.#loaded.get(trust);
     this.#loaded.set(trust, loaded);
     was?.certificate.stop();

@@ -7,7 +7,7 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Client } from "../context/client.ts";
-import type { VouchedTrust } from "../identity/client-identity.ts";
+import type { AssertedTrust } from "../identity/client-identity.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
 import { Retries } from "../upstream/pick.ts";
@@ -27,10 +27,10 @@ export type DialUpgradeParts = {
   readonly connect: (
     backend: string,
     withinMs: number,
-    of: { readonly trust: VouchedTrust | undefined; readonly ends: Ends | undefined },
+    of: { readonly trust: AssertedTrust | undefined; readonly ends: Ends | undefined },
   ) => Promise<Socket | Failure>;
   /** The trust class of an asserted identity; undefined: the client's own credential is sent. */
-  readonly trust?: VouchedTrust | undefined;
+  readonly trust?: AssertedTrust | undefined;
 };
 
 /** While no backend answers at all, it waits for one, as a request does (D14). */

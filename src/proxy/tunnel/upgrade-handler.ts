@@ -16,7 +16,7 @@ import type { Client } from "../context/client.ts";
 import { writeUpgrade } from "../h1/h1-head.ts";
 import { rawAnswer } from "../h1/h1-refusal.ts";
 import { headOf, readUpgrade } from "../h1/h1-request.ts";
-import type { Vouched, VouchedTrust } from "../identity/client-identity.ts";
+import type { Asserted, AssertedTrust } from "../identity/client-identity.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { Reached } from "./dial-through.ts";
@@ -31,11 +31,11 @@ export type UpgradeParts = {
     | {
         readonly fields: readonly Field[];
         readonly auditId: string;
-        readonly vouched?: Vouched | undefined;
+        readonly asserted?: Asserted | undefined;
       }
     | Failure;
   /** Tries other backends by itself while nothing has been sent; `trust`: the proxy's own credential to use. */
-  readonly dialUpgrade: (client: Client, trust: VouchedTrust | undefined) => Promise<Reached | Failure>;
+  readonly dialUpgrade: (client: Client, trust: AssertedTrust | undefined) => Promise<Reached | Failure>;
   readonly sendLocalReply: (side: StreamWriter, method: string, failure: Failure) => void;
   readonly watchTunnel: WatchTunnel;
   readonly clock: Clock;
@@ -98,7 +98,7 @@ export class UpgradeHandler {
       this.#open({ ...parts, upgrades, early, isWatch }, dialed, asker);
     };
     this.#parts
-      .dialUpgrade(client, identified.vouched?.trust)
+      .dialUpgrade(client, identified.asserted?.trust)
       .then((dialed) => (dialed instanceof Failure ? refuse(dialed) : open(dialed)))
       .catch((reason: unknown) => refuse(failureFrom(reason, "proxy")));
   }

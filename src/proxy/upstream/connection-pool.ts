@@ -48,7 +48,7 @@ export type ConnectionPoolOptions = {
   /** Opens a connection with the proxy's own credential of this class, if it has one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
   /** The trust classes for which the proxy has its own credential: connections are kept warm for them as well. */
-  readonly vouched?: readonly TrustClass[];
+  readonly asserted?: readonly TrustClass[];
   readonly streams: number;
   readonly warm: number;
   readonly ping: KeepaliveTimes;
@@ -78,7 +78,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
-    this.#warmKeys = warmKeys(options.vouched);
+    this.#warmKeys = warmKeys(options.asserted);
     this.#backoff = new DialBackoff(options.clock, () => this.#redial());
     const connections = (): MapIterator<Connection> => this.#shardOf.keys();
     const deadlines = (): PingTimes => this.#keepalive.deadlines;

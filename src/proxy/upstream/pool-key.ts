@@ -22,7 +22,7 @@ export function poolKey(trust: TrustClass, kind: ConnectionKind, owner = ""): Po
 }
 
 /** Connections that are kept open without requests, so that the first request and a mass move find them (D2). */
-export function warmKeys(vouched: readonly TrustClass[] = []): readonly PoolKey[] {
-  const classes: readonly TrustClass[] = ["proven", ...vouched];
+export function warmKeys(asserted: readonly TrustClass[] = []): readonly PoolKey[] {
+  const classes: readonly TrustClass[] = ["proven", ...asserted];
   return classes.flatMap((trust) => [poolKey(trust, "plain"), poolKey(trust, "long")]);
 }

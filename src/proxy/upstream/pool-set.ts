@@ -113,8 +113,8 @@ export class PoolSet {
     if (trust !== "private" && !this.#options.isPerClient) return sharedKeys[trust][kind];
     // Connections with the proxy's own credential keep their class: a client's private connections may be with and
     // without it.
-    const isVouched = trust === "front-proxy" || trust === "impersonate";
-    return poolKey(isVouched ? trust : "private", kind, this.#ownerOf(client));
+    const isAsserted = trust === "front-proxy" || trust === "impersonate";
+    return poolKey(isAsserted ? trust : "private", kind, this.#ownerOf(client));
   }
 
   #ownerOf(client: Client): string {

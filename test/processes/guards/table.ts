@@ -90,8 +90,8 @@ export const guards: readonly Guard[] = [
     without: "who shows no certificate says who he is where certificates mean somebody",
     removal: {
       file: "proxy/identity/client-identity.ts",
-      find: "vouched === undefined ? identity.strips : vouched.drops",
-      replace: "vouched?.drops",
+      find: "asserted === undefined ? identity.strips : asserted.drops",
+      replace: "asserted?.drops",
     },
     test: identify,
     fails: "a client cannot set such a field where certificates identify clients",
@@ -145,7 +145,7 @@ export const guards: readonly Guard[] = [
     without: "those for whom we vouch travel on lanes of others",
     removal: {
       file: "proxy/request/exchange.ts",
-      find: "const of = context.vouched?.trust ?? trust.classOf(this.#credential);",
+      find: "const of = context.asserted?.trust ?? trust.classOf(this.#credential);",
       replace: "const of = trust.classOf(this.#credential);",
     },
     test: "test/proxy/upstream/shard.test.ts",

@@ -26,7 +26,7 @@ function said(identity: Identity): string[] {
 const alice = await shownBy({ name: "alice", groups: ["devs", "a, b", "", "devs"] });
 
 function dropped(identity: Identity, names: readonly string[]): string[] {
-  if (identity.kind !== "vouched") return [];
+  if (identity.kind !== "asserted") return [];
   return names.filter((name) => identity.drops(new Field(name, "x")));
 }
 
@@ -75,7 +75,7 @@ test("or nothing at all, where our own credential is lent: nothing else counts, 
     "authorization",
     "x-remote-user",
   ]);
-  assert.ok(identity.kind === "vouched" && !identity.isPresumptuous(new Field("impersonate-user", "x")));
+  assert.ok(identity.kind === "asserted" && !identity.isPresumptuous(new Field("impersonate-user", "x")));
   const strange = identityOf({ ...alice, problem: "unable to verify" }, { clientCerts: "ActAsImpersonator" });
   assert.equal(said(strange), ["unauthenticated", "true"]);
 });
@@ -124,7 +124,7 @@ test("who asks to be somebody else is judged by the apiserver, or by nobody", ()
   const names = ["impersonate-user", "impersonate_group", "impersonate-extra-a"];
   const count = (policy: IdentityPolicy): number => {
     const identity = identityOf(alice, policy);
-    if (identity.kind !== "vouched") return -1;
+    if (identity.kind !== "asserted") return -1;
     return names.filter((name) => identity.isPresumptuous(new Field(name, "x"))).length;
   };
   assert.equal([count(frontProxy), count({ clientCerts: "Impersonate" })], [0, 3]);

@@ -49,7 +49,7 @@ test("64 KiB that look like a token take less than 5 ms", () => {
 test("a certificate that we vouch for ends when it says, whatever bearer stands beside it", () => {
   const fields = [new Field("authorization", `Bearer ${jwt({ exp: 1 })}`)];
   const isEnded = (wallMs: number): boolean =>
-    isCredentialOver({ fields, vouched: { notAfter: end } }, wallMs);
+    isCredentialOver({ fields, asserted: { notAfter: end } }, wallMs);
   assert.equal([isEnded(end - 1), isEnded(end)], [false, true]);
 });
 

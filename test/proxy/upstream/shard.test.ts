@@ -15,7 +15,7 @@ const test = suite("proxy/upstream/shard");
 
 const shown = await shownBy({ name: "alice", groups: ["devs"] });
 const lasting = { ...shown, notAfter: Number.MAX_SAFE_INTEGER };
-const vouched = identityOf(lasting, { clientCerts: "FrontProxy", names: usualNames });
+const asserted = identityOf(lasting, { clientCerts: "FrontProxy", names: usualNames });
 const impersonated = identityOf(lasting, { clientCerts: "Impersonate" });
 const json = new Field("content-type", "application/json");
 const target = "/api/v1/pods?watch=1&resourceVersion=5";
@@ -32,7 +32,7 @@ function shards(path: PlayedPath): string[] {
 
 test("those for whom we vouch, those for whom we impersonate, the anonymous and all others never meet on an upstream connection (D9)", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
-  for (const identity of [vouched, impersonated]) path.client({ identity }).ask("GET", "/api");
+  for (const identity of [asserted, impersonated]) path.client({ identity }).ask("GET", "/api");
   path.client().ask("GET", "/api", [bearer("t")]);
   path.client().ask("GET", "/api");
   path.settle();
@@ -46,16 +46,16 @@ test("those for whom we vouch, those for whom we impersonate, the anonymous and 
 
 test("nor where every client has upstream connections of its own", () => {
   const path = new PlayedPath(["a"], { warm: 0, isPerClient: true });
-  const client = path.client({ identity: vouched });
+  const client = path.client({ identity: asserted });
   client.ask("GET", "/api");
-  path.client({ identity: vouched }).ask("GET", "/api");
+  path.client({ identity: asserted }).ask("GET", "/api");
   path.settle();
   assert.equal(shards(path), ["front-proxy plain 1: 1 of 1, 1", "front-proxy plain 2: 1 of 1, 1"]);
 });
 
 test("A44: a renewed certificate has an upstream connection before the old one's takes nobody; its watch lives on there", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
-  const client = path.client({ identity: vouched });
+  const client = path.client({ identity: asserted });
   const watch = client.ask("GET", target);
   path.settle();
   path.backend("a").last.side?.sendHeaders([new Field(":status", "200"), json], false);
@@ -73,7 +73,7 @@ test("A44: a renewed certificate has an upstream connection before the old one's
 
 test("while the new upstream connection cannot be opened the old one serves", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
-  const client = path.client({ identity: vouched });
+  const client = path.client({ identity: asserted });
   client.ask("GET", target);
   path.settle();
   path.backend("a").isDown = true;
