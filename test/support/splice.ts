@@ -2,7 +2,6 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Failure } from "../../src/base/failure.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
-import type { StreamWriter } from "../../src/h2/core/stream-writer.ts";
 import { createH1 } from "../../src/proxy/downstream/h1-connection.ts";
 import type { Reached } from "../../src/proxy/tunnel/dial-through.ts";
 import type { WatchTunnel } from "../../src/proxy/tunnel/stuck-sockets.ts";
@@ -69,7 +68,6 @@ export async function startSplice(): Promise<ScriptedSplice> {
       fields: [...request.fields, new Field("x-forwarded-for", "192.0.2.1")],
       auditId: "id",
     }),
-    sendLocalReply: respond,
   });
   const accept = createH1({
     clock,
@@ -114,13 +112,6 @@ export async function startSplice(): Promise<ScriptedSplice> {
     },
   };
   return own;
-}
-
-function respond(side: StreamWriter, _method: string, failure: Failure): void {
-  const status = failure.origin === "client" ? "400" : failure.code === "backend-refused" ? "503" : "502";
-  const body = Buffer.from(failure.message);
-  side.sendHeaders([new Field(":status", status), new Field("content-length", String(body.length))], false);
-  side.sendData(body, 0, body.length, true);
 }
 
 async function listen(server: ReturnType<typeof createServer>): Promise<void> {

@@ -25,7 +25,6 @@ import {
   openUntrusting,
 } from "../net/connect.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
-import { sendLocalReply } from "../request/local-reply.ts";
 import { assertedIn, Credentials } from "../tls/credentials.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { type DialUpgradeParts, dialUpgrade } from "../tunnel/dial-upgrade.ts";
@@ -175,7 +174,6 @@ export class Cluster {
     const tunnels = (backend: string): number => this.splices.openOn(backend);
     return new UpgradeHandler({
       identify: (request, client) => identify(request, client, wallClock.wall()),
-      sendLocalReply,
       clock: wallClock,
       journal: this.#journal,
       watchTunnel,

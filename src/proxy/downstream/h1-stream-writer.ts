@@ -9,6 +9,7 @@ import type { Field } from "../../h2/core/field.ts";
 import { role } from "../../h2/core/field.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
+import { writeHead } from "../h1/h1-head.ts";
 import { readTrailers } from "../h1/h1-request.ts";
 import { sendLocalReply } from "../request/local-reply.ts";
 
@@ -173,11 +174,7 @@ export class Http1StreamWriter implements StreamWriter {
     if (this.#request.httpVersion === "1.0" || status === 101) return;
     // Through node, which otherwise closes after a response to `Expect` without a 100: the body may still follow.
     if (status === 100) return this.#response.writeContinue();
-    const lines = fields
-      .filter((field) => field.role !== role.status)
-      .map((field) => `${field.name}: ${field.value}\r\n`);
-    const head = `HTTP/1.1 ${status} ${phrases.get(status) ?? ""}\r\n${lines.join("")}\r\n`;
-    this.#request.socket.write(head, "latin1");
+    this.#request.socket.write(writeHead([`HTTP/1.1 ${status} ${phrases.get(status) ?? ""}`], fields));
   }
 
   #sendTrailers(fields: readonly Field[]): void {

@@ -19,25 +19,31 @@ export type AnswerHead = ResponseHead & {
   readonly length: number;
 };
 
+/** A head as it is sent: the lines before its fields, the fields in order, and the lines after them. */
+export function writeHead(
+  before: readonly string[],
+  fields: readonly Field[],
+  after: readonly string[] = [],
+): Buffer {
+  const lines = fields
+    .filter(({ name }) => !name.startsWith(":"))
+    .map(({ name, value }) => `${name}: ${value}`);
+  return Buffer.from([...before, ...lines, ...after, "", ""].join("\r\n"), "latin1");
+}
+
 /** A request for `upgrades`; its fields must have passed readRequest, its body is empty. */
 export function writeUpgrade(request: RequestHead, upgrades: readonly string[]): Buffer {
-  const lines = [`${request.method} ${request.path} HTTP/1.1`, `host: ${request.authority}`];
-  for (const field of request.fields) {
-    if (!field.name.startsWith(":") && field.role !== role.host) lines.push(`${field.name}: ${field.value}`);
-  }
-  lines.push("connection: Upgrade", `upgrade: ${upgrades.join(", ")}`, "", "");
-  return Buffer.from(lines.join("\r\n"), "latin1");
+  return writeHead(
+    [`${request.method} ${request.path} HTTP/1.1`, `host: ${request.authority}`],
+    request.fields.filter((field) => field.role !== role.host),
+    ["connection: Upgrade", `upgrade: ${upgrades.join(", ")}`],
+  );
 }
 
 /** A plain response after which the connection ends. */
-export function writeLastAnswer(head: AnswerHead): Buffer {
-  const lines = [`HTTP/1.1 ${head.status} `];
-  for (const field of head.fields) {
-    if (field.role !== role.status) lines.push(`${field.name}: ${field.value}`);
-  }
-  if (head.framing === "chunked") lines.push("transfer-encoding: chunked");
-  lines.push("connection: close", "", "");
-  return Buffer.from(lines.join("\r\n"), "latin1");
+export function writeLastAnswer({ status, fields, framing }: AnswerHead): Buffer {
+  const coding = framing === "chunked" ? ["transfer-encoding: chunked"] : [];
+  return writeHead([`HTTP/1.1 ${status} `], fields, [...coding, "connection: close"]);
 }
 
 /** Returns the head that `bytes` begins with; undefined while it is incomplete; a string if it is malformed. */

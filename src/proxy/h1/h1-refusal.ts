@@ -2,8 +2,6 @@
  * Responses to what never became a request: written to the socket directly, always as its last octets. Bodies are
  * Kubernetes `Status` objects, so that kubectl prints the message instead of "unknown".
  */
-import { role } from "../../h2/core/field.ts";
-import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import { statusJson } from "../../kube/status.ts";
 
 /** The statuses that a socket may be refused with: reason phrase (RFC 9110 §15) and the apiserver's own reason. */
@@ -29,25 +27,6 @@ export function refusal(code: RefusalCode, message: string): Buffer {
     "connection: close",
   ];
   return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
-}
-
-/** What `answer` writes to a stream, as a whole HTTP/1.1 response that ends its connection. */
-export function rawAnswer(answer: (side: StreamWriter) => void): Buffer {
-  const pieces: Buffer[] = [];
-  answer({
-    sendHeaders(fields) {
-      const status = fields.find((field) => field.role === role.status)?.value ?? "500";
-      const lines = fields
-        .filter((field) => field.role !== role.status)
-        .map((field) => `${field.name}: ${field.value}\r\n`);
-      pieces.push(Buffer.from(`HTTP/1.1 ${status} \r\n${lines.join("")}connection: close\r\n\r\n`, "latin1"));
-    },
-    sendData: (bytes, start, end) => pieces.push(bytes.subarray(start, end)),
-    reset: () => {},
-    queuedBytes: 0,
-    grant: () => {},
-  });
-  return Buffer.concat(pieces);
 }
 
 /** The response to plain HTTP on the TLS port: names the mistake, as Go's server does. */

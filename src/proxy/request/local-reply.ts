@@ -27,6 +27,8 @@ const replies: Record<FailureCode, Reply> = {
   draining: { status: 503, reason: "ServiceUnavailable" },
 };
 
+const none = Buffer.alloc(0);
+
 /** Failures after which no backend has acted on the request: it was not sent, was refused, or is safe. */
 const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "draining"]);
 
@@ -35,6 +37,18 @@ const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overlo
  * carries it (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
  */
 export function sendLocalReply(side: StreamWriter, method: string, failure: Failure): number {
+  const { status, fields, body } = localReplyTo(method, failure);
+  const isBodiless = body.length === 0;
+  side.sendHeaders(fields, isBodiless);
+  if (!isBodiless) side.sendData(body, 0, body.length, true);
+  return status;
+}
+
+/** The whole response. To HEAD it has no body. */
+export function localReplyTo(
+  method: string,
+  failure: Failure,
+): { readonly status: number; readonly fields: readonly Field[]; readonly body: Buffer } {
   const { status } = replies[failure.code];
   const mayRetry = untouched.has(failure.code);
   const body = Buffer.from(statusBody(failure, mayRetry));
@@ -45,10 +59,7 @@ export function sendLocalReply(side: StreamWriter, method: string, failure: Fail
     new Field("content-length", String(body.length)),
   ];
   if (mayRetry) fields.push(new Field("retry-after", "1"));
-  const isBodiless = method === "HEAD";
-  side.sendHeaders(fields, isBodiless);
-  if (!isBodiless) side.sendData(body, 0, body.length, true);
-  return status;
+  return { status, fields, body: method === "HEAD" ? none : body };
 }
 
 /** A `Status` of meta/v1, as the apiserver itself writes it. */

@@ -10,15 +10,14 @@ import { Failure, failureFrom } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
-import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import { classify } from "../../kube/request-info.ts";
 import type { Client } from "../context/client.ts";
-import { writeUpgrade } from "../h1/h1-head.ts";
-import { rawAnswer } from "../h1/h1-refusal.ts";
+import { writeHead, writeUpgrade } from "../h1/h1-head.ts";
 import { headOf, readUpgrade } from "../h1/h1-request.ts";
 import type { Asserted, AssertedTrust } from "../identity/client-identity.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
+import { localReplyTo } from "../request/local-reply.ts";
 import type { Reached } from "./dial-through.ts";
 import type { WatchTunnel } from "./stuck-sockets.ts";
 import { Tunnel, type TunnelParts } from "./upgrade-tunnel.ts";
@@ -36,7 +35,6 @@ export type UpgradeParts = {
     | Failure;
   /** Tries other backends by itself while nothing has been sent; `trust`: the proxy's own credential to use. */
   readonly dialUpgrade: (client: Client, trust: AssertedTrust | undefined) => Promise<Reached | Failure>;
-  readonly sendLocalReply: (side: StreamWriter, method: string, failure: Failure) => void;
   readonly watchTunnel: WatchTunnel;
   readonly clock: Clock;
   readonly journal: Journal;
@@ -82,44 +80,42 @@ export class UpgradeHandler {
 
   /** Takes the socket over; `early` is what came behind the request's head. */
   upgrade(request: IncomingMessage, socket: Socket, early: Buffer, client: Client): void {
-    const { method = "" } = request;
-    const refuseNameless = (failure: Failure): void => this.#refuse(socket, { method, auditId: "" }, failure);
+    const asker = { client: client.address, method: request.method ?? "", auditId: "" };
     const asked = readUpgrade(headOf(request, client.isTls));
-    if (typeof asked === "string") return refuseNameless(new Failure("bad-request", "client", asked));
+    if (typeof asked === "string")
+      return this.#refuse(socket, asker, new Failure("bad-request", "client", asked));
     const identified = this.#parts.identify(asked.head, client);
-    if (identified instanceof Failure) return refuseNameless(identified);
-    const asker = this.#askerOf(socket, client, { method, auditId: identified.auditId });
-    const { refuse } = asker;
-    const head = { ...asked.head, fields: identified.fields };
-    const { upgrades } = asked;
+    if (identified instanceof Failure) return this.#refuse(socket, asker, identified);
+    const { fields, auditId, asserted } = identified;
+    const named = { ...asker, auditId };
+    const { head, upgrades } = asked;
     const isWatch = classify(head.method, head.path).kind === "watch";
-    const open = (dialed: Reached): void => {
-      const parts = { down: socket, up: dialed.socket, head: writeUpgrade(head, upgrades) };
-      this.#open({ ...parts, upgrades, early, isWatch }, dialed, asker);
+    const parts = {
+      down: socket,
+      head: writeUpgrade({ ...head, fields }, upgrades),
+      upgrades,
+      early,
+      isWatch,
     };
     this.#parts
-      .dialUpgrade(client, identified.asserted?.trust)
-      .then((dialed) => (dialed instanceof Failure ? refuse(dialed) : open(dialed)))
-      .catch((reason: unknown) => refuse(failureFrom(reason, "proxy")));
+      .dialUpgrade(client, asserted?.trust)
+      .then((reached) =>
+        reached instanceof Failure
+          ? this.#refuse(socket, named, reached)
+          : this.#open({ ...parts, up: reached.socket }, reached.backend, named),
+      )
+      .catch((reason: unknown) => this.#refuse(socket, named, failureFrom(reason, "proxy")));
   }
 
-  /**
-   * Lives as long as its tunnel. Made in a method of its own, so that its closure keeps nothing else of the request
-   * (A26).
-   */
-  #askerOf(socket: Socket, { address }: Client, asked: Asked): Asker {
-    const refuse = (failure: Failure): void => this.#refuse(socket, asked, failure);
-    return { client: address, auditId: asked.auditId, refuse };
-  }
-
-  #open(parts: TunnelParts, { backend }: Reached, asker: Asker): void {
+  /** Its closures live as long as the tunnel, so they keep nothing of the request but the asker (A26). */
+  #open(parts: TunnelParts, backend: string, asker: Asker): void {
     const { down, up } = parts;
     if (down.destroyed || down.readableEnded) {
       up.destroy();
       down.destroy();
       return;
     }
-    const { client, auditId, refuse } = asker;
+    const { client, auditId } = asker;
     const names = { client, backend, auditId };
     const { clock, journal } = this.#parts;
     const end = (): void => {
@@ -130,7 +126,7 @@ export class UpgradeHandler {
       opened: () => journal.write({ kind: "tunnel.opened", ...names }),
       failed: (failure) => {
         end();
-        refuse(failure);
+        this.#refuse(down, asker, failure);
       },
       contained: (message) => journal.write({ kind: "internal.error", scope: "session", message }),
       ended: (reason) => {
@@ -150,21 +146,18 @@ export class UpgradeHandler {
     const stopWatching = this.#parts.watchTunnel({ down, up, backend }, (reason) => tunnel.cut(reason));
   }
 
-  /** Sends the last response on its socket; further octets of the client are discarded. */
-  #refuse(socket: Socket, { method, auditId }: Asked, failure: Failure): void {
+  /** Sends the last response on its socket; further bytes of the client are discarded. */
+  #refuse(socket: Socket, { method, auditId }: Asker, failure: Failure): void {
     const { code, origin, message } = failure;
     this.#parts.journal.write({ kind: "request.failed", code, origin, message, auditId });
-    if (socket.writable) socket.end(rawAnswer((side) => this.#parts.sendLocalReply(side, method, failure)));
+    if (socket.writable) {
+      const { status, fields, body } = localReplyTo(method, failure);
+      socket.write(writeHead([`HTTP/1.1 ${status} `], fields, ["connection: close"]));
+      socket.end(body);
+    }
     closeAfterFlush(socket, this.#parts.clock);
   }
 }
 
-/** The refused request; `auditId` is "" if it could not be parsed. */
-type Asked = { readonly method: string; readonly auditId: string };
-
-/** The client of a tunnel, and how to answer if there will be none. */
-type Asker = {
-  readonly client: string;
-  readonly auditId: string;
-  readonly refuse: (failure: Failure) => void;
-};
+/** The client of a request; `auditId` is "" if the request could not be parsed. */
+type Asker = { readonly client: string; readonly method: string; readonly auditId: string };

@@ -141,7 +141,10 @@ test("no backend, or one that is lost before it answers, is told to the client",
   const early = await upgrade.connect();
   upgrade.failure = new Failure("backend-refused", "backend", "Nobody listens");
   early.send(spdy);
-  assert.match(await early.ended(), /^HTTP\/1.1 503 .*connection: close\r\n\r\nNobody listens$/s);
+  assert.match(
+    await early.ended(),
+    /^HTTP\/1.1 503 .*connection: close\r\n\r\n.*watchkeeper: Nobody listens/s,
+  );
   upgrade.failure = undefined;
   for (const lose of ["end", "resetAndDestroy"] as const) {
     const client = await upgrade.connect();
