@@ -50,7 +50,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/cluster":
     "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/upstream watch/migration proxy/admission proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
   "admin/http": "base events",
-  "admin/metrics": "base events incidents proxy/tunnel proxy/cluster admin/http",
+  "admin/metrics": "base events incidents proxy/tunnel proxy/cluster",
   "admin/monitoring": "incidents",
   "admin/events": "base events admin/http",
   "admin/api":
@@ -72,7 +72,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "cli/client": "base config incidents admin/http admin/monitoring cli/commands",
   "cli/bundle": "base admin/http admin/events src cli/commands cli/client",
   cli: "base cli/serve cli/commands cli/client",
-  page: "",
+  page: "admin/api",
 };
 const mostFiles = { folder: 15, root: 10 };
 

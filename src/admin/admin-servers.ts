@@ -12,22 +12,20 @@ import { Incidents } from "../incidents/incidents.ts";
 import type { ApiSecurity } from "../proxy/cluster/api-security.ts";
 import type { Operations } from "../proxy/cluster/operations.ts";
 import type { Path } from "../proxy/cluster/path.ts";
-import { createApi } from "./api/api.ts";
-import { apiPages } from "./api/api-pages.ts";
+import { apiPages, createApi } from "./api/api.ts";
 import { openapiRoutes } from "./api/openapi.ts";
 import { operationPosts } from "./api/operation-posts.ts";
+import { ProcessMonitor, type Stats, statsOf } from "./api/stats.ts";
 import { Authorization } from "./authorization/authorization.ts";
 import { BackendHistory } from "./events/backend-history.ts";
 import { EventRing } from "./events/event-ring.ts";
 import { EventStreams } from "./events/event-stream.ts";
-import type { JsonObject } from "./http/listing.ts";
 import { pageRoutes } from "./http/page-files.ts";
 import type { Routes } from "./http/reply.ts";
 import { timesOf } from "./http/times.ts";
 import { backendFactsOf } from "./metrics/cluster-view.ts";
 import type { LiveCluster, Process } from "./metrics/metric.ts";
 import { Metrics } from "./metrics/registry.ts";
-import { ProcessMonitor, statsOf } from "./metrics/stats.ts";
 import { Answers } from "./server/answers.ts";
 import { ApiPort } from "./server/api-port.ts";
 import { guardOf } from "./server/guard.ts";
@@ -165,13 +163,12 @@ export class AdminServers {
         certificates,
         stalledWith: (backend) =>
           ownerIn(clusters(), backend)?.path.caches.stalledAt(backend, clock.now()) ?? [],
-        wall: () => clock.wall(),
       },
       times,
     );
-    const stats = (): JsonObject => statsOf(metrics, parts.version, monitor.read());
-    const api = createApi({ ...times, pages, incident: (id) => store.byId(id), stats });
     const { version, current } = parts;
+    const stats = (): Stats => statsOf(metrics, { ...monitor.read(), version }, times);
+    const api = createApi({ pages, incidents: store, stats, times });
     const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
     const described = openapiRoutes(pages, version);
     return (path) => api(path) ?? z(path) ?? described(path) ?? page(path);

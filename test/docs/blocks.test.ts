@@ -6,7 +6,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parse, parseAllDocuments, stringify } from "yaml";
-import { schemas } from "../../src/admin/api/api-schemas.ts";
+import { schemas } from "../../src/admin/api/openapi.ts";
 import { metricsPage } from "../../src/admin/metrics/metrics-page.ts";
 import { commands, isCommand } from "../../src/cli/commands/commands.ts";
 import { helpOf } from "../../src/cli/commands/help.ts";

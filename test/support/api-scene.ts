@@ -1,12 +1,10 @@
 /** What the JSON API lists, on what the whole path does: that is where its shapes come from. */
-import { createApi } from "../../src/admin/api/api.ts";
-import { apiPages } from "../../src/admin/api/api-pages.ts";
+import { apiPages, createApi } from "../../src/admin/api/api.ts";
+import { type Stats, statsOf } from "../../src/admin/api/stats.ts";
 import { BackendHistory } from "../../src/admin/events/backend-history.ts";
-import type { JsonObject } from "../../src/admin/http/listing.ts";
 import type { Routes } from "../../src/admin/http/reply.ts";
 import { timesOf } from "../../src/admin/http/times.ts";
 import { backendFactsOf } from "../../src/admin/metrics/cluster-view.ts";
-import { statsOf } from "../../src/admin/metrics/stats.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
 import { changed } from "./incidents.ts";
@@ -17,7 +15,7 @@ import { PlayedWatch } from "./watch-path.ts";
 export type Row = Record<string, unknown>;
 
 type ApiScene = {
-  readonly items: (path: string) => readonly Row[];
+  readonly items: (path: string) => Promise<readonly Row[]>;
   readonly path: PlayedPath;
   /** The API's paths, on what is played. */
   readonly routes: Routes;
@@ -32,6 +30,7 @@ export function apiScene(): ApiScene {
   const incidents = new Incidents(path.clock, path.journal);
   for (const name of ["a", "b"]) path.journal.write(changed(name, "unknown", "ready"));
   const certificates = [{ purpose: "backend-loopback", name: "a", notAfterMs: path.clock.wall() + 1 }];
+  const times = timesOf(path.clock);
   const pages = apiPages(
     {
       clock: path.clock,
@@ -43,9 +42,8 @@ export function apiScene(): ApiScene {
       addressOf: (name) => `${name}:6443`,
       certificates: () => certificates,
       stalledWith: (name) => path.caches.stalledAt(name, path.clock.now()),
-      wall: () => path.clock.wall(),
     },
-    timesOf(path.clock),
+    times,
   );
   const token = jwt({
     sub: "system:serviceaccount:n:web",
@@ -64,18 +62,17 @@ export function apiScene(): ApiScene {
   watch.kill(watch.from);
   watch.serve(watch.to);
   path.clock.advance(3000);
-  const items = (list: string): readonly Row[] => {
-    const page = pages.get(list)?.("");
+  const items = async (list: string): Promise<readonly Row[]> => {
+    const page = await pages.get(list)?.read("");
     if (page === undefined || typeof page === "string") throw new Error(page);
     return JSON.parse(JSON.stringify(page["items"]));
   };
-  const stats = (): JsonObject =>
+  const stats = (): Stats =>
     statsOf(
       { read: (name) => (name === "requests_total" ? [[["GET", "200", "a"], 12]] : [[[], 7]]) },
-      "0.1.0",
-      { ...ownFigures, at: new Date(path.clock.wall()).toISOString(), uptimeMs: path.clock.now() },
+      { ...ownFigures, version: "0.1.0", at: path.clock.now(), uptimeMs: path.clock.now() },
+      times,
     );
-  const incident = (id: number): ReturnType<typeof incidents.store.byId> => incidents.store.byId(id);
-  const routes = createApi({ ...timesOf(path.clock), pages, incident, stats });
+  const routes = createApi({ pages, incidents: incidents.store, stats, times });
   return { items, path, routes };
 }

@@ -32,7 +32,8 @@ export function backend(changed: Partial<Backend> = {}): Backend {
     pingP99Ms: 0.8,
     suspectMs: 500,
     isDrained: false,
-    upstreamConnections: [{ kind: "long", open: 2, streams: 268 }],
+    probes: { ok: 1021, failed: 12, lastMs: 4 },
+    upstreamConnections: [{ class: "proven", kind: "long", open: 2, streams: 268 }],
     requests: { watches: 268, plain: 3, longRunning: 2 },
     stalledResources: [],
     certificates: [
@@ -62,10 +63,11 @@ export function incident(changed: Partial<Incident> = {}): Incident {
     startedAt: timeAt(41_000),
     detectedAt: timeAt(40_000),
     detectionMs: 1_000,
+    lastSeenAt: timeAt(0),
     endedAt: null,
     durationMs: 41_000,
     resolution: "",
-    impact: { watchesMoved: 131, watchesEnded: 0, tunnelsEnded: 3, requestsFailed: 0 },
+    impact: { watchesMoved: 131, slowestMoveMs: 702, watchesEnded: 0, tunnelsEnded: 3, requestsFailed: 0 },
     affected: { count: 3, names: ["10.0.0.7 kubectl/v1.36.1"] },
     evidence: [
       {
@@ -87,6 +89,7 @@ export function figuresAt(ms: number): Stats {
   const at = new Date(ms).toISOString();
   const requests = { "2xx": 0, "5xx": 0 };
   return {
+    kind: "Stats",
     at,
     name: "prod-eu1",
     version: "0.1.0",

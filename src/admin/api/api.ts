@@ -1,56 +1,87 @@
 /** The paths of the JSON API and their content (docs/admin-api.md). Reads only. */
-import type { Incident } from "../../incidents/incident.ts";
-import type { Json, JsonObject, Page } from "../http/listing.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { IncidentStore } from "../../incidents/store.ts";
+import { type JsonObject, type Page, pagesOf } from "../http/listing.ts";
 import { failed, jsonReply, type Reply, type Routes } from "../http/reply.ts";
 import type { Times } from "../http/times.ts";
-import { incidentView } from "./incident-listing.ts";
+import { type BackendSources, backendListing } from "./backend-listing.ts";
+import { certificateListing } from "./certificate-listing.ts";
+import { clientListing, type Talking } from "./client-listing.ts";
+import { viewOf } from "./fields.ts";
+import { incidentFields, incidentListing } from "./incident-listing.ts";
+import { leaseListing } from "./lease-listing.ts";
+import { watchListing } from "./watch-listing.ts";
 
 /** By the last part of their path: "watches" is `/api/v1/watches`. */
 export type Pages = ReadonlyMap<string, Page>;
 
+export type ListingSources = BackendSources & {
+  readonly clock: Clock;
+  readonly incidents: IncidentStore;
+  readonly talks: () => readonly Talking[];
+};
+
+/** The lists. */
+export function apiPages(sources: ListingSources, times: Times): Pages {
+  const { clock, incidents, talks, live, certificates } = sources;
+  const refusals = (): ReadonlyMap<string, string> => refusalsIn(incidents);
+  return new Map([
+    [
+      "incidents",
+      pagesOf(
+        incidentListing(() => incidents.all, times),
+        clock,
+      ),
+    ],
+    ["backends", pagesOf(backendListing(sources, times), clock)],
+    ["watches", pagesOf(watchListing(live, times), clock)],
+    ["clients", pagesOf(clientListing(talks, times), clock)],
+    ["leases", pagesOf(leaseListing(talks, times), clock)],
+    ["certificates", pagesOf(certificateListing({ certificates, refusals }, times), clock)],
+  ]);
+}
+
+/** Certificates and keys that could not be loaded, by their names in the journal, each with the latest reason. */
+function refusalsIn({ active }: IncidentStore): ReadonlyMap<string, string> {
+  const refused = active.filter(({ kind }) => kind === "certificate-refused");
+  return new Map(refused.map(({ subject, evidence }) => [subject, evidence.at(-1)?.text ?? ""]));
+}
+
 export type ApiParts = {
   readonly pages: Pages;
-  readonly incident: (id: number) => Incident | undefined;
+  readonly incidents: Pick<IncidentStore, "byId">;
   readonly stats: () => JsonObject;
-} & Pick<Times, "timeOf" | "now">;
+  readonly times: Times;
+};
 
 const root = "/api/v1/";
 
 /** Redirects the path without its trailing slash, as it is often typed. */
 const indexReply: Reply = { ...jsonReply(308, { kind: "Redirect", location: root }), location: root };
 
-/** Paths that return one object instead of a list. */
-const singles = new Map<string, (parts: ApiParts) => Json>([
-  ["", (parts) => indexOf(parts)],
-  ["stats", ({ stats }) => stats()],
-]);
-
 /** Returns undefined for an unknown path. */
 export function createApi(parts: ApiParts): Routes {
+  const { pages, stats, times } = parts;
+  const index = { kind: "Index", paths: Array.from([...pages.keys(), "stats"], (name) => root + name) };
   return (path) => {
     if (`${path}/` === root) return () => indexReply;
     if (!path.startsWith(root)) return undefined;
     const [name = "", id, ...rest] = path.slice(root.length).split("/");
     if (rest.length > 0) return undefined;
-    const single = id === undefined ? singles.get(name) : undefined;
-    if (single !== undefined) return () => jsonReply(200, single(parts));
-    const page = parts.pages.get(name);
-    if (page === undefined) return undefined;
-    if (id === undefined) return async (query) => listed((await page.sliced?.(query)) ?? page(query), parts);
-    return name === "incidents" ? () => oneIncident(id, parts) : undefined;
+    if (id !== undefined) return name === "incidents" ? () => oneIncident(id, parts) : undefined;
+    if (name === "") return () => jsonReply(200, index);
+    if (name === "stats") return () => jsonReply(200, stats());
+    const page = pages.get(name);
+    return page && (async (query) => listed(await page.read(query), times));
   };
 }
 
-function indexOf({ pages }: ApiParts): Json {
-  return { kind: "Index", paths: Array.from([...pages.keys(), "stats"], (name) => root + name) };
-}
-
-function listed(page: ReturnType<Page>, { timeOf, now }: ApiParts): Reply {
+function listed(page: JsonObject | string, { timeOf, now }: Times): Reply {
   return typeof page === "string" ? failed(400, page) : jsonReply(200, { at: timeOf(now()), ...page });
 }
 
-function oneIncident(id: string, { incident, timeOf, now }: ApiParts): Reply {
-  const found = /^\d{1,9}$/.test(id) ? incident(Number(id)) : undefined;
+function oneIncident(id: string, { incidents, times }: ApiParts): Reply {
+  const found = /^\d{1,9}$/.test(id) ? incidents.byId(Number(id)) : undefined;
   if (found === undefined) return failed(404, "There is no such incident, or it is no longer kept");
-  return jsonReply(200, incidentView(found, timeOf, now()));
+  return jsonReply(200, viewOf(incidentFields, found, times));
 }

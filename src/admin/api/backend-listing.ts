@@ -1,10 +1,26 @@
 /** `/api/v1/backends`: each backend's state, since when and why, and its detectors' measurements. */
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { BackendHistory, Change } from "../events/backend-history.ts";
-import type { Json, Listing } from "../http/listing.ts";
+import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import type { BackendFacts } from "../metrics/metric.ts";
-import { type CertificateRow, certificateView } from "./certificate-listing.ts";
+import { type CertificateRow, certificateFields } from "./certificate-listing.ts";
+import {
+  age,
+  count,
+  type Fields,
+  flag,
+  list,
+  listingOf,
+  maybeTime,
+  number,
+  oneOf,
+  record,
+  ref,
+  text,
+  time,
+  words,
+} from "./fields.ts";
 
 export type BackendSources = {
   readonly backends: () => readonly BackendFacts[];
@@ -14,36 +30,94 @@ export type BackendSources = {
   readonly certificates: () => readonly CertificateRow[];
   /** Returns the resources whose watch cache has stalled on a backend. */
   readonly stalledWith: (backend: string) => readonly string[];
-  readonly wall: () => number;
 };
 
 /** Open requests of one backend, by kind. */
 type Load = { watches: number; plain: number; longRunning: number };
 
-type Row = BackendFacts & { readonly load: Load };
+type Row = BackendFacts & { readonly load: Load; readonly sources: BackendSources };
+
+const changesOf = ({ name, sources }: Row): readonly Change[] => sources.history.of(name);
+const last = (row: Row): Change | undefined => changesOf(row).at(-1);
+
+const connectionFields = {
+  class: text("Trust class.", "trust"),
+  kind: text("Kind of requests: long or plain.", "kind"),
+  open: count("Open connections.", "open"),
+  streams: count("Requests on those connections.", "streams"),
+} satisfies Fields<BackendFacts["connections"][number]>;
+
+const probeFields = {
+  ok: count("Successful probes.", "answers"),
+  failed: count("Failed probes.", "failures"),
+  lastMs: count("Duration of the last probe, in ms.", ({ lastMs }) => Math.round(lastMs)),
+} satisfies Fields<BackendFacts["probes"]>;
+
+const loadFields = {
+  watches: count("Open watches.", "watches"),
+  plain: count("Other requests.", "plain"),
+  longRunning: count("logs -f and the like.", "longRunning"),
+} satisfies Fields<Load>;
+
+const changeFields = {
+  at: time("When.", "at"),
+  from: text("The state before.", "from"),
+  to: text("The state after.", "to"),
+  detector: text("What detected it.", "detector"),
+  valueMs: number("The measured value, in ms.", "valueMs"),
+  limitMs: number("The limit, in ms.", "limitMs"),
+  reason: text("Why the state changed.", "reason"),
+} satisfies Fields<Change>;
+
+export const backendFields = {
+  name: text("Its name in the configuration or discovery.", "name"),
+  address: text('"host:port".', ({ name, sources }) => sources.addressOf(name)),
+  state: oneOf("The verdict.", ["unknown", "ready", "suspect", "dead", "draining"], "state"),
+  since: maybeTime("When the state began.", (row) => last(row)?.at ?? -1),
+  sinceAgeMs: age("Time since then.", (row) => last(row)?.at ?? -1),
+  reason: text("Why it has this state.", (row) => last(row)?.reason ?? ""),
+  detector: text("What detected it.", (row) => last(row)?.detector ?? ""),
+  // Tenths of a millisecond: more digits exceed the precision of the measurement.
+  pingP99Ms: number(
+    "99th percentile of PING round trips, in ms.",
+    ({ pingP99Ms }) => Math.round(pingP99Ms * 10) / 10,
+  ),
+  isDrained: flag("True if an operator drains it.", "isDrained"),
+  suspectMs: count("Total time as a suspect, in ms.", ({ suspectMs }) => Math.round(suspectMs)),
+  probes: record(probeFields, "probes"),
+  upstreamConnections: list("Connections to it, by class and kind.", connectionFields, "connections"),
+  requests: record(loadFields, "load"),
+  stalledResources: words("Resources whose watch cache has stalled.", ({ name, sources }) =>
+    sources.stalledWith(name),
+  ),
+  certificates: list(
+    "The certificates that it presents.",
+    certificateFields,
+    ({ name, sources }) =>
+      sources.certificates().filter((one) => one.name === name && one.purpose.startsWith("backend")),
+    ref("Certificate"),
+  ),
+  history: list("The last 64 changes of state, oldest first.", changeFields, changesOf),
+} satisfies Fields<Row>;
 
 export function backendListing(sources: BackendSources, times: Times): Listing<Row> {
-  const since = ({ name }: Row): number => sources.history.of(name).at(-1)?.at ?? -1;
-  return {
-    kind: "BackendList",
-    rows: () => rowsOf(sources),
-    sort: "name",
-    columns: {
-      name: ({ name }) => name,
-      state: ({ state }) => state,
-      since,
-      pingP99Ms: ({ pingP99Ms }) => pingP99Ms,
-      watches: ({ load }) => load.watches,
-      suspectMs: ({ suspectMs }) => suspectMs,
+  return listingOf(
+    {
+      kind: "BackendList",
+      rows: () => rowsOf(sources),
+      sort: "name",
+      fields: backendFields,
+      by: "name state since pingP99Ms suspectMs",
+      columns: { watches: ({ load }) => load.watches },
     },
-    view: (row) => viewOf(row, sources, times),
-  };
+    times,
+  );
 }
 
 /** Counts the load of all backends in one pass over all open requests. */
-function rowsOf({ backends, live }: BackendSources): readonly Row[] {
+function rowsOf(sources: BackendSources): readonly Row[] {
   const loads = new Map<string, Load>();
-  for (const { backend, context } of live()) {
+  for (const { backend, context } of sources.live()) {
     const load = loads.get(backend) ?? { watches: 0, plain: 0, longRunning: 0 };
     if (context.kind === "watch") load.watches += 1;
     else if (context.kind === "plain") load.plain += 1;
@@ -51,39 +125,5 @@ function rowsOf({ backends, live }: BackendSources): readonly Row[] {
     loads.set(backend, load);
   }
   const none = { watches: 0, plain: 0, longRunning: 0 };
-  return backends().map((backend) => ({ ...backend, load: loads.get(backend.name) ?? none }));
-}
-
-function viewOf(row: Row, sources: BackendSources, { timeOf, ageOf }: Times): Json {
-  const { name, state, connections, pingP99Ms, suspectMs, isDrained, probes, load } = row;
-  const history = sources.history.of(name);
-  const last = history.at(-1);
-  const changeView = ({ at, ...change }: Change): Json => ({ at: timeOf(at), ...change });
-  return {
-    name,
-    address: sources.addressOf(name),
-    state,
-    since: last === undefined ? null : timeOf(last.at),
-    sinceAgeMs: ageOf(last?.at ?? -1),
-    reason: last?.reason ?? "",
-    detector: last?.detector ?? "",
-    // Tenths of a millisecond: more digits exceed the precision of the measurement.
-    pingP99Ms: Math.round(pingP99Ms * 10) / 10,
-    isDrained,
-    suspectMs: Math.round(suspectMs),
-    probes: { ok: probes.answers, failed: probes.failures, lastMs: Math.round(probes.lastMs) },
-    upstreamConnections: connections.map(({ trust, kind, open, streams }) => ({
-      class: trust,
-      kind,
-      open,
-      streams,
-    })),
-    requests: { watches: load.watches, plain: load.plain, longRunning: load.longRunning },
-    stalledResources: sources.stalledWith(name),
-    certificates: sources
-      .certificates()
-      .filter((one) => one.name === name && one.purpose.startsWith("backend"))
-      .map((one) => certificateView(one, sources.wall())),
-    history: history.map(changeView),
-  };
+  return sources.backends().map((facts) => ({ ...facts, load: loads.get(facts.name) ?? none, sources }));
 }

@@ -1,8 +1,10 @@
 /** `/api/v1/certificates`: each certificate's expiry, and why a newer one could not be loaded. */
 import { dateOf } from "../../base/clock.ts";
 import { levelOf } from "../../incidents/certificate-expiry.ts";
-import type { Json, Listing } from "../http/listing.ts";
+import type { Listing } from "../http/listing.ts";
+import type { Times } from "../http/times.ts";
 import type { CertificateFacts } from "../metrics/metric.ts";
+import { type Fields, listingOf, maybeMs, oneOf, text } from "./fields.ts";
 
 /** `notAfterMs` is NaN while there is no valid certificate; `refused` says why the current files could not be loaded. */
 export type CertificateRow = CertificateFacts & { readonly refused?: string };
@@ -11,43 +13,51 @@ export type CertificateSources = {
   readonly certificates: () => readonly CertificateRow[];
   /** Returns the reasons of failed loads, by the certificates' names in the journal. */
   readonly refusals: () => ReadonlyMap<string, string>;
-  /** Returns milliseconds since 1970. */
-  readonly wall: () => number;
 };
 
-export function certificateListing(sources: CertificateSources): Listing<CertificateRow> {
-  const { wall } = sources;
-  const levelNow = (row: CertificateRow): string => levelAt(row, wall());
-  return {
-    kind: "CertificateList",
-    rows: () => withRefusals(sources.certificates(), sources.refusals()),
-    sort: "leftMs",
-    columns: {
-      purpose: ({ purpose }) => purpose,
-      name: ({ name }) => name,
-      leftMs: ({ notAfterMs }) => (Number.isNaN(notAfterMs) ? -1 : notAfterMs - wall()),
-      level: levelNow,
+const purposes = ["serving", "backend", "backend-loopback", "backend-ca", "client-ca", "client"];
+
+export const certificateFields = {
+  purpose: oneOf("What it is for.", purposes, "purpose"),
+  name: text("Name of the listener, the backend or the credential.", "name"),
+  notAfter: {
+    schema: {
+      type: ["string", "null"],
+      format: "date-time",
+      description: "When it expires; null if there is no valid one.",
     },
-    view: (row) => certificateView(row, wall()),
-  };
-}
+    view: ({ notAfterMs }) => (Number.isNaN(notAfterMs) ? null : dateOf(notAfterMs).toISOString()),
+    key: ({ notAfterMs }) => notAfterMs,
+  },
+  leftMs: maybeMs("Time until it expires; negative after that.", ({ notAfterMs }, { wall }) =>
+    Number.isNaN(notAfterMs) ? null : Math.round(notAfterMs - wall()),
+  ),
+  level: oneOf(
+    "How soon it expires.",
+    ["ok", "soon", "now", "over", "none"],
+    ({ notAfterMs, purpose }, { wall }) =>
+      Number.isNaN(notAfterMs) ? "none" : levelOf(notAfterMs - wall(), purpose),
+  ),
+  refused: text(
+    "Why the current content of its files could not be loaded; empty if it was.",
+    ({ refused = "" }) => refused,
+  ),
+} satisfies Fields<CertificateRow>;
 
-/** `wall` is the present time in milliseconds since 1970. */
-export function certificateView(row: CertificateRow, wall: number): Json {
-  const { purpose, name, notAfterMs, refused = "" } = row;
-  const isThere = !Number.isNaN(notAfterMs);
-  return {
-    purpose,
-    name,
-    notAfter: isThere ? dateOf(notAfterMs).toISOString() : null,
-    leftMs: isThere ? Math.round(notAfterMs - wall) : null,
-    level: levelAt(row, wall),
-    refused,
-  };
-}
-
-function levelAt({ notAfterMs, purpose }: CertificateRow, wall: number): string {
-  return Number.isNaN(notAfterMs) ? "none" : levelOf(notAfterMs - wall, purpose);
+export function certificateListing(
+  { certificates, refusals }: CertificateSources,
+  times: Times,
+): Listing<CertificateRow> {
+  return listingOf(
+    {
+      kind: "CertificateList",
+      rows: () => withRefusals(certificates(), refusals()),
+      sort: "leftMs",
+      fields: certificateFields,
+      by: "purpose name leftMs level",
+    },
+    times,
+  );
 }
 
 /** Adds each failed load to the row of the last valid certificate; a host that never had one gets a row of its own. */

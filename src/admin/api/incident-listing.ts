@@ -1,51 +1,81 @@
-/** `/api/v1/incidents`, and one incident. */
-import type { Incident } from "../../incidents/incident.ts";
+/** `/api/v1/incidents`. */
+import type { Affected, EvidenceRow, Impact, Incident } from "../../incidents/incident.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
-import type { Json, Listing } from "../http/listing.ts";
+import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
+import {
+  count,
+  type Fields,
+  list,
+  listingOf,
+  maybeTime,
+  number,
+  oneOf,
+  record,
+  text,
+  time,
+  words,
+} from "./fields.ts";
+
+const impactFields = {
+  watchesMoved: count("Watches that continued on another backend without an interruption.", "watchesMoved"),
+  slowestMoveMs: number("The slowest of those moves, in ms.", "slowestMoveMs"),
+  watchesEnded: count("Watches that ended instead.", "watchesEnded"),
+  tunnelsEnded: count("exec, attach and port-forward that ended.", "tunnelsEnded"),
+  requestsFailed: count("Requests that got an error.", "requestsFailed"),
+} satisfies Fields<Impact>;
+
+const affectedFields = {
+  count: count("Number of clients.", (affected) => affected.count),
+  names: words("The first of them.", "names"),
+} satisfies Fields<Affected>;
+
+const evidenceFields = {
+  at: time("When it was observed.", "at"),
+  detector: text("What detected it.", "detector"),
+  value: number("The measured value.", "value"),
+  threshold: number("The limit.", "threshold"),
+  unit: oneOf("Unit of both; empty if only `text` applies.", ["ms", "times", ""], "unit"),
+  text: text("The same as a sentence.", (row) => row.text),
+  auditId: text('Audit ID of the request that showed it; "" if none did.', ({ auditId = "" }) => auditId),
+} satisfies Fields<EvidenceRow>;
+
+const isActive = ({ endedAt }: Incident): boolean => endedAt < 0;
+
+export const incidentFields = {
+  id: count("Counts from 1 since the process began.", "id"),
+  kind: text("A kind from the table in docs/admin-api.md.", "kind"),
+  severity: oneOf("Severity.", ["critical", "warning"], ({ kind }) => incidentKinds[kind].severity),
+  state: oneOf("Whether it is over.", ["active", "ended"], (one) => (isActive(one) ? "active" : "ended")),
+  subject: text("The cause: a backend, a client or a part of the proxy.", "subject"),
+  backend: text('The affected backend; "" if none.', "backend"),
+  summary: text("A one-sentence summary.", "summary"),
+  startedAt: time("When the cause began, as far as it was measured.", "startedAt"),
+  detectedAt: time("When it was detected.", "detectedAt"),
+  detectionMs: count("From startedAt to detectedAt, in ms.", ({ startedAt, detectedAt }) =>
+    Math.round(detectedAt - startedAt),
+  ),
+  lastSeenAt: time("When the latest evidence was observed.", "lastSeenAt"),
+  endedAt: maybeTime("When it ended; null while it is active.", "endedAt"),
+  durationMs: count("Time until it ended, or until now, in ms.", (one, { now }) =>
+    Math.round((isActive(one) ? now() : one.endedAt) - one.startedAt),
+  ),
+  resolution: text('Why it ended; "" while it is active.', "ending"),
+  impact: record(impactFields, "impact"),
+  affected: record(affectedFields, "affected"),
+  evidence: list("The evidence, oldest first.", evidenceFields, "evidence"),
+  evidenceOmitted: count("Rows that were dropped between the first and the last.", "omitted"),
+} satisfies Fields<Incident>;
 
 export function incidentListing(all: () => readonly Incident[], times: Times): Listing<Incident> {
-  return {
-    kind: "IncidentList",
-    rows: all,
-    sort: "-id",
-    columns: {
-      id: ({ id }) => id,
-      kind: ({ kind }) => kind,
-      severity: ({ kind }) => incidentKinds[kind].severity,
-      state: ({ endedAt }) => (endedAt < 0 ? "active" : "ended"),
-      subject: ({ subject }) => subject,
-      backend: ({ backend }) => backend,
-      summary: ({ summary }) => summary,
-      startedAt: ({ startedAt }) => startedAt,
-      lastSeenAt: ({ lastSeenAt }) => lastSeenAt,
+  return listingOf(
+    {
+      kind: "IncidentList",
+      rows: all,
+      sort: "-id",
+      fields: incidentFields,
+      by: "id kind severity state subject backend summary startedAt lastSeenAt",
     },
-    view: (incident) => incidentView(incident, times.timeOf, times.now()),
-  };
-}
-
-/** `timeOf` converts a clock reading to a time of day; `now` is a clock reading. */
-export function incidentView(incident: Incident, timeOf: (at: number) => string, now: number): Json {
-  const { startedAt, detectedAt, endedAt, lastSeenAt, evidence, affected } = incident;
-  const isActive = endedAt < 0;
-  return {
-    id: incident.id,
-    kind: incident.kind,
-    severity: incidentKinds[incident.kind].severity,
-    state: isActive ? "active" : "ended",
-    subject: incident.subject,
-    backend: incident.backend,
-    summary: incident.summary,
-    startedAt: timeOf(startedAt),
-    detectedAt: timeOf(detectedAt),
-    detectionMs: Math.round(detectedAt - startedAt),
-    lastSeenAt: timeOf(lastSeenAt),
-    endedAt: isActive ? null : timeOf(endedAt),
-    durationMs: Math.round((isActive ? now : endedAt) - startedAt),
-    resolution: incident.ending,
-    impact: { ...incident.impact },
-    affected: { count: affected.count, names: [...affected.names] },
-    evidence: evidence.map(({ at, auditId = "", ...row }) => ({ at: timeOf(at), ...row, auditId })),
-    evidenceOmitted: incident.omitted,
-  };
+    times,
+  );
 }

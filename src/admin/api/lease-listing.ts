@@ -1,79 +1,90 @@
 /** `/api/v1/leases`: the holders of leader leases, and the clients that renew them. */
-import type { Lock, Renewer } from "../../ledger/lock.ts";
-import type { Json, Listing } from "../http/listing.ts";
+import type { Handover, Lock, Renewer } from "../../ledger/lock.ts";
+import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
-import { callerView } from "./caller-view.ts";
-import type { Talking } from "./client-listing.ts";
+import { callerFields, clusterField, type Talking } from "./client-listing.ts";
+import {
+  age,
+  count,
+  type Fields,
+  flag,
+  list,
+  listingOf,
+  maybe,
+  oneOf,
+  text,
+  time,
+  within,
+} from "./fields.ts";
 
 type Row = { readonly cluster: string; readonly lock: Lock };
 
+const renewerFields = {
+  ...within(callerFields, ({ caller }: Renewer) => caller),
+  session: count("The port of its HTTP/2 session; 0 over HTTP/1.1.", "session"),
+  holder: text("The holder that it names.", "holder"),
+  since: time("When it first renewed the lease.", "since"),
+  lastAgeMs: age("Time since its last renewal.", "lastAt"),
+  renewals: count("Renewals in total.", "renewals"),
+} satisfies Fields<Renewer>;
+
+const handoverFields = {
+  at: time("When.", "at"),
+  from: text('The holder before; "" if it was free.', "from"),
+  to: text("The holder after.", "to"),
+  isReleased: flag("True if the holder before had released it.", "isReleased"),
+} satisfies Fields<Handover>;
+
+const lastCaller = ({ lock }: Row): Renewer["caller"] | undefined => lock.renewers.at(-1)?.caller;
+
+export const leaseFields = {
+  cluster: clusterField,
+  resource: oneOf(
+    "The resource of the lease's object.",
+    ["leases", "configmaps", "endpoints"],
+    ({ lock }) => lock.name.resource,
+  ),
+  namespace: text("Namespace of the lease's object.", ({ lock }) => lock.name.namespace),
+  name: text("Name of the lease's object.", ({ lock }) => lock.name.name),
+  holder: text('The holder that it names; "" if it is free.', ({ lock }) => lock.holder),
+  state: oneOf("Whether it is held.", ["held", "free", "lapsed"], stateOf),
+  durationMs: count("How long a renewal is valid, in ms.", ({ lock }) => lock.durationMs),
+  heldSince: time("When this holder acquired it.", ({ lock }) => lock.heldSince),
+  renewedAt: time("When it was last renewed.", ({ lock }) => lock.renewedAt),
+  renewedAgeMs: age("Time since then.", ({ lock }) => lock.renewedAt),
+  renewals: count("Renewals that passed through this proxy.", ({ lock }) => lock.renewals),
+  renewedBy: maybe("The client that renewed it last.", callerFields, lastCaller),
+  verdict: oneOf(
+    "Whether its renewals are as expected.",
+    ["ok", "contested", "ghost", "unknown"],
+    ({ lock }, { now }) => lock.verdictAt(now())?.verdict ?? "ok",
+  ),
+  reason: text("Why they are not.", ({ lock }, { now }) => lock.verdictAt(now())?.reason ?? ""),
+  detector: text("What detected it.", ({ lock }, { now }) => lock.verdictAt(now())?.detector ?? ""),
+  renewers: list("The last eight clients that renewed it.", renewerFields, ({ lock }) => lock.renewers),
+  handovers: list("The last eight changes of holder.", handoverFields, ({ lock }) => lock.handovers),
+} satisfies Fields<Row>;
+
 export function leaseListing(talks: () => readonly Talking[], times: Times): Listing<Row> {
-  const verdictOf = ({ lock }: Row): string => lock.verdictAt(times.now())?.verdict ?? "ok";
-  return {
-    kind: "LeaseList",
-    rows: () => talks().flatMap(({ cluster, talk }) => talk.locks.all.map((lock) => ({ cluster, lock }))),
-    sort: "namespace",
-    columns: {
-      cluster: ({ cluster }) => cluster,
-      resource: ({ lock }) => lock.name.resource,
-      namespace: ({ lock }) => lock.name.namespace,
-      name: ({ lock }) => lock.name.name,
-      holder: ({ lock }) => lock.holder,
-      client: ({ lock }) => lock.renewers.at(-1)?.caller.address ?? "",
-      subject: ({ lock }) => lock.renewers.at(-1)?.caller.subject.name ?? "",
-      agent: ({ lock }) => lock.renewers.at(-1)?.caller.agent ?? "",
-      verdict: verdictOf,
-      state: ({ lock }) => stateOf(lock, times.now()),
-      renewedAt: ({ lock }) => lock.renewedAt,
-      renewals: ({ lock }) => lock.renewals,
-      heldSince: ({ lock }) => lock.heldSince,
+  return listingOf(
+    {
+      kind: "LeaseList",
+      rows: () => talks().flatMap(({ cluster, talk }) => talk.locks.all.map((lock) => ({ cluster, lock }))),
+      sort: "namespace",
+      fields: leaseFields,
+      by: "cluster resource namespace name holder verdict state renewedAt renewals heldSince",
+      columns: {
+        client: (row) => lastCaller(row)?.address ?? "",
+        subject: (row) => lastCaller(row)?.subject.name ?? "",
+        agent: (row) => lastCaller(row)?.agent ?? "",
+      },
     },
-    view: (row) => viewOf(row, times),
-  };
+    times,
+  );
 }
 
 /** "lapsed": no renewal has passed through this proxy for the lease's whole duration. */
-function stateOf({ holder, renewedAt, durationMs }: Lock, now: number): string {
+function stateOf({ lock: { holder, renewedAt, durationMs } }: Row, { now }: Times): string {
   if (holder === "") return "free";
-  return durationMs > 0 && now - renewedAt > durationMs ? "lapsed" : "held";
-}
-
-function viewOf({ cluster, lock }: Row, times: Times): Json {
-  const { timeOf, ageOf, now } = times;
-  const judgement = lock.verdictAt(now());
-  const last = lock.renewers.at(-1);
-  return {
-    cluster,
-    ...lock.name,
-    holder: lock.holder,
-    state: stateOf(lock, now()),
-    durationMs: lock.durationMs,
-    heldSince: timeOf(lock.heldSince),
-    renewedAt: timeOf(lock.renewedAt),
-    renewedAgeMs: ageOf(lock.renewedAt),
-    renewals: lock.renewals,
-    renewedBy: last === undefined ? null : callerView(last.caller),
-    verdict: judgement?.verdict ?? "ok",
-    reason: judgement?.reason ?? "",
-    detector: judgement?.detector ?? "",
-    renewers: lock.renewers.map((renewer) => renewerView(renewer, times)),
-    handovers: lock.handovers.map(({ from, to, at, isReleased }) => ({
-      at: timeOf(at),
-      from,
-      to,
-      isReleased,
-    })),
-  };
-}
-
-function renewerView({ caller, session, holder, since, lastAt, renewals }: Renewer, times: Times): Json {
-  const { timeOf, ageOf } = times;
-  return {
-    ...callerView(caller),
-    session,
-    holder,
-    since: timeOf(since),
-    lastAgeMs: ageOf(lastAt),
-    renewals,
-  };
+  return durationMs > 0 && now() - renewedAt > durationMs ? "lapsed" : "held";
 }

@@ -3,20 +3,41 @@
  * operations), so that it is always current.
  */
 import { adminLimits } from "../http/limits.ts";
-import type { ListingFacts } from "../http/listing.ts";
+import type { Page } from "../http/listing.ts";
 import { jsonReply, type Reply, type Routes } from "../http/reply.ts";
 import type { Pages } from "./api.ts";
-import { object, type Schema, schemas } from "./api-schemas.ts";
+import { backendFields } from "./backend-listing.ts";
+import { certificateFields } from "./certificate-listing.ts";
+import { clientFields } from "./client-listing.ts";
+import { object, ref, type Schema, schemaOf } from "./fields.ts";
+import { incidentFields } from "./incident-listing.ts";
+import { leaseFields } from "./lease-listing.ts";
 import { type OperationPath, operationPaths } from "./operation-posts.ts";
+import { statsFields } from "./stats.ts";
+import { watchFields } from "./watch-listing.ts";
 
-/** The schema of each list's rows. */
-const rowSchemas: Readonly<Record<string, string>> = {
-  incidents: "Incident",
-  backends: "Backend",
-  watches: "Watch",
-  clients: "Client",
-  leases: "Lease",
-  certificates: "Certificate",
+const text = (description: string): Schema => ({ type: "string", description });
+
+/** The schemas of responses, by their names. */
+export const schemas: Readonly<Record<string, Schema>> = {
+  Incident: schemaOf(incidentFields),
+  Backend: schemaOf(backendFields),
+  Watch: schemaOf(watchFields),
+  Client: schemaOf(clientFields),
+  Lease: schemaOf(leaseFields),
+  Certificate: schemaOf(certificateFields),
+  Stats: schemaOf(statsFields),
+  Failure: object({ kind: { const: "Failure" }, message: text("The reason.") }),
+  Operation: object({
+    kind: { const: "Operation" },
+    operation: { ...text("The operation."), enum: operationPaths.map(({ operation }) => operation) },
+    target: text("What it was applied to."),
+    outcome: text("The result, in a sentence."),
+  }),
+  Index: object({
+    kind: { const: "Index" },
+    paths: { type: "array", items: { type: "string" }, description: "Paths of the API." },
+  }),
 };
 
 const events =
@@ -35,7 +56,7 @@ export function openapiRoutes(pages: Pages, version: string): Routes {
 }
 
 export function openapiOf(pages: Pages, version: string): Schema {
-  const lists = Array.from(pages, ([name, page]) => listPath(name, page.listing));
+  const lists = Array.from(pages, ([name, page]) => listPath(name, page));
   return {
     openapi: "3.1.0",
     info: {
@@ -57,8 +78,6 @@ export function openapiOf(pages: Pages, version: string): Schema {
   };
 }
 
-const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
-
 const json = (schema: Schema): Schema => ({ "application/json": { schema } });
 
 const answer = (description: string, schema: Schema): Schema => ({ description, content: json(schema) });
@@ -69,8 +88,7 @@ function read(operationId: string, summary: string, schema: Schema): Schema {
   return { operationId, summary, responses: { "200": answer(summary, schema) } };
 }
 
-function listPath(name: string, facts: ListingFacts | undefined): readonly [string, Schema] {
-  const { kind = "", columns = [], sort = "" } = facts ?? {};
+function listPath(name: string, { kind, columns, sort }: Page): readonly [string, Schema] {
   const page = object({
     at: { type: "string", format: "date-time" },
     kind: { const: kind },
@@ -78,7 +96,7 @@ function listPath(name: string, facts: ListingFacts | undefined): readonly [stri
     matching: { type: "integer", description: "Rows that match the filters." },
     offset: { type: "integer" },
     limit: { type: "integer" },
-    items: { type: "array", items: ref(rowSchemas[name] ?? "") },
+    items: { type: "array", items: ref(kind.replace(/List$/, "")) },
   });
   const orders = columns.flatMap((column) => [column, `-${column}`]);
   const parameters = [

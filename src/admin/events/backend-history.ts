@@ -3,15 +3,9 @@
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
 
-export type Change = {
-  readonly at: number;
-  readonly from: string;
-  readonly to: string;
-  readonly detector: string;
-  readonly valueMs: number;
-  readonly limitMs: number;
-  readonly reason: string;
-};
+type Changed = Extract<Entry, { kind: "backend.changed" }>;
+
+export type Change = Omit<Changed, "kind" | "backend"> & { readonly at: number };
 
 export class BackendHistory {
   readonly #changes = new Map<string, readonly Change[]>();

@@ -4,7 +4,6 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices } from "../../base/slices.ts";
-import { firstOf } from "./first-of.ts";
 import { adminLimits } from "./limits.ts";
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
@@ -23,15 +22,13 @@ export type Listing<T> = {
 
 export type JsonObject = { readonly [key: string]: Json | undefined };
 
-/** Returns one page of a list for a query, or an error as a string. */
-export type Page = ((query: string) => JsonObject | string) & {
-  readonly listing?: ListingFacts;
-  /** The same, but the work on all rows is split over several turns of the event loop. */
-  readonly sliced?: (query: string) => Promise<JsonObject | string>;
+/** The pages of a list. */
+export type Page = Pick<Listing<never>, "kind" | "sort"> & {
+  /** The columns that a query can refer to. */
+  readonly columns: readonly string[];
+  /** Returns one page for a query, or an error as a string. */
+  readonly read: (query: string) => Promise<JsonObject | string>;
 };
-
-/** The parts of a list that a query can refer to. */
-export type ListingFacts = Pick<Listing<never>, "kind" | "sort"> & { readonly columns: readonly string[] };
 
 /** A parsed query, or an error as a string. */
 type Asked = {
@@ -43,21 +40,13 @@ type Asked = {
   readonly filters: readonly (readonly [column: string, value: string])[];
 };
 
-/** Returns the page for a query, or an error as a string. */
-export function pageOf<T>(listing: Listing<T>, query: string): JsonObject | string {
-  const asked = askedIn(listing, query);
-  if (typeof asked === "string") return asked;
-  const gathered = new Gathered(listing, asked);
-  for (const row of gathered.all) gathered.add(row);
-  return gathered.page();
+export function pagesOf<T>(listing: Listing<T>, clock: Clock): Page {
+  const { kind, sort, columns } = listing;
+  return { kind, sort, columns: Object.keys(columns), read: (query) => pageOf(listing, query, clock) };
 }
 
-/** The same, in slices: other requests are served between two of them. */
-export function slicedPageOf<T>(
-  listing: Listing<T>,
-  query: string,
-  clock: Clock,
-): Promise<JsonObject | string> {
+/** The work on all rows is split over several turns of the event loop: other requests are served between two of them. */
+export function pageOf<T>(listing: Listing<T>, query: string, clock: Clock): Promise<JsonObject | string> {
   const asked = askedIn(listing, query);
   if (typeof asked === "string") return Promise.resolve(asked);
   const gathered = new Gathered(listing, asked);
@@ -83,6 +72,8 @@ class Gathered<T> {
   #matching = 0;
   /** The first rows in order, and the rows since the last sort. */
   #first: Keyed<T>[] = [];
+  /** The last key that can be on the page, as known since the last sort. */
+  #last: Keyed<T>["key"] | undefined;
 
   constructor(listing: Listing<T>, asked: Asked) {
     this.#listing = listing;
@@ -96,7 +87,9 @@ class Gathered<T> {
     const { offset, limit, text } = this.#asked;
     if (!fits(this.#listing, row, this.#asked) || !hasText(this.#texts, row, text)) return;
     this.#matching += 1;
-    this.#first.push({ row, key: this.#of(row) });
+    const key = this.#of(row);
+    if (this.#last !== undefined && this.#compare(key, this.#last) >= 0) return;
+    this.#first.push({ row, key });
     if (this.#first.length >= 4 * (offset + limit)) this.#order();
   }
 
@@ -109,9 +102,13 @@ class Gathered<T> {
   }
 
   #order(): void {
-    const { offset, limit, isDescending } = this.#asked;
-    const sign = isDescending ? -1 : 1;
-    this.#first = firstOf(this.#first, offset + limit, (a, b) => sign * compare(a.key, b.key));
+    const { offset, limit } = this.#asked;
+    this.#first = this.#first.toSorted((a, b) => this.#compare(a.key, b.key)).slice(0, offset + limit);
+    this.#last = this.#first[offset + limit - 1]?.key;
+  }
+
+  #compare(one: Keyed<T>["key"], other: Keyed<T>["key"]): number {
+    return this.#asked.isDescending ? compare(other, one) : compare(one, other);
   }
 }
 

@@ -3,6 +3,8 @@ import { type Clock, dateOf } from "../../base/clock.ts";
 
 export type Times = {
   readonly now: () => number;
+  /** Milliseconds since 1970. */
+  readonly wall: () => number;
   /** RFC 3339 in UTC, with milliseconds. */
   readonly timeOf: (at: number) => string;
   /** Age in whole ms; null if it has not happened (-1). */
@@ -12,6 +14,7 @@ export type Times = {
 export function timesOf(clock: Clock): Times {
   return {
     now: () => clock.now(),
+    wall: () => clock.wall(),
     timeOf: (at) => dateOf(clock.wall() - (clock.now() - at)).toISOString(),
     ageOf: (at) => (at < 0 ? null : Math.round(clock.now() - at)),
   };

@@ -46,7 +46,7 @@ function more({ count, names }) {
 
 /**
  * Singular and plural.
- * @type {ReadonlyMap<string, readonly [one: string, several: string]>}
+ * @type {ReadonlyMap<keyof Incident["impact"], readonly [one: string, several: string]>}
  */
 const impacts = new Map([
   ["watchesMoved", ["watch moved", "watches moved"]],
@@ -60,7 +60,7 @@ const impacts = new Map([
  * @param {Pick<Incident, "impact">} incident
  */
 export function impactOf({ impact }) {
-  return Array.from(impacts, ([name, words]) => ({ count: impact[name] ?? 0, words }))
+  return Array.from(impacts, ([name, words]) => ({ count: impact[name], words }))
     .filter(({ count }) => count > 0)
     .map(({ count, words: [one, several] }) => `${amount(count)} ${count === 1 ? one : several}`)
     .join(", ");

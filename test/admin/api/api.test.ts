@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { createApi } from "../../../src/admin/api/api.ts";
-import type { Page } from "../../../src/admin/http/listing.ts";
+import type { JsonObject, Page } from "../../../src/admin/http/listing.ts";
 import type { Reply } from "../../../src/admin/http/reply.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { PlayedJournal } from "../../support/incidents.ts";
@@ -9,16 +9,21 @@ import { PlayedJournal } from "../../support/incidents.ts";
 const test = suite("admin/api/api");
 const stats = () => ({ kind: "Stats", watchEvents: 7 });
 
+const pageWith = (outcome: JsonObject | string): Page => ({
+  kind: "",
+  sort: "",
+  columns: [],
+  read: () => Promise.resolve(outcome),
+});
+
 async function ask(target: string, played = new PlayedJournal()): Promise<Reply | undefined> {
   const [path = "", query = ""] = target.split("?");
   const { store } = played.incidents;
   const pages = new Map<string, Page>([
-    ["incidents", () => ({ kind: "IncidentList" })],
-    ["odd", () => '"limit" must be a number'],
+    ["incidents", pageWith({ kind: "IncidentList" })],
+    ["odd", pageWith('"limit" must be a number')],
   ]);
-  return createApi({ ...timesOf(played.clock), pages, incident: (id) => store.byId(id), stats })(path)?.(
-    query,
-  );
+  return createApi({ pages, incidents: store, stats, times: timesOf(played.clock) })(path)?.(query);
 }
 
 test("the index names every list", async () => {

@@ -1,21 +1,33 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { certificateListing } from "../../../src/admin/api/certificate-listing.ts";
-import { pageOf } from "../../../src/admin/http/listing.ts";
+import { type CertificateRow, certificateListing } from "../../../src/admin/api/certificate-listing.ts";
+import { type JsonObject, pageOf } from "../../../src/admin/http/listing.ts";
+import { timesOf } from "../../../src/admin/http/times.ts";
+import { manualClock } from "../../support/clock.ts";
 
 const test = suite("admin/api/certificate-listing");
 const day = 86_400_000;
+const clock = manualClock();
 
-test("the next to end comes first, and what is near is called so", () => {
+const page = async (
+  rows: readonly CertificateRow[],
+  now: number,
+  { query = "", refusals = new Map<string, string>() } = {},
+): Promise<JsonObject> => {
+  const sources = { certificates: () => rows, refusals: () => refusals };
+  const times = { ...timesOf(clock), wall: () => now };
+  const outcome = await pageOf(certificateListing(sources, times), query, clock);
+  if (typeof outcome === "string") throw new Error(outcome);
+  return outcome;
+};
+
+test("the next to end comes first, and what is near is called so", async () => {
   const rows = [
     { purpose: "serving", name: "kube", notAfterMs: 400 * day },
     { purpose: "backend-loopback", name: "cp-1", notAfterMs: 30 * day },
   ];
-  const page = pageOf(
-    certificateListing({ certificates: () => rows, refusals: () => new Map(), wall: () => 10 * day }),
-    "",
-  );
-  assert.equal(typeof page === "string" ? page : page["items"], [
+  const all = await page(rows, 10 * day);
+  assert.equal(all["items"], [
     {
       purpose: "backend-loopback",
       name: "cp-1",
@@ -33,14 +45,11 @@ test("the next to end comes first, and what is near is called so", () => {
       refused: "",
     },
   ]);
-  const near = pageOf(
-    certificateListing({ certificates: () => rows, refusals: () => new Map(), wall: () => 10 * day }),
-    "level=soon",
-  );
-  assert.is(typeof near === "string" ? near : near["matching"], 1);
+  const near = await page(rows, 10 * day, { query: "level=soon" });
+  assert.is(near["matching"], 1);
 });
 
-test("what was refused stands beside the last good one, and where there is none", () => {
+test("what was refused stands beside the last good one, and where there is none", async () => {
   const rows = [
     { purpose: "serving", name: "kube", notAfterMs: 20 * day },
     { purpose: "client-ca", name: "kube", notAfterMs: 30 * day },
@@ -50,11 +59,8 @@ test("what was refused stands beside the last good one, and where there is none"
     ["kube client CA", "is empty"],
     ["kube/a.example", "no pair"],
   ]);
-  const page = pageOf(
-    certificateListing({ certificates: () => rows, refusals: () => refusals, wall: () => 0 }),
-    "",
-  );
-  assert.equal(typeof page === "string" ? page : page["items"], [
+  const all = await page(rows, 0, { refusals });
+  assert.equal(all["items"], [
     {
       purpose: "serving",
       name: "kube/a.example",

@@ -4,9 +4,9 @@ import { apiScene } from "../../support/api-scene.ts";
 
 const test = suite("admin/api/client-listing");
 
-test("a client is listed with what it has asked for", () => {
+test("a client is listed with what it has asked for", async () => {
   const { items } = apiScene();
-  const [client] = items("clients");
+  const [client] = await items("clients");
   assert.equal([client?.["requests"], client?.["watches"], client?.["active"]], [2, 1, 1]);
   assert.equal(client?.["anomalies"], []);
 });

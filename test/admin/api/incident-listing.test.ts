@@ -1,13 +1,14 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { incidentListing, incidentView } from "../../../src/admin/api/incident-listing.ts";
+import { viewOf } from "../../../src/admin/api/fields.ts";
+import { incidentFields, incidentListing } from "../../../src/admin/api/incident-listing.ts";
 import { pageOf } from "../../../src/admin/http/listing.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { changed, PlayedJournal } from "../../support/incidents.ts";
 
 const test = suite("admin/api/incident-listing");
 
-test("an incident is shown with its times, its evidence and what it cost", () => {
+test("an incident is shown with its times, its evidence and what it cost", async () => {
   const played = new PlayedJournal();
   const times = timesOf(played.clock);
   played.write(changed("a", "unknown", "ready"), changed("b", "unknown", "ready"));
@@ -15,8 +16,7 @@ test("an incident is shown with its times, its evidence and what it cost", () =>
   played.write(changed("a", "ready", "suspect"), changed("a", "suspect", "dead", { reason: "lost" }));
   played.write({ kind: "internal.error", scope: "timer", message: "x" });
   played.clock.advance(1000);
-  const view = incidentView(played.only, times.timeOf, times.now());
-  const { evidence, ...rest } = view as { readonly evidence: readonly unknown[] };
+  const { evidence, ...rest } = viewOf(incidentFields, played.only, times);
   assert.equal(rest, {
     id: 1,
     kind: "backend-dead",
@@ -46,9 +46,10 @@ test("an incident is shown with its times, its evidence and what it cost", () =>
     auditId: "",
   });
   played.write(changed("a", "dead", "ready"));
-  const page = pageOf(
+  const page = await pageOf(
     incidentListing(() => played.incidents.store.all, times),
     "state=ended&backend=a",
+    played.clock,
   );
   assert.is(typeof page === "string" ? page : page["matching"], 1);
 });

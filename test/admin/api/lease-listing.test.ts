@@ -4,9 +4,9 @@ import { apiScene } from "../../support/api-scene.ts";
 
 const test = suite("admin/api/lease-listing");
 
-test("a lease is listed with its holder, and who renews it from where", () => {
+test("a lease is listed with its holder, and who renews it from where", async () => {
   const { items } = apiScene();
-  const [lease] = items("leases");
+  const [lease] = await items("leases");
   assert.equal([lease?.["holder"], lease?.["state"], lease?.["verdict"]], ["web-0_1", "held", "ok"]);
   const by = {
     client: "10.0.0.9",
@@ -17,10 +17,10 @@ test("a lease is listed with its holder, and who renews it from where", () => {
   assert.equal(lease?.["renewedBy"], { ...by, pod: "n/web-0", node: "" });
 });
 
-test("one that nobody renews any more has lapsed", () => {
+test("one that nobody renews any more has lapsed", async () => {
   const { items, path } = apiScene();
   path.clock.advance(15_001);
-  assert.is(items("leases")[0]?.["state"], "lapsed");
+  assert.is((await items("leases"))[0]?.["state"], "lapsed");
 });
 
 test.run();

@@ -3,8 +3,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { schemas } from "../../../src/admin/api/api-schemas.ts";
-import { openapiRoutes } from "../../../src/admin/api/openapi.ts";
+import { openapiRoutes, schemas } from "../../../src/admin/api/openapi.ts";
 import { type SceneServer, serveScene } from "../../support/api-server.ts";
 import { startProxy } from "../../support/proxy.ts";
 

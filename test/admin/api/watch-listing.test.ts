@@ -4,9 +4,9 @@ import { apiScene } from "../../support/api-scene.ts";
 
 const test = suite("admin/api/watch-listing");
 
-test("a watch is listed with who has it, where it stands and where it has been", () => {
+test("a watch is listed with who has it, where it stands and where it has been", async () => {
   const { items } = apiScene();
-  const [watch, ...rest] = items("watches");
+  const [watch, ...rest] = await items("watches");
   assert.is(rest.length, 0);
   const { client, agent, subject, pod, resource, state, session, resourceVersion, moves, backend, events } =
     watch ?? {};

@@ -23,9 +23,8 @@ async function asked(...args: string[]): Promise<KeptScreen & { readonly code: n
 }
 
 test("it tells what is wrong, what it means, and each piece of evidence with its bound", async () => {
-  const incident = scene
-    .items("incidents")
-    .find(({ backend, state }) => backend === "b" && state === "active");
+  const incidents = await scene.items("incidents");
+  const incident = incidents.find(({ backend, state }) => backend === "b" && state === "active");
   const { out, code } = await asked(String(incident?.["id"]));
   assert.is(code, 0);
   assert.match(
@@ -45,7 +44,7 @@ test("without a number it is the newest that lasts", async () => {
 });
 
 test("as JSON it is what the API says", async () => {
-  const [incident] = scene.items("incidents");
+  const [incident] = await scene.items("incidents");
   const { out } = await asked(`#${String(incident?.["id"])}`, "-o", "json");
   assert.is(JSON.parse(out).kind, incident?.["kind"]);
 });

@@ -25,14 +25,14 @@ test("every kind is a table of what the API lists", async () => {
     const { out, code } = await got(kind);
     const lines = out.trimEnd().split("\n");
     assert.is(code, 0, kind);
-    assert.is(lines.length, 1 + scene.items(kind).length, kind);
+    assert.is(lines.length, 1 + (await scene.items(kind)).length, kind);
     assert.match(lines[0] ?? "", views[kind].columns[0]?.head ?? "?");
   }
 });
 
 test("every column of every kind finds its field in what the API answers", async () => {
   for (const kind of kinds) {
-    const rows = scene.items(kind);
+    const rows = await scene.items(kind);
     assert.ok(rows.length > 0, kind);
     for (const { head, of } of views[kind].columns)
       for (const row of rows) assert.type(of(row), "string", `${kind} ${head}`);
@@ -58,7 +58,7 @@ test("columns filter, a name is one of them, and -q looks everywhere", async () 
 
 test("json is what the API said, and rows that were left out are told aside", async () => {
   const { out, complaints } = await got("backends", "-o", "json", "--limit", "1");
-  assert.equal(JSON.parse(out).items, scene.items("backends").slice(0, 1));
+  assert.equal(JSON.parse(out).items, (await scene.items("backends")).slice(0, 1));
   assert.is(complaints, "");
   assert.match((await got("backends", "--limit", "1")).complaints, "1 of 2: --limit shows more");
 });

@@ -24,16 +24,16 @@ test("one screen says how every backend is and what is wrong, and ends with 1", 
   assert.match(out, /^watchkeeper 0\.1\.0 {2}prod {2}up [^]*12 requests \(0 5xx\) {2}7 watch events/);
   assert.match(out, /^BACKEND +STATE/m);
   assert.match(out, "1 watch (0 hung)   1 client   1 lease (0 suspect)   1 certificate (1 expiring)");
-  const active = scene.items("incidents").filter(({ state }) => state === "active");
+  const active = (await scene.items("incidents")).filter(({ state }) => state === "active");
   for (const { id, kind } of active)
     assert.match(out, new RegExp(`${String(kind)}[^]*watchkeeper explain ${String(id)}`));
   assert.is(code, active.length > 0 ? 1 : 0);
 });
 
 test("when nothing is wrong it says so and ends with 0", async () => {
-  for (const { backend } of scene.items("incidents"))
+  for (const { backend } of await scene.items("incidents"))
     scene.path.journal.write(changed(String(backend), "dead", "ready"));
-  const wrong = scene.items("incidents").filter(({ state }) => state === "active");
+  const wrong = (await scene.items("incidents")).filter(({ state }) => state === "active");
   assert.equal(wrong, []);
   const { out, code } = await asked();
   assert.match(out, "✓ no active incidents");

@@ -23,7 +23,7 @@ test("verdicts and incidents stand together, the latest first", () => {
 });
 
 test("of one thing it is told as of one", () => {
-  const impact = { watchesMoved: 4, watchesEnded: 0, tunnelsEnded: 1, requestsFailed: 1 };
+  const impact = { watchesMoved: 4, slowestMoveMs: 702, watchesEnded: 0, tunnelsEnded: 1, requestsFailed: 1 };
   const [told] = entriesOf([], [incident({ impact })]);
   assert.match(told?.text ?? "", "4 watches moved, 1 tunnel ended, 1 request failed");
 });

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { schemas } from "../../../src/admin/api/api-schemas.ts";
+import { schemas } from "../../../src/admin/api/openapi.ts";
 
-const test = suite("admin/api/api-schemas");
+const test = suite("admin/api/fields");
 
 type Node = { readonly [key: string]: unknown };
 

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { ProcessMonitor, statsOf } from "../../../src/admin/api/stats.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import type { Row } from "../../../src/admin/metrics/series.ts";
-import { ProcessMonitor, statsOf } from "../../../src/admin/metrics/stats.ts";
 import { wallClock } from "../../../src/base/clock.ts";
 import { cpuMs } from "../../support/cpu.ts";
 
-const test = suite("admin/metrics/stats");
+const test = suite("admin/api/stats");
 
 test("work shows in the processor's time and in the loop's lateness, once", async () => {
   const source = new ProcessMonitor("prod-eu1", timesOf(wallClock));
@@ -39,14 +39,15 @@ test("requests are counted by the class of their code, whichever backend answere
   const read = (name: string): readonly Row[] =>
     Object.entries(rows).find(([one]) => one === name)?.[1] ?? [];
   const own = {
-    at: "2026-11-22T00:00:00.000Z",
+    version: "0.1.0",
+    at: 0,
     name: "prod-eu1",
     uptimeMs: 5,
     cpuMs: 2,
     eventLoopDelayMs: 1,
     rssBytes: 9,
   };
-  const stats = statsOf({ read }, "0.1.0", own);
+  const stats = statsOf({ read }, own, timesOf(wallClock));
   assert.equal(stats["requests"], { "2xx": 4, "5xx": 2, none: 1 });
   assert.is(stats["watchEvents"], 7);
   assert.is(stats["name"], "prod-eu1");
