@@ -64,7 +64,7 @@ for (const way of ways) {
     assert.equal(seenBy(two), [0, 0]);
   });
 
-  test(`${way}: the honest twin: each name leads to its cluster, and one that is nobody's to that of the connection`, async () => {
+  test(`${way}: the honest twin: each name leads to its cluster, and a name that no cluster has to that of the connection`, async () => {
     for (const [authority, expected] of [
       ["us.test", [0, 1]],
       ["US.test.:6443", [0, 1]],
@@ -95,7 +95,7 @@ test("h2: one stream that asks for the other cluster costs itself, before and be
   const statuses = client.heard.flatMap(
     (line) => /^HEADERS (\d+) :status=(\d+)/.exec(line)?.slice(1).join("=") ?? [],
   );
-  // "localhost" is nobody's name: behind the connection of us it means us.
+  // "localhost" is no cluster's name: on a connection to us it means us.
   assert.equal(statuses.toSorted(), ["1=200", "3=421", "5=200", "7=200", "9=200"]);
   assert.equal(seenBy("/row/3"), [0, 1]);
   client.destroy();

@@ -103,7 +103,7 @@ function watch(exchange: ScriptedExchange, broken: string[]): void {
   };
 }
 
-test("broken octets cost their socket, and nobody hears of them twice", async () => {
+test("broken bytes cost their socket, and are reported once", async () => {
   const random = seeded(2);
   const broken: string[] = [];
   h1.onExchange = (exchange) => {

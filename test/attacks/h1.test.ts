@@ -247,7 +247,7 @@ test("A33: answers stay in the order of their requests, and a flood of them ends
   assert.is(h1.exchanges.length, 3);
 });
 
-test("A37: a 101 that nobody asked for does not open a tunnel", async () => {
+test("A37: an unsolicited 101 does not open a tunnel", async () => {
   const client = await h1.connect();
   client.send(get(""));
   const exchange = await h1.exchange();

@@ -1,4 +1,4 @@
-/** No backend answers for a while: our own network is away, and nobody pays more than on a direct connection (D14). */
+/** No backend answers for a while: the proxy's own network is down, and no client pays more than on a direct connection (D14). */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";

@@ -405,7 +405,7 @@ for (const [name, phase] of Object.entries(phases)) {
   }
 }
 
-test("DATA after END_STREAM on 130 requests, and whatever else one client breaks: none runs on, nobody else is touched (A2)", () => {
+test("DATA after END_STREAM on 130 requests, and whatever else one client breaks: none runs on, no other client is touched (A2)", () => {
   const path = new PlayedPath(["a"]);
   const backend = path.backend("a");
   path.client().ask("GET", object, [bearer("t")]);

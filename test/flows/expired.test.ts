@@ -53,7 +53,7 @@ test("of events only etcd knows, and all backends ask that: it is told at once",
   assert.is(watch.to.asked.length, 0);
 });
 
-test("who has refused a version is asked for no older one, by anybody, while another may know it", () => {
+test("a backend that has refused a version is asked for no older one, for any client, while another may know it", () => {
   const path = new PlayedPath(["a", "b"]);
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "!410");
@@ -78,7 +78,7 @@ test("the other is only out of reach: it is waited for, and goes on", () => {
   watch.serve(watch.to, "!410");
   watch.advance(8000);
   watch.has("+8a");
-  assert.is(watch.to.asked.length, 1, "nobody insists");
+  assert.is(watch.to.asked.length, 1, "the version is not asked for again");
   watch.from.isMute = false;
   watch.advance(3000);
   assert.is(watch.from.asked.length, 2);

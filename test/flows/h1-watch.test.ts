@@ -38,7 +38,7 @@ test.after.each(async () => {
 async function last(count: number): Promise<Asked> {
   await until(`asked ${count} times`, () => asked.length >= count);
   const one = asked[count - 1];
-  if (one === undefined) throw new Error("Nobody was asked");
+  if (one === undefined) throw new Error("No backend was asked");
   return one;
 }
 

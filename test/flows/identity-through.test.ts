@@ -76,7 +76,7 @@ for (const [version, ask] of [
     );
   });
 
-  test(`${version}: a certificate of nobody's is 401, and a bearer beside it counts`, async () => {
+  test(`${version}: a certificate of an unknown CA is a 401, and a bearer beside it counts`, async () => {
     const { authority } = await testPki();
     const stranger = authority.issue({ name: "alice", groups: ["devs"], usage: "client" });
     assert.match(await asks({ pair: stranger }), /^401 .*"reason":"Unauthorized"/);
@@ -90,7 +90,7 @@ for (const [version, ask] of [
 
 for (const [whose, pair, who] of [
   ["a certificate's holder's", alice, "front-proxy alice devs|a, b"],
-  ["anybody else's", undefined, "anonymous"],
+  ["any other client's", undefined, "anonymous"],
 ] as const)
   test(`h2: no name that was configured passes in its trailers, ${whose}, and whatever else is said there does (A38)`, async () => {
     const socket = await shake({ ...tlsOptions(proxy, pair), ALPNProtocols: ["h2"] });
@@ -106,7 +106,7 @@ for (const [whose, pair, who] of [
     session.destroy();
   });
 
-test("A47: nothing of a handshake can be resumed, so nobody inherits a certificate", async () => {
+test("A47: no handshake can be resumed, so no client inherits a certificate", async () => {
   for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {
     const first = await shake({ ...tlsOptions(proxy, alice), ALPNProtocols: ["h2"], maxVersion });
     let ticket: Buffer | undefined;

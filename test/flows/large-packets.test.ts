@@ -229,7 +229,7 @@ test("handshakes do not: the same, and the backend is suspect for its large pack
   assert.ok((path.changes.find(({ to }) => to === "suspect")?.at ?? Infinity) - holeAt <= 1500);
 });
 
-test("a head without a body is shown when a later PING has come back, and kept from nobody for long", () => {
+test("a head without a body is forwarded when a later PING has been answered, and is withheld from no client for long", () => {
   const path = new PlayedPath(["a"], { isProbed: true });
   path.clock.advance(2000);
   const ear = path.client().ask("GET", "/apis/slow.example/v1/stream");

@@ -70,7 +70,7 @@ test("a request through TLS of the backend's own is answered, and its connection
   assert.match(await metrics(), /watchkeeper_passthrough_bytes_total\{direction="received"\} [1-9]/);
 });
 
-test("a name has its own backends, and whoever names none has the others", async () => {
+test("a server name has its own backends, and a client that sends none has the others", async () => {
   for (const [name, backend] of [
     ["localhost", "b"],
     ["", "a"],

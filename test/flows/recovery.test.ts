@@ -1,4 +1,4 @@
-/** All backends fall and come back under many clients: nobody storms them, neither with upstream connections nor with watches (A26, F14). */
+/** All backends fail and recover under many clients: the proxy storms them neither with upstream connections nor with watches (A26, F14). */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
@@ -81,9 +81,9 @@ test("600 clients with a watch and a request each, after a second without any ba
   const connections = poolOf(path) - before;
   const needed = 2 * Math.ceil(count / 80);
   process.stdout.write(
-    `\nfigure: ${count} watches and as many requests came back over ${connections} lanes\n`,
+    `\nfigure: ${count} watches and as many requests came back over ${connections} connections\n`,
   );
-  assert.ok(connections <= 3 * needed, `${connections} lanes were dialled, ${needed} would do`);
+  assert.ok(connections <= 3 * needed, `${connections} connections were dialled, ${needed} would do`);
   const most = Math.max(...resumed.map((_, at) => resumed.slice(at, at + 10).reduce((a, b) => a + b, 0)));
   const allowed = watchLimits.moveBurst + watchLimits.movesPerSecond / 10;
   assert.ok(most <= allowed, `${most} watches were asked for within 100 ms, ${allowed} are allowed`);

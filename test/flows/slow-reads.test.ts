@@ -115,7 +115,7 @@ test("where only one read hangs, or a LIST does, /readyz is asked at once and wi
   }
 });
 
-test("a LIST that takes ten seconds to its head is not asked for twice, and nobody is suspected for it", () => {
+test("a LIST whose head takes ten seconds is not asked for twice, and no backend becomes suspect because of it", () => {
   const scene = start();
   const ear = scene.client.ask("GET", "/api/v1/pods");
   pass(scene, 10_000);
@@ -125,7 +125,7 @@ test("a LIST that takes ten seconds to its head is not asked for twice, and nobo
   assert.is(scene.other.asked.length, 0);
 });
 
-test("a write that waits for its webhook is neither asked twice nor held against anybody", () => {
+test("a write that waits for its webhook is neither asked twice nor held against any backend", () => {
   const scene = start();
   const ear = scene.client.ask("POST", "/api/v1/namespaces/n/configmaps");
   pass(scene, 10_000);
@@ -141,7 +141,7 @@ test("a read from the cache is not asked of another cache (k/k 59848)", () => {
   assert.equal([scene.other.asked.length, suspectAt(scene)], [0, undefined]);
 });
 
-test("where all are slow nobody is suspected, and they are soon asked once again", () => {
+test("where all are slow no backend becomes suspect, and they are soon asked once again", () => {
   const scene = start();
   const { path, client } = scene;
   const slow = (): void => {
@@ -206,7 +206,7 @@ test("reads of what another server answers say nothing of the apiserver before i
   }
 });
 
-test("a slow metrics server makes nobody more patient with the apiserver's own reads", () => {
+test("a slow metrics server does not make the proxy more patient with the apiserver's own reads", () => {
   const scene = start();
   const { client, own, path } = scene;
   for (let round = 0; round < 100; round += 1) {

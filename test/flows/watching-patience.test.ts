@@ -380,7 +380,7 @@ test("one backend that does not serve it yet is not all of them", () => {
   watch.from.isDown = false;
   watch.advance(2000);
   const taken = [watch.from, watch.to].find((one) => one.last.heads.length === 0);
-  if (taken === undefined) throw new Error("Nobody is asked any more");
+  if (taken === undefined) throw new Error("No backend is asked any more");
   watch.serve(taken, "~9a");
   watch.has("+8a ~9a");
 });

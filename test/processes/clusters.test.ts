@@ -28,7 +28,7 @@ test.after.each(async () => {
   for (const step of undo.splice(0).toReversed()) await step();
 });
 
-/** Apiservers before one store, whose certificates nobody else's authority vouches for. */
+/** Apiservers in front of one store, whose certificates come from a CA of their own. */
 async function played(name: string, count: number): Promise<Played> {
   const authority = await createAuthority({ name: `${name}-ca`, clock: wallClock });
   const pair = authority.issue({ name: "kube-apiserver", hosts: ["localhost"] });

@@ -44,7 +44,7 @@ async function isServed(client: RawH2, id: number): Promise<void> {
   await client.expect(new RegExp(`^HEADERS ${id} :status=200`));
 }
 
-test("the wall clock jumps an hour ahead, and two back: nobody is sent away, no upstream connection ends, no deadline fires", async () => {
+test("the wall clock jumps an hour ahead, and two back: no client is sent away, no upstream connection ends, no deadline fires", async () => {
   if (!has("cc")) return;
   const library = join(directory, "wall-clock.so");
   const offsetFile = join(directory, "offset");

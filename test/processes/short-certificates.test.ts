@@ -1,6 +1,6 @@
 /**
- * Kubelet-like clients whose certificates last for seconds, and our own front-proxy certificate as well, renewed in time
- * by everybody: nobody is ever told 401. The long form, on real kube-apiservers: test/real/short-certificates.test.ts.
+ * Kubelet-like clients whose certificates last for seconds, and the proxy's own front-proxy certificate as well, all renewed
+ * in time: no client ever gets a 401. The long form, on real kube-apiservers: test/real/short-certificates.test.ts.
  */
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const test = suite("short-certificates");
 const lifeMs = 1000 * Number(process.env["CERTIFICATE_SECONDS"] ?? 16);
 const seconds = Number(process.env["SHORT_SECONDS"] ?? 24);
 
-test("certificates that last for seconds cost nobody a request", async () => {
+test("certificates that last for seconds cost no client a request", async () => {
   const pki = await frontProxyPki();
   const own = (): Pair =>
     pki.authority.issue({ name: "front-proxy-client", usage: "client", notAfter: Date.now() + lifeMs });

@@ -127,7 +127,7 @@ real("a service account that may read reads, and one that is allowed nothing doe
     assert.is(await statusOf(tokens.get("nobody"), path), 403, path);
 });
 
-real("no token, garbage, an altered one, and one for another audience are nobody's", async () => {
+real("a missing, garbage or altered token, and one for another audience, identify no user", async () => {
   const good = tokens.get("reader") ?? "";
   const foreign = await tokenOf("reader", ["https://kubernetes.default.svc"]);
   const altered = `${good.slice(0, -8)}AAAAAAAA`;
@@ -149,7 +149,7 @@ real("one that may read may not drain, by our command line either; one that may 
   assert.match(String(done[0]?.["by"]), /^system:serviceaccount:default:operator at /);
 });
 
-real("a token whose account is deleted is nobody's within ten seconds", async () => {
+real("a token whose account is deleted identifies no user within ten seconds", async () => {
   await account("leaving", ["get"]);
   const token = tokens.get("leaving");
   assert.is(await statusOf(token, "/api/v1/backends"), 200);
@@ -163,7 +163,7 @@ real("a token whose account is deleted is nobody's within ten seconds", async ()
   assert.ok(Date.now() - startedAt < 22_000);
 });
 
-real("with one apiserver in a hole the other is asked, and with both nobody is let in", async () => {
+real("with one apiserver in a black hole the other is asked, and with both no client is let in", async () => {
   const fresh = await tokenOf("reader");
   cluster.apiserver(0).blackHole();
   await sleep(3_000);

@@ -108,7 +108,7 @@ real("each host shows its own cluster's certificate and objects, and none of the
 });
 
 real(
-  "a client certificate means somebody in the cluster whose policy says so, and is refused by the other",
+  "a client certificate identifies a user in the cluster that trusts its CA, and is refused by the other",
   async () => {
     const alice = eu.pki.issue({ name: "alice", subject: "/O=readers/CN=alice" });
     const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };

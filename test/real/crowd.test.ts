@@ -1,6 +1,6 @@
 /**
  * Many clients at once on shared upstream connections: each answer must be the one to its own question, whatever the others do. They
- * reset streams half way, come with tokens nobody knows (after which an apiserver gives up the whole session), upload,
+ * reset streams half way, send tokens that no apiserver knows (after which an apiserver gives up the whole session), upload,
  * open watches and leave. CROWD_SECONDS asks for longer.
  */
 import { createHash } from "node:crypto";

@@ -97,22 +97,25 @@ const whole = [
   "ServiceAccount",
 ];
 
-real("the Deployment and all that belongs to it is taken, whoever renders it", async () => {
-  const byKustomize = await dryRun(await kustomized("deploy/deployment"));
-  assert.equal(kindsOf(byKustomize), ["Namespace", ...whole].toSorted());
-  const byCommand = await dryRun(await printed("deployment"));
-  assert.equal(kindsOf(byCommand), kindsOf(byKustomize));
-  const pods = byKustomize.filter(({ kind }) => kind === "Deployment").map(({ spec }) => spec.template);
-  // The template as a pod of its own: a Deployment is only warned of, a pod is refused.
-  await dryRun(
-    JSON.stringify({
-      apiVersion: "v1",
-      kind: "Pod",
-      ...pods[0],
-      metadata: { name: "one", namespace: "watchkeeper" },
-    }),
-  );
-});
+real(
+  "the apiserver accepts the Deployment and all that belongs to it, from Kustomize, the command and the chart",
+  async () => {
+    const byKustomize = await dryRun(await kustomized("deploy/deployment"));
+    assert.equal(kindsOf(byKustomize), ["Namespace", ...whole].toSorted());
+    const byCommand = await dryRun(await printed("deployment"));
+    assert.equal(kindsOf(byCommand), kindsOf(byKustomize));
+    const pods = byKustomize.filter(({ kind }) => kind === "Deployment").map(({ spec }) => spec.template);
+    // The template as a pod of its own: a Deployment is only warned of, a pod is refused.
+    await dryRun(
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "Pod",
+        ...pods[0],
+        metadata: { name: "one", namespace: "watchkeeper" },
+      }),
+    );
+  },
+);
 
 real("its account may look for apiservers, and nothing else", async () => {
   await kubectl(["apply", "--server-side", "-f", "deploy/deployment/rbac.yaml"]);

@@ -75,7 +75,7 @@ for (const [page, commands] of chapters()) {
 async function taken(shell: Shell, command: PageCommand): Promise<void> {
   const place = placeOf(command);
   const codes: readonly (number | string)[] = (place.run === "cluster" ? place.codes : undefined) ?? [0];
-  // The chart is another way to the same: what was applied before is taken away, but for the namespace, which nobody here ends.
+  // The chart is another way to the same: what was applied before is deleted, except the namespace.
   if (command.text.startsWith("helm install")) {
     const own = "deployment,service,configmap,serviceaccount,poddisruptionbudget,networkpolicy";
     await shell.run(`kubectl -n watchkeeper delete ${own} --all --wait=false`);

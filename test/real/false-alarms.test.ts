@@ -1,5 +1,5 @@
 /**
- * What is slow, lossy, idle or stalled for a moment is not dead, and nobody is told that it is. FAR_SECONDS and
+ * A backend that is slow, lossy, idle or stalled for a moment is not dead, and no client is told that it is. FAR_SECONDS and
  * IDLE_SECONDS ask for longer; `npm run test:idle` is a quarter of an hour of silence.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -145,7 +145,7 @@ real(`nothing is torn down at a round trip of 500 ± 200 ms with 5 % loss (${far
   for (const far of fars) far.stop();
 });
 
-real("a stall of our own for two seconds is charged to nobody", async () => {
+real("a stall of the proxy itself for two seconds is held against no backend", async () => {
   await stage.proxy.settled(2);
   const quiet = await Quiet.start(stage.proxy.url);
   const stopWriting = stage.write(10);

@@ -18,7 +18,7 @@ const real = testWith(test, clusterNeeds);
 const bearers = Number(process.env["HERD_BEARERS"] ?? 500);
 const perSecond = Number(process.env["HERD_RATE"] ?? 2000);
 const watchesEach = 10;
-/** One herd each, so that nobody has seen its bearers. */
+/** One address for each herd, so that the proxy has not seen its bearers. */
 const herds = ["127.0.0.1", "127.0.0.5"];
 const patienceMs = 120_000;
 

@@ -1,6 +1,6 @@
 /**
- * Who an apiserver takes a client for, by way of the proxy and directly: certificates (front-proxy and impersonation),
- * bearers, nobody; and whether anything that a client says itself can change that.
+ * Which user an apiserver takes a client for, through the proxy and directly: certificates (front-proxy and impersonation),
+ * bearers, no credentials; and whether anything that a client sends itself can change that.
  */
 import { readFileSync } from "node:fs";
 import http2 from "node:http2";
@@ -150,7 +150,7 @@ real(
   },
 );
 
-real("a bearer is its own user, and nobody is nobody", async () => {
+real("a bearer is its own user, and a client without credentials is anonymous", async () => {
   for (const { url } of proxies.values()) {
     assert.equal(await reviewed(url, undefined, users.bob.token), await directly(undefined, users.bob.token));
     assert.is((await reviewed(url, undefined))?.username, (await directly(undefined))?.username);
@@ -241,7 +241,7 @@ async function claimH2(url: string, pair: Pair | undefined, { fields, trailers }
   return text;
 }
 
-real(`of ${attempts} claims to be somebody else none is believed`, async () => {
+real(`none of ${attempts} claims to be another user is believed`, async () => {
   const random = seeded(seed);
   const askers = [
     { mode: "FrontProxy", pair: alice },

@@ -38,7 +38,7 @@ async function open(stage: Stage): Promise<{ readonly page: Page; readonly compl
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "dark" });
   const complaints: string[] = [];
   page.on("console", (message) => {
-    // Somebody else on this machine has made an interface: Chromium asks again, and so does the page.
+    // Another process on this machine has created a network interface: Chromium retries, and so does the page.
     if (/ERR_NETWORK_CHANGED/.test(message.text())) return;
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });

@@ -1,4 +1,4 @@
-/** The admin page in a headless Chromium: what it shows is what the API says, and it talks to nobody else. */
+/** The admin page in a headless Chromium: it shows what the API returns, and it connects to no other host. */
 import { join } from "node:path";
 import axe, { type AxeResults } from "axe-core";
 import { type Browser, chromium, type Page } from "playwright-core";
@@ -32,7 +32,7 @@ test.before.each(async () => {
   complaints = [];
   page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light" });
   page.on("console", (message) => {
-    // Somebody else on this machine has made an interface: Chromium asks again, and so does the page.
+    // Another process on this machine has created a network interface: Chromium retries, and so does the page.
     if (/ERR_NETWORK_CHANGED/.test(message.text())) return;
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
@@ -124,14 +124,17 @@ real("markup in a client's name stays text", async () => {
   assert.is(await page.locator("td img").count(), 0);
 });
 
-real("when nobody answers it says so, keeps what it knew, and comes back by itself", async () => {
-  canned.isSilent = true;
-  await page.getByText("No answer").waitFor();
-  assert.ok(await page.locator("table.backends").getByText("cp-2").first().isVisible());
-  canned.isSilent = false;
-  await page.getByText("1 of 2 backends dead").waitFor();
-  complaints = complaints.filter((complaint) => !/503/.test(complaint));
-});
+real(
+  "when the API does not answer, the page says so, keeps what it last showed, and recovers by itself",
+  async () => {
+    canned.isSilent = true;
+    await page.getByText("No answer").waitFor();
+    assert.ok(await page.locator("table.backends").getByText("cp-2").first().isVisible());
+    canned.isSilent = false;
+    await page.getByText("1 of 2 backends dead").waitFor();
+    complaints = complaints.filter((complaint) => !/503/.test(complaint));
+  },
+);
 
 real("in both themes nothing is serious to axe, and it fits 1280 pixels", async () => {
   for (const theme of ["light", "dark"]) {
@@ -179,7 +182,7 @@ if (pictures !== undefined)
   });
 
 test.after.each(() => {
-  if (real.canRun) assert.equal(complaints, [], "the console is silent, and nobody else is asked");
+  if (real.canRun) assert.equal(complaints, [], "the console is silent, and no other host is asked");
 });
 
 test.run();

@@ -1,6 +1,6 @@
 /**
  * Kubelet-like clients whose certificates last for minutes, in front of real kube-apiservers: vouched for by our own
- * front-proxy certificate, which is as short-lived, and at another host by impersonation. Nobody is ever told 401.
+ * front-proxy certificate, which is as short-lived, and at another host by impersonation. No client ever gets a 401.
  */
 import { readFileSync, renameSync } from "node:fs";
 import { suite } from "uvu";
@@ -96,7 +96,7 @@ async function startProxy(): Promise<Proxy> {
   });
 }
 
-real(`certificates of ${lifeSeconds} s cost nobody a request in ${forSeconds} s`, async () => {
+real(`certificates of ${lifeSeconds} s cost no client a request in ${forSeconds} s`, async () => {
   const running = await startProxy();
   proxy = running;
   await running.settled(2);

@@ -73,7 +73,7 @@ async function certificateFor(name: string): Promise<Pair> {
   const { key: keyFile, manifest } = await requested(name, clientSigner);
   await kubectl("apply", "-f", manifest);
   await sleep(2_000);
-  assert.is(await signed(name), "", "nothing is signed that nobody has approved");
+  assert.is(await signed(name), "", "nothing is signed before it is approved");
   const startedAt = Date.now();
   await kubectl("certificate", "approve", name);
   let certificate = "";

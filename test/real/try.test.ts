@@ -112,7 +112,7 @@ real("a client certificate is shown for kubectl, whose own key the cluster never
   const trial = await Trial.start("certificate", { "client-certificate": certFile, "client-key": keyFile });
   const { username, groups } = await trial.whoami();
   assert.equal([username, groups.includes("readers")], ["carol", true]);
-  // Nobody else on this machine is carol: who comes without the written key is anonymous.
+  // No other user on this machine is carol: a client without the written key is anonymous.
   const server = /"server": "([^"]+)"/.exec(pem(trial.kubeconfig))?.[1] ?? "";
   const bare = ["--insecure-skip-tls-verify", "--kubeconfig=/dev/null", `--server=${server}`, "--token=none"];
   assert.match((await trial.kubectl([...bare, "get", "namespaces"])).err, /Unauthorized|logged in/);

@@ -38,7 +38,7 @@ async function readyz(): Promise<string> {
   return answer.text();
 }
 
-test("A24: more sockets than there are descriptors are turned away, nobody else is, and room comes back", async () => {
+test("A24: more sockets than there are descriptors are turned away, no other client is, and room comes back", async () => {
   await flood(
     () => "",
     (at) => at % 2 === 0,

@@ -48,11 +48,11 @@ test("A1: what an attack has opened upstream is closed 5 s after it", async () =
   for (let tries = 0; tries < 100 && scene.target.asked - before < 8 * 95; tries += 1) await pause(50);
   const most = await connections();
   for (const client of clients) client.send(...ids(95).map((id) => reset(id, "CANCEL")));
-  assert.ok(most > 6, `${most} lanes after it`);
+  assert.ok(most > 6, `${most} connections after it`);
   await pause(5000);
   // Two warm ones, and those of the bystander and of the last of the attackers.
   const left = await connections();
-  assert.ok(left <= 5, `${most} lanes after it, ${left} are left`);
+  assert.ok(left <= 5, `${most} connections after it, ${left} are left`);
 });
 
 test("A1's honest twin: a hundred watches are cancelled at once, three times over", async () => {

@@ -33,7 +33,7 @@ const floods: Record<string, readonly Frame[]> = {
     ...times(10_000, (at) => settings({ INITIAL_WINDOW_SIZE: at % 2 === 0 ? 0 : 0x7fff_ffff })),
   ],
   "A14: PING": times(10_000, ping),
-  "A14: answers to PINGs that nobody sent": times(10_000, pong),
+  "A14: answers to PINGs that were never sent": times(10_000, pong),
   "A15: PRIORITY on idle streams": times(20_000, (at) => priority(2 * at + 1001, 0)),
   "A15: WINDOW_UPDATE of one octet": times(50_000, () => windowUpdate(0, 1)),
   "A15: RST_STREAM on a closed stream": [headers(1).get("/"), ...times(5000, () => reset(1, "CANCEL"))],
@@ -42,7 +42,7 @@ const floods: Record<string, readonly Frame[]> = {
     headers(1).post("/api/v1/hang"),
     ...times(5000, () => padded(data(1, ""), 9)),
   ],
-  "A17: frames that nobody knows": times(300, () => raw(0xff, 0, 0, Buffer.alloc(16_000))),
+  "A17: frames of unknown type": times(300, () => raw(0xff, 0, 0, Buffer.alloc(16_000))),
   "GOAWAY over and over": [hang, ...times(10_000, () => goAway(0))],
 };
 

@@ -1,5 +1,5 @@
 /**
- * Many idle clients and many attackers at once: health answers throughout, nobody idle is sent away, and afterwards all
+ * Many idle clients and many attackers at once: health answers throughout, no idle client is sent away, and afterwards all
  * figures are back. IDLE and ATTACKERS say how many; `npm run test:crowd` is 5,000 and 1,000.
  */
 import { getPriority, setPriority } from "node:os";
@@ -20,13 +20,13 @@ const attackerCount = Number(process.env["ATTACKERS"] ?? 100);
  * what the proxy's helping threads wait, and the prober behind the proxy, is not told apart.
  */
 const mostMs = Number(process.env["HEALTH_MS"] ?? 500);
-/** Of whoever opens sockets at once: their other end has to take them too. */
+/** How many sockets are opened at once: the other end runs on this machine and must accept them too. */
 const atOnce = 50;
 
 let scene: Scene;
 test.before(async () => {
   scene = await Scene.open({ openFiles: 3 * (idleCount + attackerCount) + 1000 });
-  // Whoever the proxy serves has machines of their own.
+  // Lets the proxy come first: its clients would run on other machines.
   setPriority(Math.min(19, getPriority() + 10));
 });
 test.after(() => scene.close());

@@ -16,7 +16,7 @@ const post = (...fields: readonly string[]): string => lines("POST /evil HTTP/1.
 const smuggled = lines("GET /smuggled HTTP/1.1", "Host: api");
 const chunked = "Transfer-Encoding: chunked";
 
-/** Each is followed by a whole request, which nobody may take for one. */
+/** Each is followed by a whole request, which no part of the proxy may take for one. */
 const refused: Record<string, string> = {
   "A27: NUL in a value": get("X-A: a\0b"),
   "A27: a blank before the colon": get("X-A : b"),
@@ -52,7 +52,7 @@ const refused: Record<string, string> = {
 };
 
 for (const [what, octets] of Object.entries(refused)) {
-  test(`${what} over HTTP/1.1 is refused, and what follows is nobody's request`, async () => {
+  test(`${what} over HTTP/1.1 is refused, and what follows is not taken for a request`, async () => {
     const before = scene.target.seen("/smuggled");
     const client = await connect();
     client.send(octets + smuggled);
@@ -65,7 +65,7 @@ for (const [what, octets] of Object.entries(refused)) {
   });
 }
 
-test("A33: h2c by Upgrade over HTTP/1.1 is ignored, and its settings reach nobody", async () => {
+test("A33: h2c by Upgrade over HTTP/1.1 is ignored, and its settings reach no backend", async () => {
   const client = await connect();
   client.send(
     lines(
@@ -82,7 +82,7 @@ test("A33: h2c by Upgrade over HTTP/1.1 is ignored, and its settings reach nobod
   client.socket.destroy();
 });
 
-test("A36: a redirect over HTTP/1.1 goes on to the client, and nobody follows it", async () => {
+test("A36: a redirect over HTTP/1.1 goes on to the client, and the proxy does not follow it", async () => {
   let visits = 0;
   const other = createServer((socket) => {
     visits += 1;

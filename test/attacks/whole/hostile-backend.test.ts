@@ -134,7 +134,7 @@ const deadly: Record<string, Play> = {
   "a flood of SETTINGS": () => Array.from({ length: 1000 }, () => settings()),
   "a flood of PINGs": () => Array.from({ length: 1000 }, (_, at) => ping(at)),
   "an ALTSVC flood": (id) => Array.from({ length: 200 }, () => raw(10, 0, id, Buffer.alloc(16_000))),
-  "an answer to nobody": () => [headers(1001).statusOnly(200)],
+  "a response on a stream that was never opened": () => [headers(1001).statusOnly(200)],
   "a head of 200 KiB": (id) => [
     continued(headers(id).status(200, ...bomb(50, 4000)), ...Array.from({ length: 12 }, () => 16_000)),
   ],
@@ -228,7 +228,7 @@ async function closedOne(before: number): Promise<void> {
     if ((await scene.proxy.state()).connectionsClosed.length > before) return;
     await pause(50);
   }
-  assert.unreachable("no lane has ended");
+  assert.unreachable("no connection has ended");
 }
 
 test.run();

@@ -1,4 +1,4 @@
-/** A60: events that no apiserver sends. The watch decoder gives up rather than hold them, and nobody else notices. */
+/** A60: events that no apiserver sends. The watch decoder gives up rather than hold them, and no other client notices. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { sceneOf } from "../../support/attack.ts";

@@ -175,7 +175,7 @@ test("of ten thousand hostile names none spoils a line, none makes a series too 
     reset += broken;
   }
   assert.is(answered + reset, sockets * each);
-  // The last hundred are refused by us: nobody is there to answer.
+  // The proxy refuses the last hundred itself: no backend is there to answer.
   target.stop();
   const [refused] = await attack(sockets);
   answered += refused;

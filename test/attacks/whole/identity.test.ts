@@ -1,4 +1,4 @@
-/** Who somebody is, where the proxy vouches for clients with certificates: over h2, h1 and Upgrade, beside a bystander with a token. */
+/** Which identity a client has where the proxy maps certificates to users: over h2, h1 and Upgrade, beside a bystander with a token. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type tls from "node:tls";
@@ -124,7 +124,7 @@ for (const way of ["h2", "h1", "Upgrade"] as const) {
       }
   });
 
-  test(`the honest twin of A39: over ${way} names that look alike pass, and all of them where certificates mean nobody`, async () => {
+  test(`the honest twin of A39: over ${way} names that look alike pass, and all of them where certificates identify no client`, async () => {
     const alike: Fields = [
       ["x-remote", "a"],
       ["x-remoteuser", "b"],
@@ -143,7 +143,7 @@ for (const way of ["h2", "h1", "Upgrade"] as const) {
     );
   });
 
-  test(`A41: over ${way} nobody asks to be a third where we impersonate`, async () => {
+  test(`A41: over ${way} no client impersonates a third user where the proxy impersonates`, async () => {
     for (const name of [
       "Impersonate-User",
       "impersonate_user",
@@ -176,7 +176,7 @@ for (const way of ["h2", "h1", "Upgrade"] as const) {
     );
   });
 
-  test(`A42: over ${way} another host's name is asked for in vain, and its certificates are nobody's here`, async () => {
+  test(`A42: over ${way} another host's name is refused, and its certificates identify no client here`, async () => {
     for (const [at, asked] of [
       { pair: alice, authority: "blue.test" },
       { pair: alice, authority: "BLUE.Test.:443" },
@@ -190,7 +190,7 @@ for (const way of ["h2", "h1", "Upgrade"] as const) {
     assert.is((await ask(way, { pair: alice, servername: "blue.test", authority: "blue.test" })).status, 401);
   });
 
-  test(`the honest twin of A42: over ${way} each at its own host, and a name that is nobody's`, async () => {
+  test(`the honest twin of A42: over ${way} each at its own host, and a name that no host has`, async () => {
     const blueTest = { pair: bob, servername: "blue.test" };
     for (const name of ["blue.test", "Blue.Test:6443", "10.0.0.1:6443", "kubernetes"]) {
       const told = await ask(way, { ...blueTest, authority: name });
@@ -278,8 +278,8 @@ test("the honest twin of A44: a certificate that is replaced by rubbish is kept,
   renew(pki.pair);
 });
 
-/** Whoever comes with this ticket has shown no certificate. */
-async function isNobody(servername: string, options: tls.ConnectionOptions): Promise<void> {
+/** Checks that a client with this ticket counts as one without a certificate. */
+async function hasNoCertificate(servername: string, options: tls.ConnectionOptions): Promise<void> {
   const socket = await shake({ ...place(), servername, ...options });
   assert.is(socket.isSessionReused(), false, `${options.maxVersion} ${servername}`);
   socket.write(`GET /who HTTP/1.1\r\nHost: ${servername}\r\n\r\n`);
@@ -287,7 +287,7 @@ async function isNobody(servername: string, options: tls.ConnectionOptions): Pro
   socket.destroy();
 }
 
-test("A47: no handshake is resumed, over TLS 1.2 or 1.3, at this host or another, so nobody inherits a certificate", async () => {
+test("A47: no handshake is resumed, over TLS 1.2 or 1.3, at this host or another, so no client inherits a certificate", async () => {
   for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const)
     for (const [servername, pair] of [
       ["localhost", alice],
@@ -302,8 +302,8 @@ test("A47: no handshake is resumed, over TLS 1.2 or 1.3, at this host or another
       if (last !== undefined) tickets.push(last);
       first.destroy();
       for (const session of tickets) {
-        await isNobody("localhost", { maxVersion, session });
-        await isNobody("blue.test", { maxVersion, session });
+        await hasNoCertificate("localhost", { maxVersion, session });
+        await hasNoCertificate("blue.test", { maxVersion, session });
       }
     }
 });

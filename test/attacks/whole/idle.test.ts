@@ -72,7 +72,7 @@ test("a client that speaks plain HTTP to the TLS port and stays is ended a secon
   opened.push(peer);
   peer.send(get("/api"));
   await peer.expect("400 Bad Request");
-  // Whoever is gone answers the next octet with a reset.
+  // A peer that is gone answers the next byte with a reset.
   await until("its descriptor is given back", () => {
     if (!peer.isClosed) peer.send("x");
     return peer.isClosed;

@@ -110,7 +110,7 @@ const post = {
   headers: { "content-type": "application/json", "x-watchkeeper-operator": "test" },
 } as const;
 
-test("A57: a backend's url that is more than an origin is refused, nobody is asked, and the last good configuration serves", async () => {
+test("A57: a backend's url that is more than an origin is refused, no backend is asked, and the last good configuration serves", async () => {
   let visits = 0;
   const metadata = createServer((socket) => {
     visits += 1;
@@ -271,7 +271,7 @@ test("A56: another site's page changes nothing, whatever form it sends", async (
   assert.match(await scene.metrics(), 'watchkeeper_backend_ready{backend="target"} 1');
 });
 
-test("A56: bodies without end, heads without end and sockets without a word keep nobody out", async () => {
+test("A56: bodies without end, heads without end and silent sockets keep no other client out", async () => {
   const peers: RawPeer[] = [];
   const put = async (octets: string): Promise<void> => {
     const peer = await connectRaw(apiPort());

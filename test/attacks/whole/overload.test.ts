@@ -1,6 +1,6 @@
 /**
  * A26: heads that hang in their thousands fill the heap. Long ones end first, by the bound of all that waits; usual ones are
- * counted by no bound but the heap's: nobody new, then idle ones, then requests; the watch lives on.
+ * counted by no bound but the heap's: first no new client is let in, then idle ones end, then requests; the watch lives on.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -58,7 +58,7 @@ async function isAskedAgain(peer: RawPeer): Promise<void> {
   for (let left = 40; left > 0 && peer.text === "" && !isGone(peer); left -= 1) await pause(25);
 }
 
-/** Until somebody new is let in and served: so many ms. Not by scene.proxy.state(), which collects. */
+/** Milliseconds until a new client is let in and served. Not by scene.proxy.state(), which collects garbage. */
 async function untilLetIn(): Promise<number> {
   const beganAt = performance.now();
   const ask = async (): Promise<boolean> => {
@@ -78,7 +78,7 @@ async function untilLetIn(): Promise<number> {
 test("A26: 200 MiB of usual heads that hang against a heap of 160: requests end, idle clients go, the watch and health live on", async () => {
   const prober = new HealthProber(`http://127.0.0.1:${scene.proxy.place.adminPort}/livez`, scene.proxy.pid);
   const idle = await Promise.all(Array.from({ length: 30 }, () => scene.attacker()));
-  // All of them before memory is short: afterwards nobody would be let in.
+  // All of them before memory is short: afterwards no client would be let in.
   const attackers = await Promise.all(Array.from({ length: 150 }, () => scene.attacker()));
   // Who became idle last goes first: attackers are idle, too, before they ask, and once they were refused.
   const idleH1 = await Promise.all(Array.from({ length: 10 }, () => kept()));
@@ -123,8 +123,8 @@ test("A26: 200 MiB of usual heads that hang against a heap of 160: requests end,
   // Nothing makes V8 collect now: the proxy looks by itself whether they are gone.
   for (const client of [...attackers, ...idle]) client.destroy();
   const letInMs = await untilLetIn();
-  figure(`${letInMs} ms after they have gone somebody new is let in`);
-  assert.ok(letInMs < 10_000, `nobody is let in after ${letInMs} ms`);
+  figure(`${letInMs} ms after they have gone a new client is let in`);
+  assert.ok(letInMs < 10_000, `no client is let in after ${letInMs} ms`);
 });
 
 test("A26: 400 MiB of long heads that hang are held to the bound of all that waits, and memory is not short", async () => {

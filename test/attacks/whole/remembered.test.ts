@@ -1,6 +1,6 @@
 /**
- * Who asks, what for, in whose name: of all that the proxy remembers for a while. It is to remember names, not the 64 KiB
- * that somebody has put around one.
+ * Identities, paths and names: all that the proxy remembers for a while. It must remember names, not the 64 KiB
+ * that a client has put around one.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

@@ -31,7 +31,7 @@ test("a client that is sent away and stays is let go of after a second", async (
   client.send(raw(6, 0, 0, "short"));
   await client.expect(/GOAWAY 0 FRAME_SIZE_ERROR/);
   await pause(1500);
-  // Nobody is there any more: what is sent now is answered with a reset, which the next write hears of.
+  // The peer is gone: what is sent now is answered with a reset, which fails the next write.
   for (let tries = 0; tries < 20 && !client.isClosed; tries += 1) {
     client.send(settings());
     // oxlint-disable-next-line no-await-in-loop
@@ -53,7 +53,7 @@ test("a client that ends its half and reads nothing is let go of", async () => {
   client.destroy();
 });
 
-test("CVE-2019-9517: answers without a body that nobody reads do not pile up, and a late reader gets them all", async () => {
+test("CVE-2019-9517: answers without a body that the client does not read do not pile up, and a late reader gets them all", async () => {
   const before = await scene.proxy.state();
   const client = await scene.attacker();
   client.socket.pause();
@@ -75,7 +75,7 @@ test("CVE-2019-9517: answers without a body that nobody reads do not pile up, an
   await client.until("all answers", () => client.count(/^HEADERS \d+ :status=200/) === sent, 10_000);
 });
 
-test("A6, A22: whoever does not get on is let go of after ten seconds, and an idle client is not", async () => {
+test("A6, A22: a client that makes no progress is closed after ten seconds, and an idle client is not", async () => {
   const { port, plainPort } = scene.proxy.place;
   const idle = await scene.attacker();
   const dribbles: (() => void)[] = [];

@@ -1,4 +1,4 @@
-/** A19: whoever asks for much and takes little. What waits is bounded, the bystander's upstream connection is not held up, nothing stays. */
+/** A19: a client requests much and reads little. What waits is bounded, the bystander's upstream connection is not held up, nothing stays. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { pause, sceneOf } from "../../support/attack.ts";
@@ -15,7 +15,7 @@ const accepted = ["authorization", "Bearer stalled"] as const;
 
 const ids = (count: number): number[] => Array.from({ length: count }, (_, at) => 2 * at + 1);
 
-/** A client that asks for so many lists and takes no octet of any. */
+/** A client that requests this many lists and reads no byte of any. */
 async function stalled(count: number): Promise<RawH2> {
   const client = await scene.attacker(settings({ INITIAL_WINDOW_SIZE: 0 }));
   client.send(...ids(count).map((id) => headers(id).get("/big/20971520", accepted)));
@@ -31,11 +31,11 @@ async function mostGrown(ms: number, before: number): Promise<number> {
   return most;
 }
 
-test("A19: a hundred lists of 20 MiB that nobody takes wait at their backend", async () => {
+test("A19: a hundred lists of 20 MiB that the client does not read wait at their backend", async () => {
   const { heapBytes } = await scene.proxy.state();
   await stalled(100);
   const most = await mostGrown(2000, heapBytes);
-  process.stdout.write(`\nfigure: a hundred lists that nobody takes hold ${Math.round(most / MiB)} MiB\n`);
+  process.stdout.write(`\nfigure: a hundred unread lists hold ${Math.round(most / MiB)} MiB\n`);
   // 100 windows of 256 KiB, and as much again on its way.
   assert.ok(most < 96 * MiB, `${most} octets wait`);
 });
@@ -44,7 +44,7 @@ test("A19: a thousand of them, over ten clients; when they are gone so is the me
   const { heapBytes } = await scene.proxy.state();
   for (let count = 0; count < 10; count += 1) await stalled(100);
   const most = await mostGrown(1000, heapBytes);
-  process.stdout.write(`\nfigure: a thousand lists that nobody takes hold ${Math.round(most / MiB)} MiB\n`);
+  process.stdout.write(`\nfigure: a thousand unread lists hold ${Math.round(most / MiB)} MiB\n`);
   assert.ok(most > 128 * MiB && most < 640 * MiB, `${most} octets wait`);
 });
 

@@ -1,4 +1,4 @@
-/** Heavy, odd and slow, and honest all the same: who looks like an attacker must be served like anybody else. */
+/** Heavy, odd and slow, and honest all the same: a client that looks like an attacker must be served like any other. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { pause, sceneOf, times } from "../../support/attack.ts";

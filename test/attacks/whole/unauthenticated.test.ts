@@ -118,7 +118,7 @@ test("A43: hundreds of 401s cost those whose credential is good neither a reques
   const lost = proxy.entries.filter(
     (entry) => entry.kind === "upstream_connection.closed" && entry.connection.startsWith("proven"),
   );
-  assert.equal(lost, [], "no lane of the proven was sent away");
+  assert.equal(lost, [], "no connection of the proven was sent away");
   good.destroy();
   await proxy.stop();
   backend.stop();

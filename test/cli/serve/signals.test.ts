@@ -30,10 +30,10 @@ test("a fault is journaled, drains like a signal, and shows in the exit code", a
   const signals = listenForSignals();
   containFaults(journal, signals.raise);
   assert.is(exitCode(), 0);
-  process.emit("uncaughtException", new Error("nobody caught this"));
+  process.emit("uncaughtException", new Error("nothing caught this"));
   await within(20_000, "the drain", signals.first);
   assert.is(exitCode(), 1);
-  assert.match(JSON.stringify(entries), "nobody caught this");
+  assert.match(JSON.stringify(entries), "nothing caught this");
 });
 
 test.run();

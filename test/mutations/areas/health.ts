@@ -196,7 +196,7 @@ export const health: readonly Defect[] = [
       find: "info.isResource && isOwnResource(info)",
       replace: "info.isResource",
     },
-    ["flows/slow-reads", "a slow metrics server makes nobody more patient"],
+    ["flows/slow-reads", "a slow metrics server does not make the proxy more patient"],
   ),
   defect(
     "an apiserver whose lease ran out is gone at once, though it answers",

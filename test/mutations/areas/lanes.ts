@@ -134,7 +134,7 @@ export const connections: readonly Defect[] = [
       find: "      attempt.passed(this.#answeredPingAt);\n",
       replace: "",
     },
-    ["flows/large-packets", "a head without a body is shown"],
+    ["flows/large-packets", "a head without a body is forwarded"],
   ),
   defect(
     "lost large packets are called a failed dial",

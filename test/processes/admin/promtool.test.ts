@@ -115,8 +115,8 @@ it("certificates: a week, a day, and a month for what only a restart renews", as
 it("one that cannot be scraped is down after a minute, and so is a job without any", async () => {
   const down = [{ series: `up{${own}}`, values: "1 0x60" }];
   await fire([down, [], 60], [down, [{ alertname: "WatchkeeperDown" }], 120]);
-  const nobody = { series: [], expected: [{ alertname: "WatchkeeperDown" }], atSeconds: 120 };
-  assert.is(await wrongAlerts([nobody]), undefined);
+  const missing = { series: [], expected: [{ alertname: "WatchkeeperDown" }], atSeconds: 120 };
+  assert.is(await wrongAlerts([missing]), undefined);
 });
 
 it("a late loop, a refused configuration and watches that end are told, each with its patience", async () => {

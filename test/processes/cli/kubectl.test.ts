@@ -43,7 +43,7 @@ test("it asks the proxy that the environment names", async () => {
   }
 });
 
-test("nobody at the address is 3, and one line says what to do", async () => {
+test("no server at the address is exit code 3, and one line says what to do", async () => {
   const { code, out, complaints } = await said("watchkeeper", "status", "--admin", "127.0.0.1:1");
   assert.equal([code, out], [3, ""]);
   assert.match(complaints, /ECONNREFUSED[^]*--admin or WATCHKEEPER_ADMIN/);

@@ -75,10 +75,10 @@ test("known backends are asked first, and one that hangs only costs its time", a
   assert.equal([mute.asked.length, well.asked.length, own.asked.length], [1, 1, 0]);
 });
 
-test("when nobody answers, each server's reason is told, and no secret", async () => {
+test("when no server answers, the error has each server's reason, and no secret", async () => {
   const { url } = await startApiserver();
   const kubeconfigFile = await kubeconfig(url, "wrong");
-  // Nobody listens on port 2, which is none of those that fetch will not dial.
+  // No process listens on port 2, which is not one of the ports that fetch refuses to dial.
   const complaint = await told({ kubeconfigFile, servers: ["https://127.0.0.1:2"] });
   assert.match(complaint, /^https:\/\/127\.0\.0\.1:2: connect ECONNREFUSED/);
   assert.match(complaint, `${url}: answered 403`);

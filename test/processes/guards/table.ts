@@ -87,7 +87,7 @@ export const guards: readonly Guard[] = [
   },
   {
     row: "A39",
-    without: "who shows no certificate says who he is where certificates mean somebody",
+    without: "a client without a certificate sets its own identity where certificates identify clients",
     removal: {
       file: "proxy/identity/client-identity.ts",
       find: "asserted === undefined ? identity.strips : asserted.drops",
@@ -142,7 +142,7 @@ export const guards: readonly Guard[] = [
   },
   {
     row: "A42",
-    without: "those for whom we vouch travel on lanes of others",
+    without: "requests with a certified identity travel on connections of other trust classes",
     removal: {
       file: "proxy/request/exchange.ts",
       find: "const of = context.asserted?.trust ?? trust.classOf(this.#credential);",
@@ -153,7 +153,7 @@ export const guards: readonly Guard[] = [
   },
   {
     row: "A43",
-    without: "the unknown travel on the lanes of the proven",
+    without: "unproven bearers travel on the connections of the proven",
     removal: {
       file: "proxy/identity/trust.ts",
       find: 'this.#known(credential).provenUntil > this.#clock.now() ? "proven" : "unproven";',
@@ -175,7 +175,7 @@ export const guards: readonly Guard[] = [
   },
   {
     row: "A44",
-    without: "lanes go on under a certificate that was replaced",
+    without: "connections go on under a certificate that was replaced",
     removal: {
       file: "proxy/upstream/connection-pool.ts",
       find: "if (shard.key.trust === trust && outdate(shard)) this.#dial(shard);",
@@ -197,7 +197,7 @@ export const guards: readonly Guard[] = [
   },
   {
     row: "A44",
-    without: "nobody is sent away before the certificate ends",
+    without: "no client is sent away before its certificate ends",
     removal: {
       file: "proxy/downstream/listen.ts",
       find: "if (one.client.leavesAt <= wall) one.client.sendAway();",
@@ -330,7 +330,7 @@ export const guards: readonly Guard[] = [
       replace: "(await prove?.(loaded.pair, was.pair)) && undefined;",
     },
     test: certificates,
-    fails: "a pair to which somebody objects waits",
+    fails: "a pair that a backend rejects waits",
   },
   {
     row: "A50",

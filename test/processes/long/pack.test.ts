@@ -26,7 +26,7 @@ const ownPath = (process.env["PATH"] ?? "")
   .filter((folder) => !folder.endsWith("node_modules/.bin"))
   .join(delimiter);
 
-/** A configuration that is well, as far as can be told without asking anybody. */
+/** A configuration that is valid, as far as can be told without connecting to a backend. */
 function configFile(): string {
   const file = join(directory, "watchkeeper.yaml");
   const text = readFileSync("config/passthrough.yaml", "utf8").replaceAll(

@@ -215,7 +215,7 @@ test("a client CA that has ended does not take the place of one that holds", asy
   assert.is(last?.kind === "certificate.loaded" && last.name, "kube client CA");
 });
 
-test("a pair to which somebody objects waits, and is tried again; the first one is nobody's to object to", async () => {
+test("a pair that a backend rejects waits, and is tried again; the first pair is not subject to rejection", async () => {
   let objection: Failure | undefined = new Failure("bad-file", "proxy", "backend a does not take it");
   put(serving);
   const { outcome, entries, clock } = await loaded({ prove: async () => objection });

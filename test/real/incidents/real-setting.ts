@@ -85,7 +85,7 @@ class Writer {
     const { url } = this.#cluster.apiserver(this.#number);
     const path = `${core}/kube-public/configmaps/beat`;
     const server = { ...this.#cluster.admin, url };
-    // One that is cut off by the story's end is nobody's loss; any other shows as an event that is missing.
+    // A write that the end of the story cuts off is no loss; any other shows as an event that is missing.
     await ask(server, { method: "PUT", path, body: beatObject(count) }).catch(() => undefined);
   }
 }

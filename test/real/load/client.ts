@@ -6,7 +6,7 @@ import type { Server } from "../rig/ask.ts";
 export type Question = { readonly method?: string; readonly path: string; readonly body?: unknown };
 
 /**
- * `whole`: END_STREAM, or what Node takes for it: whoever must know checks the body. `headless`: no answer at all.
+ * `whole`: END_STREAM, or what Node takes for it: a test that needs certainty checks the body. `headless`: no answer at all.
  * `cut`: it ended after its head, and not by END_STREAM.
  */
 export type Ending = "whole" | "headless" | "cut";

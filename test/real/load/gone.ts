@@ -1,5 +1,5 @@
 /**
- * Was a 410 true? Whenever a client is told one, or the proxy ends a watch because nobody knows its version any more,
+ * Was a 410 true? Whenever a client gets one, or the proxy ends a watch because no backend knows its version any more,
  * every apiserver is asked directly, past the proxy. One that goes on from that version makes the 410 untrue; one that is
  * out of reach is asked again until it answers, for as long as the proxy itself may wait for it.
  */

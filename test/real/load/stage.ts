@@ -68,7 +68,7 @@ export class Stage {
     return stage;
   }
 
-  /** Another proxy, which holds no fall of the past against anyone: nobody may be under way. */
+  /** Starts another proxy, which knows of no earlier failure of a backend. No client may be under way. */
   async renew(): Promise<void> {
     await this.#proxy.stop();
     this.#proxy = await startProxy(this.cluster, this.#config);

@@ -1,5 +1,5 @@
 /**
- * Clients of all kinds through the proxy, writes behind its back, and etcd's own record beside them. Whoever plays it
+ * Clients of all kinds through the proxy, writes that bypass it, and etcd's own record beside them. The caller
  * does something to the apiservers; the end says what each client saw of it.
  */
 import { setTimeout as sleep } from "node:timers/promises";

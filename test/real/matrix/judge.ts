@@ -110,7 +110,7 @@ function ofTunnels({ targets }: Row, { tunnels, gone, newExec }: Result, patienc
   return { wrong, late };
 }
 
-/** Whoever lives has to be of use: a tunnel that carries nothing, and does not say so, is the incident itself. */
+/** A tunnel that stays open has to be of use: one that carries nothing, and does not say so, is the incident itself. */
 function wrongFate(
   { endedMs, answers }: Fate,
   allowed: Targets["tunnels"],

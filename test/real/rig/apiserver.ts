@@ -147,7 +147,7 @@ export class Apiserver {
     this.#shared.network.lose(this.namespace, port, share);
   }
 
-  /** Packets of more than `bytes` are lost on their way from it to its clients, or to it: a path MTU nobody is told of. */
+  /** Packets of more than `bytes` are lost on their way from it to its clients, or to it: a path MTU below what both ends assume. */
   loseLarge(bytes: number, way: "from" | "to"): void {
     this.#shared.network.loseLarge(this.namespace, port, { bytes, way });
   }

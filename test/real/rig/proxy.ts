@@ -34,8 +34,8 @@ export type ProxyOptions = {
 type Ports = { readonly listener: number; readonly metrics: number };
 
 /**
- * A port below those that the kernel gives to outgoing connections (32768 and up): between our asking for one of those
- * and the proxy's binding it, somebody's dial may have taken it.
+ * A port below the ephemeral range (32768 and up): between the choice of a port in that range
+ * and the bind by the proxy, an outgoing connection could have taken it.
  */
 export async function freePort(): Promise<number> {
   const wanted = 20_000 + Math.floor(Math.random() * 12_000);

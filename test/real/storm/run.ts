@@ -27,7 +27,7 @@ const wanted = values.only.split(",").filter((name) => name !== "");
 const drawn = troubles.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
 if (drawn.length === 0) throw new Error(`Cannot draw troubles: ${values.only} names none`);
 
-/** A trouble at a time: with both apiservers hurt there would be nobody to go on with. */
+/** One trouble at a time: with both apiservers impaired, no backend would be left to continue on. */
 async function trouble(stage: Stage, storm: Storm, until: number): Promise<Trouble[]> {
   const played: Trouble[] = [];
   let compactedAt = Date.now();

@@ -245,7 +245,7 @@ test("a version that is too old elsewhere is asked for of one other, then the cl
       .map((one) => path.backend(one))
       .find((one) => one.last.heads.length === 0 && one.last.resetCode === undefined);
     assert.is(asked().length, attempt, name);
-    if (last === undefined) throw new Error("Nobody was asked");
+    if (last === undefined) throw new Error("No backend was asked");
     watch.serve(last, "!410");
   }
   watch.has("+8a", "ended");

@@ -42,7 +42,7 @@ test("what cannot have a sidecar is 1 and prints nothing, wrong words are 2", ()
     assert.is(manifest(args).code, 2, args.join(" "));
 });
 
-test("a static pod and its configuration are printed, for whoever names the apiservers", () => {
+test("a static pod and its configuration are printed, for the apiservers that are named", () => {
   const printed = manifest(["static-pod", "--image", "w:1", "--metrics-port", "9000"]);
   assert.equal([printed.code, printed.err], [0, ""]);
   assert.match(printed.out, /kind: Pod[^]*image: w:1[^]*port: 9000/);

@@ -59,7 +59,7 @@ const service = (): Record<string, string> => ({
 
 const flags = ["--direct", pod.direct, "--shared", pod.shared, "--state", pod.state];
 
-test("in a pod it serves whoever reads the usual files, and says when it is ready", async () => {
+test("in a pod it serves each client that reads the usual files, and says when it is ready", async () => {
   const [port, metrics] = [await freePort(), await freePort()];
   const started = command(
     ["sidecar", ...flags, "--port", `${port}`, "--metrics-port", `${metrics}`],

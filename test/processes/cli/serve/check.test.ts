@@ -116,7 +116,7 @@ test("every problem of an invalid file is told, and the exit code is 2", async (
   assert.is(code, 2);
 });
 
-test("a backend that is down or not ready is a finding; offline nobody is asked", async () => {
+test("a backend that is down or not ready is a finding; offline no backend is asked", async () => {
   status = 500;
   const unready = await check("-c", file);
   assert.match(unready.lines.at(-2) ?? "", /^✗ backend cp-1: .* answered \/readyz with 500/);
@@ -189,7 +189,7 @@ test("every pair that it would show is looked at: of each host, of the API, and 
   assert.is(code, 1);
 });
 
-test("a host whose certificate has none of its names is a warning: nobody who verifies would come in", async () => {
+test("a host whose certificate has none of its names is a warning: no client that verifies it could connect", async () => {
   const host = (name: string): string =>
     `keyFile: tls.key}, hosts: [{serverNames: [${name}], tls: {certFile: tls.crt, keyFile: tls.key}}]}`;
   const text = readFileSync(file, "utf8");

@@ -24,7 +24,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 test.after(() => {
   for (const child of children) child.kill("SIGKILL");
-  // A successor is nobody's child; one that a failed test has left behind holds on to our pipes.
+  // A successor has no parent to end it; one that a failed test has left behind keeps the test's pipes open.
   if (existsSync(pidFile) && isAlive(servingPid())) process.kill(servingPid(), "SIGKILL");
   for (const session of sessions) session.destroy();
   for (const server of servers) server.close();
@@ -130,7 +130,7 @@ async function said({ count, text }: Log, word: string, times = 1): Promise<void
 
 const servingPid = (): number => Number(readFileSync(pidFile, "utf8"));
 
-/** One that has ended and that nobody has asked after (a container's first process may not) is not alive. */
+/** A process that has exited and was not reaped (a container's first process may not reap) is not alive. */
 function isAlive(pid: number): boolean {
   try {
     return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");

@@ -90,7 +90,7 @@ test("a run gives freed memory back, unless its starter has other wishes for mal
   );
 });
 
-test("whoever is let in may ask at once how we are: the port of probes is open before clients'", async () => {
+test("a client that is let in can query readiness at once: the probe port opens before the clients' listeners", async () => {
   const { said } = start(configFile("order.yaml"));
   await said('"listener":"local"');
   assert.match(await said("listener.opened"), '"listener":"metrics"');
@@ -134,7 +134,7 @@ test("what cannot start says why and ends, it does not stay behind without servi
   assert.match(stderr.toString(), 'absent.crt": does not exist');
 });
 
-test("a port that somebody else has is told in one line, by its listener, before anything is dialled", async () => {
+test("a port that another process has is reported in one line, by its listener, before anything is dialled", async () => {
   const other = net.createServer().listen(0, "127.0.0.1");
   await within(5000, "the other to listen", once(other, "listening"));
   const { port } = other.address() as net.AddressInfo;
@@ -175,11 +175,11 @@ test("a certificate that is not there is told with its listener", () => {
 
 test("a fault that nothing caught drains the process, which ends with 1 (D10)", async () => {
   const preload = join(directory, "fault.mjs");
-  writeFileSync(preload, 'process.once("SIGWINCH", () => { throw new Error("nobody caught this"); });\n');
+  writeFileSync(preload, 'process.once("SIGWINCH", () => { throw new Error("nothing caught this"); });\n');
   const { child, said } = start(configFile("fault.yaml"), ["--import", preload]);
   await said("listener");
   child.kill("SIGWINCH");
-  assert.match(await said("internal.error"), "nobody caught this");
+  assert.match(await said("internal.error"), "nothing caught this");
   assert.is(await exitOf(child), 1);
 });
 

@@ -49,7 +49,7 @@ test("what is written at one is read at the other, and a beat reaches both", asy
   }
 });
 
-test("one that falls silent answers nobody, and the other does", async () => {
+test("a silenced apiserver answers no request, and the other does", async () => {
   const setting = await made({ isStruck: true });
   await setting.silence("apiserver-2");
   const answers = [0, 1].map(async (number) => {

@@ -17,11 +17,11 @@ test("both proxies answer, what happens is told with its time, and at its end no
   if (scene instanceof Failure) throw new Error(scene.message);
   for (const side of ["watchkeeper", "naive proxy"] as const)
     assert.is(await scene.client(side).ask("GET /readyz"), 200);
-  scene.told("nobody", "is heard before it begins");
+  scene.told("early", "is heard before it begins");
   scene.begin();
-  scene.told("somebody", "is heard");
+  scene.told("the scene", "is heard");
   assert.equal(lines.length, 1);
-  assert.match(lines[0] ?? "", /^ +0\.0\d s {2}somebody +is heard$/);
+  assert.match(lines[0] ?? "", /^ +0\.0\d s {2}the scene +is heard$/);
   const { directory } = scene.files;
   let isResumed = false;
   void scene.pause(10).then(() => (isResumed = true));

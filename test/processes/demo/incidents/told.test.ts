@@ -9,7 +9,7 @@ const test = suite("demo/incidents/told");
 /** Time for Node's own look at the loop. */
 const turns = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 100));
 
-test("a latest incident that there is not is undefined, also when nobody can be asked; how late the machine was is known", async () => {
+test("a latest incident that does not exist is undefined, also when no server can be asked; the machine's lateness is known", async () => {
   const scene = await within(
     40_000,
     "a scene",
