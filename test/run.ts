@@ -107,10 +107,10 @@ const compiled = mkdtempSync(join(tmpdir(), "watchkeeper-tests-"));
 process.on("exit", () => rmSync(compiled, { recursive: true, force: true }));
 const waiting = selected();
 // Tests that start clusters or measure take the machine alone; of the others many wait for a timer half of their time.
-const connections = waiting.some((file) => file.startsWith("test/real/")) ? 1 : availableParallelism() + 1;
+const atOnce = waiting.some((file) => file.startsWith("test/real/")) ? 1 : availableParallelism() + 1;
 const outcomes: Outcome[] = [];
 await Promise.all(
-  Array.from({ length: connections }, async () => {
+  Array.from({ length: atOnce }, async () => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift())
       outcomes.push(await runFile(file));
   }),
