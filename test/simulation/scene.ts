@@ -64,6 +64,8 @@ export class Scene {
   /** The storm has hit a backend or a connection to one: only then may anybody think ill of one. */
   hasHitBackends = false;
   #queuedBytes = 0;
+  /** Those of removed backends too: their streams may still have queued bytes. */
+  readonly #pools = new Set<{ readonly openStreams: number }>();
   #mostRttMs = 0;
   #troubles = 0;
 
@@ -263,8 +265,9 @@ export class Scene {
   }
 
   #openUpstream(): number {
+    for (const pool of this.proxy.path.pools.all.values()) this.#pools.add(pool);
     let sum = 0;
-    for (const connections of this.proxy.path.pools.all.values()) sum += connections.openStreams;
+    for (const { openStreams } of this.#pools) sum += openStreams;
     return sum;
   }
 

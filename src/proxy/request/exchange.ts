@@ -344,11 +344,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#state = "placing";
     const { clock, backends } = this.#parts;
     const { attempts, context } = this;
-    // Attempts during the silence of all backends are not counted. Neither is a GOAWAY: each 401 causes one, for all
-    // clients of its connection.
+    // Attempts during the silence of all backends prove nothing about any of them (D14).
+    if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
+    // A GOAWAY is not counted either: each 401 causes one, for all clients of its connection.
     const since = Math.max(context.at, this.#placedAt);
     if (isSentAway && attempts.isSpent && clock.now() - since < limits.sentAwayMs) attempts.forget(1);
-    if (backends.areAllSilent || !attempts.isSpent) return this.#place();
+    if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
     // The client may repeat it: 503 says when, and a watch is not relisted (watch.md §5.1).
     const message = `Asked ${attempts.tried.join(", ")} in vain: ${failure.message}`;

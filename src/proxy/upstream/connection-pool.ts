@@ -73,6 +73,8 @@ export class ConnectionPool implements ConnectionOwner {
   #isStopped = false;
   /** True if no dial has succeeded since the last connection failed. */
   #isDead = false;
+  /** When the first new socket after a silence was answered, and how long that took. */
+  #answered: { readonly at: number; readonly ms: number } = { at: Number.NEGATIVE_INFINITY, ms: 0 };
   /** The reason for a failed dial that was last journaled; "" after a successful one. */
   #toldReason = "";
 
@@ -194,22 +196,24 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * A new socket was answered after `ms`: connections that were dialled into a silent network, or would be dialled later,
-   * are dialled now. A dial that takes three times as long as that socket has lost its SYN; a slow handshake gets its
-   * time.
+   * A new socket was answered after `ms`, after a silence: connections that were dialled into the silence are dialled
+   * again, now or when they have had their time, and delayed dials are made now.
    */
   redialStuck(ms: number): void {
     if (this.#isStopped || this.#health.hasAnswering) return;
-    const { clock } = this.#options;
-    for (const connection of Array.from(this.#shardOf.keys())) {
-      if (
-        !connection.isOpening ||
-        clock.now() - connection.dialledAt < Math.max(limits.hurriedDialMs, 3 * ms)
-      )
-        continue;
-      connection.fail(dialledAgain);
-    }
+    this.#answered = { at: this.#options.clock.now(), ms };
+    this.#failStuck();
     this.#redial();
+  }
+
+  /** A dial that takes three times as long as the answered socket has lost its SYN; a slow handshake gets its time. */
+  #failStuck(): void {
+    const { at, ms } = this.#answered;
+    const before = this.#options.clock.now() - Math.max(limits.hurriedDialMs, 3 * ms);
+    for (const connection of Array.from(this.#shardOf.keys())) {
+      const { isOpening, dialledAt } = connection;
+      if (isOpening && dialledAt <= Math.min(at, before)) connection.fail(dialledAgain);
+    }
   }
 
   /**
@@ -395,6 +399,7 @@ export class ConnectionPool implements ConnectionOwner {
   #ticked(): void {
     const now = this.#options.clock.now();
     if (this.#isStopped) return this.#shardOf.size === 0 ? this.#keepalive.stop() : undefined;
+    this.#failStuck();
     for (const shard of this.#shards.values()) {
       this.#attend(shard, this.#options.stallAwareClock.now());
       this.#dialOrForget(shard);

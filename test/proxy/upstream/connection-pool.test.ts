@@ -1,7 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import type { Connection } from "../../../src/proxy/upstream/connection.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import type { Waiter } from "../../../src/proxy/upstream/shard.ts";
 import { bearer, PlayedBackend, type PlayedClient, PlayedPath } from "../../support/path.ts";
@@ -382,49 +381,6 @@ test("dials of a backend that is down come further and further apart, up to half
   ]);
 });
 
-test("a dial into a hole that has healed is begun again when a newer socket is answered, a fresh one is let be", () => {
-  const path = new PlayedPath(["a"], { isProbed: true });
-  path.backend("a").kill();
-  path.backend("a").isDown = false;
-  path.backend("a").isMute = true;
-  path.clock.advance(3000);
-  const connections = path.pools.poolOf("a");
-  const opening = (): readonly Connection[] =>
-    connections?.shards.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
-  const aged = opening().filter(
-    (connection) => path.clock.now() - connection.dialledAt >= limits.hurriedDialMs,
-  );
-  assert.ok(aged.length > 0);
-  path.backend("a").isMute = false;
-  connections?.redialStuck(1);
-  assert.ok(aged.every((connection) => !connection.isOpening));
-  const fresh = opening();
-  connections?.redialStuck(1);
-  assert.equal(opening(), fresh);
-  path.clock.advance(100);
-  assert.is(path.backends.views[0]?.state === "dead", false);
-});
-
-test("a dial that we gave up ourselves says nothing of the backend", () => {
-  const path = new PlayedPath(["a"]);
-  path.backend("a").kill();
-  path.backend("a").isDown = false;
-  path.backend("a").isMute = true;
-  path.clock.advance(3000);
-  const told: string[] = [];
-  path.journal.subscribe((entry) => {
-    if (entry.kind === "backend.changed") told.push(`${entry.to}: ${entry.reason}`);
-  });
-  // The first of several sockets that wait is answered; it was begun before the upstream connections were dialled.
-  path.backends.learn("a", { kind: "fresh", met: "answer", begunAt: 1, ms: 1, reason: "" });
-  path.pools.poolOf("a")?.redialStuck(1);
-  path.settle();
-  assert.equal(
-    told.filter((text) => text.includes("Dialled again")),
-    [],
-  );
-});
-
 test("clients with upstream connections of their own leave nothing behind, even if they never got one", () => {
   const path = new PlayedPath(["a"], { isPerClient: true });
   for (let index = 0; index < 2 * limits.dialsPerSecond; index += 1) {
@@ -438,38 +394,6 @@ test("clients with upstream connections of their own leave nothing behind, even 
     (path.pools.poolOf("a")?.shards ?? []).filter(({ key }) => key.owner !== "").length;
   path.clock.advance(2 * limits.idleConnectionMs);
   assert.is(rows(), 0);
-});
-
-test("an upstream connection whose handshake is slow is not given up for a probe that is as slow", () => {
-  const path = new PlayedPath(["a"]);
-  path.backend("a").kill();
-  path.backend("a").isDown = false;
-  path.backend("a").isMute = true;
-  path.clock.advance(3_000);
-  const connections = path.pools.poolOf("a");
-  const opening = (): readonly Connection[] =>
-    connections?.shards.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
-  const before = opening();
-  const oldest = Math.max(...before.map((connection) => path.clock.now() - connection.dialledAt));
-  connections?.redialStuck(oldest / 3 + 1);
-  assert.equal(opening(), before);
-});
-
-test("those who wait for a dial that we begin anew wait on", () => {
-  const path = new PlayedPath(["a"]);
-  path.clock.advance(1_000);
-  path.backend("a").kill();
-  path.backend("a").isDown = false;
-  path.backend("a").isMute = true;
-  path.settle();
-  const ear = path.client().ask("GET", "/api", [bearer("t")]);
-  path.clock.advance(limits.hurriedDialMs + 200);
-  path.backend("a").isMute = false;
-  path.pools.poolOf("a")?.redialStuck(1);
-  path.settle();
-  path.backend("a").last.answer(200, "x");
-  path.settle();
-  assert.is(ear.status, "200");
 });
 
 test("warm upstream connections that the budget held back come as soon as there is some", () => {
