@@ -117,7 +117,7 @@ function ask(path: Path, name: string): void {
   const next = (): void =>
     connections?.wait({
       key,
-      wanted: () => key,
+      rekey: () => key,
       ready: (connection) => void connection.open(watch, true, silent),
       refused: () => void wallClock.after(50, next),
       suspected() {},

@@ -118,7 +118,7 @@ measure("10,000 that wait for a connection of a dead backend", () => {
     waiting.set(
       {
         key,
-        wanted: () => key,
+        rekey: () => key,
         ready() {},
         suspected() {},
         refused: () => void pools.keyFor({ trust: "proven", kind: "plain" }, client),

@@ -8,21 +8,10 @@ import type { Evidence } from "./evidence.ts";
 import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
 
-export class Reads {
-  readonly #times = new Rtt();
+export class Reads extends Rtt {
   /** Reads in a row that another backend had to answer, and the longest wait of one of them here, in ms. */
   #lostHedges = 0;
   #longestMs = 0;
-
-  /** A read was answered here, `ms` after it was sent. */
-  answered(ms: number): void {
-    this.#times.add(ms);
-  }
-
-  /** Reduces the weight of old samples; must be called regularly with the clock's reading. */
-  fade(now: number): void {
-    this.#times.fade(now);
-  }
 
   /**
    * Returns the wait, in ms, after which a read is hedged. Twice the p99 hedges fewer than one in a hundred, however
@@ -30,7 +19,7 @@ export class Reads {
    * distance.
    */
   patienceMs(leastMs: number): number {
-    return Math.max(leastMs, 2 * this.#times.quantile(0.99));
+    return Math.max(leastMs, 2 * this.quantile(0.99));
   }
 
   /** A read was unanswered here for `ms` and another backend answered it. Three in a row are evidence. */

@@ -34,6 +34,19 @@ export class Caller implements CallerName {
     this.lastAt = now;
   }
 
+  /** A request of it begins at this clock reading. */
+  began(at: number): void {
+    this.requests += 1;
+    this.active += 1;
+    this.lastAt = at;
+  }
+
+  ended(bytes: number, isError: boolean): void {
+    this.active -= 1;
+    this.bytes += bytes;
+    if (isError) this.errors += 1;
+  }
+
   /**
    * Records a watch. Returns true if it is a relist: it asks for the initial state of a resource that the caller has
    * watched before.

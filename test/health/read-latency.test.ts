@@ -8,7 +8,7 @@ const test = suite("health/read-latency");
 /** After so many reads of so many ms each. */
 function readsOf(...taken: readonly (readonly [count: number, ms: number])[]): Reads {
   const reads = new Reads();
-  for (const [count, ms] of taken) for (let index = 0; index < count; index += 1) reads.answered(ms);
+  for (const [count, ms] of taken) for (let index = 0; index < count; index += 1) reads.add(ms);
   return reads;
 }
 
@@ -28,7 +28,7 @@ test("a few slow reads among many quick ones do not make it wait: one in a hundr
 test("what was slow minutes ago does not count", () => {
   const reads = readsOf([100, 4000]);
   reads.fade(600_000);
-  for (let index = 0; index < 100; index += 1) reads.answered(3);
+  for (let index = 0; index < 100; index += 1) reads.add(3);
   assert.is(reads.patienceMs(500), 500);
 });
 

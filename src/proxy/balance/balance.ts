@@ -77,7 +77,7 @@ export class Balance {
     const moves = planMoves(sitters, shares, Math.floor(this.#allowance));
     this.#allowance -= moves.length;
     for (const { client: one, to } of moves) {
-      one.client.rebound = to;
+      one.client.rebind(to);
       this.#send(one);
     }
   }
@@ -89,7 +89,7 @@ export class Balance {
     if (rebound === undefined) return;
     const isThere =
       client.backend === rebound && watches.every(({ attempt }) => attempt?.backend === rebound);
-    if (isThere || !shares.has(rebound)) client.rebound = undefined;
+    if (isThere || !shares.has(rebound)) client.rebind(undefined);
     else this.#send(seat);
   }
 

@@ -9,7 +9,7 @@ import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
-import { type BackendFacts, type BackendView, isSilent } from "../../health/backend.ts";
+import { type BackendView, isSilent } from "../../health/backend.ts";
 import { Backends, unprobed } from "../../health/backends.ts";
 import { type Probe, type ProbeCounts, type ProberParts, Probers } from "../../health/prober.ts";
 import { StallAwareClock } from "../../health/stall-aware-clock.ts";
@@ -38,7 +38,7 @@ import type { Exchange } from "../request/exchange.ts";
 import { createHandler, type RequestHandler } from "../request/handler.ts";
 import { Hedges } from "../request/hedge.ts";
 import { PendingQueue } from "../request/pending-queue.ts";
-import { ConnectionPool, type ConnectionPoolOptions } from "../upstream/connection-pool.ts";
+import { ConnectionPool } from "../upstream/connection-pool.ts";
 import type { KeepaliveTimes } from "../upstream/keepalive.ts";
 import { PoolSet } from "../upstream/pool-set.ts";
 import { SlowStart } from "../upstream/slow-start.ts";
@@ -190,7 +190,7 @@ export class Path {
         if (isSilent(backends.held(backend))) this.probers?.of(backend)?.probeNow();
       },
       doubtLarge: () => this.probers?.of(backend)?.doubtLarge(),
-      known: () => knownOf(backends.held(backend)),
+      facts: () => backends.held(backend),
       othersAnsweredAt: () => this.#othersAnsweredAt(backend),
       silenceOverAt: () => backends.silenceOverAt,
       connect: (owner, of) => connect(backend, owner, of),
@@ -245,8 +245,8 @@ export class Path {
           pools.poolOf(name)?.redialStuck(evidence.ms);
       },
       dialMs: () => Math.max(limits.probeDialMs, 2 * (pools.poolOf(name)?.deadlines.suspectAfterMs ?? 0)),
-      mayLoseLarge: () => pools.poolOf(name)?.mayLoseLarge === true,
-      passesSmall: (since) => pools.poolOf(name)?.passesSmall(since) === true,
+      mayLoseLarge: () => pools.poolOf(name)?.health.mayLoseLarge === true,
+      passesSmall: (since) => pools.poolOf(name)?.health.passesSmall(since) === true,
     };
   }
 
@@ -345,13 +345,4 @@ export class Path {
 
 function cutLive(exchange: Exchange): void {
   if (!exchange.isEnded) exchange.cut();
-}
-
-/** What connections must know of their backend before they dial it. */
-function knownOf({
-  fresh,
-  isUntrusted,
-  answersAgainAt,
-}: BackendFacts): ReturnType<ConnectionPoolOptions["known"]> {
-  return { isAnswering: fresh === "answer", isUntrusted, answersAgainAt };
 }

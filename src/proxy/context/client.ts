@@ -56,10 +56,9 @@ export class Client {
   /** One object for all its requests, so that HPACK sends it once. */
   readonly forwardedFor: Field;
   #backend: string | undefined = undefined;
-  /** The backend that its watches are being moved to, to even the load. Its requests follow the first watch that arrives. */
-  rebound: string | undefined = undefined;
+  #rebound: string | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
-  caller: CallerMemo = { word: undefined, userAgent: "", caller: undefined };
+  #caller: CallerMemo = { word: undefined, userAgent: "", caller: undefined };
 
   constructor(options: ClientOptions) {
     this.address = options.address;
@@ -76,6 +75,14 @@ export class Client {
     this.forwardedFor = new Field("x-forwarded-for", options.address);
   }
 
+  get caller(): CallerMemo {
+    return this.#caller;
+  }
+
+  remember(caller: CallerMemo): void {
+    this.#caller = caller;
+  }
+
   /** The backend that its requests go to (D2): sticky, so that the client never reads two caches in turn. */
   get backend(): string | undefined {
     return this.#backend;
@@ -83,6 +90,16 @@ export class Client {
 
   bind(backend: string): void {
     this.#backend = backend;
+  }
+
+  /** The backend that its watches are being moved to, to even the load. Its requests follow the first watch that arrives. */
+  get rebound(): string | undefined {
+    return this.#rebound;
+  }
+
+  /** Undefined: its watches have arrived, or may stay. */
+  rebind(backend: string | undefined): void {
+    this.#rebound = backend;
   }
 
   /** Binds it to `to`, unless it has left `from` already. */

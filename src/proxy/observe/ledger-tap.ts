@@ -108,7 +108,7 @@ export class Talk {
         : subjectOf(valueOf(fields, role.authorization));
     const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
     // Kept for as long as the connection lives, so an overlong User-Agent is read each time instead (A26).
-    if (userAgent.length <= limits.targetChars) client.caller = { word, userAgent, caller };
+    if (userAgent.length <= limits.targetChars) client.remember({ word, userAgent, caller });
     return caller;
   }
 

@@ -80,12 +80,10 @@ export class ActiveRequests {
 
   add(exchange: Exchange): void {
     const { caller, at } = exchange.context;
-    caller.requests += 1;
-    caller.active += 1;
-    caller.lastAt = at;
-    exchange.liveAt = this.#live.push(exchange) - 1;
+    caller.began(at);
+    exchange.moveTo(this.#live.push(exchange) - 1);
     this.#active[exchange.context.kind] += 1;
-    if (exchange.context.kind === "watch") exchange.tally = this.#watches;
+    if (exchange.context.kind === "watch") exchange.countIn(this.#watches);
   }
 
   /** `now`: the present clock reading. */
@@ -96,7 +94,7 @@ export class ActiveRequests {
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
     this.#ends[end] += 1;
     this.#onEnd?.(exchange, end, now);
-    exchange.tally = undefined;
+    exchange.countIn(undefined);
     exchange.watch?.progress.countOut();
     const last = this.#lastCount;
     const isAlike = last?.code === exchange.status && last.backend === exchange.backend;
@@ -105,10 +103,8 @@ export class ActiveRequests {
   }
 
   /** Charges the caller. A client that gave up has not had an error. */
-  #charge({ context: { caller }, sentBytes, status }: Exchange, end: ExchangeEnd): void {
-    caller.active -= 1;
-    caller.bytes += sentBytes;
-    if (status >= 400 || (status === 0 && end !== "client_gone")) caller.errors += 1;
+  #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {
+    context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));
   }
 
   /** Measures plain requests only: long-running ones last as long as their clients like. */
@@ -127,8 +123,8 @@ export class ActiveRequests {
     this.#active[exchange.context.kind] -= 1;
     const last = this.#live.pop();
     if (last === undefined || last === exchange) return;
-    this.#live[exchange.liveAt] = last;
-    last.liveAt = exchange.liveAt;
+    this.#live[exchange.index] = last;
+    last.moveTo(exchange.index);
   }
 
   #count(exchange: Exchange): void {

@@ -138,10 +138,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #replayLoop: ReplayLoop | undefined;
   #delivered = 0;
   #sentBytes = 0;
-  /** Its index in `ActiveRequests`, which alone writes it. */
-  liveAt = -1;
-  /** The sums that count an active watch. Only `ActiveRequests` writes it. */
-  tally: WatchTally | undefined;
+  #index = -1;
+  /** The sums that count it while it is an active watch. */
+  #tally: WatchTally | undefined;
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
     this.#parts = parts;
@@ -163,6 +162,20 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   get status(): number {
     return this.#status;
+  }
+
+  /** Its index in `ActiveRequests`, which sets it. */
+  get index(): number {
+    return this.#index;
+  }
+
+  moveTo(index: number): void {
+    this.#index = index;
+  }
+
+  /** Counts it there while it is an active watch. */
+  countIn(tally: WatchTally | undefined): void {
+    this.#tally = tally;
   }
 
   get isEnded(): boolean {
@@ -197,8 +210,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** For tests and logs: without the path, since a query may hold a token. */
   toString(): string {
     const { verb, auditId } = this.context;
-    const tried =
-      this.attempts.tried.length === 0 ? "" : `, asked in vain: ${this.attempts.tried.join(", ")}`;
+    const tried = this.attempts.tried.map((backend) => `, asked ${backend} in vain`).join("");
     return `${verb} ${auditId} ${this.#state} ${this.#status} ${this.backend}${tried}`;
   }
 
@@ -238,10 +250,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { isAnswered } = this;
     const { mayHaveRun } = this.attempts;
     this.attempts.cancel(isAnswered);
+    if (isAnswered) return this.#resetDown(lost);
     // An open HTTP/1.1 connection keeps its last request's head in memory, and memory may be the reason for the cut.
-    if (!isAnswered) this.down.closeAfter?.();
-    if (isAnswered) this.#resetDown(lost);
-    else if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.context)));
+    this.down.closeAfter?.();
+    if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.context)));
     else this.#resetDown(errorCode.REFUSED_STREAM);
   }
 
@@ -289,7 +301,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   // --- placing ---
 
   #place(): void {
-    if (!this.#isAdmitted()) return;
+    if (this.isEnded || !this.#isAdmitted()) return;
     const { backends, pools } = this.#parts;
     const { client } = this.context;
     if (backends.areAllSilent) return this.#enqueue(noneAnswers);
@@ -312,7 +324,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
       bearer: this.#credential?.key ?? "",
       place: () => {
         this.#placedAt = clock.now();
-        if (!this.isEnded) this.#place();
+        this.#place();
       },
       refuse: () => this.#turnAway(),
     });
@@ -332,11 +344,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     else if (this.#heldUntil === 0) this.#heldUntil = pending.until;
     const place = (): void => {
       if (failure === noneAnswers) this.#heldUntil = 0;
-      if (!this.isEnded) this.#place();
+      this.#place();
     };
-    const stop = pending.wait(this.#heldUntil, place, () => this.#failed(failure));
-    if (stop === undefined) this.#failed(failure);
-    else this.#stopWaiting = stop;
+    this.#stopWaiting = pending.wait(this.#heldUntil, place, () => this.#failed(failure));
   }
 
   /** Nothing was sent, or it may be sent again: asks the next backend, up to `limits.attempts` in all. */
@@ -362,25 +372,21 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   headers(fields: Field[]): void {
     const drops = dropsOf(this.context.client.identity, this.context.asserted);
     const said = drops === undefined ? fields : fields.filter((field) => !drops(field));
-    this.#body?.endWith(said);
+    this.#body?.end(said);
     this.attempts.first?.up?.sendHeaders(said, true);
     this.#endIfOver();
   }
 
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    if (this.isEnded) return this.down.grant(end - start);
     this.#copy?.add(bytes, start, end);
     const body = this.#body;
-    if (endStream && body !== undefined) body.isOver = true;
+    if (endStream) body?.end();
     const up = this.attempts.first?.up;
-    if (this.isEnded) {
-      this.down.grant(end - start);
-    } else if (up === undefined) {
-      body?.keep(bytes, start, end);
-    } else {
-      body?.keepForAgain(bytes, start, end);
-      up.sendData(bytes, start, end, endStream);
-      this.#endIfOver();
-    }
+    if (up === undefined) return body?.keep(bytes, start, end);
+    body?.keepForAgain(bytes, start, end);
+    up.sendData(bytes, start, end, endStream);
+    this.#endIfOver();
   }
 
   /** The client gave up. */
@@ -392,7 +398,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   sent(count: number): void {
     this.#sentBytes += count;
-    if (this.tally !== undefined) this.tally.bytes += count;
+    if (this.#tally !== undefined) this.#tally.bytes += count;
     const granted = this.#watch?.creditFor(count) ?? count;
     const attempt = this.#watch?.attempt ?? this.attempts.first;
     if (attempt?.up === undefined) return;
@@ -537,7 +543,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#watch === undefined) return;
     this.#state = "watching";
     this.attempts.handOver();
-    if (this.tally !== undefined) this.#watch.progress.countIn(this.tally);
+    if (this.#tally !== undefined) this.#watch.progress.countIn(this.#tally);
   }
 
   /** Evaluates what the response shows of the credential, the client and the backends that have the request. */
@@ -549,10 +555,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#entry !== undefined) admission.answered(this.#entry, status);
     hedges.answered(this.context, status, attempt, rest);
     this.#copy?.answered(status);
-    const guardedRead = this.#guardedRead;
-    if (guardedRead === undefined) return;
-    guardedRead.answered(this.backend, fields);
-    if (status === 504 && guardedRead.isDemanded) this.#isBehind(guardedRead);
+    this.#guardedRead?.answered(this.backend, fields);
+    if (status === 504 && this.#guardedRead?.isDemanded === true) this.#isBehind(this.#guardedRead);
   }
 
   /** The backend has not reached the version that its client has seen: the client's next request goes to another one. */

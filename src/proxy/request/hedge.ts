@@ -55,7 +55,7 @@ export class Hedges {
     const { clock, pools } = this.#parts;
     const now = clock.now();
     const tookMs = attempt.sinceSent(now);
-    pools.poolOf(attempt.backend)?.reads.answered(tookMs);
+    pools.poolOf(attempt.backend)?.reads.add(tookMs);
     this.#slowBudget.earn(limits.slowHedgeShare, limits.slowHedgeBurst);
     // A 401 or 403 is answered without reading the object.
     if ((status >= 300 && status !== 404) || !isFreshRead(context)) return;

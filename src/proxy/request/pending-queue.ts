@@ -6,11 +6,11 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { inSlices } from "../../base/slices.ts";
 
-type Waiting = { readonly place: () => void; readonly stop: () => void };
+type WaitingRequest = { readonly place: () => void; readonly stop: () => void };
 
 export class PendingQueue {
   readonly #clock: Clock;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<WaitingRequest>();
 
   /** `clock` stands still while the proxy's own event loop does: a backend may have come back meanwhile (F11). */
   constructor(clock: Clock) {
@@ -27,34 +27,36 @@ export class PendingQueue {
   }
 
   /**
-   * Calls `place` when a backend can be asked, or `refuse` if none can until `until`. Returns the function that cancels
-   * the wait; undefined if it cannot wait because its time is over, or too many requests wait.
+   * Calls `place` when a backend can be asked, or `refuse` if none can until `until`: at once if its time is over, or if
+   * too many requests wait. Returns the function that cancels the wait.
    */
-  wait(until: number, place: () => void, refuse: () => void): (() => void) | undefined {
+  wait(until: number, place: () => void, refuse: () => void): () => void {
     const leftMs = until - this.#clock.now();
-    if (leftMs <= 0 || this.#waiting.size >= limits.waitingExchanges) return undefined;
+    if (leftMs <= 0 || this.#waiting.size >= limits.waitingExchanges) {
+      refuse();
+      return () => {};
+    }
     const leave = (): void => {
       stop();
-      this.#waiting.delete(held);
+      this.#waiting.delete(waiting);
     };
     const stop = this.#clock.after(leftMs, () => {
       leave();
       refuse();
     });
-    const held: Waiting = { place, stop };
-    this.#waiting.add(held);
+    const waiting: WaitingRequest = { place, stop };
+    this.#waiting.add(waiting);
     return leave;
   }
 
   /** Resolves with true when a backend may be asked again, with false at `until`. */
   isBack(until: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const leave = this.wait(
+      this.wait(
         until,
         () => resolve(true),
         () => resolve(false),
       );
-      if (leave === undefined) resolve(false);
     });
   }
 
@@ -65,10 +67,10 @@ export class PendingQueue {
   release(): void {
     if (this.#waiting.size === 0) return;
     this.#clock.soon(() => {
-      inSlices(this.#clock, Array.from(this.#waiting), (held) => {
-        if (!this.#waiting.delete(held)) return;
-        held.stop();
-        held.place();
+      inSlices(this.#clock, Array.from(this.#waiting), (waiting) => {
+        if (!this.#waiting.delete(waiting)) return;
+        waiting.stop();
+        waiting.place();
       });
     });
   }

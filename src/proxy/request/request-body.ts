@@ -15,8 +15,7 @@ export class RequestBody {
   readonly #held: AccountedBuffer;
   #trailers: readonly Field[] | undefined;
   #isRepeatable = true;
-  /** True if the client has sent all of it. */
-  isOver = false;
+  #isOver = false;
 
   constructor(buffered: Buffered) {
     this.#held = new AccountedBuffer(buffered);
@@ -47,14 +46,19 @@ export class RequestBody {
     this.#forgetIfLong();
   }
 
-  endWith(trailers: readonly Field[]): void {
-    this.isOver = true;
+  /** True if the client has sent all of it. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  end(trailers?: readonly Field[]): void {
+    this.#isOver = true;
     this.#trailers = trailers;
   }
 
   /** Sends what is kept; later octets follow. */
   sendTo(up: StreamWriter): void {
-    const isLast = this.isOver && this.#trailers === undefined;
+    const isLast = this.#isOver && this.#trailers === undefined;
     const { length } = this.#held;
     if (length > 0 || isLast) up.sendData(length > 0 ? this.#held.peek() : nothing, 0, length, isLast);
     if (this.#trailers !== undefined) up.sendHeaders(this.#trailers, true);

@@ -2,7 +2,7 @@
  * One attempt at one backend for an exchange: it waits for a connection, opens a stream there, and reports that stream,
  * and what its connection learns of the backend, to its owner. The exchange decides what that means for the client.
  */
-import type { Failure } from "../../base/failure.ts";
+import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
@@ -47,8 +47,7 @@ export type AttemptOwner = {
 
 export class Attempt implements ConnectionUser, Waiter {
   readonly backend: string;
-  /** Replaced when the response is known to be a watch. */
-  owner: AttemptOwner;
+  #owner: AttemptOwner;
   #connection: Connection | undefined;
   #isSuspect = false;
   /** When its head was sent, in whole ms of the clock: an integer needs no memory of its own. Below 0: see `mayHaveRun`. */
@@ -60,8 +59,7 @@ export class Attempt implements ConnectionUser, Waiter {
   #stream: Stream | undefined;
   /** Where it waits, while it does. */
   #waitsIn: { forget(waiter: Waiter): void } | undefined;
-  /** Which connections it takes, or waits for. */
-  key: PoolKey;
+  #key: PoolKey;
   /**
    * The head of a response whose body has not begun, held back (path MTU: a small head passes, the body does not). Until
    * the body begins, or a PING sent after the head is answered, the request can be sent to another backend without the
@@ -72,11 +70,21 @@ export class Attempt implements ConnectionUser, Waiter {
 
   constructor(backend: string, owner: AttemptOwner) {
     this.backend = backend;
-    this.owner = owner;
-    this.key = owner.poolKey();
+    this.#owner = owner;
+    this.#key = owner.poolKey();
   }
 
   // --- called by its exchange ---
+
+  /** Which connections it takes, or waits for. */
+  get key(): PoolKey {
+    return this.#key;
+  }
+
+  /** The response is a watch, so its session owns it from now on. */
+  handOver(owner: AttemptOwner): void {
+    this.#owner = owner;
+  }
 
   /** True from the moment that its head is sent, unless the backend reports that it processed nothing of it. */
   get mayHaveRun(): boolean {
@@ -114,8 +122,9 @@ export class Attempt implements ConnectionUser, Waiter {
    */
   dial(pools: PoolSet): void {
     const connections = pools.poolOf(this.backend);
-    if (connections === undefined) return this.refused(pools.unknown(this.backend));
-    const connection = connections.take(this.key);
+    if (connections === undefined)
+      return this.refused(new Failure("no-backend", "proxy", `Backend ${this.backend} was removed`));
+    const connection = connections.take(this.#key);
     if (connection !== undefined) return this.ready(connection);
     // Set before the wait begins, because it may be refused at once.
     this.#waitsIn = connections;
@@ -136,7 +145,7 @@ export class Attempt implements ConnectionUser, Waiter {
   /** The latest answered PING of its connection was sent at `answeredPingAt`: nothing of the body was lost before that. */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
-      this.#contain(() => this.owner.attemptPassed?.(this));
+      this.#contain(() => this.#owner.attemptPassed?.(this));
   }
 
   /** True if its connection takes no new streams: the backend has sent GOAWAY. */
@@ -163,8 +172,9 @@ export class Attempt implements ConnectionUser, Waiter {
 
   // --- called by its connection ---
 
-  wanted(): PoolKey {
-    return this.owner.poolKey();
+  rekey(): PoolKey {
+    this.#key = this.#owner.poolKey();
+    return this.#key;
   }
 
   ready(connection: Connection): void {
@@ -175,29 +185,29 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   #open(connection: Connection): void {
-    const { fields, isBodiless, method } = this.owner.context;
+    const { fields, isBodiless, method } = this.#owner.context;
     // Set first: a fault in what follows must not make a request that was sent look unsent.
     this.#sentAt = Math.trunc(connection.now);
     const stream = connection.open(fields, isBodiless, this);
     stream.isHead = method === "HEAD";
     this.#stream = stream;
-    this.owner.attemptOpened?.(this, stream);
+    this.#owner.attemptOpened?.(this, stream);
   }
 
   refused(failure: Failure): void {
     this.#waitsIn = undefined;
-    this.#contain(() => this.owner.attemptRefused(this, failure));
+    this.#contain(() => this.#owner.attemptRefused(this, failure));
   }
 
   suspected(): void {
     this.#isSuspect = true;
-    this.#contain(() => this.owner.attemptSuspected(this));
+    this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
   /** The attempt has waited so long that another backend may be asked. Called again at every look, for a while. */
   slowed(): void {
     this.isSlow = true;
-    this.#contain(() => this.owner.attemptSuspected(this));
+    this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
   /** The proxy's own event loop stood still for `ms`, which is not charged to the backend. */
@@ -207,29 +217,29 @@ export class Attempt implements ConnectionUser, Waiter {
 
   cleared(): void {
     this.#isSuspect = false;
-    this.#contain(() => this.owner.attemptCleared?.(this));
+    this.#contain(() => this.#owner.attemptCleared?.(this));
   }
 
   leaving(): void {
-    this.#contain(() => this.owner.attemptLeaving?.(this));
+    this.#contain(() => this.#owner.attemptLeaving?.(this));
   }
 
   #contain(run: () => void): void {
     try {
       run();
     } catch (error) {
-      this.owner.attemptFaulted(error);
+      this.#owner.attemptFaulted(error);
     }
   }
 
   // --- called by its stream ---
 
   headers(fields: Field[], end: boolean): void {
-    this.owner.attemptHeaders(this, fields, end);
+    this.#owner.attemptHeaders(this, fields, end);
   }
 
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
-    this.owner.attemptData(this, bytes, start, end, endStream);
+    this.#owner.attemptData(this, bytes, start, end, endStream);
   }
 
   reset(code: number): void {
@@ -237,11 +247,11 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#stream = undefined;
     // REFUSED_STREAM, or GOAWAY with a last stream id below this one (RFC 9113 §8.7).
     if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;
-    this.owner.attemptGone(this, code);
+    this.#owner.attemptGone(this, code);
   }
 
   sent(count: number): void {
-    this.owner.attemptSent?.(this, count);
+    this.#owner.attemptSent?.(this, count);
   }
 }
 

@@ -21,7 +21,7 @@ import { DialBackoff } from "./dial-backoff.ts";
 import { Keepalive, type KeepaliveTimes } from "./keepalive.ts";
 import { PoolHealth } from "./pool-health.ts";
 import { type PoolKey, poolKey, warmKeys } from "./pool-key.ts";
-import { hasOutdated, idleIn, outdate, refuse, retireOutdated, type Shard, type Waiter } from "./shard.ts";
+import { hasOutdated, idleIn, refuse, retireOutdated, type Shard, type Waiter } from "./shard.ts";
 
 export type ConnectionPoolOptions = {
   readonly backend: string;
@@ -37,10 +37,8 @@ export type ConnectionPoolOptions = {
    * lost.
    */
   readonly doubtLarge: () => void;
-  /** Whether a fresh socket was answered since the connections fell silent, and whether the certificate's name is wrong. */
-  readonly known: () => Pick<BackendFacts, "answersAgainAt" | "isUntrusted"> & {
-    readonly isAnswering: boolean;
-  };
+  /** What health knows of the backend. */
+  readonly facts: () => BackendFacts;
   /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
   readonly othersAnsweredAt: () => number;
   /** When a backend last answered after all were silent: a clock reading. */
@@ -67,7 +65,7 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #backoff: DialBackoff;
   readonly #shardOf = new Map<Connection, Shard>();
   readonly #keepalive: Keepalive<Connection>;
-  readonly #health: PoolHealth;
+  readonly health: PoolHealth;
   readonly #warmKeys: readonly PoolKey[];
   #names = 0;
   #isStopped = false;
@@ -84,19 +82,19 @@ export class ConnectionPool implements ConnectionOwner {
     this.#backoff = new DialBackoff(options.clock, () => this.#redial());
     const connections = (): MapIterator<Connection> => this.#shardOf.keys();
     const deadlines = (): PingTimes => this.#keepalive.deadlines;
-    this.#health = new PoolHealth({ ...options, connections, deadlines, reads: this.reads });
+    this.health = new PoolHealth({ ...options, connections, deadlines, reads: this.reads });
     this.#keepalive = new Keepalive<Connection>({
       clock: options.clock,
       times: options.ping,
       connections,
-      suspect: (connection, silentMs) => this.#health.silent(connection, silentMs),
+      suspect: (connection, silentMs) => this.health.silent(connection, silentMs),
       dead: (connection, silentMs) =>
         connection.fail(
           new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(silentMs)} ms`),
         ),
-      looked: () => this.#health.tellAttempts(),
-      isAnswering: () => options.known().isAnswering || this.#health.hasAnswering,
-      answersAgainAt: () => options.known().answersAgainAt,
+      looked: () => this.health.tellAttempts(),
+      isAnswering: () => options.facts().fresh === "answer" || this.health.hasAnswering,
+      answersAgainAt: () => options.facts().answersAgainAt,
       othersAnsweredAt: options.othersAnsweredAt,
       silenceOverAt: options.silenceOverAt,
       isRemoved: () => this.#isStopped,
@@ -116,7 +114,7 @@ export class ConnectionPool implements ConnectionOwner {
    */
   stop(): void {
     this.#isStopped = true;
-    this.#health.dismiss();
+    this.health.dismiss();
     this.#backoff.stop();
     for (const connection of Array.from(this.#shardOf.keys())) connection.retire();
     if (this.#shardOf.size === 0) this.#keepalive.stop();
@@ -152,7 +150,7 @@ export class ConnectionPool implements ConnectionOwner {
     }
     shard.waiting.set(waiter, this.#options.stallAwareClock.now());
     this.#dial(shard);
-    if (this.#options.known().isUntrusted && !shard.connections.some((connection) => connection.isOpening))
+    if (this.#options.facts().isUntrusted && !shard.connections.some((connection) => connection.isOpening))
       refuse(shard, this.#untrusted(), this.#options.clock);
   }
 
@@ -163,21 +161,11 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** The verdict on the whole backend changed: its attempts are notified when it becomes suspect, and when no longer. */
   judged(isSuspect: boolean): void {
-    this.#health.judged(isSuspect);
+    this.health.judged(isSuspect);
     if (!isSuspect) return;
     for (const shard of this.#shards.values()) {
       for (const waiter of Array.from(shard.waiting.keys())) waiter.suspected();
     }
-  }
-
-  /** True while a connection that was in use is silent and another connection is answered, none of its PINGs late. */
-  get mayLoseLarge(): boolean {
-    return this.#health.mayLoseLarge;
-  }
-
-  /** True if a PING that was sent after this clock reading was answered, and none was late for a while. */
-  passesSmall(since: number): boolean {
-    return this.#health.passesSmall(since);
   }
 
   /** When silence becomes suspicious and certain, by the backend's present round-trip time. */
@@ -200,7 +188,7 @@ export class ConnectionPool implements ConnectionOwner {
    * again, now or when they have had their time, and delayed dials are made now.
    */
   redialStuck(ms: number): void {
-    if (this.#isStopped || this.#health.hasAnswering) return;
+    if (this.#isStopped || this.health.hasAnswering) return;
     this.#answered = { at: this.#options.clock.now(), ms };
     this.#failStuck();
     this.#redial();
@@ -223,7 +211,9 @@ export class ConnectionPool implements ConnectionOwner {
    */
   renew(trust: TrustClass): void {
     for (const shard of this.#shards.values()) {
-      if (shard.key.trust === trust && outdate(shard)) this.#dial(shard);
+      if (shard.key.trust !== trust || shard.connections.length === 0) continue;
+      for (const connection of shard.connections) connection.outdate();
+      this.#dial(shard);
     }
   }
 
@@ -252,14 +242,14 @@ export class ConnectionPool implements ConnectionOwner {
     this.#backoff.succeeded();
     this.#isDead = false;
     this.#toldReason = "";
-    this.#health.opened(connection);
+    this.health.opened(connection);
     journal.write({ kind: "upstream_connection.opened", backend, connection: connection.name });
     const shard = this.#shardOf.get(connection);
     if (shard !== undefined && !connection.isOutdated) retireOutdated(shard);
   }
 
   changed(connection: Connection): void {
-    if (connection.isPeerGoing) this.#health.seeGoing();
+    if (connection.isPeerGoing) this.health.seeGoing();
     const shard = this.#shardOf.get(connection);
     if (shard === undefined || shard.waiting.size === 0) return;
     for (const waiter of Array.from(shard.waiting.keys())) {
@@ -271,13 +261,13 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   heard(connection: Connection): void {
-    this.#health.heard(connection);
+    this.health.heard(connection);
   }
 
   ponged(connection: Connection, ms: number): void {
     const isLate = ms > limits.latePingMs && ms > limits.latePingMs + 2 * this.rtt.quantile(0.5);
     this.#keepalive.rtt.add(ms);
-    this.#health.ponged(connection, isLate);
+    this.health.ponged(connection, isLate);
   }
 
   faulted(error: unknown): void {
@@ -291,7 +281,7 @@ export class ConnectionPool implements ConnectionOwner {
     shard.connections.splice(shard.connections.indexOf(connection), 1);
     this.#tellClosed(connection, failure?.message ?? "ended");
     if (this.#isStopped) return this.#shardOf.size === 0 ? this.#keepalive.stop() : undefined;
-    this.#health.closed(connection, failure);
+    this.health.closed(connection, failure);
     if (failure !== undefined) this.#lost(connection, shard, failure);
     this.#dialOrForget(shard);
     this.#backoff.soon();
@@ -352,7 +342,7 @@ export class ConnectionPool implements ConnectionOwner {
     const opening = shard.connections.filter((connection) => connection.isOpening).length;
     if (opening * this.#options.streams >= Math.max(1, shard.waiting.size) || this.#isStopped) return;
     // The wrong name in the certificate would be found again; fresh-socket probes continue (D6).
-    if (this.#options.known().isUntrusted) return;
+    if (this.#options.facts().isUntrusted) return;
     if (shard.connections.length >= limits.connections) return;
     const { trust } = shard.key;
     // A dial that the budget delays is made by a later tick: the requests are still waiting then.
@@ -386,7 +376,7 @@ export class ConnectionPool implements ConnectionOwner {
   #redial(): void {
     this.#backoff.stop();
     if (this.#isStopped) return;
-    if (this.#options.known().isUntrusted) return this.#backoff.soon();
+    if (this.#options.facts().isUntrusted) return this.#backoff.soon();
     const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#shard(key))).every(Boolean);
     // The dial budget was spent, or more than one is missing: nothing else would restore them.
     if (!areWarm) this.#backoff.soon();
@@ -415,9 +405,11 @@ export class ConnectionPool implements ConnectionOwner {
    */
   #attend(shard: Shard, now: number): void {
     for (const [waiter, since] of shard.waiting) {
-      const key = waiter.wanted();
-      if (key.name !== shard.key.name) this.#move(waiter, since, key);
-      else if (now - since > limits.connectionWaitMs) {
+      const key = waiter.rekey();
+      if (key.name !== shard.key.name) {
+        shard.waiting.delete(waiter);
+        this.#admit(waiter, since);
+      } else if (now - since > limits.connectionWaitMs) {
         shard.waiting.delete(waiter);
         const message = `Backend ${this.#options.backend} had no room in ${limits.connectionWaitMs} ms`;
         waiter.refused(new Failure("overload", "proxy", message));
@@ -425,11 +417,9 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  #move(waiter: Waiter, since: number, key: PoolKey): void {
-    this.forget(waiter);
-    waiter.key = key;
-    const connection = this.take(key);
-    if (connection === undefined) this.#shard(key).waiting.set(waiter, since);
+  #admit(waiter: Waiter, since: number): void {
+    const connection = this.take(waiter.key);
+    if (connection === undefined) this.#shard(waiter.key).waiting.set(waiter, since);
     else waiter.ready(connection);
   }
 

@@ -16,8 +16,16 @@ import type { StreamListener } from "../../h2/core/stream-writer.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
-import type { KeepaliveTick } from "./keepalive.ts";
 import type { ConnectionKind, PoolKey } from "./pool-key.ts";
+
+export type KeepaliveTick = {
+  /** True if a PING is due, unless one is pending. */
+  readonly isTurn: boolean;
+  /** True if the proxy's own event loop stood still: what the backend sent may still be unread. */
+  readonly isLate: boolean;
+  /** How long a connection may take to open. */
+  readonly dialMs: number;
+};
 
 /** The connection pool, as its connections call it. */
 export type ConnectionOwner = {
@@ -98,15 +106,12 @@ export class Connection implements WireOwner {
   /** When the last answered PING was sent. */
   #answeredPingAt = 0;
   #waitingBytes = 0;
-  /** True if its silence is suspicious: then it gets no new streams. The pool sets it. */
-  isSuspect = false;
-  /** When it was silent last: a clock reading, 0 before the first time. Set with the above. */
-  suspectedAt = 0;
-  /** True if streams were open on it when it fell silent last. Set with the above. */
-  wasInUse = false;
-  /** True if it presents a certificate that was replaced. It serves until a new connection is open. */
-  isOutdated = false;
-  idleSince: number;
+  #isSuspect = false;
+  /** When it was silent last: a clock reading, 0 before the first time. */
+  #suspectedAt = 0;
+  #wasInUse = false;
+  #isOutdated = false;
+  #idleSince: number;
 
   constructor(options: ConnectionOptions) {
     const { clock, key } = options;
@@ -116,7 +121,7 @@ export class Connection implements WireOwner {
     this.#options = options;
     this.#resets = new TokenBucket(clock, limits.connectionResetBurst, limits.resetsPerSecond);
     this.#dialledAt = clock.now();
-    this.idleSince = this.#dialledAt;
+    this.#idleSince = this.#dialledAt;
     this.#wire = options.connect(this);
     this.#session = new Session({
       role: "client",
@@ -261,9 +266,47 @@ export class Connection implements WireOwner {
     return this.#pingNumber === 0 || this.#isClosed ? undefined : Math.max(this.#pingedAt, this.#heardAt);
   }
 
+  /** True if its silence is suspicious: then it gets no new streams. */
+  get isSuspect(): boolean {
+    return this.#isSuspect;
+  }
+
+  /** Makes it suspect. Returns true unless it was. */
+  suspect(): boolean {
+    const isNews = !this.#isSuspect;
+    if (isNews) this.#wasInUse = this.openCount > 0;
+    this.#isSuspect = true;
+    this.#suspectedAt = this.now;
+    return isNews;
+  }
+
+  /** Its silence is over. */
+  clear(): void {
+    this.#isSuspect = false;
+  }
+
   /** True if it was suspect recently. */
   get isShaky(): boolean {
-    return this.suspectedAt > 0 && this.now - this.suspectedAt < limits.shakyConnectionMs;
+    return this.#suspectedAt > 0 && this.now - this.#suspectedAt < limits.shakyConnectionMs;
+  }
+
+  /** True if streams were open on it when it fell silent last. */
+  get wasInUse(): boolean {
+    return this.#wasInUse;
+  }
+
+  /** True if it presents a certificate that was replaced. It serves until a new connection is open. */
+  get isOutdated(): boolean {
+    return this.#isOutdated;
+  }
+
+  outdate(): void {
+    this.#isOutdated = true;
+  }
+
+  /** Since when it has no stream: a clock reading. */
+  get idleSince(): number {
+    return this.#idleSince;
   }
 
   /** True if its PING is not late. If several connections are silent together, this is known before any deadline. */
@@ -320,7 +363,7 @@ export class Connection implements WireOwner {
   receive(chunk: Buffer): void {
     if (this.#pingNumber !== 0) {
       this.#heardAt = this.#options.clock.now();
-      if (this.isSuspect) this.#options.owner.heard(this);
+      if (this.#isSuspect) this.#options.owner.heard(this);
     }
     this.#session.receive(chunk);
   }
@@ -340,7 +383,7 @@ export class Connection implements WireOwner {
       this.#isOpened = true;
       this.#options.owner.opened(this);
     }
-    if (this.#session.openCount === 0) this.idleSince = this.#options.clock.now();
+    if (this.#session.openCount === 0) this.#idleSince = this.#options.clock.now();
     this.#options.owner.changed(this);
     if (this.isPeerGoing && !this.#isLeft) {
       this.#isLeft = true;

@@ -7,29 +7,10 @@
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { type PingTimes, Rtt } from "../../health/rtt.ts";
+import type { Connection } from "./connection.ts";
 
-export type KeepaliveTick = {
-  /** True if a PING is due, unless one is pending. */
-  readonly isTurn: boolean;
-  /** True if the proxy's own event loop stood still: what the backend sent may still be unread. */
-  readonly isLate: boolean;
-  /** How long a connection may take to open. */
-  readonly dialMs: number;
-};
-
-/** What the keepalive needs of a connection. */
-export type KeptAlive = {
-  /** Unique among the backend's connections; decides its turn. */
-  readonly number: number;
-  /** Called once every interval. */
-  tick(beat: KeepaliveTick): void;
-  /** Sends a PING, if none is pending. */
-  ask(): void;
-  /** Since when nothing at all has arrived while a PING is pending; undefined if none is. */
-  readonly silentSince: number | undefined;
-  /** The event loop may have stood still for `ms`, which is not charged to the backend. */
-  discountStall(ms: number): void;
-};
+/** What the keepalive needs of a connection; the number decides its turn. */
+export type KeptAlive = Pick<Connection, "number" | "tick" | "ask" | "silentSince" | "discountStall">;
 
 /** `deadAfterWhenAllSilentMs`: how long silence is tolerated while no backend at all answers (D14). */
 export type KeepaliveTimes = PingTimes & {
@@ -37,16 +18,16 @@ export type KeepaliveTimes = PingTimes & {
   readonly deadAfterWhenAllSilentMs: number;
 };
 
-export type KeepaliveParts<Connection extends KeptAlive> = {
+export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly clock: Clock;
   readonly times: KeepaliveTimes;
-  readonly connections: () => Iterable<Connection>;
+  readonly connections: () => Iterable<Kept>;
   /** Called at every look, for as long as the silence lasts. */
-  readonly suspect: (connection: Connection, silentMs: number) => void;
+  readonly suspect: (connection: Kept, silentMs: number) => void;
   /** Called after all connections were checked; at least at every tick. */
   readonly looked: () => void;
   /** Nothing has arrived for so long that the connection is given up. */
-  readonly dead: (connection: Connection, silentMs: number) => void;
+  readonly dead: (connection: Kept, silentMs: number) => void;
   /**
    * True if the backend answers elsewhere: then a silent connection may only be waiting for a retransmission by its
    * kernel.
@@ -64,8 +45,8 @@ export type KeepaliveParts<Connection extends KeptAlive> = {
   readonly ticked: () => void;
 };
 
-export class Keepalive<Connection extends KeptAlive> {
-  readonly #parts: KeepaliveParts<Connection>;
+export class Keepalive<Kept extends KeptAlive> {
+  readonly #parts: KeepaliveParts<Kept>;
   readonly rtt = new Rtt();
   #deadlines: PingTimes;
   #tickAt = 0;
@@ -76,7 +57,7 @@ export class Keepalive<Connection extends KeptAlive> {
   #waitsSince = 0;
   #stop: (() => void) | undefined;
 
-  constructor(parts: KeepaliveParts<Connection>) {
+  constructor(parts: KeepaliveParts<Kept>) {
     this.#parts = parts;
     this.#deadlines = parts.times;
   }
@@ -130,7 +111,7 @@ export class Keepalive<Connection extends KeptAlive> {
     this.#parts.ticked();
   }
 
-  #beat(connections: readonly Connection[], isLate: boolean): void {
+  #beat(connections: readonly Kept[], isLate: boolean): void {
     this.#beats += 1;
     this.#turns = connections.length > limits.pingsPerBeat ? limits.pingTurns : 1;
     // A distant backend's handshake takes three round trips.
@@ -155,15 +136,15 @@ export class Keepalive<Connection extends KeptAlive> {
   }
 
   /** The connections with a pending PING: few of many. */
-  #silent(): Connection[] {
-    const silent: Connection[] = [];
+  #silent(): Kept[] {
+    const silent: Kept[] = [];
     for (const connection of this.#parts.connections())
       if (connection.silentSince !== undefined) silent.push(connection);
     return silent;
   }
 
   /** A slow connection may be the first of several: the others are pinged without waiting for their turns. */
-  #pingAll(silent: readonly Connection[]): number {
+  #pingAll(silent: readonly Kept[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
     let slow = 0;
     const afterMs = limits.rollCallShare * this.#deadlines.suspectAfterMs;
@@ -180,9 +161,9 @@ export class Keepalive<Connection extends KeptAlive> {
 
   /** Calls `tell` for each connection that was silent for that long; returns when the next one will be. */
   #judge(
-    silent: readonly Connection[],
+    silent: readonly Kept[],
     afterMs: (silentSince: number) => number,
-    tell: (connection: Connection, silentMs: number) => void,
+    tell: (connection: Kept, silentMs: number) => void,
   ): number {
     const now = this.#parts.clock.now();
     let nextAt = Number.POSITIVE_INFINITY;

@@ -90,10 +90,7 @@ export class PoolHealth {
 
   /** Nothing arrived on this connection for `ms`. */
   silent(connection: Connection, ms: number): void {
-    const isNews = !connection.isSuspect;
-    if (isNews) connection.wasInUse = connection.openCount > 0;
-    connection.isSuspect = true;
-    connection.suspectedAt = connection.now;
+    const isNews = connection.suspect();
     if (this.hasAnswering) {
       if (isNews && connection.wasInUse) this.#parts.doubtLarge();
       return;
@@ -104,7 +101,7 @@ export class PoolHealth {
 
   /** Octets arrived on a connection that was silent. */
   heard(connection: Connection): void {
-    connection.isSuspect = false;
+    connection.clear();
     if (!this.#isSuspect) connection.doubt(false);
     this.#speak();
   }

@@ -1,5 +1,4 @@
 /** The connection pools of all backends, by the backend's name; backends come and go with the configuration. */
-import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Client } from "../context/client.ts";
 import type { TrustClass } from "../identity/trust.ts";
@@ -77,10 +76,6 @@ export class PoolSet {
   /** The certificate of this class was replaced: so are the connections that present the old one. */
   renew(trust: TrustClass): void {
     for (const connections of this.#pools.values()) connections.renew(trust);
-  }
-
-  unknown(backend: string): Failure {
-    return new Failure("no-backend", "proxy", `Backend ${backend} was removed`);
   }
 
   /** The requests that it has to answer: its open streams, and those that wait for a connection. */

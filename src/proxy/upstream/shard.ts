@@ -9,9 +9,9 @@ import type { PoolKey } from "./pool-key.ts";
 /** An attempt that waits for a connection: exactly one of `ready` and `refused` is called. None of these throws. */
 export type Waiter = {
   /** The shard that it waits in. */
-  key: PoolKey;
-  /** The connections that it may use by now: a credential may be proven while it waits. */
-  wanted(): PoolKey;
+  readonly key: PoolKey;
+  /** Returns its key, updated: a credential may be proven while it waits. */
+  rekey(): PoolKey;
   ready(connection: Connection): void;
   /** The wait is long, or in vain: it may move to another backend. Called again at every tick. */
   suspected(): void;
@@ -33,12 +33,6 @@ export function refuse({ waiting }: Shard, failure: Failure, clock: Clock): void
   inSlices(clock, Array.from(waiting.keys()), (waiter) => {
     if (waiting.delete(waiter)) waiter.refused(failure);
   });
-}
-
-/** Marks its connections as outdated, because their certificate was replaced. True if there are any. */
-export function outdate({ connections }: Shard): boolean {
-  for (const connection of connections) connection.isOutdated = true;
-  return connections.length > 0;
 }
 
 /** True if a connection with the old certificate still takes requests. */

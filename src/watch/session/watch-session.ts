@@ -128,7 +128,7 @@ export class WatchSession implements AttemptOwner {
     first.open(new Reading(asked.request.version, false));
     this.#accept(first);
     this.merge.first = first;
-    attempt.owner = this;
+    attempt.handOver(this);
     migrations.watches.add(this, asked);
     // The backend may have started to drain before it answered.
     if (migrations.targets.isLeaving(attempt)) migrations.leave(this, "draining");

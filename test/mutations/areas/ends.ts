@@ -4,14 +4,14 @@ import { type Defect, defect } from "../defect.ts";
 export const ends: readonly Defect[] = [
   defect(
     "the HTTP/1.1 connection of a request that is cut stays open",
-    { file: "proxy/request/exchange.ts", find: "if (!isAnswered) this.down.closeAfter?.();", replace: "" },
+    { file: "proxy/request/exchange.ts", find: "    this.down.closeAfter?.();\n", replace: "" },
     ["flows/cut", "the connection of an HTTP/1.1 request that is cut ends behind its answer"],
   ),
   defect(
     "a write that was sent and is cut is told to be unprocessed",
     {
       file: "proxy/request/exchange.ts",
-      find: "else if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.context)));",
+      find: "if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.context)));\n    else ",
       replace: "",
     },
     ["flows/cut", "a request that was sent has an unknown outcome"],

@@ -194,8 +194,8 @@ export const connections: readonly Defect[] = [
     "all that was held is placed in one loop turn",
     {
       file: "proxy/request/pending-queue.ts",
-      find: "      inSlices(this.#clock, Array.from(this.#waiting), (held) => {",
-      replace: "      Array.from(this.#waiting).forEach((held) => {",
+      find: "      inSlices(this.#clock, Array.from(this.#waiting), (waiting) => {",
+      replace: "      Array.from(this.#waiting).forEach((waiting) => {",
     },
     ["proxy/request/pending-queue", "a slice in each loop turn"],
   ),

@@ -100,7 +100,13 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
   const clock = countedClock();
   const perTurn = new Map<number, number>();
   const live = Array.from({ length: 50_000 }, () => {
-    const client = { backend: "a", rebound: undefined };
+    const client = {
+      backend: "a",
+      rebound: undefined,
+      rebind(to: undefined) {
+        this.rebound = to;
+      },
+    };
     return {
       context: { kind: "watch", client },
       isEnded: false,

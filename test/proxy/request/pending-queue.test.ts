@@ -60,10 +60,7 @@ test("a stall of ours is not counted: a backend that came back meanwhile takes t
 test("a stall of ours is not counted either for who was released in vain, and is held again (F11)", () => {
   const { clock, hold, heard } = holding();
   const { until } = hold;
-  const wait = (): void => {
-    const leave = hold.wait(until, wait, () => heard.push("refused"));
-    if (leave === undefined) heard.push("not held");
-  };
+  const wait = (): void => void hold.wait(until, wait, () => heard.push("refused"));
   wait();
   clock.advance(100);
   clock.stall(2 * limits.holdMs);
@@ -133,20 +130,27 @@ test("who leaves is neither placed nor refused", () => {
     () => heard.push("placed"),
     () => heard.push("refused"),
   );
-  leave?.();
+  leave();
   hold.release();
   clock.advance(limits.holdMs);
   assert.equal([heard, hold.size], [[], 0]);
 });
 
 test("nobody waits whose time is over, nor beyond the limit", () => {
-  const { clock, hold } = holding();
+  const { clock, hold, heard } = holding();
   const until = hold.until;
   clock.advance(limits.holdMs);
-  const nothing = (): void => {};
-  assert.is(hold.wait(until, nothing, nothing), undefined);
-  for (let index = 0; index < limits.waitingExchanges; index += 1) hold.wait(hold.until, nothing, nothing);
-  assert.is(hold.wait(hold.until, nothing, nothing), undefined);
+  const wait = (name: string, at = hold.until): (() => void) =>
+    hold.wait(
+      at,
+      () => {},
+      () => heard.push(name),
+    );
+  wait("late", until);
+  for (let index = 0; index < limits.waitingExchanges; index += 1) wait("none");
+  assert.equal(heard, ["late"]);
+  wait("beyond");
+  assert.equal(heard, ["late", "beyond"]);
   assert.is(hold.size, limits.waitingExchanges);
 });
 

@@ -28,10 +28,10 @@ test("what came before there was an upstream connection goes up in one piece, wi
   add(body, "two");
   const first = recorder();
   body.sendTo(first.side);
-  body.isOver = true;
+  body.end();
   const second = recorder();
   body.sendTo(second.side);
-  body.endWith([new Field("x-sum", "7")]);
+  body.end([new Field("x-sum", "7")]);
   const third = recorder();
   body.sendTo(third.side);
   assert.equal(
@@ -44,7 +44,7 @@ test("an empty body that is over is sent as its end, one that is not as nothing"
   const body = new RequestBody(new Buffered(1e9));
   const { side, said } = recorder();
   body.sendTo(side);
-  body.isOver = true;
+  body.end();
   body.sendTo(side);
   assert.equal(said, [" true"]);
 });

@@ -349,7 +349,7 @@ test("beyond ten thousand who wait for an upstream connection the next one is to
   const refused: string[] = [];
   const waiter = (): Waiter => ({
     key,
-    wanted: () => key,
+    rekey: () => key,
     ready() {},
     suspected() {},
     refused: ({ code }) => refused.push(code),
@@ -406,7 +406,7 @@ test("warm upstream connections that the budget held back come as soon as there 
     const key = poolKey("private", "plain", `client-${index}`);
     path.pools.poolOf("a")?.wait({
       key,
-      wanted: () => key,
+      rekey: () => key,
       ready() {},
       suspected() {},
       refused() {},

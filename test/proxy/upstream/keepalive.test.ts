@@ -1,7 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { Keepalive, type KeepaliveTick, type KeptAlive } from "../../../src/proxy/upstream/keepalive.ts";
+import type { KeepaliveTick } from "../../../src/proxy/upstream/connection.ts";
+import { Keepalive, type KeptAlive } from "../../../src/proxy/upstream/keepalive.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/upstream/keepalive");

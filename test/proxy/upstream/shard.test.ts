@@ -99,7 +99,7 @@ test("who waits in a row that gets no upstream connection is told so once", () =
   const told: string[] = [];
   const waiter = {
     key,
-    wanted: () => key,
+    rekey: () => key,
     ready() {},
     suspected() {},
     refused: ({ message }: Failure) => told.push(message),
@@ -116,7 +116,7 @@ test("of 10,000 that wait a slice is refused in each loop turn; who has left or 
   let refused = 0;
   const waiters = Array.from({ length: limits.waitingExchanges }, () => ({
     key,
-    wanted: () => key,
+    rekey: () => key,
     ready() {},
     suspected() {},
     refused: () => void (refused += 1),
@@ -158,7 +158,7 @@ test("a stall of ours refuses none of those who wait for an upstream connection 
   const key = poolKey("proven", "plain");
   path.pools.poolOf("a")?.wait({
     key,
-    wanted: () => key,
+    rekey: () => key,
     ready: () => heard.push("ready"),
     suspected() {},
     refused: ({ code }) => heard.push(code),
