@@ -3,8 +3,7 @@ import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { CommandSpec } from "../src/cli/commands/command-spec.ts";
-import { commands, isCommand } from "../src/cli/commands/commands.ts";
+import { type CommandSpec, commands, isCommand } from "../src/cli/commands/commands.ts";
 import { parseConfig } from "../src/config/config.ts";
 import { isProblems, lineOf } from "../src/config/problem.ts";
 

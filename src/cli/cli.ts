@@ -1,7 +1,10 @@
 /** Runs a command. Exit codes: 0 ok, 1 negative result, 2 usage error or invalid config, 3 the API is unreachable. */
-import { failureFrom } from "../base/failure.ts";
+import { Failure, failureFrom } from "../base/failure.ts";
+import { ownVersion } from "../version.ts";
 import { type CommandName, commands, isCommand } from "./commands/commands.ts";
 import { helpOf, overview } from "./commands/help.ts";
+import { given } from "./commands/options.ts";
+import { complain, failed } from "./commands/screen.ts";
 import { isSuccessor } from "./serve/handover.ts";
 
 /** Each command imports only what it needs, so that `version` does not load the whole proxy. */
@@ -27,17 +30,14 @@ const runs: Readonly<Record<CommandName, (args: string[]) => Promise<number>>> =
   reload: async (args) => (await import("./client/operate.ts")).operate("reload", args),
   bundle: async (args) => (await import("./bundle/bundle.ts")).bundle(args),
   completion: async (args) => (await import("./completion.ts")).completion(args),
-  version: async (args) => withoutArguments(args) ?? (await import("./serve/version.ts")).version(),
+  version: (args) => Promise.resolve(version(args)),
 };
 
-function complain(text: string): number {
-  process.stderr.write(text);
-  return 2;
-}
-
-/** Returns undefined if there are no arguments, else the exit code, after naming the first argument. */
-function withoutArguments([first]: string[]): number | undefined {
-  return first === undefined ? undefined : complain(`Unexpected argument "${first}"\n`);
+function version(args: string[]): number {
+  const options = given("version", args);
+  if (options instanceof Failure) return failed(options);
+  process.stdout.write(`watchkeeper ${ownVersion()} (node ${process.versions.node})\n`);
+  return 0;
 }
 
 async function runCommand(name: CommandName, args: string[]): Promise<number> {
@@ -52,7 +52,7 @@ async function runCommand(name: CommandName, args: string[]): Promise<number> {
     const isUsage =
       reason instanceof TypeError && "code" in reason && String(reason.code).startsWith("ERR_PARSE_ARGS");
     if (!isUsage) throw reason;
-    return complain(`${failureFrom(reason, "client").message}\n${helpOf(name, commands[name])}`);
+    return complain(`${failureFrom(reason, "client").message}\n${helpOf(name, commands[name])}`.trimEnd(), 2);
   }
 }
 
@@ -63,7 +63,8 @@ function main([name = "", ...args]: string[]): Promise<number> {
     process.stdout.write(overview());
     return Promise.resolve(0);
   }
-  return Promise.resolve(complain(`${name === "" ? "" : `Unknown command "${name}"\n\n`}${overview()}`));
+  const unknown = name === "" ? "" : `Unknown command "${name}"\n\n`;
+  return Promise.resolve(complain(`${unknown}${overview()}`.trimEnd(), 2));
 }
 
 process.channel?.unref();

@@ -1,20 +1,20 @@
 /** `watchkeeper completion SHELL`: a script generated from the table of commands. Pure; completing makes no request. */
 import { Failure } from "../base/failure.ts";
-import { failed, type Screen, standardScreen } from "./client/screen.ts";
-import type { CommandSpec, Option } from "./commands/command-spec.ts";
-import { allCommands } from "./commands/commands.ts";
-import { given, usage } from "./commands/options.ts";
+import { allCommands, type CommandSpec, type Option } from "./commands/commands.ts";
+import { given } from "./commands/options.ts";
+import { failed, type Screen, standardScreen } from "./commands/screen.ts";
 
-const makers: Readonly<Record<string, () => string>> = { bash, zsh, fish };
+const makers = new Map([
+  ["bash", bash],
+  ["zsh", zsh],
+  ["fish", fish],
+]);
 
 /** Exit codes: 0 printed, 2 usage error. */
 export function completion(args: string[], screen: Screen = standardScreen): Promise<number> {
   const options = given("completion", args);
-  const make = options instanceof Failure ? undefined : makers[options.words[0] ?? ""];
   if (options instanceof Failure) return Promise.resolve(failed(options, screen));
-  if (make === undefined || options.words.length > 1)
-    return Promise.resolve(failed(usage("Missing shell: bash, zsh or fish"), screen));
-  screen.print(make());
+  screen.print(makers.get(options.words[0] ?? "")?.() ?? "");
   return Promise.resolve(0);
 }
 

@@ -2,7 +2,7 @@
 import { startApi } from "../../src/admin/server/server.ts";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
-import type { Screen } from "../../src/cli/client/screen.ts";
+import type { Screen } from "../../src/cli/commands/screen.ts";
 import { Journal } from "../../src/events/journal.ts";
 import { apiScene } from "./api-scene.ts";
 

@@ -8,10 +8,10 @@ import { adminLimits } from "../../admin/http/limits.ts";
 import { type Clock, timestampOf, wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { ownVersion } from "../../version.ts";
-import { AdminClient } from "../client/admin-client.ts";
+import { AdminClient, begun } from "../client/admin-client.ts";
 import type { Row, RowList } from "../client/rows.ts";
-import { begun, failed, json, type Screen, standardScreen } from "../client/screen.ts";
 import { kinds } from "../commands/commands.ts";
+import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
 import { Redactor } from "./redact.ts";
 
 /** Everything read from the proxy. */

@@ -1,23 +1,20 @@
 /** Client of a running proxy's JSON API, for the CLI: one request at a time, each with a timeout. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
+import { StringDecoder } from "node:string_decoder";
 import { adminLimits } from "../../admin/http/limits.ts";
 import { isLocalHost } from "../../admin/http/local-host.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
 import { quote } from "../../config/problem.ts";
+import type { CommandName } from "../commands/commands.ts";
+import { type Given, given } from "../commands/options.ts";
+import type { Screen } from "../commands/screen.ts";
 import { listOf, type Row, type RowList, rowOf } from "./rows.ts";
-import { type ServerSentEvent, SseReader } from "./sse.ts";
 
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";
-
-/** Exit code of a command that reads the API: unreachable 3, usage error 2, any other failure 1. */
-export function exitOf({ code }: Failure): number {
-  if (code === "backend-lost") return 3;
-  return code === "bad-request" ? 2 : 1;
-}
 
 /** Files with the API's bearer token and CA bundle; "" and undefined mean none. */
 export type AccessFiles = { readonly token?: string | undefined; readonly ca?: string | undefined };
@@ -214,6 +211,19 @@ export class AdminClient {
   }
 }
 
+/** A command that reads the API, with its parsed arguments and its client. */
+export function begun(
+  name: CommandName,
+  args: readonly string[],
+  screen: Screen,
+): { readonly options: Given; readonly client: AdminClient } | Failure {
+  const options = given(name, args);
+  if (options instanceof Failure) return options;
+  const files = { token: options.text("token-file"), ca: options.text("ca-file") };
+  const client = AdminClient.at(options.text("admin"), screen.env, files);
+  return client instanceof AdminClient ? { options, client } : client;
+}
+
 function accessIn({ token, ca }: AccessFiles): Access | Failure {
   const access: { token?: string; ca?: string } = {};
   for (const [name, file] of [
@@ -255,4 +265,30 @@ function parsed(text: string): unknown {
   } catch {
     return undefined; // not JSON: the caller reports it
   }
+}
+
+export type ServerSentEvent = { readonly id: string; readonly name: string; readonly data: string };
+
+/** Parses server-sent events (WHATWG HTML §9.2.6), as far as the API uses them. */
+export class SseReader {
+  readonly #decoder = new StringDecoder("utf8");
+  #rest = "";
+
+  /** Returns the events that are complete. Undefined: the size limit was exceeded without the end of an event. */
+  push(chunk: Buffer): readonly ServerSentEvent[] | undefined {
+    const blocks = (this.#rest + this.#decoder.write(chunk)).split("\n\n");
+    this.#rest = blocks.pop() ?? "";
+    if (this.#rest.length > adminLimits.eventBacklogBytes) return undefined;
+    return blocks.map((block) => eventIn(block)).filter(({ data }) => data !== "");
+  }
+}
+
+/** Ignores comments and unknown fields. */
+function eventIn(block: string): ServerSentEvent {
+  const fields = new Map<string, string>();
+  for (const line of block.split("\n")) {
+    const mark = line.indexOf(":");
+    if (mark > 0) fields.set(line.slice(0, mark), line.slice(mark + 1).replace(/^ /, ""));
+  }
+  return { id: fields.get("id") ?? "", name: fields.get("event") ?? "", data: fields.get("data") ?? "" };
 }

@@ -3,9 +3,9 @@ import { runbookOf } from "../../admin/monitoring/alerts.ts";
 import { Failure } from "../../base/failure.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { usage } from "../commands/options.ts";
-import type { AdminClient } from "./admin-client.ts";
+import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
+import { type AdminClient, begun } from "./admin-client.ts";
 import { numberAt, type Row, rowsAt, shown, textAt } from "./rows.ts";
-import { begun, failed, json, type Screen, standardScreen } from "./screen.ts";
 import { tableOf } from "./table.ts";
 import { age, marked } from "./words.ts";
 
@@ -14,8 +14,8 @@ export async function explain(args: string[], screen: Screen = standardScreen): 
   const start = begun("explain", args, screen);
   if (start instanceof Failure) return failed(start, screen);
   const { options, client } = start;
-  const [id, ...rest] = options.words;
-  if (rest.length > 0 || (id !== undefined && !/^#?\d{1,9}$/.test(id)))
+  const [id] = options.words;
+  if (id !== undefined && !/^#?\d{1,9}$/.test(id))
     return failed(usage("Invalid INCIDENT: must be a number, as in `get incidents`"), screen);
   const incident =
     id === undefined ? await newest(client) : await client.one(`incidents/${id.replace("#", "")}`);

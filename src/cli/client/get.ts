@@ -4,10 +4,10 @@ import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Kind, kinds } from "../commands/commands.ts";
 import { type Given, usage } from "../commands/options.ts";
-import type { AdminClient } from "./admin-client.ts";
+import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
+import { begun } from "./admin-client.ts";
 import { views } from "./columns.ts";
 import type { RowList } from "./rows.ts";
-import { begun, failed, json, type Screen, standardScreen } from "./screen.ts";
 import { tableOf } from "./table.ts";
 
 type Asked = {
@@ -24,7 +24,7 @@ export async function get(args: string[], screen: Screen = standardScreen): Prom
   const asked = askedIn(options);
   if (asked instanceof Failure) return failed(asked, screen);
   const most = options.whole("limit", adminLimits.apiPage, [1, adminLimits.cliRows]);
-  const list = most instanceof Failure ? most : await read(client, asked, most);
+  const list = most instanceof Failure ? most : await client.list(asked.kind, asked.query, most);
   if (list instanceof Failure) return failed(list, screen);
   if (asked.name !== undefined && list.items.length === 0) {
     screen.complain(`${asked.kind.slice(0, -1)} ${JSON.stringify(asked.name)} not found\n`);
@@ -36,8 +36,8 @@ export async function get(args: string[], screen: Screen = standardScreen): Prom
 
 function askedIn(options: Given): Asked | Failure {
   const [kind, ...rest] = options.words;
-  const known = kinds.find((one) => one === kind);
-  if (known === undefined) return usage(`Missing KIND: must be one of ${kinds.join(", ")}`);
+  // `given` accepts no other kind.
+  const known = kinds.find((one) => one === kind) ?? "backends";
   const names = rest.filter((word) => !word.includes("="));
   if (names.length > 1) return usage(`Too many NAMEs: ${names.join(" ")}`);
   const query: Record<string, string> = {};
@@ -52,10 +52,6 @@ function askedIn(options: Given): Asked | Failure {
     if (value !== undefined) query[parameter] = value;
   }
   return { kind: known, name, query };
-}
-
-function read(client: AdminClient, { kind, query }: Asked, most: number): Promise<RowList | Failure> {
-  return client.list(kind, query, most);
 }
 
 function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {

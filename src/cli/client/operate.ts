@@ -2,9 +2,9 @@
 import { userInfo } from "node:os";
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
-import { usage } from "../commands/options.ts";
+import { failed, type Screen, standardScreen } from "../commands/screen.ts";
+import { begun } from "./admin-client.ts";
 import { shown, textAt } from "./rows.ts";
-import { begun, failed, type Screen, standardScreen } from "./screen.ts";
 
 /** The API's path of each operation. */
 const paths = {
@@ -23,14 +23,9 @@ export async function operate(
   const start = begun(name, args, screen);
   if (start instanceof Failure) return failed(start, screen);
   const { options, client } = start;
-  const [target, ...rest] = options.words;
-  const isWhole = name === "reload" || target !== undefined;
-  if (!isWhole || rest.length > 0) {
-    const what = name === "move" ? "AUDIT-ID of the watch" : "BACKEND";
-    return failed(usage(`Missing argument: ${what} to ${name}`), screen);
-  }
+  const [target = ""] = options.words;
   const reason = options.text("reason") ?? "";
-  const done = await client.post(paths[name](target ?? ""), { reason }, operator());
+  const done = await client.post(paths[name](target), { reason }, operator());
   if (done instanceof Failure) return failed(done, screen);
   screen.print(`${shown(textAt(done, "outcome"))}\n`);
   return 0;

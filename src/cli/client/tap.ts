@@ -3,11 +3,9 @@
 import { adminLimits } from "../../admin/http/limits.ts";
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { usage } from "../commands/options.ts";
-import type { AdminClient } from "./admin-client.ts";
+import { failed, type Screen, standardScreen } from "../commands/screen.ts";
+import { type AdminClient, begun, type ServerSentEvent } from "./admin-client.ts";
 import { type Row, rowOf, shown, textAt } from "./rows.ts";
-import { begun, failed, type Screen, standardScreen } from "./screen.ts";
-import type { ServerSentEvent } from "./sse.ts";
 
 const again = 1000;
 
@@ -22,8 +20,6 @@ export async function tap(
   const { options, client } = start;
   const seconds = options.whole("for", 0, [0, 86_400]);
   if (seconds instanceof Failure) return failed(seconds, screen);
-  if (options.words.length > 1)
-    return failed(usage("Too many arguments: expected one KIND or its prefix"), screen);
   const stop = new AbortController();
   if (seconds > 0) clock.after(seconds * 1000, () => stop.abort());
   const isJson = options.text("output") === "json";

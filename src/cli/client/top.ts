@@ -3,11 +3,11 @@
 import { adminLimits } from "../../admin/http/limits.ts";
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { type Given, usage } from "../commands/options.ts";
-import type { AdminClient } from "./admin-client.ts";
+import type { Given } from "../commands/options.ts";
+import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
+import { type AdminClient, begun } from "./admin-client.ts";
 import { views } from "./columns.ts";
 import { numberAt, type Row, rowOf, shown, textAt } from "./rows.ts";
-import { begun, failed, json, type Screen, standardScreen } from "./screen.ts";
 import { tableOf } from "./table.ts";
 import { age, amount } from "./words.ts";
 
@@ -53,14 +53,12 @@ export async function top(
 }
 
 function optionsIn(given: Given, screen: Screen): Options | Failure {
-  const [word = "clients", ...rest] = given.words;
-  if (rest.length > 0) return usage("Invalid argument: must be watches or clients");
   const seconds = given.whole("interval", 2, [1, 60]);
   const rows = given.whole("rows", 20, [1, adminLimits.apiPageMost]);
   if (seconds instanceof Failure) return seconds;
   if (rows instanceof Failure) return rows;
   return {
-    subject: word === "watches" ? "watches" : "clients",
+    subject: given.words[0] === "watches" ? "watches" : "clients",
     everyMs: seconds * 1000,
     rows,
     isJson: given.text("output") === "json",

@@ -1,10 +1,36 @@
 /**
- * The command line as data, for `--help`, the completion scripts and docs/cli.md, and for parsing the arguments of commands
- * that read the API. Each command is in the file of its name; cli.ts runs it.
+ * The command line as data: arguments are parsed by it, and `--help`, the completion scripts and docs/cli.md are made from
+ * it. Each command is in the file of its name; cli.ts runs it.
  */
 
-import type { CommandSpec, Option } from "./command-spec.ts";
-import { configOption, setupCommands } from "./setup-commands.ts";
+export type Option = {
+  /** Without leading dashes. */
+  readonly name: string;
+  readonly short?: string;
+  /** The placeholder of its value in a usage line; default: none, a flag. */
+  readonly value?: string;
+  readonly isRequired?: boolean;
+  readonly isMultiple?: boolean;
+  /** First words of the command with which the option is valid; default: all. */
+  readonly only?: readonly string[];
+  /** The only valid values. */
+  readonly choices?: readonly string[];
+  readonly about: string;
+  /** The default. */
+  readonly usual?: string;
+};
+
+export type CommandSpec = {
+  readonly summary: string;
+  /** Positional arguments: "KIND [NAME]". */
+  readonly words: string;
+  /** Valid values of the first positional argument, if it is a closed list. */
+  readonly choices?: readonly string[];
+  readonly options: readonly Option[];
+  /** What the exit codes mean for this command, beyond the common ones. */
+  readonly exits?: string;
+  readonly examples?: readonly string[];
+};
 
 /** Lists that `get` can print, by their names in the API. */
 export const kinds = ["backends", "watches", "clients", "leases", "certificates", "incidents"] as const;
@@ -53,6 +79,14 @@ const plainOutput: Option = {
   about: "table or json",
 };
 
+const configOption: Option = {
+  name: "config",
+  short: "c",
+  value: "FILE",
+  isRequired: true,
+  about: "the configuration file",
+};
+
 export const commands = {
   demo: {
     summary: "demonstrate it with embedded apiservers, no cluster needed",
@@ -91,7 +125,171 @@ export const commands = {
     ],
     exits: "1: it ended because of an internal error",
   },
-  ...setupCommands,
+  sidecar: {
+    summary: "serve one pod, without a configuration",
+    words: "",
+    options: [
+      { name: "print-config", about: "print its configuration and exit" },
+      { name: "port", value: "N", about: "port to listen on", usual: "7443" },
+      { name: "metrics-port", value: "N", about: "port of metrics and probes", usual: "7481" },
+      {
+        name: "direct",
+        value: "DIR",
+        about: "directory of the projected token and CA",
+        usual: "/var/run/secrets/watchkeeper",
+      },
+      {
+        name: "shared",
+        value: "DIR",
+        about: "directory where clients look for token and CA",
+        usual: "/var/run/secrets/kubernetes.io/serviceaccount",
+      },
+      {
+        name: "state",
+        value: "DIR",
+        about: "directory of files that survive a restart",
+        usual: "/var/run/watchkeeper",
+      },
+    ],
+    exits: "1: it ended because of an internal error",
+  },
+  manifest: {
+    summary: "print Kubernetes manifests: a static pod, a deployment, or a workload with a sidecar in it",
+    words: "static-pod|deployment|sidecar",
+    choices: ["static-pod", "deployment", "sidecar"],
+    options: [
+      { name: "image", value: "IMAGE", about: "image of watchkeeper", usual: "watchkeeper:VERSION" },
+      {
+        name: "file",
+        short: "f",
+        value: "FILE",
+        only: ["sidecar"],
+        about: "the workload's YAML; - is stdin",
+        usual: "none; required for sidecar",
+      },
+      {
+        name: "port",
+        value: "N",
+        only: ["static-pod", "sidecar"],
+        about: "port to listen on",
+        usual: "8443, or 7443 for a sidecar",
+      },
+      {
+        name: "metrics-port",
+        value: "N",
+        only: ["static-pod", "sidecar"],
+        about: "port of metrics and probes",
+        usual: "7481",
+      },
+      {
+        name: "print-config",
+        only: ["static-pod"],
+        about: "print the configuration file for the node instead of the pod",
+      },
+      {
+        name: "backend",
+        value: "NAME=URL",
+        isMultiple: true,
+        only: ["static-pod"],
+        about: "a kube-apiserver for the configuration",
+      },
+      { name: "passthrough", only: ["static-pod"], about: "leave TLS to the apiservers; needs no key" },
+      {
+        name: "namespace",
+        value: "NAME",
+        only: ["deployment"],
+        about: "its namespace",
+        usual: "watchkeeper",
+      },
+      {
+        name: "replicas",
+        value: "N",
+        only: ["deployment"],
+        about: "number of replicas, from 2 to 50",
+        usual: "2",
+      },
+    ],
+    exits: "1: the workload cannot have a sidecar",
+    examples: [
+      "watchkeeper manifest static-pod --print-config --backend cp-1=https://10.0.0.11:6443 > watchkeeper.yaml",
+      "watchkeeper manifest static-pod --image registry.example.com/watchkeeper:0.1.0 > /etc/kubernetes/manifests/watchkeeper.yaml",
+      "watchkeeper manifest deployment | kubectl apply -f -",
+      "watchkeeper manifest sidecar -f app.yaml | kubectl apply -f -",
+    ],
+  },
+  import: {
+    summary: "print a configuration with the backends of a haproxy.cfg or an envoy.yaml",
+    words: "FILE",
+    options: [
+      {
+        name: "from",
+        value: "NAME",
+        about: "backend or cluster of the file to import",
+        usual: "the only one, or the only one whose servers have port 6443",
+      },
+    ],
+    exits: "1: it has no backends that can be imported",
+    examples: ["watchkeeper import /etc/haproxy/haproxy.cfg > watchkeeper.yaml"],
+  },
+  try: {
+    summary: "serve the current kubectl context on this machine",
+    words: "",
+    options: [
+      {
+        name: "kubeconfig",
+        value: "FILE",
+        about: "kubeconfig file",
+        usual: "as kubectl finds it",
+      },
+      { name: "context", value: "NAME", about: "context to use", usual: "the current one" },
+      { name: "port", value: "N", about: "port to listen on", usual: "7443, or any free port" },
+      { name: "discover", about: "discover the apiservers behind the server's address" },
+    ],
+    exits: "1: it could not serve",
+  },
+  check: {
+    summary: "check whether a configuration would work",
+    words: "",
+    options: [configOption, { name: "offline", about: "connect to no backend" }],
+    exits: "1: a check failed",
+  },
+  config: {
+    summary: "print a commented configuration to start from",
+    words: "",
+    options: [
+      {
+        name: "convert",
+        value: "FILE",
+        about: "print this v1alpha1 configuration as v1alpha2 instead",
+        usual: "a sample is printed",
+      },
+    ],
+    exits: "1: the converted configuration is not valid",
+    examples: ["watchkeeper config --convert watchkeeper.yaml > converted.yaml"],
+  },
+  pki: {
+    summary: "make certificates, or a certificate signing request",
+    words: "init|csr",
+    choices: ["init", "csr"],
+    options: [
+      { name: "dir", value: "DIR", about: "output directory", usual: "pki" },
+      {
+        name: "host",
+        value: "NAME",
+        isMultiple: true,
+        about: "DNS name or address of the proxy for the certificate",
+      },
+      {
+        name: "signer",
+        value: "NAME",
+        only: ["csr"],
+        about: "Kubernetes signer",
+        usual: "none; required for csr",
+      },
+      { name: "name", value: "NAME", about: "common name of the certificate", usual: "watchkeeper" },
+    ],
+    exits: "1: nothing was written",
+  },
   status: {
     summary: "print backends, watches and active incidents on one screen",
     words: "",

@@ -1,6 +1,5 @@
 /** The text of `--help`, for all commands and for one. Generated from the table of commands. Pure. */
-import { type CommandSpec, flagOf, type Option, usageOf } from "./command-spec.ts";
-import { allCommands } from "./commands.ts";
+import { allCommands, type CommandSpec, type Option } from "./commands.ts";
 
 export function overview(): string {
   const rows = allCommands.map(([name, { summary }]): Row => [name, summary]);
@@ -11,7 +10,7 @@ export function overview(): string {
 export function helpOf(name: string, spec: CommandSpec): string {
   const { summary, options, examples = [] } = spec;
   return [
-    `${`usage: watchkeeper ${name} ${usageOf(spec)}`.trimEnd()}\n\n  ${summary}\n`,
+    `${usageLine(name, spec)}\n\n  ${summary}\n`,
     options.length === 0 ? "" : `options:\n${columns(options.map(optionRow))}`,
     `exit codes:\n${columns(exitsOf(spec))}`,
     examples.length === 0 ? "" : `examples:\n${examples.map((line) => `  ${line}\n`).join("")}`,
@@ -20,9 +19,29 @@ export function helpOf(name: string, spec: CommandSpec): string {
     .join("\n");
 }
 
+export function usageLine(name: string, spec: CommandSpec): string {
+  return `usage: watchkeeper ${name} ${usageOf(spec)}`.trimEnd();
+}
+
+/** Returns "KIND [NAME] [--admin ADDRESS]": what may follow a command's name. */
+export function usageOf({ words, options }: CommandSpec): string {
+  const parts = options.map((option) => {
+    const { isRequired = false, isMultiple = false } = option;
+    const flag = flagOf(option);
+    return `${isRequired ? flag : `[${flag}]`}${isMultiple ? "..." : ""}`;
+  });
+  return [words, ...parts].filter((part) => part !== "").join(" ");
+}
+
+/** Returns "-o, --output FORMAT" without its short form: "--output FORMAT". */
+export function flagOf({ name, value }: Option): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}
+
 /** Returns an option's purpose and its default. */
-export function aboutOf({ about, usual }: Option): string {
-  return usual === undefined ? about : `${about}; default: ${usual}`;
+export function aboutOf({ about, usual, only }: Option): string {
+  const purpose = only === undefined ? about : `${only.join(", ")}: ${about}`;
+  return usual === undefined ? purpose : `${purpose}; default: ${usual}`;
 }
 
 type Row = readonly [name: string, text: string];

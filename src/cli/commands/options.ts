@@ -2,8 +2,8 @@
 import { parseArgs } from "node:util";
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
-import type { CommandSpec } from "./command-spec.ts";
-import { type CommandName, commands } from "./commands.ts";
+import { type CommandName, type CommandSpec, commands } from "./commands.ts";
+import { flagOf, usageLine } from "./help.ts";
 
 /** Parsed options by name, and positional arguments. */
 export class Given {
@@ -24,8 +24,18 @@ export class Given {
     return typeof value === "string" ? value : undefined;
   }
 
+  /** Returns the values of an option that may be given several times. */
+  all(name: string): readonly string[] {
+    const values = this.#values[name];
+    return Array.isArray(values) ? values.map(String) : [];
+  }
+
   /** Returns a whole number from `least` to `most`; default: `usual`. */
-  whole(name: string, usual: number, [least, most]: readonly [number, number]): number | Failure {
+  whole<Usual>(
+    name: string,
+    usual: Usual,
+    [least, most]: readonly [number, number],
+  ): number | Usual | Failure {
     const text = this.text(name);
     if (text === undefined) return usual;
     const value = /^\d{1,9}$/.test(text) ? Number(text) : -1;
@@ -37,30 +47,53 @@ export class Given {
 /** @throws {TypeError} an unknown option, or one without its value: parseArgs' own error, which names it */
 export function given(name: CommandName, args: readonly string[]): Given | Failure {
   const spec: CommandSpec = commands[name];
-  const options = spec.options.map(({ name: long, short, value }) => {
+  const options = spec.options.map(({ name: long, short, value, isMultiple = false }) => {
     const type: "boolean" | "string" = value === undefined ? "boolean" : "string";
-    return [long, short === undefined ? { type } : { type, short }] as const;
+    return [long, { type, multiple: isMultiple, ...(short === undefined ? {} : { short }) }] as const;
   });
   const { values, positionals } = parseArgs({
     args: [...args],
     options: Object.fromEntries(options),
     allowPositionals: true,
   });
-  const taken = new Given(positionals, values);
-  const [unwanted] = positionals;
-  if (spec.words === "" && unwanted !== undefined) return usage(`Unexpected argument ${quote(unwanted)}`);
-  return wrongChoice(spec, taken) ?? taken;
+  const wrong = wrongWord(spec, positionals) ?? wrongOption(spec, positionals, values);
+  return wrong === undefined ? new Given(positionals, values) : usage(`${wrong}\n${usageLine(name, spec)}`);
 }
 
-function wrongChoice(spec: CommandSpec, taken: Given): Failure | undefined {
-  for (const { name, choices } of spec.options) {
-    const value = taken.text(name);
-    if (value !== undefined && choices?.includes(value) === false)
-      return usage(`--${name} must be one of ${choices.join(", ")}, not ${quote(value)}`);
+function wrongWord({ words, choices }: CommandSpec, taken: readonly string[]): string | undefined {
+  const [first] = taken;
+  // Words that are separated by spaces in a table's row are several.
+  const most = words === "" ? 0 : words.includes(" ") ? taken.length : 1;
+  if (taken.length > most) return `Unexpected argument ${quote(taken[most] ?? "")}`;
+  if (first === undefined) return missingWord(words, choices);
+  return choices?.includes(first) === false ? `Invalid argument ${quote(first)}${oneOf(choices)}` : undefined;
+}
+
+/** Undefined: the first word may be omitted, as brackets in the table show. */
+function missingWord(words: string, choices: CommandSpec["choices"]): string | undefined {
+  if (words === "" || words.startsWith("[")) return undefined;
+  return `Missing ${/^[A-Z-]+/.exec(words)?.[0] ?? "argument"}${oneOf(choices)}`;
+}
+
+function oneOf(choices: CommandSpec["choices"]): string {
+  return choices === undefined ? "" : `: must be one of ${choices.join(", ")}`;
+}
+
+function wrongOption(
+  { options }: CommandSpec,
+  [first = ""]: readonly string[],
+  values: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const missing = options.find(({ name, isRequired }) => isRequired === true && values[name] === undefined);
+  if (missing !== undefined) return `Missing ${flagOf(missing)}`;
+  for (const { name, choices, only } of options) {
+    const value = values[name];
+    if (typeof value === "string" && choices?.includes(value) === false)
+      return `--${name} must be one of ${choices.join(", ")}, not ${quote(value)}`;
+    if (value !== undefined && only?.includes(first) === false)
+      return `--${name} is an option of ${only.join(" and ")}, not of ${first}`;
   }
-  const [first] = taken.words;
-  if (first === undefined || spec.choices === undefined || spec.choices.includes(first)) return undefined;
-  return usage(`Cannot take ${quote(first)}: it must be one of ${spec.choices.join(", ")}`);
+  return undefined;
 }
 
 /** A usage error: exit code 2. */

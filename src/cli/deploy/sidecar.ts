@@ -2,86 +2,63 @@
  * `watchkeeper sidecar`: serves one application in its pod, without a configuration file. Clients need no change: they
  * find the sidecar's address in the usual variables, and CA and token at the usual paths.
  */
-import { parseArgs } from "node:util";
-import { Log } from "../../admin/events/log.ts";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Config, parseConfig } from "../../config/config.ts";
 import { isProblems, lineOf } from "../../config/problem.ts";
-import { Journal } from "../../events/journal.ts";
+import type { Journal } from "../../events/journal.ts";
 import { type Running, startWatchkeeper } from "../../main.ts";
-import { containFaults, exitCode, exitSoon, listenForSignals } from "../serve/signals.ts";
+import { type Given, given, usage } from "../commands/options.ts";
+import { complain, failed } from "../commands/screen.ts";
+import { beginServing, exitCode, exitSoon } from "../serve/signals.ts";
 import { followCa, type PodDirectories, preparePod } from "./pod-files.ts";
 import { type Shape, sidecarConfig, usual } from "./sidecar-shape.ts";
 
 /** Exit codes: 0 stopped by a signal, 1 after an internal error, 2 the pod lacks something that the sidecar needs. */
 export async function sidecar(args: string[]): Promise<number> {
-  const { values } = parseArgs({ args, options });
-  const shape = shapeOf(values, process.env);
-  if (shape instanceof Failure) return complain(shape.message);
+  const options = given("sidecar", args);
+  if (options instanceof Failure) return failed(options);
+  const shape = shapeOf(options, process.env);
+  if (shape instanceof Failure) return failed(shape);
   const text = sidecarConfig(shape);
   const config = parseConfig(text, "sidecar");
-  if (isProblems(config)) return complain(config.map(lineOf).join("\n"));
-  if (values["print-config"]) {
+  if (isProblems(config)) return complain(config.map(lineOf).join("\n"), 2);
+  if (options.has("print-config")) {
     process.stdout.write(text);
     return 0;
   }
-  return serve(config, { direct: shape.direct, shared: values.shared, state: shape.state });
+  return serve(config, shape);
 }
 
-const options = {
-  port: { type: "string", default: String(usual.port) },
-  "metrics-port": { type: "string", default: String(usual.metricsPort) },
-  direct: { type: "string", default: usual.direct },
-  shared: { type: "string", default: usual.shared },
-  state: { type: "string", default: usual.state },
-  "print-config": { type: "boolean", default: false },
-} as const;
+type Options = Shape & PodDirectories;
 
-type Values = {
-  readonly port: string;
-  readonly "metrics-port": string;
-  readonly direct: string;
-  readonly state: string;
-};
-
-function shapeOf(values: Values, env: NodeJS.ProcessEnv): Shape | Failure {
-  const host = env["KUBERNETES_SERVICE_HOST"];
-  const port = env["KUBERNETES_SERVICE_PORT"];
+function shapeOf(options: Given, env: NodeJS.ProcessEnv): Options | Failure {
+  const [host, port] = [env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"]];
   if (host === undefined || port === undefined)
-    return new Failure(
-      "bad-request",
-      "client",
-      "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: a sidecar runs in a pod",
-    );
-  const [own, metrics] = [Number(values.port), Number(values["metrics-port"])];
+    return usage("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: a sidecar runs in a pod");
+  const own = options.whole("port", usual.port, [1, 65_535]);
+  const metricsPort = options.whole("metrics-port", usual.metricsPort, [1, 65_535]);
+  if (own instanceof Failure) return own;
+  if (metricsPort instanceof Failure) return metricsPort;
   return {
-    direct: values.direct,
-    state: values.state,
+    direct: options.text("direct") ?? usual.direct,
+    shared: options.text("shared") ?? usual.shared,
+    state: options.text("state") ?? usual.state,
     port: own,
-    metricsPort: metrics,
+    metricsPort,
     service: { host, port },
   };
 }
 
 async function serve(config: Config, directories: PodDirectories): Promise<number> {
-  const journal = new Journal(wallClock);
-  const log = new Log(journal, { out: process.stdout, clock: wallClock, ...config.logging });
-  const signals = listenForSignals();
-  containFaults(journal, signals.raise);
-  const running =
-    (await preparePod(directories, wallClock)) ??
-    (await startWatchkeeper(config, { journal, droppedLogLines: () => log.dropped }));
-  if (running instanceof Failure) {
-    exitSoon(2);
-    return complain(running.message);
-  }
-  const stopFollowing = follow(running, { config, directories, journal });
+  const { signals, parts } = beginServing({ out: process.stdout, ...config.logging });
+  const running = (await preparePod(directories, wallClock)) ?? (await startWatchkeeper(config, parts));
+  if (running instanceof Failure) return exitSoon(complain(running.message, 2));
+  const stopFollowing = follow(running, { config, directories, journal: parts.journal });
   await signals.first;
   stopFollowing();
   await running.stop(signals.hurry);
-  exitSoon(exitCode());
-  return exitCode();
+  return exitSoon(exitCode());
 }
 
 type Followed = { readonly config: Config; readonly directories: PodDirectories; readonly journal: Journal };
@@ -99,9 +76,4 @@ function follow(running: Running, { config, directories, journal }: Followed): (
     else tell(failure);
   };
   return followCa(directories, { clock: wallClock, onChange });
-}
-
-function complain(text: string): number {
-  process.stderr.write(`${text}\n`);
-  return 2;
 }

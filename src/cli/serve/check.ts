@@ -1,9 +1,8 @@
 /** `watchkeeper check --config FILE [--offline]`: says whether this configuration would serve. Changes nothing. */
-import { parseArgs } from "node:util";
 import { textOf } from "../../base/address.ts";
 import { timestampOf, wallClock } from "../../base/clock.ts";
-import { Failure, failureFrom } from "../../base/failure.ts";
-import type { BackendConfig, ClusterConfig } from "../../config/cluster.ts";
+import { Failure } from "../../base/failure.ts";
+import type { BackendConfig, ClusterConfig, PairFiles } from "../../config/cluster.ts";
 import { type Config, type ListenerConfig, loadConfig } from "../../config/config.ts";
 import { isProblems, lineOf } from "../../config/problem.ts";
 import { readList } from "../../discovery/discover.ts";
@@ -13,10 +12,9 @@ import { levelOf } from "../../incidents/certificate-expiry.ts";
 import { loadCa } from "../../proxy/tls/ca-bundle.ts";
 import { ServingCertificate } from "../../proxy/tls/certificates.ts";
 import { certificatesIn, hasAnyOf } from "../../proxy/tls/serving-pair.ts";
+import { given } from "../commands/options.ts";
+import { complain, failed } from "../commands/screen.ts";
 import { type Answer, askBackend } from "./ask-backend.ts";
-import { type NamedPair, pairsIn } from "./pairs-in.ts";
-
-const usage = "usage: watchkeeper check --config FILE [--offline]\n";
 
 /** One result. Only a failure changes the exit code; a warning or a skipped check does not. */
 type Finding = {
@@ -34,17 +32,18 @@ const withinMs = 3000;
 
 /** Exit codes: 0 no failure, 1 a check failed, 2 the configuration is invalid. */
 export async function check(args: string[]): Promise<number> {
-  const options = optionsFrom(args);
-  if (options instanceof Failure) return complain(`${options.message}\n${usage}`);
-  const config = loadConfig(options.file);
+  const options = given("check", args);
+  if (options instanceof Failure) return failed(options);
+  const file = options.text("config") ?? "";
+  const config = loadConfig(file);
   if (isProblems(config))
-    return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n  see docs/configuration.md\n`);
-  const findings = [summaryOf(config, options.file)];
+    return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n  see docs/configuration.md`, 2);
+  const findings = [summaryOf(config, file)];
   const clusters = clustersIn(config);
   findings.push(...clusters.flatMap((cluster) => [...caFindings(cluster), ...listFindings(cluster)]));
   findings.push(...config.listeners.flatMap((listener) => plainFindings(listener)));
   findings.push(...(await Promise.all(pairsIn(config).map((pair) => pairFinding(pair)))));
-  if (!options.isOffline)
+  if (!options.has("offline"))
     findings.push(
       ...(await Promise.all(
         clusters.flatMap((cluster) => backendsIn(cluster).map((one) => backendFinding(one, cluster))),
@@ -55,24 +54,6 @@ export async function check(args: string[]): Promise<number> {
     process.stdout.write(`${mark} ${subject}: ${text}\n${help}`);
   }
   return findings.some(({ mark }) => mark === "✗") ? 1 : 0;
-}
-
-function optionsFrom(args: string[]): { readonly file: string; readonly isOffline: boolean } | Failure {
-  try {
-    const { config, offline } = parseArgs({
-      args,
-      options: { config: { type: "string", short: "c" }, offline: { type: "boolean", default: false } },
-    }).values;
-    if (config !== undefined) return { file: config, isOffline: offline };
-    return new Failure("bad-request", "client", "--config is missing");
-  } catch (reason) {
-    return failureFrom(reason, "client");
-  }
-}
-
-function complain(text: string): number {
-  process.stderr.write(text);
-  return 2;
 }
 
 /** A cluster with its CA bundle as read, its backends from a file, and the prefix of their names in messages. */
@@ -225,4 +206,45 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
     text: `certificate good until ${timestampOf(notAfter)}`,
     page,
   };
+}
+
+type NamedPair = {
+  /** "listener", "host", or "" where the name is enough. */
+  readonly what: "listener" | "host" | "";
+  readonly name: string;
+  /** A host's SNI names. */
+  readonly names?: readonly string[];
+  /** For a listener or a host, includes the CA bundle that verifies clients, which must be valid as well. */
+  readonly files: PairFiles & { readonly clientCaFile?: string | undefined };
+};
+
+/** Returns every certificate and key that a configuration names, with its name in the log and the metrics. */
+export function pairsIn({ listeners, clusters, admin }: Config): readonly NamedPair[] {
+  const own = admin.tls === undefined ? [] : [{ what: "" as const, name: "admin", files: admin.tls }];
+  return [
+    ...listeners.flatMap((listener) => servingPairs(listener)),
+    ...clusters.flatMap((cluster) => clientPairs(cluster, clusters.length > 1 ? `${cluster.name}/` : "")),
+    ...own,
+  ];
+}
+
+function servingPairs({ name, tls, hosts }: ListenerConfig): readonly NamedPair[] {
+  if (tls === undefined) return [];
+  const ofHosts = hosts.map(({ serverNames: names, tls: files }) => ({
+    what: "host" as const,
+    name: `${name}/${names[0] ?? ""}`,
+    names,
+    files,
+  }));
+  return [{ what: "listener", name, files: tls }, ...ofHosts];
+}
+
+/** Certificates that the proxy presents to backends on behalf of clients. */
+function clientPairs({ tls }: ClusterConfig, prefix: string): readonly NamedPair[] {
+  const { frontProxy, impersonator } = tls ?? {};
+  const named = [
+    { name: `${prefix}front-proxy`, files: frontProxy },
+    { name: `${prefix}impersonator`, files: impersonator },
+  ];
+  return named.flatMap(({ name, files }) => (files === undefined ? [] : [{ what: "", name, files }]));
 }

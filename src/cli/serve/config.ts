@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
@@ -8,10 +7,14 @@ import { parseConfig } from "../../config/config.ts";
 import { isProblems, lineOf, type Problem } from "../../config/problem.ts";
 import { converted } from "../../config/v1alpha1.ts";
 import { readYaml } from "../../config/yaml-document.ts";
+import { given } from "../commands/options.ts";
+import { complain, failed } from "../commands/screen.ts";
 
 /** `watchkeeper config`: prints a commented sample; with --convert, prints the given file in the current version. */
 export function config(args: string[]): Promise<number> {
-  const file = parseArgs({ args, options: { convert: { type: "string" } } }).values.convert;
+  const options = given("config", args);
+  if (options instanceof Failure) return Promise.resolve(failed(options));
+  const file = options.text("convert");
   if (file !== undefined) return Promise.resolve(convert(file));
   const sample = readFileSync(new URL("../../../config/static.yaml", import.meta.url), "utf8");
   process.stdout.write(printed(sample));
@@ -36,11 +39,6 @@ function convert(file: string): number {
 
 function linesOf(problems: readonly Problem[]): string {
   return problems.map(lineOf).join("\n");
-}
-
-function complain(text: string, code: number): number {
-  process.stderr.write(`${text}\n`);
-  return code;
 }
 
 /** Adapts the sample to its place: editors find the schema of this installation, and commands use the usual file name. */

@@ -1,11 +1,13 @@
-import { parseArgs } from "node:util";
 import { wallClock } from "../../base/clock.ts";
-import { Failure, failureFrom } from "../../base/failure.ts";
+import { Failure } from "../../base/failure.ts";
+import { quote } from "../../config/problem.ts";
 import { type FaultKind, faultKinds } from "../../demo/apiserver/embedded.ts";
 import { Demo } from "../../demo/story/demo.ts";
 import { Story } from "../../demo/story/story.ts";
+import { given, usage } from "../commands/options.ts";
+import { complain, failed } from "../commands/screen.ts";
+import { listenForSignals } from "./signals.ts";
 
-const usage = "usage: watchkeeper demo [--port N] [--once] [--faults LIST]\n";
 /** Long enough for the backend to be declared dead, and for the naive proxy's clients to notice. */
 const faultMs = 5_000;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -17,38 +19,29 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
  */
 export async function demo(args: string[]): Promise<number> {
   const options = optionsOf(args);
-  if (options instanceof Failure) {
-    process.stderr.write(`${options.message}\n${usage}`);
-    return 2;
-  }
+  if (options instanceof Failure) return failed(options);
   // Installed before any resource is made: an unhandled signal would leave its files and apiservers behind.
-  const signals = untilSignal();
+  const { drain: signal, hurry } = listenForSignals();
+  const isOver = (): boolean => signal.aborted;
   const started = await Demo.start(options.port);
-  if (started instanceof Failure) {
-    signals.forget();
-    process.stderr.write(`Cannot start the demo: ${started.message}\n`);
-    return 1;
-  }
-  const isOver = (): boolean => signals.first.aborted;
+  if (started instanceof Failure) return complain(`Cannot start the demo: ${started.message}`, 1);
   if (isOver()) {
-    await started.stop(signals.second);
-    signals.forget();
+    await started.stop(hurry);
     return 0;
   }
   introduce(started);
   const client = started.client();
   const story = new Story({ client, clock: wallClock, say });
-  const failure = await tell(started, story, { ...options, signal: signals.first });
-  if (failure !== undefined) process.stderr.write(`The demo failed: ${failure.message}\n`);
+  const failure = await tell(started, story, { ...options, signal });
+  if (failure !== undefined) complain(`The demo failed: ${failure.message}`, 1);
   if (!options.once && !isOver()) {
     say("\nThe demo continues with a write every two seconds (Ctrl-C ends it).");
-    signals.first.addEventListener("abort", () => story.end());
+    signal.addEventListener("abort", () => story.end());
     await story.goOn();
   }
   story.end();
   client.close();
-  await started.stop(signals.second);
-  signals.forget();
+  await started.stop(hurry);
   return failure === undefined ? 0 : 1;
 }
 
@@ -73,20 +66,12 @@ type Options = {
 };
 
 function optionsOf(args: string[]): Options | Failure {
-  try {
-    const { values } = parseArgs({
-      args,
-      options: { port: { type: "string" }, once: { type: "boolean" }, faults: { type: "string" } },
-    });
-    const faults = faultsOf(values.faults);
-    if (faults instanceof Failure) return faults;
-    const port = values.port === undefined ? undefined : Number(values.port);
-    if (port === undefined || (Number.isInteger(port) && port >= 0 && port <= 65_535))
-      return { port, once: values.once === true, faults };
-    return new Failure("bad-request", "client", `--port ${values.port ?? ""} is not a port`);
-  } catch (reason) {
-    return failureFrom(reason, "client");
-  }
+  const options = given("demo", args);
+  if (options instanceof Failure) return options;
+  const port = options.whole("port", undefined, [0, 65_535]);
+  const faults = faultsOf(options.text("faults"));
+  if (port instanceof Failure) return port;
+  return faults instanceof Failure ? faults : { port, once: options.has("once"), faults };
 }
 
 function faultsOf(list: string | undefined): readonly FaultKind[] | Failure {
@@ -95,7 +80,7 @@ function faultsOf(list: string | undefined): readonly FaultKind[] | Failure {
   const wanted = list.split(",");
   const known = wanted.flatMap((name) => faultKinds.filter((kind) => kind === name));
   if (known.length === wanted.length) return known;
-  return new Failure("bad-request", "client", `--faults ${list}: they are ${faultKinds.join()} or none`);
+  return usage(`--faults must be a list of ${faultKinds.join()}, or none, not ${quote(list)}`);
 }
 
 function introduce({ address, adminAddress, pageAddress, backendPorts }: Demo): void {
@@ -112,21 +97,4 @@ function invite({ kubeconfig }: Demo, hasFaults: boolean): void {
   say(`\nTry it yourself${hasFaults ? ", also during the faults" : ""}:`);
   say(`  ${kubectl} get configmaps -w`);
   say(`  ${kubectl} create configmap hello --from-literal=from=me`);
-}
-
-/** The first signal ends the demo gracefully, the second at once. */
-function untilSignal(): { first: AbortSignal; second: AbortSignal; forget: () => void } {
-  const first = new AbortController();
-  const second = new AbortController();
-  const heard = (): void => {
-    if (first.signal.aborted) second.abort();
-    else first.abort();
-  };
-  process.on("SIGINT", heard);
-  process.on("SIGTERM", heard);
-  const forget = (): void => {
-    process.off("SIGINT", heard);
-    process.off("SIGTERM", heard);
-  };
-  return { first: first.signal, second: second.signal, forget };
 }

@@ -9,6 +9,8 @@ import { type IncidentNumber, incidents, isIncidentNumber } from "../../demo/inc
 import { inSeconds, type Outcome, tableOf } from "../../demo/incidents/outcome.ts";
 import { Scene } from "../../demo/incidents/scene.ts";
 import type { Settings } from "../../demo/incidents/setting.ts";
+import { given } from "../commands/options.ts";
+import { complain } from "../commands/screen.ts";
 
 /** Half of the time that makes a backend suspect: above it a figure may be due to a slow machine. */
 const tellsLateMs = 250;
@@ -19,14 +21,12 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
  * Uses embedded apiservers, unless others are given. Exit codes: 0 with watchkeeper every expectation held; 1 one did not,
  * or the incident could not be played; 2 usage error.
  */
-export async function incident(
-  [number = "", ...rest]: string[],
-  settings: Settings = embeddedSettings,
-): Promise<number> {
-  if (rest.length > 0 || !isIncidentNumber(number)) {
-    const list = Object.entries(incidents).map(([name, { title }]) => `  ${name}  ${title}\n`);
-    process.stderr.write(`usage: watchkeeper incident NUMBER\n\n${list.join("")}`);
-    return 2;
+export async function incident(args: string[], settings: Settings = embeddedSettings): Promise<number> {
+  const options = given("incident", args);
+  const [number = ""] = options instanceof Failure ? [] : options.words;
+  if (options instanceof Failure || !isIncidentNumber(number)) {
+    const list = Object.entries(incidents).map(([name, { title }]) => `\n  ${name}  ${title}`);
+    return complain(`${options instanceof Failure ? options.message : ""}\n${list.join("")}`, 2);
   }
   const interrupted = new Promise<Failure>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const)
@@ -47,8 +47,7 @@ export async function incident(
 }
 
 function failed({ message }: Failure): number {
-  process.stderr.write(`The incident could not be played: ${message}\n`);
-  return 1;
+  return complain(`The incident could not be played: ${message}`, 1);
 }
 
 function introduce(number: IncidentNumber, { about }: Settings): void {

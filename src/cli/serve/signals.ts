@@ -1,11 +1,14 @@
 /** How a serving process ends: the first signal drains it, the second ends it now, an uncaught exception drains it. */
+import { Log, type LogOptions } from "../../admin/events/log.ts";
 import { wallClock } from "../../base/clock.ts";
 import { failureFrom } from "../../base/failure.ts";
-import type { Journal } from "../../events/journal.ts";
+import { Journal } from "../../events/journal.ts";
 
 export type Signals = {
   /** Resolves with the first signal: false, because no successor serves on. */
   readonly first: Promise<false>;
+  /** Aborts with the first signal. */
+  readonly drain: AbortSignal;
   /** Aborts with the second signal. */
   readonly hurry: AbortSignal;
   /** Has the effect of a first signal; a second call changes nothing. */
@@ -14,17 +17,32 @@ export type Signals = {
 
 /** Handles SIGTERM and SIGINT, from this call on. */
 export function listenForSignals(): Signals {
-  const hurry = new AbortController();
-  const first = Promise.withResolvers<false>();
+  const [drain, hurry] = [new AbortController(), new AbortController()];
   let count = 0;
-  const heard = (): void => {
+  const onSignal = (): void => {
     count += 1;
     if (count > 1) hurry.abort();
-    first.resolve(false);
+    drain.abort();
   };
-  process.on("SIGTERM", heard);
-  process.on("SIGINT", heard);
-  return { first: first.promise, hurry: hurry.signal, raise: () => first.resolve(false) };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+  const first = new Promise<false>((resolve) => {
+    drain.signal.addEventListener("abort", () => resolve(false));
+  });
+  return { first, drain: drain.signal, hurry: hurry.signal, raise: () => drain.abort() };
+}
+
+/** What every serving command begins with: a journal that is logged, and handlers of signals and of uncaught exceptions. */
+export function beginServing(options: Omit<LogOptions, "clock">): {
+  readonly signals: Signals;
+  /** For `startWatchkeeper`. */
+  readonly parts: { readonly journal: Journal; readonly droppedLogLines: () => number };
+} {
+  const journal = new Journal(wallClock);
+  const log = new Log(journal, { ...options, clock: wallClock });
+  const signals = listenForSignals();
+  containFaults(journal, signals.raise);
+  return { signals, parts: { journal, droppedLogLines: () => log.dropped } };
 }
 
 /**
@@ -45,9 +63,10 @@ export function containFaults(journal: Journal, drain: () => void): void {
   process.on("unhandledRejection", contain);
 }
 
-/** Exits after 100 ms: all work has been cut by now, but lines of the log may still be in a pipe. */
-export function exitSoon(code: number): void {
+/** Exits after 100 ms: all work has been cut by now, but lines of the log may still be in a pipe. Returns the code. */
+export function exitSoon(code: number): number {
   wallClock.after(100, () => process.exit(code));
+  return code;
 }
 
 /** Returns 1 if a fault was contained. */

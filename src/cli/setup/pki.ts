@@ -3,12 +3,13 @@
  * and a certificate signing request, for a Kubernetes signer or any other CA.
  */
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { isHost } from "../../base/address.ts";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { createAuthority, createRequest } from "../../pki/pki.ts";
+import { given, usage } from "../commands/options.ts";
+import { failed } from "../commands/screen.ts";
 import { type NewFile, writeNewFiles } from "../deploy/new-files.ts";
 
 type Options = {
@@ -25,47 +26,30 @@ type Described = NewFile & { readonly purpose: string };
 const usualHosts = ["localhost", "127.0.0.1", "::1", "kubernetes.default.svc"];
 
 /** Exit codes: 0 written, 1 nothing was written, 2 usage error. */
-export async function pki([action = "", ...args]: string[]): Promise<number> {
-  const make = { init: initFiles, csr: csrFiles }[action];
-  if (make === undefined)
-    return complain(`Say "pki init" or "pki csr"${action && `, not ${quote(action)}`}`, 2);
-  const options = optionsOf(args);
-  const files = options instanceof Failure ? options : await make(options);
-  if (files instanceof Failure) return complain(files.message, 2);
+export async function pki(args: string[]): Promise<number> {
+  const options = given("pki", args);
+  if (options instanceof Failure) return failed(options);
+  const hosts = options.all("host");
+  const strange = hosts.find((host) => !isHost(host));
+  if (strange !== undefined)
+    return failed(usage(`--host ${quote(strange)} is neither a name nor an IP address`));
+  const make = options.words[0] === "init" ? initFiles : csrFiles;
+  const files = await make({
+    dir: options.text("dir") ?? "pki",
+    hosts,
+    name: options.text("name") ?? "watchkeeper",
+    signer: options.text("signer"),
+  });
+  if (files instanceof Failure) return failed(files);
   const failure = writeNewFiles(files);
-  if (failure !== undefined) return complain(failure.message, 1);
+  if (failure !== undefined) return failed(failure);
   const width = Math.max(...files.map(({ path }) => path.length));
   for (const { path, purpose } of files) process.stdout.write(`${path.padEnd(width)}  ${purpose}\n`);
   return 0;
 }
 
-function complain(text: string, code: number): number {
-  process.stderr.write(`${text}\n`);
-  return code;
-}
-
-function optionsOf(args: string[]): Options | Failure {
-  const { values } = parseArgs({
-    args,
-    options: {
-      dir: { type: "string", default: "pki" },
-      host: { type: "string", multiple: true, default: [] },
-      name: { type: "string", default: "watchkeeper" },
-      signer: { type: "string" },
-    },
-  });
-  const strange = values.host.find((host) => !isHost(host));
-  if (strange !== undefined) return usage(`--host ${quote(strange)} is neither a name nor an IP address`);
-  return { dir: values.dir, hosts: values.host, name: values.name, signer: values.signer };
-}
-
-function usage(message: string): Failure {
-  return new Failure("bad-request", "client", message);
-}
-
 /** Makes two CAs: with one, any client that it signed could act as the front proxy (k/k 119267). */
-async function initFiles({ dir, hosts, name, signer }: Options): Promise<readonly Described[] | Failure> {
-  if (signer !== undefined) return usage('--signer is for "pki csr"');
+async function initFiles({ dir, hosts, name }: Options): Promise<readonly Described[]> {
   const clock = wallClock;
   const authority = await createAuthority({ name: `${name} CA`, clock });
   const serving = authority.issue({ name, hosts: [...usualHosts, ...hosts] });

@@ -4,37 +4,36 @@
  * with the written kubeconfig, which alone has a key for the proxy.
  */
 import { X509Certificate } from "node:crypto";
-import { parseArgs } from "node:util";
-import { Log } from "../../admin/events/log.ts";
 import { wallClock } from "../../base/clock.ts";
 import { Failure, isPortTaken } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { parseConfig } from "../../config/config.ts";
 import { isProblems, lineOf } from "../../config/problem.ts";
-import { Journal } from "../../events/journal.ts";
 import { type Running, startWatchkeeper } from "../../main.ts";
 import type { Pair } from "../../pki/pki.ts";
-import { containFaults, exitCode, exitSoon, listenForSignals } from "../serve/signals.ts";
+import { given } from "../commands/options.ts";
+import { complain, failed } from "../commands/screen.ts";
+import { beginServing, exitCode, exitSoon } from "../serve/signals.ts";
 import { accessOf, kindOf, pairOf } from "./cluster-access.ts";
 import { type Context, kubeconfigFiles, readContext } from "./kubeconfig.ts";
 import { TryFiles, type Wanted } from "./try-files.ts";
-
-const options = {
-  kubeconfig: { type: "string" },
-  context: { type: "string" },
-  port: { type: "string" },
-  discover: { type: "boolean", default: false },
-} as const;
 
 /** The default port; if it is taken, any free one. */
 const usualPort = 7443;
 
 /** Exit codes: 0 ended by a signal, 1 could not serve, 2 usage error or unsuitable kubeconfig. */
 export async function tryOut(args: string[]): Promise<number> {
-  const { values } = parseArgs({ args, options });
-  const asked = askedOf(values);
-  if (asked instanceof Failure) return complain(asked.message, 2);
-  const { context, port = usualPort } = asked;
+  const options = given("try", args);
+  if (options instanceof Failure) return failed(options);
+  const port = options.whole("port", undefined, [0, 65_535]);
+  if (port instanceof Failure) return failed(port);
+  const context = readContext(
+    kubeconfigFiles(options.text("kubeconfig"), process.env),
+    options.text("context"),
+  );
+  if (context instanceof Failure) return complain(context.message, 2);
+  const access = accessOf(context);
+  if (access instanceof Failure) return complain(access.message, 2);
   const own = pairOf(context.user);
   const issued = own === undefined ? await askPlugin(context) : undefined;
   if (issued instanceof Failure) return complain(issued.message, 1);
@@ -42,25 +41,8 @@ export async function tryOut(args: string[]): Promise<number> {
   const files = await TryFiles.make(wallClock);
   // On every exit: keys must not stay on disk.
   process.once("exit", () => files.remove());
-  const wanted = { ...asked, pair, port, discovers: values.discover };
-  return serve(files, { wanted, mayMove: asked.port === undefined, issued });
-}
-
-type Values = {
-  readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
-  readonly port?: string | undefined;
-};
-type Asked = Pick<Wanted, "context" | "access"> & { readonly port: number | undefined };
-
-function askedOf(values: Values): Asked | Failure {
-  const port = values.port === undefined ? undefined : Number(values.port);
-  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535))
-    return new Failure("bad-request", "client", `--port ${values.port ?? ""} is not a port`);
-  const context = readContext(kubeconfigFiles(values.kubeconfig, process.env), values.context);
-  if (context instanceof Failure) return context;
-  const access = accessOf(context);
-  return access instanceof Failure ? access : { context, access, port };
+  const wanted = { context, access, pair, port: port ?? usualPort, discovers: options.has("discover") };
+  return serve(files, { wanted, mayMove: port === undefined, issued });
 }
 
 /** The code that runs plugins takes 85 MB of memory, so it is loaded only for users with a plugin. */
@@ -83,18 +65,11 @@ type Serving = {
 };
 
 async function serve(files: TryFiles, { wanted, mayMove, issued }: Serving): Promise<number> {
-  const journal = new Journal(wallClock);
-  const log = new Log(journal, { out: process.stderr, clock: wallClock, format: "Text", accessLog: "None" });
-  const signals = listenForSignals();
-  containFaults(journal, signals.raise);
-  const around = { journal, droppedLogLines: () => log.dropped };
-  let running = await start(files, wanted, around);
+  const { signals, parts } = beginServing({ out: process.stderr, format: "Text", accessLog: "None" });
+  let running = await start(files, wanted, parts);
   if (running instanceof Failure && mayMove && isPortTaken(running))
-    running = await start(files, { ...wanted, port: 0 }, around);
-  if (running instanceof Failure) {
-    exitSoon(1);
-    return complain(running.message, 1);
-  }
+    running = await start(files, { ...wanted, port: 0 }, parts);
+  if (running instanceof Failure) return exitSoon(complain(running.message, 1));
   const address = running.addresses.get("try") ?? "";
   introduce(wanted, address, files.writeKubeconfig(wanted, address));
   const stopRenewing = issued === undefined ? () => {} : renew(files, wanted.context, issued);
@@ -102,16 +77,17 @@ async function serve(files: TryFiles, { wanted, mayMove, issued }: Serving): Pro
   stopRenewing();
   await running.stop(signals.hurry);
   files.remove();
-  exitSoon(exitCode());
-  return exitCode();
+  return exitSoon(exitCode());
 }
 
-type Around = Parameters<typeof startWatchkeeper>[1];
-
-function start(files: TryFiles, wanted: Wanted, around: Around): Promise<Running | Failure> {
+function start(
+  files: TryFiles,
+  wanted: Wanted,
+  parts: Parameters<typeof startWatchkeeper>[1],
+): Promise<Running | Failure> {
   const { text, file } = files.writeConfig(wanted);
   const config = parseConfig(text, file);
-  if (!isProblems(config)) return startWatchkeeper(config, around);
+  if (!isProblems(config)) return startWatchkeeper(config, parts);
   return Promise.resolve(new Failure("bad-file", "client", config.map(lineOf).join("\n")));
 }
 
@@ -146,9 +122,4 @@ function renew(files: TryFiles, context: Context, issued: Pair): () => void {
 
 function lifeMs({ certificate }: Pair): number {
   return new X509Certificate(certificate).validToDate.getTime() - wallClock.wall();
-}
-
-function complain(text: string, code: number): number {
-  process.stderr.write(`${text}\n`);
-  return code;
 }

@@ -7,7 +7,9 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { AdminClient, exitOf } from "../../../src/cli/client/admin-client.ts";
+import { AdminClient, begun, SseReader } from "../../../src/cli/client/admin-client.ts";
+import { failed } from "../../../src/cli/commands/screen.ts";
+import { KeptScreen } from "../../support/api-server.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
@@ -43,6 +45,12 @@ function failure(outcome: unknown): Failure {
   return outcome;
 }
 
+function codeOf(outcome: Failure): number {
+  return failed(outcome, new KeptScreen());
+}
+const text =
+  ': hello\n\nid: a-1\nevent: upstream_connection.opened\ndata: {"ä":1}\n\nevent: gap\ndata: {}\n\n';
+
 test("the option counts before the environment, and that before the usual port", () => {
   const env = { WATCHKEEPER_ADMIN: "localhost:7" };
   assert.is(clientAt("http://127.0.0.1:9/", env).address, "127.0.0.1:9");
@@ -50,12 +58,12 @@ test("the option counts before the environment, and that before the usual port",
   assert.is(clientAt(undefined, env).address, "localhost:7");
   assert.is(clientAt(undefined, { WATCHKEEPER_ADMIN: "" }).address, "127.0.0.1:7480");
   for (const wrong of ["https://127.0.0.1:1/x", "unix:/run/x", "a b", "http://", ":7480"])
-    assert.is(exitOf(failure(AdminClient.at(wrong, {}))), 2, wrong);
+    assert.is(codeOf(failure(AdminClient.at(wrong, {}))), 2, wrong);
 });
 
 test("nobody there is exit code 3, with the way out", async () => {
   const refused = failure(await within(20_000, "the refusal", clientAt("127.0.0.1:1").one("stats")));
-  assert.is(exitOf(refused), 3);
+  assert.is(codeOf(refused), 3);
   assert.match(refused.message, /127\.0\.0\.1:1: .*ECONNREFUSED[^]*--admin or WATCHKEEPER_ADMIN/);
 });
 
@@ -86,16 +94,16 @@ test("a refusal is told in the API's own words: 400 is a wrong question, another
   });
   const wrong = failure(await client.list("watches", {}, 1));
   assert.match(wrong.message, '"limit" must be a whole number (400 from');
-  assert.is(exitOf(wrong), 2);
+  assert.is(codeOf(wrong), 2);
   status = 404;
-  assert.is(exitOf(failure(await client.one("incidents/9"))), 1);
+  assert.is(codeOf(failure(await client.one("incidents/9"))), 1);
 });
 
 test("somebody else's port is said to be one", async () => {
   const page = await asking((_, response) => response.end("<html>"));
   assert.match(failure(await page.one("stats")).message, "is not watchkeeper's API");
   const gone = await asking((request) => request.socket.destroy());
-  assert.is(exitOf(failure(await gone.one("stats"))), 3);
+  assert.is(codeOf(failure(await gone.one("stats"))), 3);
 });
 
 test("an answer without end is not read to its end", async () => {
@@ -145,6 +153,40 @@ test("a token and an authority are read from files, and sent where nobody else c
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test("events come out the same wherever the bytes are cut", () => {
+  const bytes = Buffer.from(text);
+  const expected = [
+    { id: "a-1", name: "upstream_connection.opened", data: '{"ä":1}' },
+    { id: "", name: "gap", data: "{}" },
+  ];
+  for (let cut = 0; cut <= bytes.length; cut += 1) {
+    const reader = new SseReader();
+    const events = [bytes.subarray(0, cut), bytes.subarray(cut)].flatMap((chunk) => reader.push(chunk) ?? []);
+    assert.equal(events, expected, String(cut));
+  }
+});
+
+test("half an event waits, and one without an end is given up", () => {
+  const reader = new SseReader();
+  assert.equal(reader.push(Buffer.from("data: half")), []);
+  assert.is(reader.push(Buffer.alloc(adminLimits.eventBacklogBytes, "x")), undefined);
+});
+
+test("a command begins with its options and whom to ask, or with the reason why not", () => {
+  const start = begun("get", ["watches", "--admin", "127.0.0.1:9"], new KeptScreen());
+  assert.equal(start instanceof Failure ? start.message : [start.client.address, start.options.words], [
+    "127.0.0.1:9",
+    ["watches"],
+  ]);
+  const screen = new KeptScreen();
+  for (const args of [["pods"], ["watches", "--admin", "unix:/a"]]) {
+    const refusal = begun("get", args, screen);
+    assert.is(refusal instanceof Failure ? failed(refusal, screen) : 0, 2);
+  }
+  assert.match(screen.complaints, /"pods"[^]*"unix:\/a"/);
+  assert.is(screen.out, "");
 });
 
 test.run();

@@ -1,8 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { CommandSpec } from "../../../src/cli/commands/command-spec.ts";
-import { allCommands, commands } from "../../../src/cli/commands/commands.ts";
-import { aboutOf, helpOf, overview } from "../../../src/cli/commands/help.ts";
+import { allCommands, type CommandSpec, commands } from "../../../src/cli/commands/commands.ts";
+import { aboutOf, flagOf, helpOf, overview, usageOf } from "../../../src/cli/commands/help.ts";
 import { usual } from "../../../src/cli/deploy/sidecar-shape.ts";
 
 const test = suite("cli/commands/help");
@@ -70,6 +69,17 @@ test("what a sidecar is told to use is what it uses", () => {
     ["state", "state"],
   ] as const)
     assert.match(said.find(([option]) => option === name)?.[1] ?? "", `default: ${usual[key]}`);
+});
+
+test("a usage line names what must be and what may be given", () => {
+  const words = "KIND [NAME]";
+  const options = [
+    { name: "config", value: "FILE", isRequired: true, about: "" },
+    { name: "host", value: "NAME", isMultiple: true, about: "" },
+    { name: "once", about: "" },
+  ];
+  assert.is(usageOf({ summary: "", words, options }), "KIND [NAME] --config FILE [--host NAME]... [--once]");
+  assert.is(flagOf({ name: "once", about: "" }), "--once");
 });
 
 test.run();

@@ -31,10 +31,27 @@ test("what is not in the table is refused, and what may be said is named", () =>
     refusal("get", "watches", "-o", "yaml"),
     /--output must be one of table, wide, json, not "yaml"/,
   );
-  assert.match(refusal("get", "pods"), /"pods": it must be one of backends, watches/);
+  assert.match(refusal("get", "pods"), /"pods": must be one of backends, watches/);
   assert.match(refusal("status", "now"), 'Unexpected argument "now"');
   assert.throws(() => given("status", ["--colour"]), /--colour/);
   assert.throws(() => given("status", ["--admin"]), /--admin/);
+});
+
+test("words that are missing or too many, and options of other words, are refused with the usage line", () => {
+  assert.match(refusal("drain"), /^Missing BACKEND\nusage: watchkeeper drain BACKEND /);
+  assert.match(refusal("move"), /^Missing AUDIT-ID\n/);
+  assert.match(refusal("pki"), /^Missing argument: must be one of init, csr\n/);
+  assert.match(refusal("get"), /^Missing KIND: must be one of backends, /);
+  assert.match(refusal("tap", "backend.", "watch."), 'Unexpected argument "watch."');
+  assert.match(refusal("run"), /^Missing --config FILE\nusage: watchkeeper run --config FILE /);
+  assert.match(refusal("pki", "init", "--signer", "x"), "--signer is an option of csr, not of init");
+  assert.match(refusal("manifest", "deployment", "--passthrough"), "of static-pod, not of deployment");
+  assert.equal(taken("explain").words, []);
+});
+
+test("an option may be given several times if the table says so", () => {
+  assert.equal(taken("pki", "init", "--host", "a", "--host", "b").all("host"), ["a", "b"]);
+  assert.equal(taken("pki", "init").all("host"), []);
 });
 
 test("a number is whole and within its bounds", () => {

@@ -1,11 +1,11 @@
 import { basename } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { pairsIn } from "../../../src/cli/serve/pairs-in.ts";
+import { pairsIn } from "../../../src/cli/serve/check.ts";
 import { loadConfig, parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 
-const test = suite("cli/serve/pairs-in");
+const test = suite("cli/serve/check: pairs");
 
 function told(config: ReturnType<typeof parseConfig>): string[] {
   if (isProblems(config)) throw new Error(JSON.stringify(config));

@@ -90,7 +90,7 @@ test("what it is can be printed, and a port that is none is refused", async () =
   assert.match(printed.text(), `url: "https://127.0.0.1:${target.port}"`);
   const strange = command(["sidecar", "--port", "99999"], service());
   assert.is(await strange.ended, 2);
-  assert.match(strange.text(), "listeners[0].address");
+  assert.match(strange.text(), "--port must be a whole number from 1 to 65535");
 });
 
 test.run();

@@ -107,7 +107,7 @@ test("a kubeconfig that will not do is told before anything is written", async (
   const file = await kubeconfig({ token: "t" });
   for (const [args, pattern] of [
     [["--context", "z"], /no context "z"/],
-    [["--port", "x"], /is not a port/],
+    [["--port", "x"], /--port must be a whole number/],
     [["--nonsense"], /--nonsense/],
   ] as const) {
     const started = command(["try", "--kubeconfig", file, ...args]);

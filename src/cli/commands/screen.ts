@@ -1,0 +1,36 @@
+/** Output and exit of a command: data to stdout, messages to stderr. */
+import type { Failure } from "../../base/failure.ts";
+
+export type Screen = {
+  readonly print: (text: string) => void;
+  readonly complain: (text: string) => void;
+  readonly env: NodeJS.ProcessEnv;
+  /** Height of the terminal in lines; 0 for a file or a pipe. */
+  readonly lines: number;
+};
+
+export const standardScreen: Screen = {
+  print: (text) => void process.stdout.write(text),
+  complain: (text) => void process.stderr.write(text),
+  env: process.env,
+  get lines() {
+    return process.stdout.isTTY ? process.stdout.rows : 0;
+  },
+};
+
+/** Prints the reason and returns the exit code: usage error 2, API unreachable 3, any other failure 1. */
+export function failed({ code, message }: Failure, screen: Screen = standardScreen): number {
+  screen.complain(`${message}\n`);
+  if (code === "backend-lost") return 3;
+  return code === "bad-request" ? 2 : 1;
+}
+
+/** Prints a message to stderr and returns the exit code. */
+export function complain(text: string, code: number): number {
+  process.stderr.write(`${text}\n`);
+  return code;
+}
+
+export function json(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
