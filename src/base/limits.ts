@@ -39,27 +39,7 @@ export const limits = {
   configProblems: 50,
   /** Largest certificate file with its key, or CA bundle: a hundred RSA certificates are 200 KiB. */
   certificateBytes: 512 * KiB,
-  /** A rejected certificate file is checked again this often, because the problem may have been its validity dates. */
-  certificateRetryMs: 60_000,
-  /**
-   * A client is disconnected this long before its certificate expires. A client with a new certificate presents it on
-   * the next connection and never gets 401 for the old one. Kubelets renew after 70 to 90 % of a certificate's
-   * lifetime.
-   */
-  certificateLeaveMs: 5000,
-  /** A backend that has not rejected a new client certificate within this time accepts it. */
-  proofMs: 3000,
-  /**
-   * TLS contexts for dials that are kept ready: for each of 16 clusters its CAs alone and with either of our two client
-   * certificates.
-   */
-  tlsContexts: 48,
-  /** A signer's clock may be ahead of ours by this much (the tolerance that Kerberos uses). */
-  clockSkewMs: 300_000,
 
-  /** Most resets at once, by the peer before an answer or by us: client-go cancels about 100 watches at once (A1, A2). */
-  resetBurst: 200,
-  resetsPerSecond: 33,
   /**
    * After this many resets before an answer an upstream connection takes no new streams. All of its 80 streams may
    * still be reset after that. A backend that is another watchkeeper allows 200 in all; kube-apiserver was measured to
@@ -69,8 +49,6 @@ export const limits = {
   /** Most interim (1xx) heads before the final one (A37). */
   interimHeads: 16,
 
-  /** A stream's first receive window. It grows up to `streamWindowMostBytes` while its reader keeps up (D2). */
-  streamWindowBytes: 256 * KiB,
   streamWindowMostBytes: 4 * MiB,
   streamWindowTightBytes: 64 * KiB,
   /** One gigabit per second: a stream's window never exceeds what arrives at this rate in one round trip. */
@@ -79,17 +57,6 @@ export const limits = {
   socketBacklogBytes: 512 * KiB,
   /** Share of the heap limit that may be buffered for slow readers in total. Above half of it, windows shrink (D2). */
   bufferShare: 0.25,
-  /**
-   * Responses that a client has not taken. Above this, its requests are no longer read. DATA alone reaches half of it,
-   * so only heads get here: HTTP/2 has no flow control for them (CVE-2019-9517).
-   */
-  unreadBytes: 2 * MiB,
-  /**
-   * Time between checks of a closing socket, which gives the peer time to read the last bytes. After `lingerLooks`
-   * checks in a row without progress the socket is destroyed.
-   */
-  lingerMs: 1000,
-  lingerLooks: 5,
   /** A request body up to this size is kept until the response, so that a refused stream can be retried. */
   repeatableBodyBytes: 64 * KiB,
   /**
@@ -98,22 +65,9 @@ export const limits = {
    */
   shortRefusalBytes: 16 * KiB,
 
-  /**
-   * `goAwayGraceMs` is the time from the PONG after the first GOAWAY to the second GOAWAY, as long as Go's server waits
-   * in total: without it, a client that has not processed the first GOAWAY has its next request refused. `goAwayPongMs`
-   * is the longest wait for that PONG.
-   */
-  goAwayGraceMs: 1000,
-  goAwayPongMs: 3000,
   /** A session without a stream for this long is closed with two GOAWAYs (A25). */
   idleSessionMs: 300_000,
 
-  /**
-   * How long an accepted bearer may share upstream connections, and how many bearers are remembered (a hash and a time
-   * each, D2).
-   */
-  provenMs: 600_000,
-  bearers: 10_000,
   /**
    * Most upstream connections of one backend, per trust class and kind: 1,000 with 80 streams each carry 80,000
    * watches. The two rates limit dials, separately for the unproven class.
@@ -162,12 +116,6 @@ export const limits = {
    * request may be sent away from dozens of connections.
    */
   sentAwayMs: 15_000,
-  /**
-   * Apiservers accept a JWT for a minute after its expiry (go-jose's leeway). A bearer accepted within that minute
-   * stays proven for `endedBearerMs`.
-   */
-  bearerLeewayMs: 60_000,
-  endedBearerMs: 5000,
   /** Time for TCP, TLS and the first SETTINGS of a backend. */
   dialMs: 2000,
   /**
@@ -251,19 +199,6 @@ export const limits = {
    * keepalive.
    */
   socketTableBytes: MiB,
-  socketTableMs: 1000,
-  /**
-   * A tunnel is stuck when its backend's socket shows this many retransmissions in `hungLooks` consecutive looks. Four
-   * take 3.0 s, so a shorter outage goes unnoticed, and an outage that begins 5 s before kubectl's next ping ends its
-   * exec within 10 s.
-   */
-  hungRetransmits: 4,
-  /**
-   * The same for the client's socket: 51 s, because a client's network may be away for a while, as it may on a direct
-   * connection.
-   */
-  hungClientRetransmits: 8,
-  hungLooks: 2,
   /**
    * Most requests that wait for an upstream connection of one backend, and in the pending queue. More are rejected with
    * a retry hint.
@@ -376,8 +311,6 @@ export const limits = {
   targetChars: 1024,
   /** Time for the TLS handshake and the first bytes, which identify the protocol (A22). */
   handshakeMs: 10_000,
-  /** TLS handshakes started in one event loop turn: 1.3 ms each with P-256 on a slow core, so 5 ms of a turn (A51). */
-  handshakesPerTurn: 4,
   /**
    * Live heap as a share of its limit. Above `heapFull` new clients are rejected, above `heapCrowded` idle sessions are
    * closed, above `heapCritical` requests are ended, watches last. Below `heapEasy` normal operation resumes (A26).
@@ -401,21 +334,6 @@ export const limits = {
   /** Share of the closable sessions closed at one check. Closing all at once would make all of them reconnect at once. */
   shedShare: 0.1,
   shedLeast: 10,
-  /**
-   * Largest PROXY header. Version 1 has at most 107 bytes; version 2 states its own length. What clouds add (link and
-   * endpoint names, a client certificate's subject) stays under 1 KiB.
-   */
-  introductionBytes: 4 * KiB,
-  /** Incomplete first bytes of all new sockets together. A client that sends them in one packet never waits here. */
-  peekedBytes: 16 * MiB,
-  /**
-   * Largest ClientHello: Go's limit, and therefore the apiserver's. Records: one is usual; post-quantum keys need two
-   * or three.
-   */
-  helloBytes: 64 * KiB,
-  helloRecords: 16,
-  /** Pause between attempts to bind a port that another process took while a reload failed. */
-  rebindMs: 1000,
   /** A proxy that inherits sockets waits this long for a ready backend; its clients wait in the pending queue. */
   settleMs: 5000,
   /** Time from a successor's start until it reports that it serves: Node and our code take 1 s on a slow machine. */
@@ -431,35 +349,12 @@ export const limits = {
   balanceMs: 5000,
   /** Share of an even load by which a backend may deviate before any client is moved. */
   rebalanceSlack: 0.1,
-  /** Share of the process's file descriptor limit that connections may use: an upgraded client takes two (A24). */
-  connectionShare: 0.45,
-  /**
-   * /readyz reports that new clients are accepted again once their number is below `intakeEasy` of the maximum and no
-   * client has been rejected for `intakeCalmMs`, the period of a kubelet's probe (10 s).
-   */
-  intakeEasy: 0.9,
-  intakeCalmMs: 10_000,
 
   /**
    * HTTP/1.1: time from a request's first byte to the end of its head (A22), and for an upload that continues after its
    * response.
    */
   h1HeadMs: 10_000,
-  /** Unused HTTP/1.1 parsers that are kept. Each keeps the longest head that it has read; Node would keep a thousand. */
-  h1IdleParsers: 16,
-  /** Time from a forced close's last responses to the end of its sockets. The process exits 100 ms after that close. */
-  cutLingerMs: 50,
-  /** How long a rejected client may take to read the reason. */
-  h1LingerMs: 1000,
-  /**
-   * Parsed requests behind the current one: no Kubernetes client pipelines (A33). Their heads may have the size of one
-   * usual head.
-   */
-  h1Waiting: 16,
-  /** Upload bytes held by an exchange. With Node's own buffer and one read the total stays under 200 KiB (A19). */
-  h1HeldBytes: 32 * KiB,
-  /** Longest chunk-size line with extensions, or trailer line, in a response that rejects an Upgrade. */
-  h1LineBytes: 8 * KiB,
 
   // Observability: metrics, incidents, commands and the log.
   /**

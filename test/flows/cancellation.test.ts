@@ -2,10 +2,11 @@
  * Every way in which a request ends for its client × every phase in which it may be: 100 ms later (of virtual time) no backend
  * runs any of it, and nothing of it is sent again (D17). Clients of HTTP/1.1 have real sockets, the rest of their path has not.
  */
+
 import { createServer, type Server } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
+import { h2Limits } from "../../src/h2/core/limits.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import type { StreamWriter } from "../../src/h2/core/stream-writer.ts";
 import { createH1, type H1Client } from "../../src/proxy/downstream/h1-connection.ts";
@@ -425,7 +426,7 @@ test("DATA after END_STREAM on 130 requests, and whatever else one client breaks
     path.clock.advance(100);
     assert.equal(running(path), [bystander]);
   }
-  assert.ok(4 * 65 > limits.resetBurst);
+  assert.ok(4 * 65 > h2Limits.resetBurst);
   bystander.answer(201);
   path.settle();
   assert.is(other.status, "201");

@@ -1,9 +1,10 @@
 /** Who asks, from a client's own TLS socket to what a backend takes it for. */
+
 import { once } from "node:events";
 import http2 from "node:http2";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
+import { certificateLeaveMs } from "../../src/proxy/identity/client-identity.ts";
 import {
   type Asking,
   askH1,
@@ -161,7 +162,7 @@ test("http/1.1: behind a 401 for a certificate the connection ends", async () =>
 });
 
 test("shortly before its certificate ends a client is sent away, and what it has open goes on", async () => {
-  const lifeMs = limits.certificateLeaveMs + 2500;
+  const lifeMs = certificateLeaveMs + 2500;
   const short = pki.clients.issue({ name: "alice", usage: "client", notAfter: Date.now() + lifeMs });
   const socket = await shake({ ...tlsOptions(proxy, short), ALPNProtocols: ["h2"] });
   const session = http2.connect(proxy.url, { createConnection: () => socket });

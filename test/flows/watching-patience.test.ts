@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
 import { Field } from "../../src/h2/core/field.ts";
+import { h2Limits } from "../../src/h2/core/limits.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import { watchLimits } from "../../src/watch/cache/limits.ts";
 import { type PlayedBackend, PlayedPath } from "../support/path.ts";
@@ -180,7 +181,7 @@ test("while a successor is asked, a slow reader is felt by the backend that serv
       watch.advance(1);
     }
     // Two attempts are granted what they send, for as long as it takes to see that the client is slow.
-    const most = 2 * limits.streamWindowBytes + (isAnswered ? 1200 * watchLimits.slowWatchMs : 0);
+    const most = 2 * h2Limits.streamWindowBytes + (isAnswered ? 1200 * watchLimits.slowWatchMs : 0);
     assert.ok(watch.path.buffered.bytes <= most, `${watch.path.buffered.bytes} wait`);
     assert.is(watch.to.last.resetCode, isAnswered ? errorCode.CANCEL : undefined);
   }

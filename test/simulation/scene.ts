@@ -5,6 +5,7 @@ import { newCluster } from "../../src/demo/apiserver/cluster.ts";
 import type { KubeObject } from "../../src/demo/objects/json.ts";
 import type { Store } from "../../src/demo/objects/store.ts";
 import type { Entry } from "../../src/events/journal.ts";
+import { h2Limits } from "../../src/h2/core/limits.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import { Backend } from "./backend.ts";
 import { type Asking, SimulatedClient, type Watching } from "./client.ts";
@@ -261,7 +262,7 @@ export class Scene {
     for (const { rtt } of this.proxy.path.pools.all.values())
       this.#mostRttMs = Math.max(this.#mostRttMs, rtt.quantile(0.1));
     const grown = Math.min(limits.streamWindowMostBytes, this.#mostRttMs * limits.streamBytesPerMs);
-    return Math.max(limits.streamWindowBytes, grown);
+    return Math.max(h2Limits.streamWindowBytes, grown);
   }
 
   #openUpstream(): number {

@@ -3,8 +3,8 @@
  * and bad weather.
  */
 
-import { limits } from "../../src/base/limits.ts";
 import { putFrameHeader } from "../../src/h2/core/bytes.ts";
+import { h2Limits } from "../../src/h2/core/limits.ts";
 import { frameHeaderBytes, frameType } from "../../src/h2/frame/frame.ts";
 import { setting } from "../../src/h2/session/settings.ts";
 import type { Backend } from "./backend.ts";
@@ -78,7 +78,7 @@ function changeSettings(scene: Scene): void {
     const table = random.pick([0, 64, 1_000, 4_096]);
     end.write([rawFrame(frameType.SETTINGS, 0, settingsOf(table, window)), oddFrame(random)]);
     world.after(random.size(400), () =>
-      end.write([rawFrame(frameType.SETTINGS, 0, settingsOf(4_096, limits.streamWindowBytes))]),
+      end.write([rawFrame(frameType.SETTINGS, 0, settingsOf(4_096, h2Limits.streamWindowBytes))]),
     );
   }
 }

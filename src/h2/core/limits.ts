@@ -15,6 +15,11 @@ export const h2Limits = {
   hpackIndexedBytes: 2048,
   /** Most streams that a client may have open: what the apiserver itself advertises (A3). */
   downstreamStreams: 100,
+  /** Most resets at once, by the peer before an answer or by us: client-go cancels about 100 watches at once (A1, A2). */
+  resetBurst: 200,
+  resetsPerSecond: 33,
+  /** A stream's first receive window. It grows up to `streamWindowMostBytes` while its reader keeps up (D2). */
+  streamWindowBytes: 256 * KiB,
   /**
    * Streams refused in a row for exceeding the stream limit before the session ends: a client that ends one stream
    * starts the count anew (A3).

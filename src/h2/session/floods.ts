@@ -9,7 +9,6 @@
  */
 
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
@@ -73,5 +72,5 @@ const rates: Record<FloodKind, readonly [burst: number, perSecond: number]> = {
   empty: [h2Limits.emptyDataBurst, h2Limits.emptyDataPerSecond],
   connection: [h2Limits.connectionFramesBurst, h2Limits.connectionFramesPerSecond],
   unknown: [h2Limits.unknownBurst, h2Limits.unknownPerSecond],
-  reset: [limits.resetBurst, limits.resetsPerSecond],
+  reset: [h2Limits.resetBurst, h2Limits.resetsPerSecond],
 };

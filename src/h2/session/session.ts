@@ -88,7 +88,7 @@ export class Session implements SessionFrames {
     if (role === "client") this.#writer.preface();
     this.#writer.settings([
       role === "client" ? [setting.ENABLE_PUSH, 0] : [setting.MAX_CONCURRENT_STREAMS, maxStreams],
-      [setting.INITIAL_WINDOW_SIZE, limits.streamWindowBytes],
+      [setting.INITIAL_WINDOW_SIZE, h2Limits.streamWindowBytes],
       [setting.MAX_HEADER_LIST_SIZE, limits.headerListBytes],
     ]);
     this.#writer.windowUpdate(0, this.#streams.firstUpdate);

@@ -2,7 +2,6 @@
  * The streams of one session: opening, heads, bodies, ends, and the windows they share. A violation of a stream's rules
  * ends that stream here; a violation of the session's rules is thrown to session.ts.
  */
-import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import type { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
@@ -277,7 +276,7 @@ export class Streams implements StreamHost, StreamFrames {
   #create(id: number, owner: StreamListener): Stream {
     const stream = new Stream(id, this, owner, {
       send: this.peer.initialWindow,
-      receive: limits.streamWindowBytes,
+      receive: h2Limits.streamWindowBytes,
     });
     this.open.add(stream);
     return stream;

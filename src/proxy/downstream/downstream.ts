@@ -12,6 +12,14 @@ import type { Client } from "../context/client.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
 import type { RequestHandler } from "../request/handler.ts";
 
+/**
+ * `goAwayGraceMs` is the time from the PONG after the first GOAWAY to the second GOAWAY, as long as Go's server waits
+ * in total: without it, a client that has not processed the first GOAWAY has its next request refused. `goAwayPongMs`
+ * is the longest wait for that PONG.
+ */
+export const goAwayGraceMs = 1000;
+const goAwayPongMs = 3000;
+
 export type DownstreamParts = {
   readonly clock: Clock;
   readonly turn: FlushScheduler;
@@ -92,8 +100,7 @@ export class Downstream implements WireOwner {
     if (this.session.openCount > 0) this.idleSince = now;
     else if (now - this.idleSince > limits.idleSessionMs) this.drain();
     // A client that does not answer the PING of the first step gets the second GOAWAY all the same.
-    if (this.#drainingSince !== undefined && now - this.#drainingSince > limits.goAwayPongMs)
-      this.session.goAway();
+    if (this.#drainingSince !== undefined && now - this.#drainingSince > goAwayPongMs) this.session.goAway();
   }
 
   #changed(): void {
@@ -107,7 +114,7 @@ export class Downstream implements WireOwner {
    */
   #ponged(): void {
     if (this.#drainingSince === undefined) return;
-    this.#parts.clock.after(limits.goAwayGraceMs, () => this.session.goAway());
+    this.#parts.clock.after(goAwayGraceMs, () => this.session.goAway());
   }
 
   #ended(error: ProtocolError | undefined): void {

@@ -16,6 +16,14 @@ import { abort, closeAfterFlush, stopParsing } from "../net/socket-end.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
 
+/** Unused HTTP/1.1 parsers that are kept. Each keeps the longest head that it has read; Node would keep a thousand. */
+const h1IdleParsers = 16;
+/**
+ * Parsed requests behind the current one: no Kubernetes client pipelines (A33). Their heads may have the size of one
+ * usual head.
+ */
+export const h1Waiting = 16;
+
 export type H1Parts = {
   readonly handle: RequestHandler;
   readonly upgrade: (request: IncomingMessage, socket: Socket, head: Buffer, client: Client) => void;
@@ -81,7 +89,7 @@ export class Http1Connection implements H1End {
     let bytes = 0;
     for (const { request } of this.#waiting)
       for (const text of [request.url ?? "", ...request.rawHeaders]) bytes += text.length;
-    return this.#waiting.length > limits.h1Waiting || bytes > limits.usualHeadBytes;
+    return this.#waiting.length > h1Waiting || bytes > limits.usualHeadBytes;
   }
 
   upgrade(request: IncomingMessage, head: Buffer): void {
@@ -236,7 +244,7 @@ export type H1Client = Pick<Http1Connection, "client" | "isIdle" | "idleSince" |
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
   const connections = new WeakMap<Duplex, Http1Connection>();
   // Node has this setting for the whole process only.
-  http.setMaxIdleHTTPParsers(limits.h1IdleParsers);
+  http.setMaxIdleHTTPParsers(h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
     // node's own deadlines need a listening server; Http1Connection has them. node's Host check answers without a Status.

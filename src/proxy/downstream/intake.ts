@@ -4,7 +4,15 @@
  */
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
+
+/** Share of the process's file descriptor limit that connections may use: an upgraded client takes two (A24). */
+export const connectionShare = 0.45;
+/**
+ * /readyz reports that new clients are accepted again once their number is below `intakeEasy` of the maximum and no
+ * client has been rejected for `intakeCalmMs`, the period of a kubelet's probe (10 s).
+ */
+const intakeEasy = 0.9;
+export const intakeCalmMs = 10_000;
 
 export type IntakeParts = {
   readonly clock: Clock;
@@ -39,7 +47,7 @@ export class Intake {
 
   /**
    * Why clients should go elsewhere, or "": from the moment at which the next one would be refused, until there is room
-   * to spare and none has been refused for `limits.intakeCalmMs`.
+   * to spare and none has been refused for `intakeCalmMs`.
    */
   get complaint(): string {
     const { clock, most, isShort } = this.#parts;
@@ -49,8 +57,8 @@ export class Intake {
     }
     if (this.#count >= most) this.#refusedAt = clock.now();
     if (this.#refusedAt === undefined) return "";
-    const isCalm = clock.now() - this.#refusedAt >= limits.intakeCalmMs;
-    if (isCalm && this.#count < most * limits.intakeEasy) {
+    const isCalm = clock.now() - this.#refusedAt >= intakeCalmMs;
+    if (isCalm && this.#count < most * intakeEasy) {
       this.#refusedAt = undefined;
       return "";
     }
@@ -60,7 +68,7 @@ export class Intake {
 
 /** Of the process's file descriptors, the number that client sockets may take. */
 export function mostSockets(): number {
-  return Math.floor(openFilesLimit() * limits.connectionShare);
+  return Math.floor(openFilesLimit() * connectionShare);
 }
 
 /** Linux has it in /proc; elsewhere POSIX' usual soft limit is assumed. */

@@ -7,7 +7,6 @@ import net from "node:net";
 import { isBoundAt, type Networks, networksOf, textOf, withoutMapping } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { cannotListen, Failure, failureFrom } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { ListenerConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -29,6 +28,9 @@ import { Downstream, type DownstreamParts } from "./downstream.ts";
 import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
+
+/** Time from a forced close's last responses to the end of its sockets. The process exits 100 ms after that close. */
+const cutGraceMs = 50;
 
 /** The entry to one cluster. */
 export type Gate = DownstreamParts & {
@@ -196,7 +198,7 @@ export class Listener {
     this.#stopChecks();
     for (const downstream of Array.from(this.#downstreams)) downstream.cut();
     for (const one of Array.from(this.#h1Clients)) one.cut();
-    this.#parts.clock.after(limits.cutLingerMs, () => {
+    this.#parts.clock.after(cutGraceMs, () => {
       for (const socket of this.#sockets) socket.destroySoon();
     });
   }

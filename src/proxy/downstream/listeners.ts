@@ -4,7 +4,6 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { ListenerConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import { Descriptors } from "../net/descriptors.ts";
@@ -15,6 +14,9 @@ import type { Downstream } from "./downstream.ts";
 import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type Gate, Listener } from "./listen.ts";
+
+/** Pause between attempts to bind a port that another process took while a reload failed. */
+const rebindMs = 1000;
 
 type Opened = {
   readonly config: ListenerConfig;
@@ -169,7 +171,7 @@ export class Listeners {
       if (!this.#lost.has(listener))
         this.#parts.journal.write({ kind: "listener.lost", listener: config.name, reason: outcome.message });
       const again = (): void => void this.#reopen(opened);
-      this.#lost.set(listener, this.#parts.clock.after(limits.rebindMs, again));
+      this.#lost.set(listener, this.#parts.clock.after(rebindMs, again));
     }
   }
 

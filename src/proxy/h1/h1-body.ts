@@ -5,6 +5,9 @@
 import { limits } from "../../base/limits.ts";
 import type { Framing } from "./h1-head.ts";
 
+/** Longest chunk-size line with extensions, or trailer line, in a response that rejects an Upgrade. */
+const h1LineBytes = 8 * 1024;
+
 /** Why a body is refused: a line of a chunked one is too long, or it is malformed. */
 export type BodyFault = "chunk_line_too_long" | "malformed_chunks";
 
@@ -66,7 +69,7 @@ class Chunks implements BodyEnd {
         const end = feed < 0 ? bytes.length : feed + 1;
         this.#line += bytes.toString("latin1", at, end);
         at = end;
-        if (this.#line.length > limits.h1LineBytes) return "chunk_line_too_long";
+        if (this.#line.length > h1LineBytes) return "chunk_line_too_long";
         if (feed >= 0 && !this.#endLine()) return "malformed_chunks";
       }
     }

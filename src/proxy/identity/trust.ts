@@ -14,6 +14,19 @@ import type { RequestHead } from "../../h2/core/fields.ts";
 import { bearerEndsAt } from "./credential-expiry.ts";
 
 /**
+ * How long an accepted bearer may share upstream connections, and how many bearers are remembered (a hash and a time
+ * each, D2).
+ */
+export const provenMs = 600_000;
+export const rememberedBearers = 10_000;
+/**
+ * Apiservers accept a JWT for a minute after its expiry (go-jose's leeway). A bearer accepted within that minute
+ * stays proven for `endedBearerMs`.
+ */
+const bearerLeewayMs = 60_000;
+export const endedBearerMs = 5000;
+
+/**
  * `front-proxy` and `impersonate` are for clients whose identity the proxy asserts, on upstream connections that carry
  * its own credential for that. No other request may travel there: it would have the proxy's rights (D9).
  */
@@ -56,7 +69,7 @@ export class Trust {
   readonly #clock: Clock;
   readonly #salt = randomBytes(16).toString("hex");
   /** Oldest first: a Map keeps the order of insertion. */
-  readonly #bearers = new Lru<string, Bearer>(limits.bearers);
+  readonly #bearers = new Lru<string, Bearer>(rememberedBearers);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -98,8 +111,8 @@ export class Trust {
    */
   #provenMs({ endsAt }: Bearer): number {
     const leftMs = endsAt - this.#clock.wall();
-    if (leftMs < -limits.bearerLeewayMs) return limits.provenMs;
-    return Math.min(limits.provenMs, Math.max(limits.endedBearerMs, leftMs));
+    if (leftMs < -bearerLeewayMs) return provenMs;
+    return Math.min(provenMs, Math.max(endedBearerMs, leftMs));
   }
 
   /** Requests from before it was accepted may hold another object of the same key: the stored one counts for all of them. */

@@ -2,7 +2,13 @@
  * The ClientHello that a client sends in clear before TLS begins (RFC 8446 §4.1.2). Only the server name is read (RFC
  * 6066 §3), and nothing is changed. It may come in several records (RFC 8446 §5.1). Pure: octets in.
  */
-import { limits } from "../../base/limits.ts";
+
+/**
+ * Largest ClientHello: Go's limit, and therefore the apiserver's. Records: one is usual; post-quantum keys need two
+ * or three.
+ */
+export const helloBytes = 64 * 1024;
+export const helloRecords = 16;
 
 export type Hello =
   | { readonly state: "partial" }
@@ -55,7 +61,7 @@ function findMessage(seen: Buffer): { readonly pieces: Buffer[]; readonly length
   let wantedBytes = Infinity;
   let joinedBytes = 0;
   for (let at = 0; at + recordHeaderBytes <= seen.length; ) {
-    if (pieces.length >= limits.helloRecords) throw new Malformed("it has too many records");
+    if (pieces.length >= helloRecords) throw new Malformed("it has too many records");
     const end = at + recordHeaderBytes + lengthOfRecord(seen, at);
     const piece = seen.subarray(at + recordHeaderBytes, end);
     header.push(...piece.subarray(0, messageHeaderBytes - header.length));
@@ -82,7 +88,7 @@ function lengthOfRecord(seen: Buffer, at: number): number {
 function lengthOfMessage([type = 0, high = 0, middle = 0, low = 0]: readonly number[]): number {
   const length = messageHeaderBytes + high * 65_536 + middle * 256 + low;
   if (type !== clientHello) throw new Malformed(`it is message ${type}`);
-  if (length > limits.helloBytes) throw new Malformed(`it has ${length} octets`);
+  if (length > helloBytes) throw new Malformed(`it has ${length} octets`);
   return length;
 }
 

@@ -2,12 +2,17 @@
 import net from "node:net";
 import tls from "node:tls";
 import { Failure, failureFrom, timeout } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import { type Ends, type HeaderVersion, writeHeader } from "./proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
 import { retell, type Trusted, wrongName } from "./untrusted-certificate.ts";
 import type { Wire, WireOwner } from "./wire.ts";
+
+/**
+ * TLS contexts for dials that are kept ready: for each of 16 clusters its CAs alone and with either of our two client
+ * certificates.
+ */
+const tlsContexts = 48;
 
 export type BackendAddress = {
   readonly name: string;
@@ -102,7 +107,7 @@ function contextFor(ca: string | undefined, pair: ShownPair | undefined): tls.Se
   const known = contexts.find((one) => one.ca === ca && one.pair === pair);
   const latest = known ?? { ca, pair, context: createContext(ca, pair) };
   if (latest !== contexts[0])
-    contexts = [latest, ...contexts.filter((one) => one !== latest)].slice(0, limits.tlsContexts);
+    contexts = [latest, ...contexts.filter((one) => one !== latest)].slice(0, tlsContexts);
   return latest.context;
 }
 

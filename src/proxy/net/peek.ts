@@ -6,6 +6,9 @@ import type net from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 
+/** Incomplete first bytes of all new sockets together. A client that sends them in one packet never waits here. */
+export const peekedBytes = 16 * 1024 * 1024;
+
 /** The result, and how many of the octets it consumes. */
 export type Seen<T> = { readonly verdict: T; readonly taken: number };
 
@@ -39,7 +42,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, tell: (
     const found = look(seen);
     if (found === undefined) {
       hold(room.length);
-      if (waitingBytes > limits.peekedBytes) socket.destroy();
+      if (waitingBytes > peekedBytes) socket.destroy();
       return;
     }
     leave();

@@ -4,7 +4,12 @@
  * their own. Pure. TLVs of version 2 are skipped: no decision depends on them.
  */
 import { addressOfOctets, octetsOf } from "../../base/address.ts";
-import { limits } from "../../base/limits.ts";
+
+/**
+ * Largest PROXY header. Version 1 has at most 107 bytes; version 2 states its own length. What clouds add (link and
+ * endpoint names, a client certificate's subject) stays under 1 KiB.
+ */
+export const proxyHeaderBytes = 4 * 1024;
 
 /** One end of a connection; an IP address without brackets. */
 export type Endpoint = { readonly address: string; readonly port: number };
@@ -80,7 +85,7 @@ function readBinary(seen: Buffer): Header {
   if (version !== 2) return malformed(`its version is ${version}`);
   if (command > 1) return malformed(`its command is ${command}`);
   if (family > 3 || transport > 2) return malformed("its family or transport is unknown");
-  if (length > limits.introductionBytes) return malformed(`it has ${length} octets`);
+  if (length > proxyHeaderBytes) return malformed(`it has ${length} octets`);
   if (seen.length < length) return partial;
   if (command === 0) return { state: "whole", length, ends: undefined };
   if (transport === 2) return malformed("it is for datagrams");

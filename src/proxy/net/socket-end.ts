@@ -1,7 +1,9 @@
 /** How a socket ends: in order, broken off, or without parsing what is left on it. */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
+
+/** How long a rejected client may take to read the reason. */
+export const flushGraceMs = 1000;
 
 /**
  * For a socket whose last bytes are written. Reads on and discards until the peer has had time to read them: closing with
@@ -10,7 +12,7 @@ import { limits } from "../../base/limits.ts";
 export function closeAfterFlush(socket: Socket, clock: Clock): void {
   if (socket.destroyed) return;
   socket.resume();
-  const stop = clock.after(limits.h1LingerMs, () => {
+  const stop = clock.after(flushGraceMs, () => {
     if (socket.writableFinished) socket.destroy();
     else socket.once("finish", () => socket.destroy());
   });

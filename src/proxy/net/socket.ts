@@ -10,6 +10,18 @@ import type { Journal } from "../../events/journal.ts";
 import { readInto } from "./read-into.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
+/**
+ * Responses that a client has not taken. Above this, its requests are no longer read. DATA alone reaches half of it,
+ * so only heads get here: HTTP/2 has no flow control for them (CVE-2019-9517).
+ */
+export const unreadBytes = 2 * 1024 * 1024;
+/**
+ * Time between checks of a closing socket, which gives the peer time to read the last bytes. After `endLooks`
+ * checks in a row without progress the socket is destroyed.
+ */
+export const endLookMs = 1000;
+const endLooks = 5;
+
 export type Keepalive = { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
 
 /** The kernel's own probes: a fallback for quiet sockets only, ineffective while any octet is unacknowledged (F1). */
@@ -54,7 +66,7 @@ export function wireOf(
       const isTaken = writeAll(socket, buffers, written);
       // Responses without a body are not flow-controlled: a client that does not read them is not read either, until it
       // does.
-      if (parts.origin === "client" && socket.writableLength > limits.unreadBytes) socket.pause();
+      if (parts.origin === "client" && socket.writableLength > unreadBytes) socket.pause();
       return isTaken;
     },
     get waitingBytes() {
@@ -81,10 +93,10 @@ function endSoon(socket: net.Socket): void {
     const isMoving = socket.writableLength < left;
     left = socket.writableLength;
     looks = isMoving ? 0 : looks + 1;
-    if (left === 0 || looks >= limits.lingerLooks) socket.destroy();
-    else stop = wallClock.after(limits.lingerMs, look);
+    if (left === 0 || looks >= endLooks) socket.destroy();
+    else stop = wallClock.after(endLookMs, look);
   };
-  let stop = wallClock.after(limits.lingerMs, look);
+  let stop = wallClock.after(endLookMs, look);
   socket.once("close", () => stop());
 }
 

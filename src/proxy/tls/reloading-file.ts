@@ -5,8 +5,10 @@
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import { watchFiles } from "../../base/file-watcher.ts";
-import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
+
+/** A rejected certificate file is checked again this often, because the problem may have been its validity dates. */
+export const certificateRetryMs = 60_000;
 
 export type Reloading = {
   /** Its name in journal and metrics. */
@@ -99,7 +101,7 @@ export class ReloadingFile<T> {
     this.#refused = failure.message;
     // Some problems disappear without a change of the files: a date is reached, a disk answers again, a new CA has signed
     // the certificate.
-    this.#cancelRetry = clock.after(limits.certificateRetryMs, () => void this.reload());
+    this.#cancelRetry = clock.after(certificateRetryMs, () => void this.reload());
     return failure;
   }
 }

@@ -5,10 +5,12 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, metOf } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { quote } from "../../config/problem.ts";
 import { type BackendAddress, openSocket } from "../net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
+
+/** A backend that has not rejected a new client certificate within this time accepts it. */
+export const proofMs = 3000;
 
 /** One backend's result: "" is no objection, undefined no result at all. */
 type Word = { readonly backend: string; readonly objection: string | undefined };
@@ -79,7 +81,7 @@ function asked({ address, clock, word, question }: Asked): Promise<Word> {
       socket.destroy();
       resolve({ backend, objection });
     };
-    const cancel = clock.after(limits.proofMs, () => end(undefined));
+    const cancel = clock.after(proofMs, () => end(undefined));
     // The listener stays: a socket without a listener for "error" would end the process.
     socket.on("error", (reason) => end(word(reason)));
     socket.once("close", () => end(undefined));

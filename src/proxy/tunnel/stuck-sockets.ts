@@ -6,10 +6,23 @@
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { isSilent } from "../../health/backend.ts";
 import type { Backends } from "../../health/backends.ts";
 import { keyOf } from "../../health/probes/retransmissions.ts";
+
+export const socketTableMs = 1000;
+/**
+ * A tunnel is stuck when its backend's socket shows this many retransmissions in `hungLooks` consecutive looks. Four
+ * take 3.0 s, so a shorter outage goes unnoticed, and an outage that begins 5 s before kubectl's next ping ends its
+ * exec within 10 s.
+ */
+export const hungRetransmits = 4;
+/**
+ * The same for the client's socket: 51 s, because a client's network may be away for a while, as it may on a direct
+ * connection.
+ */
+export const hungClientRetransmits = 8;
+export const hungLooks = 2;
 
 export type HungTunnelsParts = {
   readonly clock: Clock;
@@ -73,7 +86,7 @@ export class HungTunnels {
 
   #wait(): void {
     if (this.#stop !== undefined || this.#watched.size === 0) return;
-    this.#stop = this.#parts.clock.after(limits.socketTableMs, () => {
+    this.#stop = this.#parts.clock.after(socketTableMs, () => {
       this.#parts.read().then(
         (counts) => this.#look(counts),
         () => this.#look(new Map()),
@@ -85,7 +98,7 @@ export class HungTunnels {
     this.#stop = undefined;
     for (const watched of Array.from(this.#watched)) {
       watched.looks = isStuck(watched, counts) ? watched.looks + 1 : 0;
-      if (watched.looks < limits.hungLooks) continue;
+      if (watched.looks < hungLooks) continue;
       this.#watched.delete(watched);
       watched.run();
     }
@@ -101,9 +114,9 @@ const triesAfterHole = 2;
 
 /** Only its own socket can prove that a client is well: it gets the time that a kernel gives a short outage (D14). */
 function isStuck(watched: Watched, counts: ReadonlyMap<string, number>): boolean {
-  if ((counts.get(watched.keys.down) ?? 0) >= limits.hungClientRetransmits) return true;
+  if ((counts.get(watched.keys.down) ?? 0) >= hungClientRetransmits) return true;
   const tries = counts.get(watched.keys.up) ?? 0;
   if (!watched.isWell() || tries < watched.excused) watched.excused = watched.isWell() ? 0 : tries;
   const least = watched.excused === 0 ? 0 : watched.excused + triesAfterHole;
-  return watched.isWell() && tries >= Math.max(limits.hungRetransmits, least);
+  return watched.isWell() && tries >= Math.max(hungRetransmits, least);
 }

@@ -11,6 +11,7 @@ import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
+import { h2Limits } from "../../h2/core/limits.ts";
 import { errorCode, type ProtocolError } from "../../h2/core/protocol-error.ts";
 import type { StreamListener } from "../../h2/core/stream-writer.ts";
 import { Session } from "../../h2/session/session.ts";
@@ -119,7 +120,7 @@ export class Connection implements WireOwner {
     this.kind = key.kind;
     this.number = options.number;
     this.#options = options;
-    this.#resets = new TokenBucket(clock, limits.connectionResetBurst, limits.resetsPerSecond);
+    this.#resets = new TokenBucket(clock, limits.connectionResetBurst, h2Limits.resetsPerSecond);
     this.#dialledAt = clock.now();
     this.#idleSince = this.#dialledAt;
     this.#wire = options.connect(this);

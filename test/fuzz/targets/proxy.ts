@@ -2,8 +2,7 @@
  * First octets: PROXY headers and ClientHellos. What is whole is so at one octet, and whatever follows. What stands in them
  * is also read as addresses and networks, which is what they are compared with.
  */
-import { limits } from "../../../src/base/limits.ts";
-import { readHello } from "../../../src/proxy/net/client-hello.ts";
+import { helloRecords, readHello } from "../../../src/proxy/net/client-hello.ts";
 import { readHeader, writeHeader } from "../../../src/proxy/net/proxy-protocol.ts";
 import { extension, hello, helloMessage, inRecords, nameExtension } from "../../support/hello.ts";
 import { checkAddresses } from "../addresses.ts";
@@ -40,7 +39,7 @@ export const proxy: Target = {
     hello({ serverName: "kubernetes.default.svc", extensions: [extension(42, Buffer.alloc(0))] }),
     hello({ recordBytes: 40, extensions: [nameExtension("a.example", "b.example")] }),
     hello({ serverName: "a.example", extensions: [nameExtension("b.example")] }),
-    inRecords(helloMessage(), Math.floor(helloMessage().length / limits.helloRecords)),
+    inRecords(helloMessage(), Math.floor(helloMessage().length / helloRecords)),
     "10.0.0.0/8 fd00::/8 127.0.0.1:8443 [::]:8443 https://a-1.example:6443/ http://[::1] localhost:0",
   ],
   words: [

@@ -1,6 +1,5 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
 import { type FloodKind, Floods } from "../../../src/h2/session/floods.ts";
@@ -15,7 +14,7 @@ const bursts: Record<FloodKind, number> = {
   empty: h2Limits.emptyDataBurst,
   connection: h2Limits.connectionFramesBurst,
   unknown: h2Limits.unknownBurst,
-  reset: limits.resetBurst,
+  reset: h2Limits.resetBurst,
 };
 
 for (const [kind, burst] of Object.entries(bursts) as [FloodKind, number][]) {

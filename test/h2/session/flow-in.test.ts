@@ -2,7 +2,6 @@
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { data, headers, padded, reset, windowUpdate } from "../../support/h2-frames.ts";
@@ -39,7 +38,7 @@ test("what a backend sends for a stream that we reset is forgiven as far as its 
   const { stream } = asked(rig);
   rig.peer.sends(headers(1).status(200), data(1, Buffer.alloc(1000)));
   stream.reset(errorCode.CANCEL);
-  for (let left = limits.streamWindowBytes - 1000; left > 0; left -= 16_384)
+  for (let left = h2Limits.streamWindowBytes - 1000; left > 0; left -= 16_384)
     rig.peer.sends(data(1, Buffer.alloc(Math.min(left, 16_384))));
   assert.equal(rig.lines, []);
   rig.peer.sends(data(1, "x"));
@@ -56,16 +55,16 @@ test("a backend that sends on behind the end of its answer loses the session (A6
 test("a body beyond its stream's window costs the stream, beyond the session's the session", () => {
   const rig = serverRig();
   rig.peer.sends(headers(1).post("/"));
-  for (let sent = 0; sent < limits.streamWindowBytes; sent += 16_384)
+  for (let sent = 0; sent < h2Limits.streamWindowBytes; sent += 16_384)
     rig.peer.sends(data(1, Buffer.alloc(16_384)));
   rig.peer.expectsNothing();
   rig.peer.sends(data(1, "x"));
-  rig.peer.expects(reset(1, "FLOW_CONTROL_ERROR"), windowUpdate(0, limits.streamWindowBytes + 1));
+  rig.peer.expects(reset(1, "FLOW_CONTROL_ERROR"), windowUpdate(0, h2Limits.streamWindowBytes + 1));
   assert.not(rig.session.isOver);
   const wide = serverRig();
   for (const id of [1, 3, 5, 7]) {
     wide.peer.sends(headers(id).post("/"));
-    for (let sent = 0; sent < limits.streamWindowBytes; sent += 16_384)
+    for (let sent = 0; sent < h2Limits.streamWindowBytes; sent += 16_384)
       wide.peer.sends(data(id, Buffer.alloc(16_384)));
   }
   wide.peer.expectsNothing();
@@ -77,8 +76,8 @@ test("padding is given back, and widens nothing", () => {
   const rig = serverRig();
   rig.peer.sends(headers(1).post("/"));
   for (let count = 0; count < 300; count++) rig.peer.sends(padded(data(1, "x"), 255));
-  let left = limits.streamWindowBytes + rig.peer.granted(1) - 300 * 257;
-  assert.ok(left > (limits.streamWindowBytes * 3) / 4 - 300);
+  let left = h2Limits.streamWindowBytes + rig.peer.granted(1) - 300 * 257;
+  assert.ok(left > (h2Limits.streamWindowBytes * 3) / 4 - 300);
   for (; left > 0; left -= 16_384) rig.peer.sends(data(1, Buffer.alloc(Math.min(left, 16_384))));
   assert.is(rig.last.stream.state, "open");
   rig.peer.sends(data(1, "x"));
@@ -103,7 +102,7 @@ test("an upstream connection's session window is granted on arrival, its streams
   const { stream } = asked(rig);
   rig.peer.sends(headers(1).status(200));
   const granted = rig.peer.granted(0);
-  const half = limits.streamWindowBytes / 2;
+  const half = h2Limits.streamWindowBytes / 2;
   for (let sent = 0; sent < half; sent += 16_384) rig.peer.sends(data(1, Buffer.alloc(16_384)));
   assert.is(rig.peer.granted(1), 0);
   stream.grant(half);
@@ -120,7 +119,7 @@ test("a grant of more than there is, or for a stream that has closed, gives noth
   const rig = serverRig();
   rig.peer.sends(headers(1).post("/"));
   const before = rig.peer.granted(0);
-  for (let sent = 0; sent < limits.streamWindowBytes; sent += 16_384)
+  for (let sent = 0; sent < h2Limits.streamWindowBytes; sent += 16_384)
     rig.peer.sends(data(1, Buffer.alloc(16_384)));
   const { stream } = rig.last;
   stream.grant(10_000_000);
@@ -128,8 +127,8 @@ test("a grant of more than there is, or for a stream that has closed, gives noth
   stream.reset(errorCode.CANCEL);
   stream.grant(10_000_000);
   rig.clock.turn();
-  assert.is(rig.peer.granted(0) - before, limits.streamWindowBytes);
-  assert.is(rig.peer.granted(1), limits.streamWindowBytes);
+  assert.is(rig.peer.granted(0) - before, h2Limits.streamWindowBytes);
+  assert.is(rig.peer.granted(1), h2Limits.streamWindowBytes);
 });
 
 for (const [how, ends] of [

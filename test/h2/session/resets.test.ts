@@ -1,7 +1,8 @@
 /** Who resets what, what is still under way then, and what it costs (A1, A2, A15). */
+
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { data, headers, reset, windowUpdate } from "../../support/h2-frames.ts";
 import { clientRig, Ear, fieldsOf, lastLine, serverRig } from "../../support/h2-session.ts";
@@ -75,12 +76,12 @@ test("requests that are cancelled before their answer end the session beyond the
     rig.peer.sends(headers(id).get("/"), reset(id, "CANCEL"));
   assert.is(
     lastLine(rig),
-    `GOAWAY ${2 * limits.resetBurst * 2 + 1} ENHANCE_YOUR_CALM`.replace(
+    `GOAWAY ${2 * h2Limits.resetBurst * 2 + 1} ENHANCE_YOUR_CALM`.replace(
       /\d+/,
       String(rig.opened.at(-1)?.stream.id),
     ),
   );
-  assert.ok(rig.opened.length <= 2 * limits.resetBurst + 1);
+  assert.ok(rig.opened.length <= 2 * h2Limits.resetBurst + 1);
 });
 
 test("a hundred answered watches cancelled at once, again and again, cost nothing (A1's honest twin)", () => {

@@ -47,7 +47,7 @@ test("a server says what it allows, and opens its window", () => {
   const rig = new SessionRig("server", 7);
   rig.clock.turn();
   rig.peer.expects(
-    `SETTINGS MAX_CONCURRENT_STREAMS=7 INITIAL_WINDOW_SIZE=${limits.streamWindowBytes} MAX_HEADER_LIST_SIZE=${limits.headerListBytes}`,
+    `SETTINGS MAX_CONCURRENT_STREAMS=7 INITIAL_WINDOW_SIZE=${h2Limits.streamWindowBytes} MAX_HEADER_LIST_SIZE=${limits.headerListBytes}`,
     windowUpdate(0, h2Limits.downstreamWindowBytes - 65_535),
   );
 });
@@ -56,7 +56,7 @@ test("a client sends its preface, refuses push, and is settled once the server's
   const rig = new SessionRig("client");
   rig.clock.turn();
   rig.peer.expects(
-    `SETTINGS ENABLE_PUSH=0 INITIAL_WINDOW_SIZE=${limits.streamWindowBytes} MAX_HEADER_LIST_SIZE=${limits.headerListBytes}`,
+    `SETTINGS ENABLE_PUSH=0 INITIAL_WINDOW_SIZE=${h2Limits.streamWindowBytes} MAX_HEADER_LIST_SIZE=${limits.headerListBytes}`,
     windowUpdate(0, h2Limits.connectionWindowBytes - 65_535),
   );
   assert.not(rig.session.isSettled);

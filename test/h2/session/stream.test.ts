@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
 import { takenBlocks } from "../../../src/h2/session/slabs.ts";
 import { data, headers, reset, settings, windowUpdate } from "../../support/h2-frames.ts";
@@ -102,14 +103,14 @@ test("a quarter of a megabyte of single octets that wait takes little more than 
   const octet = Buffer.from("x");
   globalThis.gc?.();
   const before = process.memoryUsage();
-  for (let count = 0; count < limits.streamWindowBytes; count++) stream.sendData(octet, 0, 1, false);
+  for (let count = 0; count < h2Limits.streamWindowBytes; count++) stream.sendData(octet, 0, 1, false);
   globalThis.gc?.();
   const after = process.memoryUsage();
   const used = after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers;
-  assert.is(stream.queuedBytes, limits.streamWindowBytes);
-  assert.ok(used < 4 * limits.streamWindowBytes, `${used} octets`);
-  rig.peer.sends(windowUpdate(1, limits.streamWindowBytes));
-  assert.is(rig.peer.body(1).length, limits.streamWindowBytes);
+  assert.is(stream.queuedBytes, h2Limits.streamWindowBytes);
+  assert.ok(used < 4 * h2Limits.streamWindowBytes, `${used} octets`);
+  rig.peer.sends(windowUpdate(1, h2Limits.streamWindowBytes));
+  assert.is(rig.peer.body(1).length, h2Limits.streamWindowBytes);
 });
 
 test("octets added while others of the same buffer are on their way out arrive once and in order", () => {
@@ -198,7 +199,7 @@ test("growing the receive window announces the difference, and shrinking nothing
   const rig = serverRig();
   rig.peer.sends(headers(1).post("/"));
   const { stream } = rig.last;
-  stream.growReceiveWindow(limits.streamWindowBytes + 1000);
+  stream.growReceiveWindow(h2Limits.streamWindowBytes + 1000);
   stream.growReceiveWindow(limits.streamWindowTightBytes);
   rig.clock.turn();
   rig.peer.expects(windowUpdate(1, 1000));

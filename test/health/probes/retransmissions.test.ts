@@ -6,6 +6,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { keyOf, readRetransmissions, retransmissionsIn } from "../../../src/health/probes/retransmissions.ts";
+import { hungRetransmits } from "../../../src/proxy/tunnel/stuck-sockets.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("health/probes/retransmissions");
@@ -28,7 +29,7 @@ test("a quiet socket whose keepalive is not answered counts as well, from its th
   const quiet = (probes: number): string =>
     `   1: 0100007F:1F91 0B00000A:192B 01 00000000:00000000 02:00000123 00000000     0 ${String(probes).padStart(8)} 1 2 0 20 4 30 10 -1\n`;
   assert.equal(retransmissionsIn(quiet(0)), []);
-  assert.equal(retransmissionsIn(quiet(3)), [["8081-6443-0a00000b", limits.hungRetransmits]]);
+  assert.equal(retransmissionsIn(quiet(3)), [["8081-6443-0a00000b", hungRetransmits]]);
 });
 
 test("a socket's key is the same from either side of the kernel", () => {

@@ -9,14 +9,14 @@ export const admission: readonly Defect[] = [
   ),
   defect(
     "/readyz says at once again that clients are let in",
-    { file: "proxy/downstream/intake.ts", find: ">= limits.intakeCalmMs", replace: ">= 0" },
+    { file: "proxy/downstream/intake.ts", find: ">= intakeCalmMs", replace: ">= 0" },
     ["proxy/downstream/intake", "until there is room to spare and none was refused for ten seconds"],
   ),
   defect(
     "/readyz says with one place free that clients are let in",
     {
       file: "proxy/downstream/intake.ts",
-      find: "isCalm && this.#count < most * limits.intakeEasy",
+      find: "isCalm && this.#count < most * intakeEasy",
       replace: "isCalm",
     },
     ["proxy/downstream/intake", "until there is room to spare and none was refused for ten seconds"],
@@ -52,8 +52,8 @@ export const admission: readonly Defect[] = [
     "tokens end on the connections of the proven",
     {
       file: "proxy/identity/trust.ts",
-      find: "return Math.min(limits.provenMs, Math.max(limits.endedBearerMs, leftMs));",
-      replace: "return limits.provenMs;",
+      find: "return Math.min(provenMs, Math.max(endedBearerMs, leftMs));",
+      replace: "return provenMs;",
     },
     ["proxy/identity/trust", "a JWT is proven no longer"],
   ),
@@ -192,7 +192,7 @@ export const admission: readonly Defect[] = [
     "all handshakes are computed at once",
     {
       file: "proxy/tls/handshake-queue.ts",
-      find: "while (this.#begun < limits.handshakesPerTurn && this.#sources.size > 0)",
+      find: "while (this.#begun < handshakesPerTurn && this.#sources.size > 0)",
       replace: "while (this.#sources.size > 0)",
     },
     ["proxy/tls/handshake-queue", "a few begin at once"],
@@ -247,7 +247,7 @@ export const admission: readonly Defect[] = [
     "half hellos have no bound",
     {
       file: "proxy/net/peek.ts",
-      find: "if (waitingBytes > limits.peekedBytes) socket.destroy();",
+      find: "if (waitingBytes > peekedBytes) socket.destroy();",
       replace: "",
     },
     ["proxy/net/peek", "first words without end are bounded over all sockets"],
@@ -265,7 +265,7 @@ export const admission: readonly Defect[] = [
     "a chunk's line has no end",
     {
       file: "proxy/h1/h1-body.ts",
-      find: 'if (this.#line.length > limits.h1LineBytes) return "chunk_line_too_long";',
+      find: 'if (this.#line.length > h1LineBytes) return "chunk_line_too_long";',
       replace: "",
     },
     ["proxy/h1/h1-body", "neither a line nor all trailers together may grow without end"],
@@ -283,7 +283,7 @@ export const admission: readonly Defect[] = [
     "a PROXY header is as long as it says",
     {
       file: "proxy/net/proxy-protocol.ts",
-      find: "if (length > limits.introductionBytes) return malformed(`it has ${length} octets`);",
+      find: "if (length > proxyHeaderBytes) return malformed(`it has ${length} octets`);",
       replace: "",
     },
     ["proxy/net/proxy-protocol", "one that is too long is refused before it has come"],

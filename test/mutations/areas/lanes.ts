@@ -293,8 +293,8 @@ export const connections: readonly Defect[] = [
     "a short outage of a client's network cuts its tunnel",
     {
       file: "proxy/tunnel/stuck-sockets.ts",
-      find: "(counts.get(watched.keys.down) ?? 0) >= limits.hungClientRetransmits",
-      replace: "(counts.get(watched.keys.down) ?? 0) >= limits.hungRetransmits",
+      find: "(counts.get(watched.keys.down) ?? 0) >= hungClientRetransmits",
+      replace: "(counts.get(watched.keys.down) ?? 0) >= hungRetransmits",
     },
     ["proxy/tunnel/stuck-sockets", "a client's network that is away"],
   ),

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { goAwayGraceMs } from "../../../src/proxy/downstream/downstream.ts";
 import { type Frame, ping, priority, raw, reset, windowUpdate, wire } from "../../support/h2-frames.ts";
 import { type PlayedClient, PlayedPath } from "../../support/path.ts";
 
@@ -40,7 +41,7 @@ test("what follows the PONG at once is served as well, what comes later is not",
   path.settle();
   client.downstream.drain();
   path.settle();
-  path.clock.advance(limits.goAwayGraceMs - 1);
+  path.clock.advance(goAwayGraceMs - 1);
   // Node's client does so: it had been asked before it was connected.
   client.ask("GET", "/queued");
   path.settle();

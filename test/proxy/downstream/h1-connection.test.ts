@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { h1Waiting } from "../../../src/proxy/downstream/h1-connection.ts";
 import { get, post, type ScriptedH1, startH1, until } from "../../support/h1.ts";
 
 const test = suite("proxy/downstream/h1-connection");
@@ -50,7 +50,7 @@ test("of what a socket has said that was ended for it no more is parsed, however
   client.send(get("/slow") + get("/next").repeat(1000));
   await client.closed();
   unsubscribe("http.server.request.start", count);
-  assert.ok(parsed > limits.h1Waiting && parsed < limits.h1Waiting + 5, `${parsed} were parsed`);
+  assert.ok(parsed > h1Waiting && parsed < h1Waiting + 5, `${parsed} were parsed`);
 });
 
 test("an upload that outlives its answer has an end", async () => {

@@ -1,7 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
-import { Intake, mostSockets } from "../../../src/proxy/downstream/intake.ts";
+import { connectionShare, Intake, intakeCalmMs, mostSockets } from "../../../src/proxy/downstream/intake.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/downstream/intake");
@@ -34,7 +33,7 @@ test("it complains before the first is refused, until there is room to spare and
   leave.push(intake.enter());
   assert.is(intake.complaint, "100 of 100 connections, or some were refused lately");
   for (const one of leave.splice(0, 9)) one?.();
-  clock.advance(limits.intakeCalmMs);
+  clock.advance(intakeCalmMs);
   assert.match(intake.complaint, "91 of 100");
   for (const one of leave.splice(0, 2)) one?.();
   assert.is(intake.complaint, "");
@@ -42,7 +41,7 @@ test("it complains before the first is refused, until there is room to spare and
   leave.push(...Array.from({ length: 12 }, () => intake.enter()));
   assert.match(intake.complaint, "100 of 100");
   for (const one of leave.splice(0, 50)) one?.();
-  clock.advance(limits.intakeCalmMs - 1);
+  clock.advance(intakeCalmMs - 1);
   assert.match(intake.complaint, "50 of 100");
   clock.advance(1);
   assert.is(intake.complaint, "");
@@ -56,12 +55,12 @@ test("short memory lets no client in, and is a complaint for ten seconds longer 
   made.isShort = false;
   assert.ok(made.intake.enter());
   assert.match(made.intake.complaint, "1 of 10");
-  made.clock.advance(limits.intakeCalmMs);
+  made.clock.advance(intakeCalmMs);
   assert.is(made.intake.complaint, "");
 });
 
 test("clients may have a share of this process' descriptors", () => {
-  assert.ok(mostSockets() >= Math.floor(64 * limits.connectionShare));
+  assert.ok(mostSockets() >= Math.floor(64 * connectionShare));
 });
 
 test.run();

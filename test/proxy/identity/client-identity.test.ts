@@ -1,10 +1,10 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import type { HeaderNames } from "../../../src/config/cluster.ts";
 import type { IdentityPolicy } from "../../../src/config/config.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import {
+  certificateLeaveMs,
   type Identity,
   identityOf,
   leavesAt,
@@ -152,7 +152,7 @@ test("a name that no header field can carry is refused, never mended", async () 
 test("who has a certificate is sent away while it still holds; who came later than that, when it ends", () => {
   const identity = identityOf(alice, frontProxy);
   const { notAfter } = alice;
-  const early = notAfter - limits.certificateLeaveMs;
+  const early = notAfter - certificateLeaveMs;
   assert.is(leavesAt(identity, early - 1), early);
   assert.is(leavesAt(identity, early), notAfter);
   assert.is(leavesAt(unidentified, 0), Number.POSITIVE_INFINITY);

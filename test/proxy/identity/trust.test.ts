@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import type { RequestHead } from "../../../src/h2/core/fields.ts";
-import { Trust } from "../../../src/proxy/identity/trust.ts";
+import { endedBearerMs, provenMs, rememberedBearers, Trust } from "../../../src/proxy/identity/trust.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/identity/trust");
@@ -24,7 +24,7 @@ test("a bearer is proven by an answer other than 401, for ten minutes, on every 
   trust.learn(credential, 403);
   assert.is(trust.classOf(trust.credentialOf(request("t"), memo())), "proven");
   assert.is(trust.classOf(trust.credentialOf(request("other"), memo())), "unproven");
-  clock.advance(limits.provenMs);
+  clock.advance(provenMs);
   assert.is(trust.classOf(credential), "unproven");
 });
 
@@ -63,10 +63,10 @@ test("a JWT is proven no longer than it says that it holds, unless a backend tak
     return (credential?.provenUntil ?? 0) - clock.now();
   };
   assert.is(provenFor(jwt(60_000)), 60_000);
-  assert.is(provenFor(jwt(limits.provenMs * 2)), limits.provenMs);
-  assert.is(provenFor(jwt(-1000)), limits.endedBearerMs);
-  assert.is(provenFor(jwt(-3_600_000)), limits.provenMs);
-  assert.is(provenFor("opaque"), limits.provenMs);
+  assert.is(provenFor(jwt(provenMs * 2)), provenMs);
+  assert.is(provenFor(jwt(-1000)), endedBearerMs);
+  assert.is(provenFor(jwt(-3_600_000)), provenMs);
+  assert.is(provenFor("opaque"), provenMs);
 });
 
 test("one 401 takes the proof back", () => {
@@ -89,7 +89,7 @@ test("it remembers a bounded number of bearers, and none of them readable", () =
   const first = trust.credentialOf(request("very-secret"), memo());
   trust.learn(first, 200);
   assert.not.match(inspect(trust, { depth: 9, showHidden: true }), "very-secret");
-  for (let index = 0; index < limits.bearers; index += 1)
+  for (let index = 0; index < rememberedBearers; index += 1)
     trust.learn(trust.credentialOf(request(String(index)), memo()), 200);
   assert.is(trust.classOf(trust.credentialOf(request("very-secret"), memo())), "unproven");
 });
@@ -107,7 +107,7 @@ test("what the apiserver does not read as a bearer is anonymous to it, and so to
 test("bearers that nobody accepted push out none that was (A43)", () => {
   const trust = new Trust(manualClock());
   trust.learn(trust.credentialOf(request("good"), memo()), 200);
-  for (let index = 0; index < 2 * limits.bearers; index += 1)
+  for (let index = 0; index < 2 * rememberedBearers; index += 1)
     trust.learn(trust.credentialOf(request(String(index)), memo()), 401);
   assert.is(trust.classOf(trust.credentialOf(request("good"), memo())), "proven");
 });

@@ -4,8 +4,7 @@ import tls from "node:tls";
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
-import { readHello } from "../../../src/proxy/net/client-hello.ts";
+import { helloBytes, readHello } from "../../../src/proxy/net/client-hello.ts";
 import { extension, hello, helloMessage, inRecords, nameExtension, vector } from "../../support/hello.ts";
 import { within } from "../../support/within.ts";
 
@@ -100,7 +99,7 @@ test("one of 64 KiB is refused by what it says, and one of 60 KiB is not", () =>
   assert.is(outcome.state === "whole" && outcome.serverName, "big");
   const header = Buffer.from([0x16, 3, 1, 0x40, 0, 1, 1, 0, 0]);
   assert.is(fault(header), `it has ${65_536 + 4} octets`);
-  assert.ok(limits.helloBytes <= 65_540);
+  assert.ok(helloBytes <= 65_540);
 });
 
 test("one in more records than anybody needs is refused", () => {

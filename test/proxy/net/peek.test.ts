@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { type Look, peek } from "../../../src/proxy/net/peek.ts";
+import { type Look, peek, peekedBytes } from "../../../src/proxy/net/peek.ts";
 import { manualClock } from "../../support/clock.ts";
 import { cpuMs } from "../../support/cpu.ts";
 import { openPair, type SocketPair } from "../../support/sockets.ts";
@@ -86,7 +86,7 @@ test("silence and half a word end at the deadline (A22), and an end before that 
 
 test("first words without end are bounded over all sockets; whoever says them at once is not in their way", async () => {
   const share = 1024 * 1024;
-  const flood = await Promise.all(Array.from({ length: limits.peekedBytes / share + 2 }, () => open()));
+  const flood = await Promise.all(Array.from({ length: peekedBytes / share + 2 }, () => open()));
   const clock = manualClock();
   for (const { far } of flood)
     peek(

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import {
   type Ends,
   type HeaderVersion,
+  proxyHeaderBytes,
   readHeader,
   writeHeader,
 } from "../../../src/proxy/net/proxy-protocol.ts";
@@ -139,10 +139,10 @@ test("a malformed header says what is wrong", () => {
 
 test("one that is too long is refused before it has come", () => {
   const header = v2(0x21, 0x11, []);
-  header.writeUInt16BE(limits.introductionBytes, 14);
+  header.writeUInt16BE(proxyHeaderBytes, 14);
   assert.equal(readHeader(header), {
     state: "malformed",
-    reason: `it has ${16 + limits.introductionBytes} octets`,
+    reason: `it has ${16 + proxyHeaderBytes} octets`,
   });
 });
 

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import type { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
-import { setKeepalive, wireOf } from "../../../src/proxy/net/socket.ts";
+import { endLookMs, setKeepalive, unreadBytes, wireOf } from "../../../src/proxy/net/socket.ts";
 import { manualClock } from "../../support/clock.ts";
 import { openPair } from "../../support/sockets.ts";
 import { within } from "../../support/within.ts";
@@ -57,7 +57,7 @@ test("a client that takes no answer is not heard until it does", async () => {
   far.pause();
   // Far more than the kernel takes for the other side.
   for (let count = 0; count < 200; count += 1) wire.write([Buffer.alloc(100_000)]);
-  assert.ok(near.writableLength > limits.unreadBytes);
+  assert.ok(near.writableLength > unreadBytes);
   far.write("x");
   const soon = new Promise<string>((resolve) => {
     setTimeout(resolve, 50, "nothing yet");
@@ -77,9 +77,9 @@ test("a peer's FIN is told at once, also while it does not read what it was sent
     far.allowHalfOpen = true;
     await new Promise(setImmediate);
     far.pause();
-    while (near.writableLength < limits.unreadBytes / 2) wire.write([Buffer.alloc(100_000)]);
+    while (near.writableLength < unreadBytes / 2) wire.write([Buffer.alloc(100_000)]);
     far.end();
-    await within(limits.lingerMs / 2, "the FIN", closed.promise);
+    await within(endLookMs / 2, "the FIN", closed.promise);
     close();
   }
 });

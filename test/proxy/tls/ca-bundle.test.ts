@@ -9,6 +9,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { createAuthority } from "../../../src/pki/pki.ts";
 import { CaBundle } from "../../../src/proxy/tls/ca-bundle.ts";
+import { certificateRetryMs } from "../../../src/proxy/tls/reloading-file.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
 
@@ -104,7 +105,7 @@ for (const [title, text, problem] of bad)
     const one = watched();
     writeFileSync(file, text);
     await settle(one.clock);
-    one.clock.advance(limits.certificateRetryMs);
+    one.clock.advance(certificateRetryMs);
     await settle(one.clock);
     assert.is(one.kept.ca, authority.certificate);
     assert.is(one.told.length, 2);
@@ -143,7 +144,7 @@ test("a CA that no backend's certificate leads to waits until one does", async (
   assert.is(one.kept.ca, authority.certificate);
   assert.is(one.told[1], 'Cannot use "ca.crt": backend a leads to none of them');
   one.objection = undefined;
-  one.clock.advance(limits.certificateRetryMs);
+  one.clock.advance(certificateRetryMs);
   await settle(one.clock);
   assert.equal([one.kept.ca, one.swaps], [other.certificate, 1]);
 });

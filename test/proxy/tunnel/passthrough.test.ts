@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import type { Entry } from "../../../src/events/journal.ts";
+import { flushGraceMs } from "../../../src/proxy/net/socket-end.ts";
 import { until } from "../../support/h1.ts";
 import { hello } from "../../support/hello.ts";
 import { type ScriptedPassthrough, startPassthrough } from "../../support/passthrough.ts";
@@ -209,7 +210,7 @@ test("who does not speak TLS is told so, and reaches nobody", async () => {
     ["Client does not speak TLS", "ClientHello is malformed: it has a record of 0 octets"],
   );
   assert.is(scene.countAt("a"), 0);
-  scene.clock.advance(limits.h1LingerMs);
+  scene.clock.advance(flushGraceMs);
   await Promise.all([plain.ended(), broken.ended()]);
 });
 

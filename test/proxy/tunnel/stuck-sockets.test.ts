@@ -1,8 +1,14 @@
 import net from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
-import { HungTunnels, type HungTunnelsParts } from "../../../src/proxy/tunnel/stuck-sockets.ts";
+import {
+  HungTunnels,
+  type HungTunnelsParts,
+  hungClientRetransmits,
+  hungLooks,
+  hungRetransmits,
+  socketTableMs,
+} from "../../../src/proxy/tunnel/stuck-sockets.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { PlayedPath } from "../../support/path.ts";
 
@@ -42,7 +48,7 @@ function play(): Played {
     reads: 0,
     async look(times) {
       for (let time = 0; time < times; time += 1) {
-        clock.advance(limits.socketTableMs);
+        clock.advance(socketTableMs);
         await new Promise<void>((resolve) => setImmediate(resolve));
       }
     },
@@ -55,9 +61,9 @@ test("a tunnel whose socket gets nothing through ends, by either attempt, and th
   const ended: string[] = [];
   for (const name of ["a", "b", "c"])
     hung.watch({ down: `${name}-down`, up: `${name}-up` }, well, () => ended.push(name));
-  counts.set("a-up", limits.hungRetransmits);
-  counts.set("b-down", limits.hungClientRetransmits);
-  await look(limits.hungLooks + 3);
+  counts.set("a-up", hungRetransmits);
+  counts.set("b-down", hungClientRetransmits);
+  await look(hungLooks + 3);
   assert.equal(ended, ["a", "b"]);
 });
 
@@ -65,7 +71,7 @@ test("a short hole, and one that heals just after the last try, cost nothing", a
   const { hung, counts, look } = play();
   hung.watch({ down: "b", up: "a" }, well, () => assert.unreachable("it lives"));
   for (let hole = 0; hole < 3; hole += 1) {
-    for (const count of [2, limits.hungRetransmits - 1, limits.hungRetransmits]) {
+    for (const count of [2, hungRetransmits - 1, hungRetransmits]) {
       counts.set("a", count);
       await look(1);
     }
@@ -80,7 +86,7 @@ test("a client's network that is away for 25 s costs no tunnel with output under
   hung.watch({ down: "down", up: "up" }, well, () => {
     ended += 1;
   });
-  for (let count = 1; count < limits.hungClientRetransmits; count += 1) {
+  for (let count = 1; count < hungClientRetransmits; count += 1) {
     counts.set("down", count);
     await look(4);
   }
@@ -111,7 +117,7 @@ test("a hole of all is not the tunnel's: it lives until its kernel has tried twi
   }
   assert.is(ended, 0);
   counts.set("up", 8);
-  await look(limits.hungLooks);
+  await look(hungLooks);
   assert.is(ended, 1);
 });
 
@@ -131,8 +137,8 @@ test("what got through forgets the hole of all", async () => {
   isWell = true;
   counts.clear();
   await look(1);
-  counts.set("up", limits.hungRetransmits);
-  await look(limits.hungLooks);
+  counts.set("up", hungRetransmits);
+  await look(hungLooks);
   assert.is(ended, 1);
 });
 
@@ -153,7 +159,7 @@ test("a table that cannot be read says nothing against anyone, for four hours", 
   const hung = new HungTunnels({ clock, backends: unasked, read: () => Promise.reject(new Error("EACCES")) });
   hung.watch({ down: "b", up: "a" }, well, () => assert.unreachable("nobody knows"));
   for (let second = 0; second < 4 * 3600; second += 1) {
-    clock.advance(limits.socketTableMs);
+    clock.advance(socketTableMs);
     await Promise.resolve();
     await Promise.resolve();
   }
