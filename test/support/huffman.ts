@@ -13,11 +13,11 @@ export function huffmanEncode(octets: Uint8Array): Buffer {
 /** Bits into octets, the last one filled up with `padding`. */
 export function packBits(bits: string, padding = "1"): Buffer {
   const octets = bits.padEnd(Math.ceil(bits.length / 8) * 8, padding).match(/.{8}/g) ?? [];
-  return Buffer.from(octets.map((octet) => Number.parseInt(octet, 2)));
+  return Buffer.from(octets.map((byte) => Number.parseInt(byte, 2)));
 }
 
-export function bitsOf(octet: number): string {
-  const found = huffmanCodes.find((code) => code.octet === octet);
-  if (found === undefined) throw new Error(`Octet ${octet} has no code`);
+export function bitsOf(byte: number): string {
+  const found = huffmanCodes.find((code) => code.byte === byte);
+  if (found === undefined) throw new Error(`Octet ${byte} has no code`);
   return found.code.toString(2).padStart(found.length, "0");
 }

@@ -123,6 +123,6 @@ function faultOf({ name, value, role: of }: Field): string | undefined {
     : undefined;
 }
 
-function isBlank(octet: number): boolean {
-  return octet === 0x20 || octet === 0x09;
+function isBlank(byte: number): boolean {
+  return byte === 0x20 || byte === 0x09;
 }

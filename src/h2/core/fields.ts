@@ -171,19 +171,19 @@ function targetFault(found: Found): string | undefined {
   if (scheme !== "https" && scheme !== "http") return ":scheme is neither http nor https";
   if (path === undefined) return "no :path";
   if (pathForm.test(path) || (path === "*" && found[role.method] === "OPTIONS")) return undefined;
-  return ":path is no absolute path of visible octets without a fragment";
+  return ":path is no absolute path of visible characters without a fragment";
 }
 
 /** The authority is required and must be unambiguous: two different values allow request smuggling (A31). */
 function authorityFault(found: Found): string | undefined {
   const authority = found[role.authority];
   const host = found[role.host];
-  const asked = authority ?? host;
-  if (asked === undefined) return "neither :authority nor host";
-  if (!authorityForm.test(asked) && !isBareIpv6(asked))
+  const requested = authority ?? host;
+  if (requested === undefined) return "neither :authority nor host";
+  if (!authorityForm.test(requested) && !isBareIpv6(requested))
     return "authority is not a host with an optional port";
-  if (host === undefined || host === asked) return undefined;
-  return host.toLowerCase() === asked.toLowerCase() ? undefined : "host is not :authority";
+  if (host === undefined || host === requested) return undefined;
+  return host.toLowerCase() === requested.toLowerCase() ? undefined : "host is not :authority";
 }
 
 /**
@@ -200,5 +200,5 @@ function contentLengthOf(found: Found): number | string {
   const text = found[role.contentLength];
   if (text === undefined) return -1;
   const length = digits.test(text) ? Number(text) : Number.NaN;
-  return Number.isSafeInteger(length) ? length : "content-length is not a number of octets";
+  return Number.isSafeInteger(length) ? length : "content-length is not a number of bytes";
 }

@@ -13,7 +13,7 @@ import { decodedBound, huffmanDecode } from "./huffman.ts";
 /** The overhead of an entry (RFC 7541 §4.1). */
 const entryOverhead = 32;
 /** 28 bits and a prefix: far beyond any honest index or length, and still a small integer (A9). */
-const maxContinuationOctets = 4;
+const maxContinuationBytes = 4;
 
 /**
  * Where Huffman strings are decoded before they become strings. Shared by all decoders, as decode() is never
@@ -30,7 +30,7 @@ export class HpackDecoder {
   isOversize = false;
   readonly #table: DynamicTable;
   readonly #advertisedBytes: number;
-  #lastSecret: { readonly octets: Buffer; readonly field: Field } | undefined;
+  #lastSecret: { readonly encoded: Buffer; readonly field: Field } | undefined;
   #at = 0;
   #sizeUpdates = 0;
   #listBytes = 0;
@@ -74,8 +74,8 @@ export class HpackDecoder {
   #readNeverIndexed(bytes: Buffer, end: number, list: Field[]): void {
     const start = this.#at;
     const last = this.#lastSecret;
-    if (last !== undefined && holds(bytes, start, end, last.octets)) {
-      this.#at += last.octets.length;
+    if (last !== undefined && holds(bytes, start, end, last.encoded)) {
+      this.#at += last.encoded.length;
       this.#count(last.field.size);
       if (!this.isOversize) list.push(last.field);
       return;
@@ -89,9 +89,9 @@ export class HpackDecoder {
       index > 0 && index < staticTable.length && this.#at - start <= h2Limits.hpackIndexedBytes;
     if (field === undefined || this.isOversize || !isLasting) return;
     // Not from Node's pool: a pooled buffer would keep 64 KiB alive as long as its session.
-    const octets = Buffer.allocUnsafeSlow(this.#at - start);
-    bytes.copy(octets, 0, start, this.#at);
-    this.#lastSecret = { octets, field };
+    const encoded = Buffer.allocUnsafeSlow(this.#at - start);
+    bytes.copy(encoded, 0, start, this.#at);
+    this.#lastSecret = { encoded, field };
   }
 
   /** Reads a literal of any kind. `prefix`, the mask of its index, determines whether it enters the table. */
@@ -115,7 +115,7 @@ export class HpackDecoder {
       throw compressionError(`More than ${h2Limits.hpackSizeUpdates} table size updates in a block`);
     const tableBytes = this.#readInteger(bytes, end, 0x1f);
     if (tableBytes > this.#advertisedBytes)
-      throw compressionError(`Table size update beyond the ${this.#advertisedBytes} octets advertised`);
+      throw compressionError(`Table size update beyond the ${this.#advertisedBytes} bytes advertised`);
     this.#table.resize(tableBytes);
   }
 
@@ -132,10 +132,10 @@ export class HpackDecoder {
     if (value < prefix) return value;
     const first = this.#at;
     for (let shift = 0; this.#at < end; shift += 7) {
-      if (this.#at - first === maxContinuationOctets) throw compressionError("Integer too long");
-      const octet = u8(bytes, this.#at++);
-      value += (octet & 0x7f) << shift;
-      if (octet < 0x80) return value;
+      if (this.#at - first === maxContinuationBytes) throw compressionError("Integer too long");
+      const byte = u8(bytes, this.#at++);
+      value += (byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
     }
     throw compressionError("Block ends inside an integer");
   }

@@ -39,7 +39,7 @@ export class HpackEncoder {
     this.#numbers.delete(field.key),
   );
   /** The table limit last announced to the peer's decoder, and the largest allowed. */
-  #toldBytes = this.#table.limitBytes;
+  #announcedBytes = this.#table.limitBytes;
   #wantedBytes = this.#table.limitBytes;
 
   /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE; the next block announces the new size. */
@@ -50,14 +50,14 @@ export class HpackEncoder {
 
   /** Returns an upper bound of the bytes that encode() writes: the 32 in Field.size exceed any prefix. */
   bound(fields: readonly Field[]): number {
-    let octets = updateBound;
-    for (const field of fields) octets += field.size;
-    return octets;
+    let bytes = updateBound;
+    for (const field of fields) bytes += field.size;
+    return bytes;
   }
 
   /** Writes the block from `out[at]` on, where bound() bytes must fit. Returns the position after it. */
   encode(fields: readonly Field[], out: Buffer, at: number): number {
-    let next = this.#tellLimit(out, at);
+    let next = this.#announceLimit(out, at);
     for (const field of fields) next = this.#put(field, out, next);
     return next;
   }
@@ -66,11 +66,11 @@ export class HpackEncoder {
    * Shrinks immediately, to the smallest limit since the last block (§4.2), and grows one block later. Two updates in
    * one block are allowed, but golang.org/x/net rejects the second while its table is not empty.
    */
-  #tellLimit(out: Buffer, at: number): number {
-    if (this.#table.limitBytes === this.#toldBytes) this.#table.resize(this.#wantedBytes);
-    if (this.#table.limitBytes === this.#toldBytes) return at;
-    this.#toldBytes = this.#table.limitBytes;
-    return putInteger(out, at, sizeUpdate, 0x1f, this.#toldBytes);
+  #announceLimit(out: Buffer, at: number): number {
+    if (this.#table.limitBytes === this.#announcedBytes) this.#table.resize(this.#wantedBytes);
+    if (this.#table.limitBytes === this.#announcedBytes) return at;
+    this.#announcedBytes = this.#table.limitBytes;
+    return putInteger(out, at, sizeUpdate, 0x1f, this.#announcedBytes);
   }
 
   #put(field: Field, out: Buffer, at: number): number {

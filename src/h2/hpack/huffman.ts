@@ -10,7 +10,7 @@ const endOfString = 256;
  * Appendix B. The code is canonical: within one length, codes count upwards in the order of their bytes, so the lengths
  * define the code. Bytes in hexadecimal, ranges inclusive.
  */
-const octetsByLength: ReadonlyMap<number, string> = new Map([
+const bytesByLength: ReadonlyMap<number, string> = new Map([
   [5, "30-32 61 63 65 69 6f 73-74"],
   [6, "20 25 2d-2f 33-39 3d 41 5f 62 64 66-68 6c-6e 70 72 75"],
   [7, "3a 42-57 59 6a-6b 71 76-7a"],
@@ -34,7 +34,7 @@ const octetsByLength: ReadonlyMap<number, string> = new Map([
   [30, "0a 0d 16 100"],
 ]);
 
-function octetsIn(ranges: string): number[] {
+function bytesIn(ranges: string): number[] {
   return ranges.split(" ").flatMap((range) => {
     const [first = 0, last = first] = range.split("-").map((digits) => Number.parseInt(digits, 16));
     return Array.from({ length: last - first + 1 }, (_, at) => first + at);
@@ -42,7 +42,7 @@ function octetsIn(ranges: string): number[] {
 }
 
 /** One byte's code: its `length` low bits, most significant first. */
-type Code = { readonly octet: number; readonly code: number; readonly length: number };
+type Code = { readonly byte: number; readonly code: number; readonly length: number };
 
 export const huffmanCodes: readonly Code[] = canonicalCodes();
 
@@ -50,10 +50,10 @@ function canonicalCodes(): Code[] {
   const codes: Code[] = [];
   let code = 0;
   let lastLength = 0;
-  for (const [length, ranges] of octetsByLength) {
+  for (const [length, ranges] of bytesByLength) {
     code <<= length - lastLength;
     lastLength = length;
-    for (const octet of octetsIn(ranges)) codes.push({ octet, code: code++, length });
+    for (const byte of bytesIn(ranges)) codes.push({ byte, code: code++, length });
   }
   return codes;
 }
@@ -65,14 +65,14 @@ const children = new Int16Array(innerNodes * 2);
 
 function growTree(): void {
   let nodes = 1;
-  for (const { octet, code, length } of huffmanCodes) {
+  for (const { byte, code, length } of huffmanCodes) {
     let node = 0;
     for (let bit = length - 1; bit > 0; bit--) {
       const branch = 2 * node + ((code >>> bit) & 1);
       if (children[branch] === 0) children[branch] = nodes++;
       node = children[branch] ?? 0;
     }
-    children[2 * node + (code & 1)] = ~octet;
+    children[2 * node + (code & 1)] = ~byte;
   }
 }
 growTree();
@@ -97,14 +97,14 @@ function fillSteps(at: number, node: number, bits: number, step: number): void {
     const from = at + (bit << (bits - 1));
     const child = children[2 * node + bit] ?? 0;
     if (child === ~endOfString) steps.fill(-1, from, from + (1 << (bits - 1)));
-    else if (child < 0) fillSteps(from, 0, bits - 1, withOctet(step, ~child));
+    else if (child < 0) fillSteps(from, 0, bits - 1, withByte(step, ~child));
     else fillSteps(from, child, bits - 1, step);
   }
 }
 
-function withOctet(step: number, octet: number): number {
+function withByte(step: number, byte: number): number {
   const count = step >>> 24;
-  return (step | (octet << (8 + 8 * count))) + (1 << 24);
+  return (step | (byte << (8 + 8 * count))) + (1 << 24);
 }
 for (let state = 0; state < innerNodes; state++) fillSteps(256 * state, state, 8, 0);
 

@@ -81,10 +81,10 @@ export class Session implements SessionFrames {
     });
     this.#reader = new FrameReader(this.#streams, this, role === "server");
     this.#settingsDueAt = clock.now() + h2Limits.prefaceMs;
-    this.#greet(role, maxStreams);
+    this.#sendPreface(role, maxStreams);
   }
 
-  #greet(role: Role, maxStreams: number): void {
+  #sendPreface(role: Role, maxStreams: number): void {
     if (role === "client") this.#writer.preface();
     this.#writer.settings([
       role === "client" ? [setting.ENABLE_PUSH, 0] : [setting.MAX_CONCURRENT_STREAMS, maxStreams],

@@ -211,8 +211,8 @@ export class Stream implements StreamWriter {
     return owed;
   }
 
-  grant(asked: number): void {
-    const count = Math.min(asked, this.#owed);
+  grant(wanted: number): void {
+    const count = Math.min(wanted, this.#owed);
     this.#owed -= count;
     this.#host.granted(count);
     if (this.state === "closed" || this.state === "half-closed-remote") return;

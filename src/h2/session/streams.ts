@@ -142,7 +142,7 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   resetSent(stream: Stream): void {
-    if (!this.#isServer) this.#strayBytes.forgive(stream.receiveWindow.open);
+    if (!this.#isServer) this.#strayBytes.allow(stream.receiveWindow.open);
     // A peer that has ended its half can only have frames in flight that a closed stream ignores anyway.
     else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
   }
@@ -355,11 +355,11 @@ export class Streams implements StreamHost, StreamFrames {
     stream.dropQueue();
     stream.state = "closed";
     this.closed(stream);
-    this.#tellReset(stream.owner, code);
+    this.#notifyReset(stream.owner, code);
   }
 
   /** An exception in one owner must not keep the others from being notified: they would hang. */
-  #tellReset(owner: StreamListener, code: number): void {
+  #notifyReset(owner: StreamListener, code: number): void {
     try {
       owner.reset(code);
     } catch (error) {
@@ -375,7 +375,7 @@ export class Streams implements StreamHost, StreamFrames {
     const { owner } = stream;
     this.#owner.fault?.(error);
     stream.reset(errorCode.INTERNAL_ERROR);
-    this.#tellReset(owner, errorCode.INTERNAL_ERROR);
+    this.#notifyReset(owner, errorCode.INTERNAL_ERROR);
   }
 
   /** The peer violated a rule of this stream: owner and peer are notified, and it costs budget (A2). */
@@ -384,7 +384,7 @@ export class Streams implements StreamHost, StreamFrames {
     const { owner } = stream;
     stream.isMalformed = true;
     stream.reset(error.code);
-    this.#tellReset(owner, error.code);
+    this.#notifyReset(owner, error.code);
     if (this.#isServer && error.code !== errorCode.REFUSED_STREAM) this.#floods.charge("reset");
   }
 
@@ -434,7 +434,7 @@ export class StrayBytes {
   #left = 0;
 
   /** A stream was reset whose window allowed this many more bytes. */
-  forgive(openBytes: number): void {
+  allow(openBytes: number): void {
     this.#left = Math.min(h2Limits.strayBytes, this.#left + Math.max(0, openBytes));
   }
 

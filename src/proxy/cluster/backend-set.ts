@@ -204,7 +204,9 @@ export class BackendSet {
         name: this.#parts.prefix + one.name,
         host,
         port,
-        tls: isEncrypted ? { ca, serverName: tls?.serverName ?? name, told: toldOf(tls) } : undefined,
+        tls: isEncrypted
+          ? { ca, serverName: tls?.serverName ?? name, source: trustSourceOf(tls) }
+          : undefined,
         proxyProtocol,
       };
     };
@@ -219,7 +221,7 @@ export class BackendSet {
   }
 }
 
-function toldOf(tls: UpstreamTls | undefined): Trusted["told"] {
+function trustSourceOf(tls: UpstreamTls | undefined): Trusted["source"] {
   return tls && { caFile: tls.caFile, isNamed: tls.serverName !== undefined };
 }
 

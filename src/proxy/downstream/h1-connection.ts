@@ -47,8 +47,8 @@ export class Http1Connection implements H1End {
   idleSince: number;
   readonly #waiting: PendingExchange[] = [];
   /** The request whose response is due, or the last one while its upload continues. An idle client keeps no head (A26). */
-  #side: Http1StreamWriter | undefined;
-  #hasAsked = false;
+  #writer: Http1StreamWriter | undefined;
+  #hasRequested = false;
   #isBusy = false;
   #isRefused = false;
   #isDraining = false;
@@ -71,7 +71,7 @@ export class Http1Connection implements H1End {
 
   /** True if it has sent a request, has none open now, and has not been drained. */
   get isIdle(): boolean {
-    return !this.#isBusy && this.#hasAsked && !this.#isDraining && !this.#isRefused;
+    return !this.#isBusy && this.#hasRequested && !this.#isDraining && !this.#isRefused;
   }
 
   /** A head was parsed. */
@@ -111,7 +111,7 @@ export class Http1Connection implements H1End {
 
   refuse(message: string, code: RefusalCode = 400): void {
     if (this.#isRefused) return;
-    const isAnswered = this.#isBusy && this.#side?.isAnswered === true;
+    const isAnswered = this.#isBusy && this.#writer?.isAnswered === true;
     this.#lose();
     if (isAnswered || !this.#socket.writable) return this.#abandon(message);
     this.#write(message);
@@ -121,7 +121,7 @@ export class Http1Connection implements H1End {
 
   /** Ends a request without a response: the client gets a 504, since the outcome is unknown. False if there is none. */
   cut(): boolean {
-    if (!this.#isBusy || this.#side?.isAnswered !== false) return false;
+    if (!this.#isBusy || this.#writer?.isAnswered !== false) return false;
     this.refuse("The proxy ended this request before its answer came", 504);
     return true;
   }
@@ -134,7 +134,7 @@ export class Http1Connection implements H1End {
   /** Idle: ends now. Busy, or so new that its first request is on its way: ends with the response that is due. */
   drain(): void {
     this.#isDraining = true;
-    if (this.#isBusy || !this.#hasAsked) return;
+    if (this.#isBusy || !this.#hasRequested) return;
     this.#stopTimer();
     this.#socket.end();
     closeAfterFlush(this.#socket, this.#parts.clock);
@@ -162,18 +162,18 @@ export class Http1Connection implements H1End {
   }
 
   #begin({ request, response }: PendingExchange): void {
-    const asked = readHead(headOf(request, this.client.isTls));
-    if (typeof asked === "string") {
+    const parsed = readHead(headOf(request, this.client.isTls));
+    if (typeof parsed === "string") {
       request.resume();
-      this.refuse(asked);
+      this.refuse(parsed);
       return;
     }
     if (this.#isDraining) response.shouldKeepAlive = false;
-    const side = new Http1StreamWriter(request, response, this);
-    this.#side = side;
-    this.#hasAsked = true;
-    const owner = this.#parts.handle(asked.head, !asked.hasBody, side, this.client);
-    side.attach(owner, asked.hasBody);
+    const writer = new Http1StreamWriter(request, response, this);
+    this.#writer = writer;
+    this.#hasRequested = true;
+    const owner = this.#parts.handle(parsed.head, !parsed.hasBody, writer, this.client);
+    writer.attach(owner, parsed.hasBody);
   }
 
   /** A response has been sent, or its socket is closed. */
@@ -188,21 +188,21 @@ export class Http1Connection implements H1End {
 
   /** The response came before the whole request. The rest is read and discarded, within a time limit. */
   #awaitRest(): void {
-    if (this.#side?.isReceived !== false) return this.#awaitNext();
+    if (this.#writer?.isReceived !== false) return this.#awaitNext();
     this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
-      if (this.#side?.isReceived === true) this.#awaitNext();
+      if (this.#writer?.isReceived === true) this.#awaitNext();
       else this.#abandon("Upload continues long after its response");
     });
   }
 
   #awaitNext(): void {
-    this.#side = undefined;
+    this.#writer = undefined;
     this.#awaitHead(limits.idleSessionMs, false);
   }
 
   /**
    * Sets the deadline of the next head (A22), and the idle limit of the socket (A25). node reads below the socket, so an
-   * incomplete head is visible only as octets read without a request: checked every `h1HeadMs`.
+   * incomplete head is visible only as bytes read without a request: checked every `h1HeadMs`.
    */
   #awaitHead(leftMs: number, hasBegun: boolean): void {
     const { bytesRead } = this.#socket;
@@ -218,7 +218,7 @@ export class Http1Connection implements H1End {
    * event.
    */
   #receiveEnd(): void {
-    if (this.#isBusy && this.#side?.isEnded === false) this.destroy();
+    if (this.#isBusy && this.#writer?.isEnded === false) this.destroy();
   }
 
   #abandon(reason: string): void {
@@ -233,14 +233,14 @@ export class Http1Connection implements H1End {
 
   #lose(): void {
     this.#stopTimer();
-    this.#side?.lose();
+    this.#writer?.lose();
   }
 }
 
 /** One socket, as its listener uses it. */
 export type H1Client = Pick<Http1Connection, "client" | "isIdle" | "idleSince" | "drain" | "cut">;
 
-/** Takes over sockets that speak HTTP/1.1. */
+/** Takes over sockets that use HTTP/1.1. */
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
   const connections = new WeakMap<Duplex, Http1Connection>();
   // Node has this setting for the whole process only.

@@ -41,7 +41,7 @@ export class Http1StreamWriter implements StreamWriter {
   readonly #socket: H1End;
   #owner: StreamListener | undefined;
   #state: State = "waiting";
-  /** Octets of the request's body that the owner has and has not granted yet. */
+  /** Bytes of the request's body that the owner has and has not granted yet. */
   #held = 0;
   #isReceived = false;
 

@@ -191,7 +191,7 @@ export class Listener {
   }
 
   /**
-   * Ends everything now. Sockets are closed a moment later: closing one with unread octets resets its connection, and the
+   * Ends everything now. Sockets are closed a moment later: closing one with unread bytes resets its connection, and the
    * last responses in it are lost (RFC 9112 §9.6).
    */
   cut(): void {
@@ -238,17 +238,17 @@ export class Listener {
         this.#parts,
       );
     }
-    detect(socket, this.#parts.clock, (spoken) => {
+    detect(socket, this.#parts.clock, (protocol) => {
       const hosts = this.#hosts;
       if (hosts === undefined) {
-        if (spoken === "tls") socket.destroy();
-        else this.#serve(socket, ends, { alpn: spoken });
-      } else if (spoken === "tls") this.#handshake(socket, ends, hosts);
+        if (protocol === "tls") socket.destroy();
+        else this.#serve(socket, ends, { alpn: protocol });
+      } else if (protocol === "tls") this.#handshake(socket, ends, hosts);
       else this.#refusePlain(socket);
     });
   }
 
-  /** Its octets are not read any more: a client that stays would keep its descriptor for as long as it likes. */
+  /** Its bytes are not read any more: a client that stays would keep its descriptor for as long as it likes. */
   #refusePlain(socket: net.Socket): void {
     socket.end(plainHttpOnTls());
     closeAfterFlush(socket, this.#parts.clock);
@@ -261,11 +261,9 @@ export class Listener {
 
   #handshake(socket: net.Socket, ends: Ends, hosts: Hosts): void {
     const begin = (): void =>
-      shakeHands(socket, hosts, this.#parts.clock, {
-        done: ({ socket: secure, ...met }) => this.#serve(secure, ends, met),
-        failed: () => {
-          this.handshakeErrors += 1;
-        },
+      shakeHands(socket, hosts, this.#parts.clock, (shaken) => {
+        if (shaken === undefined) this.handshakeErrors += 1;
+        else this.#serve(shaken.socket, ends, shaken);
       });
     socket.once("close", this.#parts.handshakes.enter(keyOf(ends.source.address), begin));
   }
@@ -289,7 +287,7 @@ export class Listener {
     else this.#serveH1(socket, client, gate);
   }
 
-  /** A session belongs to one cluster from its first octet on: a request for another cluster's host gets 421. */
+  /** A session belongs to one cluster from its first byte on: a request for another cluster's host gets 421. */
   #gateOf(cluster: string): Gate {
     const gate = this.#parts.gates.get(cluster);
     assert(gate !== undefined, "A listener was opened without the way into its cluster");
@@ -319,7 +317,7 @@ export class Listener {
   #check(): void {
     const { clock } = this.#parts;
     const now = clock.now();
-    // After a stall of the event loop, octets that clients sent in time are still unread: sessions are checked a second
+    // After a stall of the event loop, bytes that clients sent in time are still unread: sessions are checked a second
     // later (F11).
     const isJudged = now - this.#checkedAt < 2 * checkMs;
     this.#checkedAt = now;
@@ -340,29 +338,29 @@ export class Listener {
   }
 }
 
-/** The protocol of a new socket, detected from its first octets without consuming them (A22: within a deadline). */
-export type Spoken = "tls" | "h2" | "http/1.1";
+/** The protocol of a new socket, detected from its first bytes without consuming them (A22: within a deadline). */
+export type Protocol = "tls" | "h2" | "http/1.1";
 
 /** TLS's record type for a handshake (RFC 8446 §5.1). */
 const tlsHandshake = 0x16;
 /** The start of HTTP/2's preface; no HTTP/1.1 request line begins like this. */
 const preface = "PRI * HTTP/2.0";
 
-export function detect(socket: net.Socket, clock: Clock, tell: (spoken: Spoken) => void): void {
-  peek(socket, clock, look, (spoken) => {
-    tell(spoken);
+export function detect(socket: net.Socket, clock: Clock, done: (protocol: Protocol) => void): void {
+  peek(socket, clock, look, (protocol) => {
+    done(protocol);
     // A TLS socket takes over the handle; the others read on as soon as they have a listener.
-    if (spoken !== "tls") socket.resume();
+    if (protocol !== "tls") socket.resume();
   });
 }
 
-function look(seen: Buffer): Seen<Spoken> | undefined {
-  const verdict = spokenIn(seen);
+function look(seen: Buffer): Seen<Protocol> | undefined {
+  const verdict = protocolIn(seen);
   return verdict && { verdict, taken: 0 };
 }
 
 /** Undefined: too few bytes to decide. */
-function spokenIn(chunk: Buffer): Spoken | undefined {
+function protocolIn(chunk: Buffer): Protocol | undefined {
   if (chunk[0] === tlsHandshake) return "tls";
   const start = chunk.toString("latin1", 0, preface.length);
   if (start === preface) return "h2";

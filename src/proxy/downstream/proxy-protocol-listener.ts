@@ -15,17 +15,17 @@ export type ProxyProtocolRules = {
   readonly trusted: Networks;
 };
 
-/** Calls `tell` once, at once if no header is expected; never if the socket ends or sends nothing in time. */
+/** Calls `done` once, at once if no header is expected; never if the socket ends or sends nothing in time. */
 export function readProxyHeader(
   socket: net.Socket,
   { mode, trusted }: ProxyProtocolRules,
   clock: Clock,
-  tell: (ends: Ends | Failure) => void,
+  done: (ends: Ends | Failure) => void,
 ): void {
   const own = ownEnds(socket);
   const isTrusted = trusted.has(own.source.address);
-  if (mode === "Disabled") return tell(own);
-  if (mode === "Required" && !isTrusted) return tell(refused("PROXY header is not for this source to write"));
+  if (mode === "Disabled") return done(own);
+  if (mode === "Required" && !isTrusted) return done(refused("PROXY header is not for this source to write"));
   const look = (seen: Buffer): Seen<Ends | Failure> | undefined => {
     const header = readHeader(seen);
     if (header.state === "partial") return undefined;
@@ -39,7 +39,7 @@ export function readProxyHeader(
       return { verdict: refused(`PROXY header is malformed: ${header.reason}`), taken: seen.length };
     return { verdict: header.ends ?? own, taken: header.length };
   };
-  peek(socket, clock, look, tell);
+  peek(socket, clock, look, done);
 }
 
 /** The socket's own addresses; empty if its peer has gone already. */

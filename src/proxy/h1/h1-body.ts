@@ -1,5 +1,5 @@
 /**
- * Where the body of a relayed HTTP/1.1 response ends. Pure. Octets are counted, never changed: the client gets the
+ * Where the body of a relayed HTTP/1.1 response ends. Pure. Bytes are counted, never changed: the client gets the
  * framing that the backend wrote, checked here.
  */
 import { limits } from "../../base/limits.ts";
@@ -41,7 +41,7 @@ class Length implements BodyEnd {
   }
 }
 
-/** What the next octets are: a size line, a chunk, the CRLF after it, a trailer line; `nothing`: the end was seen. */
+/** What the next bytes are: a size line, a chunk, the CRLF after it, a trailer line; `nothing`: the end was seen. */
 type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
 
 /** No more digits than a chunk of 4 GiB needs. Extensions are forwarded; they end with their line (RFC 9112 §7.1.1). */

@@ -1,5 +1,5 @@
 /**
- * HTTP/1.1 heads as octets, for the one upstream attempt that uses HTTP/1.1 (upgrade-handler.ts): the request's is
+ * HTTP/1.1 heads as bytes, for the one upstream attempt that uses HTTP/1.1 (upgrade-handler.ts): the request's is
  * written, the response's is read. Pure, and stricter than any parser that a client may use: what two parsers could read
  * differently is refused (A37).
  */
@@ -8,14 +8,14 @@ import { limits } from "../../base/limits.ts";
 import { Field, role } from "../../h2/core/field.ts";
 import { type RequestHead, type ResponseHead, readResponse } from "../../h2/core/fields.ts";
 
-/** Where a body ends: after so many octets, after its last chunk, or with its connection. */
+/** Where a body ends: after so many bytes, after its last chunk, or with its connection. */
 export type Framing = number | "chunked" | "close";
 
 export type AnswerHead = ResponseHead & {
   /** Protocols that `Upgrade` names, in lower case. */
   readonly upgrades: readonly string[];
   readonly framing: Framing;
-  /** Octets of the head, with the empty line that ends it. */
+  /** Bytes of the head, with the empty line that ends it. */
   readonly length: number;
 };
 

@@ -1,5 +1,5 @@
 /**
- * Responses to what never became a request: written to the socket directly, always as its last octets. Bodies are
+ * Responses to what never became a request: written to the socket directly, always as its last bytes. Bodies are
  * Kubernetes `Status` objects, so that kubectl prints the message instead of "unknown".
  */
 import { statusJson } from "../../kube/status.ts";

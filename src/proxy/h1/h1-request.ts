@@ -58,7 +58,7 @@ export function readHead(head: H1Head): H1Request | string {
   const pairs = pairsOf(head.rawHeaders);
   if (pairs.length > limits.headerFields) return `More than ${limits.headerFields} header fields`;
   if (pairs.some((pair) => pair.some((text) => text.length > limits.fieldBytes)))
-    return `A field of more than ${limits.fieldBytes} octets`;
+    return `A field of more than ${limits.fieldBytes} bytes`;
   const options = connectionOptions(pairs);
   const forbidden = [...options].find((option) => kept.test(option));
   if (forbidden !== undefined) return `Connection names "${forbidden}", which must reach the apiserver`;
@@ -159,7 +159,7 @@ function framingOf(
 
 type Target = { readonly authority: string; readonly path: string };
 
-/** The authority and path of a request. Never decoded, never normalised: the apiserver gets the same octets (A30). */
+/** The authority and path of a request. Never decoded, never normalised: the apiserver gets the same bytes (A30). */
 function targetOf(head: H1Head, hosts: readonly string[]): Target | string {
   if (hosts.length > 1) return "More than one Host";
   if (hosts.length === 0 && head.version === "1.1") return "No Host";

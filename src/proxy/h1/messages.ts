@@ -2,13 +2,13 @@
  * Counts the messages of a websocket in one direction (RFC 6455 §5.2) without reading them: an apiserver sends one event
  * in each (watch.md §1.2). Only headers are read; a frame's payload is skipped by its length.
  *
- *   fin · · · opcode | mask length7 | length of 2 or 8 octets, if length7 is 126 or 127 | mask's 4 | payload
+ *   fin · · · opcode | mask length7 | length of 2 or 8 bytes, if length7 is 126 or 127 | mask's 4 | payload
  */
 const finalFragment = 0x80;
 /** Opcodes from here on are control frames: close, ping, pong. */
 const firstControl = 0x8;
 const masked = 0x80;
-const lengthOctets = new Map([
+const lengthBytes = new Map([
   [126, 2],
   [127, 8],
 ]);
@@ -16,16 +16,16 @@ const lengthOctets = new Map([
 export class Messages {
   /** Complete messages. */
   count = 0;
-  /** Octets of the current header still to come; 2 before the first. */
+  /** Bytes of the current header still to come; 2 before the first. */
   #headerLeft = 2;
   #first = 0;
-  /** True if its first two octets are read: its length follows. */
+  /** True if its first two bytes are read: its length follows. */
   #isBegun = false;
   #isMasked = false;
   #length = 0;
   #payloadLeft = 0;
 
-  /** The next octets, cut anywhere. */
+  /** The next bytes, cut anywhere. */
   feed(bytes: Buffer, start: number, end: number): void {
     let here = start;
     while (here < end) {
@@ -39,24 +39,24 @@ export class Messages {
     }
   }
 
-  #readHeader(octet: number): void {
-    if (this.#isBegun) return this.#readLength(octet);
+  #readHeader(byte: number): void {
+    if (this.#isBegun) return this.#readLength(byte);
     this.#headerLeft--;
     if (this.#headerLeft === 1) {
-      this.#first = octet;
+      this.#first = byte;
       return;
     }
-    const length = octet % masked;
+    const length = byte % masked;
     this.#isBegun = true;
-    this.#isMasked = octet >= masked;
-    this.#headerLeft = lengthOctets.get(length) ?? 0;
+    this.#isMasked = byte >= masked;
+    this.#headerLeft = lengthBytes.get(length) ?? 0;
     this.#length = this.#headerLeft > 0 ? 0 : length;
     if (this.#headerLeft === 0) this.#beginPayload();
   }
 
-  #readLength(octet: number): void {
+  #readLength(byte: number): void {
     // Beyond 2^53 it is not exact any more, and no stream lasts so long.
-    this.#length = this.#length * 256 + octet;
+    this.#length = this.#length * 256 + byte;
     this.#headerLeft--;
     if (this.#headerLeft === 0) this.#beginPayload();
   }

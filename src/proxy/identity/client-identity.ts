@@ -134,7 +134,7 @@ function namedIn(
     policy.clientCerts === "FrontProxy" ? frontProxyAssertion(user, policy.names) : impersonation(user);
   return assertion.fields.every(({ fault }) => fault === undefined)
     ? assertion
-    : "The certificate's subject has octets that no header field may carry";
+    : "The certificate's subject has bytes that no header field may carry";
 }
 
 /**
@@ -213,7 +213,7 @@ function groupFields(name: string, groups: readonly string[]): Field[] {
   return groups.filter((group) => group !== "").map((group) => fieldOf(name, group));
 }
 
-/** Fields hold octets as latin1; the apiserver reads them as UTF-8. */
+/** Fields hold bytes as latin1; the apiserver reads them as UTF-8. */
 function fieldOf(name: string, value: string): Field {
   return new Field(name, Buffer.from(value).toString("latin1"), true);
 }

@@ -42,12 +42,12 @@ function payloadIn(value: string): string {
 }
 
 /** True if the client's certificate has expired, or its bearer by its own claim. `wallMs`: the present time, since 1970. */
-export function isCredentialOver({ fields, asserted }: Asked, wallMs: number): boolean {
+export function isCredentialOver({ fields, asserted }: Identified, wallMs: number): boolean {
   const end = asserted === undefined ? bearerExpiresAt(fields) : asserted.notAfter;
   return (end ?? Number.POSITIVE_INFINITY) <= wallMs;
 }
 
-type Asked = {
+type Identified = {
   readonly fields: readonly Field[];
   readonly asserted?: { readonly notAfter: number } | undefined;
 };
@@ -56,7 +56,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Three words separated by dots that are no JWT: only the apiserver knows when it expires.
+    // Three parts separated by dots that are no JWT: only the apiserver knows when it expires.
     return undefined;
   }
 }

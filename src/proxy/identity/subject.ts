@@ -81,14 +81,14 @@ function elementsOf(der: Uint8Array, { start, end }: Element): Element[] {
   return elements;
 }
 
-/** DER's lengths are definite: one octet below 128, else that many octets of length (X.690 §8.1.3, §10.1). */
+/** DER's lengths are definite: one byte below 128, else that many bytes of length (X.690 §8.1.3, §10.1). */
 function elementAt(der: Uint8Array, at: number): Element | undefined {
   const [tag, first] = [der[at], der[at + 1]];
   if (tag === undefined || first === undefined) return undefined;
   if (first < 0x80) return { tag, start: at + 2, end: at + 2 + first };
   const count = first - 0x80;
   if (count < 1 || count > 4 || at + 2 + count > der.length) return undefined;
-  const length = der.subarray(at + 2, at + 2 + count).reduce((sum, octet) => sum * 256 + octet, 0);
+  const length = der.subarray(at + 2, at + 2 + count).reduce((sum, byte) => sum * 256 + byte, 0);
   return { tag, start: at + 2 + count, end: at + 2 + count + length };
 }
 
@@ -100,7 +100,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 function textOf(der: Uint8Array, { tag, start, end }: Element): string | undefined {
   const bytes = der.subarray(start, end);
   if (tag !== utf8 && !ascii.has(tag)) return undefined;
-  if (tag !== utf8 && bytes.some((octet) => octet > 0x7e)) return undefined;
+  if (tag !== utf8 && bytes.some((byte) => byte > 0x7e)) return undefined;
   try {
     return decoder.decode(bytes);
   } catch {

@@ -1,6 +1,6 @@
 /**
  * The ClientHello that a client sends in clear before TLS begins (RFC 8446 §4.1.2). Only the server name is read (RFC
- * 6066 §3), and nothing is changed. It may come in several records (RFC 8446 §5.1). Pure: octets in.
+ * 6066 §3), and nothing is changed. It may come in several records (RFC 8446 §5.1). Pure: bytes in.
  */
 
 /**
@@ -40,7 +40,7 @@ const earlyDataExtension = 42;
 /** Thrown and caught in this file only. */
 class Malformed extends Error {}
 
-/** `seen`: all octets so far, from the first one on. */
+/** `seen`: all bytes so far, from the first one on. */
 export function readHello(seen: Buffer): Hello {
   if (seen.length > 0 && seen[0] !== handshakeRecord) return { state: "foreign" };
   try {
@@ -81,14 +81,14 @@ function lengthOfRecord(seen: Buffer, at: number): number {
   if (seen[at] !== handshakeRecord || seen[at + 1] !== 3)
     throw new Malformed("it is not all of one handshake");
   // An empty record is forbidden (§5.1), and the loop would never end with one.
-  if (length === 0 || length > recordBytes) throw new Malformed(`it has a record of ${length} octets`);
+  if (length === 0 || length > recordBytes) throw new Malformed(`it has a record of ${length} bytes`);
   return length;
 }
 
 function lengthOfMessage([type = 0, high = 0, middle = 0, low = 0]: readonly number[]): number {
   const length = messageHeaderBytes + high * 65_536 + middle * 256 + low;
   if (type !== clientHello) throw new Malformed(`it is message ${type}`);
-  if (length > helloBytes) throw new Malformed(`it has ${length} octets`);
+  if (length > helloBytes) throw new Malformed(`it has ${length} bytes`);
   return length;
 }
 
@@ -113,13 +113,13 @@ class Cursor {
     return taken;
   }
 
-  number(octets: 1 | 2): number {
-    return this.take(octets).readUIntBE(0, octets);
+  number(bytes: 1 | 2): number {
+    return this.take(bytes).readUIntBE(0, bytes);
   }
 
   /** A vector with its length before it. */
-  vector(octets: 1 | 2): Cursor {
-    return new Cursor(this.take(this.number(octets)));
+  vector(bytes: 1 | 2): Cursor {
+    return new Cursor(this.take(this.number(bytes)));
   }
 
   get text(): string {

@@ -5,7 +5,7 @@ import { Failure, failureFrom, timeout } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import { type Ends, type HeaderVersion, writeHeader } from "./proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
-import { retell, type Trusted, wrongName } from "./untrusted-certificate.ts";
+import { reword, type Trusted, wrongName } from "./untrusted-certificate.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 /**
@@ -50,7 +50,7 @@ export function openSocket(
   };
   const socket = openTls(address, options, ends);
   // Prepended, so that all other listeners get the error in the proxy's own words.
-  socket.prependListener("error", (reason) => retell(reason, trusted));
+  socket.prependListener("error", (reason) => reword(reason, trusted));
   return socket;
 }
 

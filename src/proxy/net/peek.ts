@@ -1,6 +1,6 @@
 /**
- * Looks at the first octets of a new socket before its reader is known. Octets that are not taken are put back. Bounded
- * in time (A22) by a deadline, in octets by the given function, and over all peeked sockets together.
+ * Looks at the first bytes of a new socket before its reader is known. Bytes that are not taken are put back. Bounded
+ * in time (A22) by a deadline, in bytes by the given function, and over all peeked sockets together.
  */
 import type net from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -9,17 +9,17 @@ import { limits } from "../../base/limits.ts";
 /** Incomplete first bytes of all new sockets together. A client that sends them in one packet never waits here. */
 export const peekedBytes = 16 * 1024 * 1024;
 
-/** The result, and how many of the octets it consumes. */
+/** The result, and how many of the bytes it consumes. */
 export type Seen<T> = { readonly verdict: T; readonly taken: number };
 
-/** Undefined: too few octets to decide. `seen` is everything so far; called again with more. */
+/** Undefined: too few bytes to decide. `seen` is everything so far; called again with more. */
 export type Look<T> = (seen: Buffer) => Seen<T> | undefined;
 
-/** Octets that wait on sockets whose first message is incomplete. A complete one never waits. */
+/** Bytes that wait on sockets whose first message is incomplete. A complete one never waits. */
 let waitingBytes = 0;
 
-/** Calls `tell` once, with the socket paused; never if the socket ends or is silent for `limits.handshakeMs`. */
-export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, tell: (verdict: T) => void): void {
+/** Calls `done` once, with the socket paused; never if the socket ends or is silent for `limits.handshakeMs`. */
+export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, done: (verdict: T) => void): void {
   const stopTimer = clock.after(limits.handshakeMs, () => socket.destroy());
   let room: Buffer = Buffer.alloc(0);
   let length = 0;
@@ -34,7 +34,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, tell: (
     socket.off("data", take);
     socket.off("close", leave);
   };
-  // Not "readable" with unshift: octets that are put back make it fire again at once, and one octet would loop for ever.
+  // Not "readable" with unshift: bytes that are put back make it fire again at once, and one byte would loop for ever.
   const take = (chunk: Buffer): void => {
     room = length === 0 ? chunk : joined(room, length, chunk);
     length += chunk.length;
@@ -48,7 +48,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, tell: (
     leave();
     socket.pause();
     if (found.taken < length) socket.unshift(seen.subarray(found.taken));
-    tell(found.verdict);
+    done(found.verdict);
   };
   socket.on("close", leave);
   socket.on("data", take);
@@ -56,7 +56,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, tell: (
   socket.resume();
 }
 
-/** Doubles when it is full: octets that come one by one are copied twice in all, not once for each octet. */
+/** Doubles when it is full: bytes that come one by one are copied twice in all, not once for each byte. */
 function joined(room: Buffer, length: number, chunk: Buffer): Buffer {
   const needed = length + chunk.length;
   const own = room.length >= needed && length > 0 ? room : Buffer.alloc(Math.max(needed, 2 * length));

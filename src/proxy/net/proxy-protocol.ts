@@ -16,7 +16,7 @@ export type Endpoint = { readonly address: string; readonly port: number };
 
 export type Ends = { readonly source: Endpoint; readonly destination: Endpoint };
 
-/** What the first octets of a socket are. `ends` is undefined if the sender's own connection is meant (LOCAL, UNKNOWN). */
+/** What the first bytes of a socket are. `ends` is undefined if the sender's own connection is meant (LOCAL, UNKNOWN). */
 export type Header =
   | { readonly state: "absent" }
   | { readonly state: "partial" }
@@ -29,7 +29,7 @@ const signature2 = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const longestLine = 107;
 const fixedBytes = 16;
 
-/** Addresses and ports of version 2's families, in octets; UNIX sockets and unspecified ones are not read. */
+/** Addresses and ports of version 2's families, in bytes; UNIX sockets and unspecified ones are not read. */
 const families = new Map([
   [1, { addressBytes: 4, blockBytes: 12 }],
   [2, { addressBytes: 16, blockBytes: 36 }],
@@ -85,7 +85,7 @@ function readBinary(seen: Buffer): Header {
   if (version !== 2) return malformed(`its version is ${version}`);
   if (command > 1) return malformed(`its command is ${command}`);
   if (family > 3 || transport > 2) return malformed("its family or transport is unknown");
-  if (length > proxyHeaderBytes) return malformed(`it has ${length} octets`);
+  if (length > proxyHeaderBytes) return malformed(`it has ${length} bytes`);
   if (seen.length < length) return partial;
   if (command === 0) return { state: "whole", length, ends: undefined };
   if (transport === 2) return malformed("it is for datagrams");

@@ -14,38 +14,37 @@ const sharedBytes = 65_536;
 const shared = Buffer.allocUnsafeSlow(sharedBytes);
 
 type Reader = { useUserBuffer(buffer: Buffer): void };
-type Hear = (count: number, buffer: Buffer) => boolean;
-type Fields = { readonly buffer: symbol; readonly hear: symbol };
+type OnRead = (count: number, buffer: Buffer) => boolean;
+type Fields = { readonly buffer: symbol; readonly onRead: symbol };
 
-/** Placeholder for a callback. */
-const unheard: Hear = () => true;
+const placeholder: OnRead = () => true;
 
 /** Finds Node's symbols for the two fields, in a sample socket that was created with the option. */
 function fieldsOf(): Fields | undefined {
-  const sample = new net.Socket({ onread: { buffer: shared, callback: unheard } });
+  const sample = new net.Socket({ onread: { buffer: shared, callback: placeholder } });
   const symbols = Object.getOwnPropertySymbols(sample);
   const valueOf = (symbol: symbol): unknown => Reflect.get(sample, symbol);
   const buffer = symbols.find((symbol) => valueOf(symbol) === shared);
-  const callback = symbols.find((symbol) => valueOf(symbol) === unheard);
-  return buffer === undefined || callback === undefined ? undefined : { buffer, hear: callback };
+  const callback = symbols.find((symbol) => valueOf(symbol) === placeholder);
+  return buffer === undefined || callback === undefined ? undefined : { buffer, onRead: callback };
 }
 
 const fields = fieldsOf();
 
 /**
- * From now on `hear` gets what the socket reads; the bytes are valid during the call only. False if this Node version
+ * From now on `onRead` gets what the socket reads; the bytes are valid during the call only. False if this Node version
  * does not support it. What the socket has read before still comes as "data".
  */
-export function readInto(socket: net.Socket, hear: (chunk: Buffer) => void): boolean {
+export function readInto(socket: net.Socket, onRead: (chunk: Buffer) => void): boolean {
   const handle: unknown = Reflect.get(socket, "_handle");
   if (fields === undefined || !isReader(handle)) return false;
-  const told: Hear = (count, buffer) => {
-    hear(buffer.subarray(0, count));
+  const wrapped: OnRead = (count, buffer) => {
+    onRead(buffer.subarray(0, count));
     // Node sometimes resumes reading by itself; a paused socket then delivers one more chunk.
     return !socket.isPaused();
   };
   Reflect.set(socket, fields.buffer, shared);
-  Reflect.set(socket, fields.hear, told);
+  Reflect.set(socket, fields.onRead, wrapped);
   handle.useUserBuffer(shared);
   return true;
 }

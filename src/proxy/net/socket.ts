@@ -24,7 +24,7 @@ const endLooks = 5;
 
 export type Keepalive = { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
 
-/** The kernel's own probes: a fallback for quiet sockets only, ineffective while any octet is unacknowledged (F1). */
+/** The kernel's own probes: a fallback for quiet sockets only, ineffective while any byte is unacknowledged (F1). */
 export function setKeepalive(socket: net.Socket, keepalive: Keepalive): void {
   socket.setNoDelay(true);
   socket.setKeepAlive(true, keepalive.idleMs, keepalive.intervalMs, keepalive.count);
@@ -83,7 +83,7 @@ export function wireOf(
 
 /**
  * Sends FIN, and destroys the socket when the peer has had time to read. Without this a peer that stays open would keep
- * its descriptor, and the octets that it did not read, for as long as it likes.
+ * its descriptor, and the bytes that it did not read, for as long as it likes.
  */
 function endSoon(socket: net.Socket): void {
   socket.end();

@@ -6,7 +6,7 @@
 export type Trusted = {
   readonly serverName: string;
   /** Where the name and the CA come from; default: no file is named. */
-  readonly told?: { readonly caFile: string; readonly isNamed: boolean } | undefined;
+  readonly source?: { readonly caFile: string; readonly isNamed: boolean } | undefined;
 };
 
 /** OpenSSL's codes for a chain that leads to none of the CAs. */
@@ -23,10 +23,10 @@ const unsigned: readonly string[] = [
 const mostChars = 160;
 
 /** Replaces Node's message for an untrusted certificate by the proxy's, for all listeners. Other errors stay as they are. */
-export function retell(reason: Error, { told }: Trusted): void {
+export function reword(reason: Error, { source }: Trusted): void {
   const code = "code" in reason ? String(reason.code) : "";
-  if (unsigned.includes(code) && told !== undefined)
-    reason.message = `its certificate is not signed by tls.caFile ${told.caFile}`;
+  if (unsigned.includes(code) && source !== undefined)
+    reason.message = `its certificate is not signed by tls.caFile ${source.caFile}`;
   // Behind the semicolon Node gives advice on its own command line.
   else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
 }
@@ -34,14 +34,14 @@ export function retell(reason: Error, { told }: Trusted): void {
 /** Node's error on a certificate's names, reworded (undefined: the name matches); the Error keeps Node's code. */
 export function wrongName(
   reason: Error | undefined,
-  { serverName, told }: Trusted,
+  { serverName, source }: Trusted,
   { subjectaltname = "" }: { readonly subjectaltname?: string },
 ): Error | undefined {
   if (reason === undefined) return undefined;
   const names =
     subjectaltname.length > mostChars ? `${subjectaltname.slice(0, mostChars)}...` : subjectaltname;
-  const asked = told?.isNamed === true ? "tls.serverName" : "the host of its url";
-  const advice = told?.isNamed === false ? "; tls.serverName may ask for another name" : "";
-  reason.message = `its certificate is not for "${serverName}" (${asked}), but for ${names || "no name"}${advice}`;
+  const setting = source?.isNamed === true ? "tls.serverName" : "the host of its url";
+  const advice = source?.isNamed === false ? "; tls.serverName may ask for another name" : "";
+  reason.message = `its certificate is not for "${serverName}" (${setting}), but for ${names || "no name"}${advice}`;
   return reason;
 }

@@ -10,7 +10,7 @@ export type Wire = {
    * when the buffers are no longer read and may be reused; never if the wire breaks before.
    */
   write(buffers: readonly Buffer[], written?: () => void): boolean;
-  /** Octets written that the kernel has not taken yet; undefined where they are not counted. */
+  /** Bytes written that the kernel has not taken yet; undefined where they are not counted. */
   readonly waitingBytes?: number;
   /** Ends after what was written. */
   end(): void;

@@ -49,7 +49,7 @@ export class CaBundle {
   }
 
   start(): void {
-    this.#file.tellLoaded(this.ca);
+    this.#file.journalLoaded(this.ca);
     this.#file.watch();
   }
 

@@ -1,6 +1,5 @@
 /**
- * TLS on an accepted socket: selects the host, identifies the client, and negotiates the protocol. Part of step 1,
- * listen.
+ * TLS on an accepted socket: selects the host, identifies the client, and negotiates the protocol.
  */
 import type net from "node:net";
 import tls from "node:tls";
@@ -18,10 +17,15 @@ export type Shaken = {
   readonly identity: Identity;
 };
 
-export type HandshakeEar = { done(shaken: Shaken): void; failed(): void };
-
-/** Calls exactly one of `done` and `failed`, or neither if the client leaves before its first octet is read. */
-export function shakeHands(socket: net.Socket, hosts: Hosts, clock: Clock, ear: HandshakeEar): void {
+/**
+ * Calls `done` once, without a result if the handshake failed; never if the client leaves before its first byte is read.
+ */
+export function shakeHands(
+  socket: net.Socket,
+  hosts: Hosts,
+  clock: Clock,
+  done: (outcome: Shaken | undefined) => void,
+): void {
   // Without SNI (RFC 6066 §3: an IP address is none) the callback is not called.
   let host = hosts.default;
   const own = host.context();
@@ -44,7 +48,7 @@ export function shakeHands(socket: net.Socket, hosts: Hosts, clock: Clock, ear: 
   const stopTimer = clock.after(limits.handshakeMs, () => secure.destroy());
   let isDone = false;
   secure.on("error", () => {
-    if (!isDone) ear.failed();
+    if (!isDone) done(undefined);
   });
   secure.once("close", () => {
     stopTimer();
@@ -54,6 +58,6 @@ export function shakeHands(socket: net.Socket, hosts: Hosts, clock: Clock, ear: 
     isDone = true;
     stopTimer();
     const alpn = secure.alpnProtocol === "h2" ? "h2" : "http/1.1";
-    ear.done({ socket: secure, alpn, host, identity: identityOf(peerCertificateOn(secure), host.policy) });
+    done({ socket: secure, alpn, host, identity: identityOf(peerCertificateOn(secure), host.policy) });
   });
 }

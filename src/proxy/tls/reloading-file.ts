@@ -34,7 +34,7 @@ export class ReloadingFile<T> {
   readonly #parts: ReloadingFileParts<T>;
   #current: T | undefined;
   /** The problem that was last journaled, so that it is written once and not every minute. */
-  #refused = "";
+  #problem = "";
   /** One load at a time, each reading the files as they are when its turn comes. */
   #last: Promise<Failure | undefined> = Promise.resolve(undefined);
   #cancelRetry: () => void = () => {};
@@ -67,7 +67,7 @@ export class ReloadingFile<T> {
     return this.#last;
   }
 
-  tellLoaded(value: T): void {
+  journalLoaded(value: T): void {
     const { name, journal, notAfterMs } = this.#parts;
     journal.write({ kind: "certificate.loaded", name, notAfter: timestampOf(notAfterMs(value)) });
   }
@@ -84,11 +84,11 @@ export class ReloadingFile<T> {
 
   #take(loaded: T, was: T | undefined): void {
     const { isSame, isNews, onSwap } = this.#parts;
-    const wasRefused = this.#refused !== "";
-    this.#refused = "";
+    const wasRefused = this.#problem !== "";
+    this.#problem = "";
     const isOther = was === undefined || !isSame(loaded, was);
     // If the bad file is replaced by the good value that is in use, that is journaled as well.
-    if (wasRefused || was === undefined || (isNews?.(loaded, was) ?? isOther)) this.tellLoaded(loaded);
+    if (wasRefused || was === undefined || (isNews?.(loaded, was) ?? isOther)) this.journalLoaded(loaded);
     if (isOther) this.#current = loaded;
     if (isOther && was !== undefined) onSwap(loaded, was);
   }
@@ -96,9 +96,9 @@ export class ReloadingFile<T> {
   #refuse(failure: Failure): Failure {
     const { name, clock, journal } = this.#parts;
     // Without any good value every failure is journaled.
-    if (failure.message !== this.#refused || this.#current === undefined)
+    if (failure.message !== this.#problem || this.#current === undefined)
       journal.write({ kind: "certificate.refused", name, problem: failure.message });
-    this.#refused = failure.message;
+    this.#problem = failure.message;
     // Some problems disappear without a change of the files: a date is reached, a disk answers again, a new CA has signed
     // the certificate.
     this.#cancelRetry = clock.after(certificateRetryMs, () => void this.reload());

@@ -13,7 +13,7 @@ import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 export const proofMs = 3000;
 
 /** One backend's result: "" is no objection, undefined no result at all. */
-type Word = { readonly backend: string; readonly objection: string | undefined };
+type Result = { readonly backend: string; readonly objection: string | undefined };
 
 /** Undefined if a backend's certificate leads to one of the CAs, or if no backend gives a result. */
 export async function proveCaBundle(
@@ -21,12 +21,13 @@ export async function proveCaBundle(
   ready: readonly BackendAddress[],
   clock: Clock,
 ): Promise<Failure | undefined> {
-  const words = ready.flatMap((address) => {
+  const results = ready.flatMap((address) => {
     if (address.tls === undefined) return [];
-    const other = { ...address, tls: { ...address.tls, ca } };
-    return [asked({ address: other, clock, word: (said) => (said instanceof Error ? untrusted(said) : "") })];
+    return [
+      resultOf({ address: { ...address, tls: { ...address.tls, ca } }, clock, objectionTo: untrusted }),
+    ];
   });
-  return judged(await Promise.all(words), subjectsIn(ca), "leads to none of them");
+  return verdictOn(await Promise.all(results), subjectsIn(ca), "leads to none of them");
 }
 
 /**
@@ -38,44 +39,52 @@ export async function provePair(
   { ready, field }: { readonly ready: readonly BackendAddress[]; readonly field: string },
   clock: Clock,
 ): Promise<Failure | undefined> {
-  const words = ready
+  const results = ready
     .filter(({ tls }) => tls !== undefined)
-    .map((address) => asked({ address, clock, word: refusal, question: { pair, field } }));
-  return judged(await Promise.all(words), subjectsIn(pair.chain).slice(0, 1), "does not take it");
+    .map((address) => resultOf({ address, clock, objectionTo: unauthorized, request: { pair, field } }));
+  return verdictOn(await Promise.all(results), subjectsIn(pair.chain).slice(0, 1), "does not take it");
 }
+
+/** What a backend answered, or the error on its socket. */
+type Outcome = string | Error;
 
 /** Any status but 401 accepts the certificate; an error is a problem of that backend. */
-function refusal(said: string | Error): string | undefined {
-  if (said instanceof Error) return undefined;
-  return said.startsWith("HTTP/1.1 401 ") ? said.trimEnd() : "";
+function unauthorized(outcome: Outcome): string | undefined {
+  if (outcome instanceof Error) return undefined;
+  return outcome.startsWith("HTTP/1.1 401 ") ? outcome.trimEnd() : "";
 }
 
-/** An error of another kind is a problem of that backend. */
-function untrusted(reason: Error): string | undefined {
-  return metOf(reason) === "untrusted" ? reason.message : undefined;
+/** A finished handshake accepts the CA; an error of another kind is a problem of that backend. */
+function untrusted(outcome: Outcome): string | undefined {
+  if (!(outcome instanceof Error)) return "";
+  return metOf(outcome) === "untrusted" ? outcome.message : undefined;
 }
 
-function judged(words: readonly Word[], subjects: readonly string[], verdict: string): Failure | undefined {
-  const against = words.find(({ objection }) => objection !== undefined && objection !== "");
-  if (against === undefined || words.some(({ objection }) => objection === "")) return undefined;
+function verdictOn(
+  results: readonly Result[],
+  subjects: readonly string[],
+  verdict: string,
+): Failure | undefined {
+  const against = results.find(({ objection }) => objection !== undefined && objection !== "");
+  if (against === undefined || results.some(({ objection }) => objection === "")) return undefined;
   const of = subjects.map((subject) => quote(subject)).join(", ");
   const message = `the certificate of ${of} would not do: backend ${against.backend} ${verdict} (${String(against.objection)})`;
   return new Failure("bad-file", "proxy", message);
 }
 
-type Asked = {
+type Trial = {
   readonly address: BackendAddress;
   readonly clock: Clock;
-  readonly word: (said: string | Error) => string | undefined;
-  /** Without one the handshake alone is the result. */
-  readonly question?: { readonly pair: ServingPair; readonly field: string };
+  readonly objectionTo: (outcome: Outcome) => string | undefined;
+  /** Without one the handshake alone is the outcome. */
+  readonly request?: { readonly pair: ServingPair; readonly field: string };
 };
 
 /** Uses a socket of its own, closed after the first result. */
-function asked({ address, clock, word, question }: Asked): Promise<Word> {
+function resultOf({ address, clock, objectionTo, request }: Trial): Promise<Result> {
   const backend = address.name;
   return new Promise((resolve) => {
-    const socket: Socket = openSocket(address, "http/1.1", question?.pair);
+    const socket: Socket = openSocket(address, "http/1.1", request?.pair);
     const end = (objection: string | undefined): void => {
       cancel();
       socket.destroy();
@@ -83,20 +92,16 @@ function asked({ address, clock, word, question }: Asked): Promise<Word> {
     };
     const cancel = clock.after(proofMs, () => end(undefined));
     // The listener stays: a socket without a listener for "error" would end the process.
-    socket.on("error", (reason) => end(word(reason)));
+    socket.on("error", (reason) => end(objectionTo(reason)));
     socket.once("close", () => end(undefined));
     socket.once("secureConnect", () => {
-      if (question === undefined) return end(word(""));
-      const fields = [
-        "Host: kubernetes",
-        "User-Agent: watchkeeper-probe",
-        question.field,
-        "Connection: close",
-      ];
-      const lines = ["GET /readyz HTTP/1.1", ...fields.filter((field) => field !== ""), "", ""];
+      if (request === undefined) return end(objectionTo(""));
+      const { field } = request;
+      const fields = ["Host: kubernetes", "User-Agent: watchkeeper-probe", field, "Connection: close"];
+      const lines = ["GET /readyz HTTP/1.1", ...fields.filter((line) => line !== ""), "", ""];
       socket.write(lines.join("\r\n"));
       // Any HTTP server sends the status line in one piece; anything else is no result.
-      socket.once("data", (chunk: Buffer) => end(word(firstLine(chunk))));
+      socket.once("data", (chunk: Buffer) => end(objectionTo(firstLine(chunk))));
     });
   });
 }

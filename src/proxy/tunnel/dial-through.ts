@@ -1,7 +1,7 @@
 /**
  * Opens a socket to a backend that answers, for a passthrough. TCP alone proves little, since the kernel of
  * a frozen process still accepts. So if only a ClientHello has come yet, which may be sent twice, the backend that
- * answers with the first octet is used. If a backend leaves it unanswered for as long as makes a connection suspect, the
+ * answers with the first byte is used. If a backend leaves it unanswered for as long as makes a connection suspect, the
  * next one is asked as well.
  */
 import type { Socket } from "node:net";
@@ -27,8 +27,8 @@ export type DialThroughParts = {
 };
 
 export type Opening = {
-  /** The octets that the client has sent so far. */
-  readonly octets: Buffer;
+  /** The bytes that the client has sent so far. */
+  readonly bytes: Buffer;
   /** True if they are nothing but a ClientHello, which may be sent to more than one backend. */
   readonly isRepeatable: boolean;
 };
@@ -38,7 +38,7 @@ export function dialThrough(opening: Opening, parts: DialThroughParts): Promise<
   return new Promise((resolve) => new Race(opening, parts, resolve).start());
 }
 
-/** A backend that ends without an octet has not answered either. */
+/** A backend that ends without an byte has not answered either. */
 const ends = ["error", "end", "close"] as const;
 
 class Race {
@@ -88,7 +88,7 @@ class Race {
   }
 
   #run(backend: string): void {
-    const { octets, isRepeatable } = this.#opening;
+    const { bytes, isRepeatable } = this.#opening;
     const socket = this.#parts.connect(backend);
     this.#running.push(socket);
     const answered = (chunk?: Buffer): void => {
@@ -109,7 +109,7 @@ class Race {
       this.#attempt();
     };
     for (const end of ends) socket.on(end, failed);
-    socket.write(octets);
+    socket.write(bytes);
     if (isRepeatable) socket.on("data", answered);
     else socket.once("connect", () => answered());
   }

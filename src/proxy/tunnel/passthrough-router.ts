@@ -16,12 +16,12 @@ import { closeAfterFlush } from "../net/socket-end.ts";
 /** The client, and the listener that it reached. */
 export type Caller = { readonly ends: Ends; readonly listener: string };
 
-/** A complete hello, and all octets that came with it. */
-export type ReadHello = { readonly hello: Extract<Hello, { state: "whole" }>; readonly octets: Buffer };
+/** A complete hello, and all bytes that came with it. */
+export type ReadHello = { readonly hello: Extract<Hello, { state: "whole" }>; readonly bytes: Buffer };
 
 /** Takes over a socket whose hello is read. */
-export type Passing = {
-  pass(down: Socket, greeting: ReadHello, caller: Caller, route: RouteConfig): void;
+export type HelloReceiver = {
+  pass(down: Socket, read: ReadHello, caller: Caller, route: RouteConfig): void;
 };
 
 type Parts = { readonly clock: Clock; readonly journal: Journal };
@@ -31,24 +31,24 @@ const alert = (code: number): Buffer => Buffer.from([0x15, 3, 3, 0, 2, 2, code])
 const decodeError = alert(50);
 const unrecognizedName = alert(112);
 
-/** Takes over a new socket; `passingOf` returns the cluster that a route leads to. */
+/** Takes over a new socket; `receiverOf` returns the cluster that a route leads to. */
 export function routeBySni(
   down: Socket,
   caller: Caller & { readonly routes: readonly RouteConfig[] },
-  passingOf: (cluster: string) => Passing,
+  receiverOf: (cluster: string) => HelloReceiver,
   parts: Parts,
 ): void {
-  peek(down, parts.clock, helloIn, ({ hello, octets }) => {
+  peek(down, parts.clock, helloIn, ({ hello, bytes }) => {
     // Set now and not earlier: a client that ends without a hello is gone.
     down.allowHalfOpen = true;
     const bad = (message: string, answer: Buffer): void =>
       refuseCaller(down, caller, new Failure("bad-request", "client", message), { ...parts, answer });
-    if (hello.state === "foreign") return bad("Client does not speak TLS", plainHttpOnTls());
+    if (hello.state === "foreign") return bad("Client does not use TLS", plainHttpOnTls());
     if (hello.state === "malformed") return bad(`ClientHello is malformed: ${hello.reason}`, decodeError);
     if (hello.state === "partial") return;
     const route = routeFor(caller.routes, hello.serverName);
     if (route === undefined) return bad("No route for this server name", unrecognizedName);
-    passingOf(route.cluster).pass(down, { hello, octets }, caller, route);
+    receiverOf(route.cluster).pass(down, { hello, bytes }, caller, route);
   });
 }
 
@@ -76,8 +76,8 @@ export function refuseCaller(
   closeAfterFlush(down, clock);
 }
 
-/** Takes all octets: they are sent to the backend again. The buffer that holds them is not reused. */
-function helloIn(seen: Buffer): Seen<{ readonly hello: Hello; readonly octets: Buffer }> | undefined {
+/** Takes all bytes: they are sent to the backend again. The buffer that holds them is not reused. */
+function helloIn(seen: Buffer): Seen<{ readonly hello: Hello; readonly bytes: Buffer }> | undefined {
   const hello = readHello(seen);
-  return hello.state === "partial" ? undefined : { verdict: { hello, octets: seen }, taken: seen.length };
+  return hello.state === "partial" ? undefined : { verdict: { hello, bytes: seen }, taken: seen.length };
 }

@@ -67,7 +67,7 @@ export class Passthrough {
     return this.#counts;
   }
 
-  /** Octets sent to clients, and received from them, since the start. */
+  /** Bytes sent to clients, and received from them, since the start. */
   get bytes(): { readonly sent: number; readonly received: number } {
     let { sent, received } = this.#past;
     for (const { relay } of this.#live) {
@@ -108,17 +108,17 @@ export class Passthrough {
   }
 
   /** Takes over a socket whose ClientHello is read; journals its own faults. */
-  pass(down: Socket, greeting: ReadHello, caller: Caller, route: RouteConfig): void {
-    this.#pass(down, greeting, caller, route).catch((reason: unknown) => {
+  pass(down: Socket, read: ReadHello, caller: Caller, route: RouteConfig): void {
+    this.#pass(down, read, caller, route).catch((reason: unknown) => {
       const { message } = failureFrom(reason, "proxy");
       this.#parts.journal.write({ kind: "internal.error", scope: "session", message });
       down.destroy();
     });
   }
 
-  async #pass(down: Socket, { hello, octets }: ReadHello, caller: Caller, route: RouteConfig): Promise<void> {
+  async #pass(down: Socket, { hello, bytes }: ReadHello, caller: Caller, route: RouteConfig): Promise<void> {
     const { serverName = "", length, hasEarlyData } = hello;
-    const opening = { octets, isRepeatable: octets.length === length && !hasEarlyData };
+    const opening = { bytes, isRepeatable: bytes.length === length && !hasEarlyData };
     this.#asking += 1;
     const reached = await this.#reach(opening, caller, route).finally(() => (this.#asking -= 1));
     if (reached instanceof Failure) refuseCaller(down, caller, reached, this.#parts);

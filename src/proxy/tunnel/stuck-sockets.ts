@@ -27,7 +27,7 @@ export const hungLooks = 2;
 export type HungTunnelsParts = {
   readonly clock: Clock;
   readonly backends: Pick<Backends, "held" | "onLost">;
-  /** The number of retransmissions of each socket's oldest octets, by its key; sockets without any are not included. */
+  /** The number of retransmissions of each socket's oldest bytes, by its key; sockets without any are not included. */
   readonly read: () => Promise<ReadonlyMap<string, number>>;
 };
 

@@ -80,15 +80,15 @@ export class UpgradeHandler {
 
   /** Takes the socket over; `early` is what came behind the request's head. */
   upgrade(request: IncomingMessage, socket: Socket, early: Buffer, client: Client): void {
-    const asker = { client: client.address, method: request.method ?? "", auditId: "" };
-    const asked = readUpgrade(headOf(request, client.isTls));
-    if (typeof asked === "string")
-      return this.#refuse(socket, asker, new Failure("bad-request", "client", asked));
-    const identified = this.#parts.identify(asked.head, client);
-    if (identified instanceof Failure) return this.#refuse(socket, asker, identified);
+    const requester = { client: client.address, method: request.method ?? "", auditId: "" };
+    const upgrade = readUpgrade(headOf(request, client.isTls));
+    if (typeof upgrade === "string")
+      return this.#refuse(socket, requester, new Failure("bad-request", "client", upgrade));
+    const identified = this.#parts.identify(upgrade.head, client);
+    if (identified instanceof Failure) return this.#refuse(socket, requester, identified);
     const { fields, auditId, asserted } = identified;
-    const named = { ...asker, auditId };
-    const { head, upgrades } = asked;
+    const named = { ...requester, auditId };
+    const { head, upgrades } = upgrade;
     const isWatch = classify(head.method, head.path).kind === "watch";
     const parts = {
       down: socket,
@@ -107,15 +107,15 @@ export class UpgradeHandler {
       .catch((reason: unknown) => this.#refuse(socket, named, failureFrom(reason, "proxy")));
   }
 
-  /** Its closures live as long as the tunnel, so they keep nothing of the request but the asker (A26). */
-  #open(parts: TunnelParts, backend: string, asker: Asker): void {
+  /** Its closures live as long as the tunnel, so they keep nothing of the request but the requester (A26). */
+  #open(parts: TunnelParts, backend: string, requester: Requester): void {
     const { down, up } = parts;
     if (down.destroyed || down.readableEnded) {
       up.destroy();
       down.destroy();
       return;
     }
-    const { client, auditId } = asker;
+    const { client, auditId } = requester;
     const names = { client, backend, auditId };
     const { clock, journal } = this.#parts;
     const end = (): void => {
@@ -126,7 +126,7 @@ export class UpgradeHandler {
       opened: () => journal.write({ kind: "tunnel.opened", ...names }),
       failed: (failure) => {
         end();
-        this.#refuse(down, asker, failure);
+        this.#refuse(down, requester, failure);
       },
       contained: (message) => journal.write({ kind: "internal.error", scope: "session", message }),
       ended: (reason) => {
@@ -147,7 +147,7 @@ export class UpgradeHandler {
   }
 
   /** Sends the last response on its socket; further bytes of the client are discarded. */
-  #refuse(socket: Socket, { method, auditId }: Asker, failure: Failure): void {
+  #refuse(socket: Socket, { method, auditId }: Requester, failure: Failure): void {
     const { code, origin, message } = failure;
     this.#parts.journal.write({ kind: "request.failed", code, origin, message, auditId });
     if (socket.writable) {
@@ -160,4 +160,4 @@ export class UpgradeHandler {
 }
 
 /** The client of a request; `auditId` is "" if the request could not be parsed. */
-type Asker = { readonly client: string; readonly method: string; readonly auditId: string };
+type Requester = { readonly client: string; readonly method: string; readonly auditId: string };

@@ -1,7 +1,7 @@
 /**
  * One Upgrade between two sockets: the request's head goes to the backend, the response comes back, and only after a 101
- * to a requested protocol do octets pass both ways, each half closed on its own. Any other response is relayed as the
- * last one on its socket, and no octet of the client ever follows its head (A35, CVE-2018-1002105). A redirect is a
+ * to a requested protocol do bytes pass both ways, each half closed on its own. Any other response is relayed as the
+ * last one on its socket, and no byte of the client ever follows its head (A35, CVE-2018-1002105). A redirect is a
  * response like any other: it is never followed (A36, CVE-2020-8559).
  */
 import type { Socket } from "node:net";
@@ -18,7 +18,7 @@ export type TunnelParts = {
   readonly head: Buffer;
   /** As the client wrote them. */
   readonly upgrades: readonly string[];
-  /** Octets that the client sent behind its head: they wait for the 101. */
+  /** Bytes that the client sent behind its head: they wait for the 101. */
   readonly early: Buffer;
   /** True if a watch is requested: then each message of a websocket is one event. */
   readonly isWatch: boolean;
@@ -155,8 +155,8 @@ export class Tunnel {
   }
 
   #open(head: AnswerHead, bytes: Buffer): string | undefined {
-    const asked = this.#upgrades.map((name) => name.toLowerCase());
-    if (!head.upgrades.some((name) => asked.includes(name)))
+    const requested = this.#upgrades.map((name) => name.toLowerCase());
+    if (!head.upgrades.some((name) => requested.includes(name)))
       return "101 to a protocol that was not asked for";
     const [backend, client, received, early] = [this.#up, this.#down, this.#received, this.#early];
     this.#state = "open";
@@ -174,7 +174,7 @@ export class Tunnel {
     return undefined;
   }
 
-  /** Counts messages; the octets pass untouched. A watch in a tunnel is counted, and never moved. */
+  /** Counts messages; the bytes pass untouched. A watch in a tunnel is counted, and never moved. */
   #count(backend: Socket, received: Buffer): void {
     const messages = new Messages();
     messages.feed(received, 0, received.length);

@@ -158,7 +158,7 @@ test("half a PROXY header, none, and one that lies about its length are refused 
   endless.send(`PROXY TCP4 ${"1".repeat(200)}`);
   await Promise.all([none.ended(), long.ended(), endless.ended()]);
   assert.is(await refusedFor("PROXY header is missing"), 1);
-  assert.is(await refusedFor("PROXY header is malformed: it has 65551 octets"), 1);
+  assert.is(await refusedFor("PROXY header is malformed: it has 65551 bytes"), 1);
   assert.is(await refusedFor("PROXY header is malformed: its line has no end"), 1);
   await serves("balanced", "PROXY UNKNOWN\r\n");
 });

@@ -8,22 +8,22 @@ const test = suite("h2/session/stray-bytes");
 
 test("what was under way is forgiven to its last octet, and one more is not", () => {
   const stray = new StrayBytes();
-  stray.forgive(100);
-  stray.forgive(50);
+  stray.allow(100);
+  stray.allow(50);
   stray.take(150);
   assert.throws(() => stray.take(1), /closed stream/);
 });
 
 test("a window that is below zero forgives nothing", () => {
   const stray = new StrayBytes();
-  stray.forgive(-100);
+  stray.allow(-100);
   stray.take(0);
   assert.throws(() => stray.take(1));
 });
 
 test("what is forgiven is bounded, so that it cannot be hoarded", () => {
   const stray = new StrayBytes();
-  for (let count = 0; count < 1000; count += 1) stray.forgive(limits.streamWindowMostBytes);
+  for (let count = 0; count < 1000; count += 1) stray.allow(limits.streamWindowMostBytes);
   stray.take(h2Limits.strayBytes);
   assert.throws(() => stray.take(1));
 });

@@ -283,7 +283,7 @@ export const admission: readonly Defect[] = [
     "a PROXY header is as long as it says",
     {
       file: "proxy/net/proxy-protocol.ts",
-      find: "if (length > proxyHeaderBytes) return malformed(`it has ${length} octets`);",
+      find: "if (length > proxyHeaderBytes) return malformed(`it has ${length} bytes`);",
       replace: "",
     },
     ["proxy/net/proxy-protocol", "one that is too long is refused before it has come"],
@@ -324,7 +324,7 @@ export const admission: readonly Defect[] = [
     "idle clients of HTTP/1.1 are nobody's to send away",
     {
       file: "proxy/downstream/h1-connection.ts",
-      find: "return !this.#isBusy && this.#hasAsked && !this.#isDraining && !this.#isRefused;",
+      find: "return !this.#isBusy && this.#hasRequested && !this.#isDraining && !this.#isRefused;",
       replace: "return false;",
     },
     ["proxy/downstream/h1-connection", "a client is idle between its requests"],
@@ -342,7 +342,7 @@ export const admission: readonly Defect[] = [
     "an idle client's last head stays",
     {
       file: "proxy/downstream/h1-connection.ts",
-      find: "    this.#side = undefined;\n    this.#awaitHead",
+      find: "    this.#writer = undefined;\n    this.#awaitHead",
       replace: "    this.#awaitHead",
     },
     ["attacks/whole/remembered", "are not remembered for clients that are idle"],

@@ -104,7 +104,7 @@ export const wire: readonly Defect[] = [
     "an integer goes on for ever",
     {
       file: "h2/hpack/hpack-decoder.ts",
-      find: 'if (this.#at - first === maxContinuationOctets) throw compressionError("Integer too long");',
+      find: 'if (this.#at - first === maxContinuationBytes) throw compressionError("Integer too long");',
       replace: "",
     },
     ["h2/hpack/hpack-decoder", "an integer is read with needless octets up to its bound"],
@@ -287,7 +287,7 @@ export const wire: readonly Defect[] = [
     "host says something else",
     {
       file: "h2/core/fields.ts",
-      find: 'return host.toLowerCase() === asked.toLowerCase() ? undefined : "host is not :authority";',
+      find: 'return host.toLowerCase() === requested.toLowerCase() ? undefined : "host is not :authority";',
       replace: "return undefined;",
     },
     ["h2/core/fields", "host says what :authority says"],

@@ -337,7 +337,7 @@ export const guards: readonly Guard[] = [
     without: "what is wrong is told again at each look",
     removal: {
       file: "proxy/tls/reloading-file.ts",
-      find: "if (failure.message !== this.#refused || this.#current === undefined)",
+      find: "if (failure.message !== this.#problem || this.#current === undefined)",
       replace: "if (failure.message !== undefined)",
     },
     test: certificates,

@@ -1,17 +1,17 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { detect, type Spoken } from "../../../src/proxy/downstream/listen.ts";
+import { detect, type Protocol } from "../../../src/proxy/downstream/listen.ts";
 import { manualClock } from "../../support/clock.ts";
 import { openPair } from "../../support/sockets.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("proxy/downstream/detect");
 
-async function spoken(...chunks: (string | Buffer)[]): Promise<{ spoken: Spoken; read: string }> {
+async function spoken(...chunks: (string | Buffer)[]): Promise<{ spoken: Protocol; read: string }> {
   const pair = await openPair();
   const { near, far } = pair;
-  const told = new Promise<{ spoken: Spoken; read: string }>((resolve) => {
+  const told = new Promise<{ spoken: Protocol; read: string }>((resolve) => {
     detect(far, manualClock(), (outcome) => {
       far.once("data", (chunk: Buffer) => resolve({ spoken: outcome, read: chunk.toString("latin1") }));
       if (outcome === "tls") far.resume();

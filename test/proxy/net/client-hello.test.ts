@@ -19,7 +19,7 @@ function fault(bytes: Buffer): string {
 test("a hello names its server, whole and at every split", () => {
   const bytes = hello({ serverName: "API.Example.com." });
   for (let at = 0; at < bytes.length; at += 1)
-    assert.equal(readHello(bytes.subarray(0, at)), { state: "partial" }, `after ${at} octets`);
+    assert.equal(readHello(bytes.subarray(0, at)), { state: "partial" }, `after ${at} bytes`);
   const expected = {
     state: "whole",
     length: bytes.length,
@@ -81,8 +81,8 @@ test("whatever is not TLS is foreign from its first octet on", () => {
 
 test("records that are none of a hello's are refused, as soon as they show", () => {
   assert.is(fault(Buffer.from([0x16, 2, 0, 0, 9])), "it is not all of one handshake");
-  assert.is(fault(Buffer.from([0x16, 3, 1, 0, 0])), "it has a record of 0 octets");
-  assert.is(fault(Buffer.from([0x16, 3, 1, 0x40, 1])), "it has a record of 16385 octets");
+  assert.is(fault(Buffer.from([0x16, 3, 1, 0, 0])), "it has a record of 0 bytes");
+  assert.is(fault(Buffer.from([0x16, 3, 1, 0x40, 1])), "it has a record of 16385 bytes");
   assert.is(fault(Buffer.from([0x16, 3, 1, 0, 9, 2, 0, 0, 5])), "it is message 2");
   const half = inRecords(helloMessage().subarray(0, 20));
   assert.is(
@@ -98,7 +98,7 @@ test("one of 64 KiB is refused by what it says, and one of 60 KiB is not", () =>
   const outcome = readHello(inRecords(most));
   assert.is(outcome.state === "whole" && outcome.serverName, "big");
   const header = Buffer.from([0x16, 3, 1, 0x40, 0, 1, 1, 0, 0]);
-  assert.is(fault(header), `it has ${65_536 + 4} octets`);
+  assert.is(fault(header), `it has ${65_536 + 4} bytes`);
   assert.ok(helloBytes <= 65_540);
 });
 
@@ -146,10 +146,10 @@ test("what Node's own client says is read", async () => {
   assert.is(outcome.state === "whole" && outcome.length, bytes.length);
 });
 
-test("octets of any kind are read without a fault, and a changed hello is a hello or none", () => {
+test("bytes of any kind are read without a fault, and a changed hello is a hello or none", () => {
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
-      readHello(Buffer.concat([Buffer.from([0x16, 3, 1]), octets]));
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      readHello(Buffer.concat([Buffer.from([0x16, 3, 1]), bytes]));
     }),
     { numRuns: 1000 },
   );

@@ -142,7 +142,7 @@ test("one that is too long is refused before it has come", () => {
   header.writeUInt16BE(proxyHeaderBytes, 14);
   assert.equal(readHeader(header), {
     state: "malformed",
-    reason: `it has ${16 + proxyHeaderBytes} octets`,
+    reason: `it has ${16 + proxyHeaderBytes} bytes`,
   });
 });
 

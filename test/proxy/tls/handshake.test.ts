@@ -42,7 +42,7 @@ type Outcome = Shaken | "failed" | "closed";
 function shaken(options: tls.ConnectionOptions, clock = manualClock(), speaks = true): Promise<Outcome> {
   const [near, far] = duplexPair();
   return new Promise((resolve) => {
-    shakeHands(near as never, hosts(), clock, { done: resolve, failed: () => resolve("failed") });
+    shakeHands(near as never, hosts(), clock, (outcome) => resolve(outcome ?? "failed"));
     near.once("close", () => setTimeout(resolve, 50, "closed"));
     if (!speaks) return;
     const client = tls.connect({

@@ -65,7 +65,7 @@ async function dial(
     doubtMs: () => doubtMs,
     mayHedge: () => options.mayHedge ?? true,
   };
-  const opening = { octets: Buffer.from("hello"), isRepeatable: options.isRepeatable ?? true };
+  const opening = { bytes: Buffer.from("hello"), isRepeatable: options.isRepeatable ?? true };
   const outcome = dialThrough(opening, parts);
   return { clock, peers, backoff, outcome };
 }

@@ -197,7 +197,7 @@ test("when none comes back it is refused by an end without an answer, which clie
   assert.is(scene.passthrough.openCount, 0);
 });
 
-test("who does not speak TLS is told so, and reaches nobody", async () => {
+test("who does not use TLS is told so, and reaches nobody", async () => {
   scene = await startPassthrough(["a"]);
   const plain = await scene.connect();
   plain.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -207,7 +207,7 @@ test("who does not speak TLS is told so, and reaches nobody", async () => {
   await broken.expect("\x15\x03\x03\0\x02\x02\x32");
   assert.equal(
     told("passthrough.refused").map(({ message }) => message),
-    ["Client does not speak TLS", "ClientHello is malformed: it has a record of 0 octets"],
+    ["Client does not use TLS", "ClientHello is malformed: it has a record of 0 bytes"],
   );
   assert.is(scene.countAt("a"), 0);
   scene.clock.advance(flushGraceMs);
