@@ -1,5 +1,5 @@
 /**
- * The path alone, as one JSON line: microseconds of CPU an exchange, from the octets of a request to those of its
+ * The path alone, as one JSON line: microseconds of CPU an exchange, from the bytes of a request to those of its
  * answer and back, between ends in memory. No TLS, no kernel; the ends' own work, about a microsecond, is in it.
  * The best of five rounds hardly changes when the machine is busy.
  *

@@ -25,7 +25,7 @@ export function fitFor(scenario: Scenario, peers: readonly Peer[]): readonly Pee
 export type Measured = {
   /** peer -> what each round measured. */
   readonly figures: Map<string, Figures[]>;
-  /** Cores that somebody else used meanwhile: with more than a tenth, figures are for orientation only. */
+  /** Cores that other processes used meanwhile: with more than a tenth, figures are for orientation only. */
   readonly othersCores: number;
 };
 

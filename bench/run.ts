@@ -51,7 +51,7 @@ const scenarios = [
 ];
 const ours = "watchkeeper";
 const here = join(import.meta.dirname, "..");
-/** Asked for by name only: ourselves with nobody looking, and with a line for every request. */
+/** Run by name only: the proxy without observers, and with a line for every request. */
 const selves = [plain, watchkeeperAt("watchkeeper-loud", here, { logging: { accessLog: "All" } })];
 
 const { values, positionals } = parseArgs({

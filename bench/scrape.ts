@@ -24,7 +24,7 @@ const opensPerSecond = 3_000;
 const pauseMs = 1_200;
 /** Longer than the pauses between all periodic looks (watchLimits.hungLookMs, limits.balanceMs). */
 const looksMs = 6_000;
-const round = "nobody looks, for as long as one round of all periodic looks";
+const round = "no requests, for as long as one round of all periodic checks";
 /** No periodic look takes more of one loop turn. */
 const mostLateMs = 10;
 
@@ -43,7 +43,7 @@ const looks = [
   "/metrics",
   "/api/v1/watches?limit=20",
   "/api/v1/watches?limit=500&sort=-idleMs",
-  "/api/v1/watches?limit=20&q=nobody-has-this",
+  "/api/v1/watches?limit=20&q=no-such-watch",
   "/api/v1/backends",
   "/api/v1/clients?limit=20",
   "/api/v1/leases?limit=20",
@@ -113,7 +113,7 @@ for (let time = 0; time < Number(values.times); time += 1) {
   const record = async (name: string, run: () => Promise<unknown>): Promise<void> => {
     costs.set(name, [...(costs.get(name) ?? []), await costOf(run)]);
   };
-  await record("nobody looks, for a tenth of a second", () => sleep(100));
+  await record("no requests, for a tenth of a second", () => sleep(100));
   await record(round, () => sleep(looksMs));
   for (const path of looks) await record(path, () => look(path));
   progress(".");

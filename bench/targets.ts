@@ -14,7 +14,7 @@ const targets: readonly Target[] = [
   { scenario: "small-8x16", metric: "cpuUs", versus: "envoy", atMost: 0.45 },
   { scenario: "small-64x1", metric: "cpuUs", versus: "nghttpx", atMost: 1.2 },
   { scenario: "small-64x1", metric: "cpuUs", versus: "envoy", atMost: 0.7 },
-  // Everything that looks, against nobody looking.
+  // With all observers, against none.
   { scenario: "small-8x16", metric: "cpuUs", versus: "watchkeeper-plain", atMost: 1.1 },
   { scenario: "small-64x1", metric: "cpuUs", versus: "watchkeeper-plain", atMost: 1.05 },
   { scenario: "list", metric: "cpuMs", versus: "nghttpx", atMost: 1.3 },

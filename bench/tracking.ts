@@ -1,6 +1,6 @@
 /**
- * What it costs to follow watches, as JSON lines: microseconds of CPU an event of 1 kB, from an upstream connection's octets to the
- * client's, between ends in memory, beside the same octets relayed opaquely. Without TLS and kernel, which cost the
+ * What it costs to follow watches, as JSON lines: microseconds of CPU an event of 1 kB, from an upstream connection's bytes to the
+ * client's, between ends in memory, beside the same bytes relayed opaquely. Without TLS and kernel, which cost the
  * same either way and would only hide the difference. `alone`: one event a DATA frame, from 64 watches in turn;
  * `burst`: frames of 16 KiB that end anywhere. Rounds take turns, and the best of each counts.
  *
@@ -98,10 +98,10 @@ class Rig {
   #owner: WireOwner | undefined;
   readonly #ids: number[] = [];
   readonly #head: Buffer;
-  /** Octets taken and not yet granted again, by stream. */
+  /** Bytes taken and not yet granted again, by stream. */
   readonly #owed = new Map<number, number>();
   #granted = 0;
-  /** Octets of events that have reached the client. */
+  /** Bytes of events that have reached the client. */
   delivered = 0;
   #down: Downstream;
 
@@ -191,7 +191,7 @@ class Rig {
     };
   }
 
-  /** Answers all watches; must come before the first octets. */
+  /** Answers all watches; must come before the first bytes. */
   answer(): void {
     for (const id of this.#ids) this.#receive(frame(frameType.HEADERS, flag.END_HEADERS, id, this.#head));
     if (this.#ids.length !== watches) throw new Error(`Cannot start: ${this.#ids.length} watches asked`);
@@ -256,7 +256,7 @@ function burst(form: Form, ids: readonly number[]): Buffer[] {
 }
 
 const rigs = forms.map((form) => {
-  if (form.event.length !== eventBytes) throw new Error(`An event of ${form.event.length} octets`);
+  if (form.event.length !== eventBytes) throw new Error(`An event of ${form.event.length} bytes`);
   const rig = new Rig(form);
   rig.answer();
   return { form, rig };

@@ -103,7 +103,7 @@ const sitters = exchanges.live.map((exchange) => ({
   isMovable: true,
 }));
 measure("who moves, of 50,000 clients", () => void planMoves(sitters, shares(), 500));
-measure("largest holders of octets", () => void exchanges.holders);
+measure("largest holders of bytes", () => void exchanges.holders);
 const operations = new Operations({ journal, paths: () => [path], reload: undefined });
 measure("a watch that an operator moves", () => void operations.move("none", { by: "bench", reason: "" }));
 const sources = { backends: () => [], live: () => exchanges.live } as unknown as BackendSources;

@@ -236,7 +236,7 @@ test("only the named files touch the outside world", () => {
 /** Read by more than one file on purpose: undici by probes and the CLI's admin client. */
 const shared = new Map([
   ["undici", 2],
-  // As values of ours, and as text of somebody else's that is edited.
+  // For the proxy's own YAML as values, and for other projects' YAML as text that is edited.
   ["yaml", 2],
   // In the discovery's child, and for the CLI's `try`, which runs credential plugins.
   ["@kubernetes/client-node", 2],

@@ -119,7 +119,7 @@ test("every file of the repository that a page names in code is there", () => {
       // docs/attacks.md names tests below test/, without their ending.
       const isTest = existsSync(`test/${file}.test.ts`);
       const isThere = isTest || (existsSync(file) && (statSync(file).isDirectory() || !path.endsWith("/")));
-      // Results are made when somebody measures.
+      // bench/results exists only after a benchmark.
       if (!isThere && file !== "bench/results") broken.push(`${page}: ${path}`);
     }
   assert.equal(broken, []);

@@ -23,7 +23,7 @@ function proseOf(page: string): string {
     .replace(/<[^>]*>/g, " ");
 }
 
-/** Names like `maxStreams` and signs like TLS are nobody's to spell. */
+/** Names like `maxStreams` and signs like TLS are not in the dictionary. */
 function wordsOf(prose: string): string[] {
   const words = [...prose.matchAll(/\p{L}[\p{L}’']*\p{L}/gu)].map(([word]) => word.replaceAll("’", "'"));
   return words.filter((word) => !/[A-Z]/.test(word.slice(1)));
@@ -34,7 +34,7 @@ function isWord(word: string): boolean {
   return dictionaries.some((one) => one.correct(word) || one.correct(stem)) || ours.has(stem.toLowerCase());
 }
 
-test("no page has a word that nobody knows", () => {
+test("no page has an unknown word", () => {
   const unknown = pages.flatMap((page) => {
     const words = wordsOf(proseOf(readFileSync(root + page, "utf8")));
     return words.filter((word) => !isWord(word)).map((word) => `${page}: ${word}`);

@@ -37,7 +37,7 @@ export function watchkeeperAt(name: string, folder: string, more: object = {}): 
 export const plain: Peer = {
   name: "watchkeeper-plain",
   settings:
-    "nobody looks: no log, metrics, incidents, API, ledger of clients, locks or time-travel guard; detection and moves as ever",
+    "no observers: no log, metrics, incidents, API, ledger of clients, locks or time-travel guard; detection and moves as ever",
   missing: () => undefined,
   command(place) {
     const file = write(place, { logging: { accessLog: "None" }, watches: { staleReadGuard: "Disabled" } });

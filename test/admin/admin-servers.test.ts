@@ -17,7 +17,7 @@ async function seen(address: string, path: string): Promise<number> {
   return answer.status;
 }
 
-test("what anybody may see and what only this machine may is not on one port", async () => {
+test("data for every client and data for this machine alone are on different ports", async () => {
   const { adminAddress, apiAddress } = proxy.running;
   assert.equal(
     [await seen(adminAddress, "/metrics"), await seen(adminAddress, "/api/v1/clients")],

@@ -13,7 +13,7 @@ test.before.each(async () => {
 });
 test.after.each(() => h1.close());
 
-/** A request that says its own number in its path and in every octet of its body. */
+/** A request that says its own number in its path and in every byte of its body. */
 function requestOf(random: Random, number: number): { readonly text: string; readonly body: string } {
   const body = String(number % 10).repeat(random.pick([0, 1, 7, 300, 9000]));
   const head = `${random.pick(["POST", "PUT"])} /${number} HTTP/1.1\r\nHost: api\r\n`;
@@ -51,7 +51,7 @@ async function readBody(client: RawPeer): Promise<string> {
   return chunks.replace(/\r\n0\r\n.*$/s, "").replaceAll(/(^|\r\n)[0-9a-f]+\r\n/g, "");
 }
 
-test("each answer is its own request's, however the octets were cut", async () => {
+test("each answer is its own request's, however the bytes were cut", async () => {
   const random = seeded(1);
   for (let round = 0; round < 60; round += 1) {
     const client = await h1.connect();

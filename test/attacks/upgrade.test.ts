@@ -47,7 +47,7 @@ for (const answer of [
   "HTTP/1.1 204 No Content\r\n\r\n",
   "HTTP/1.1 302 Found\r\nLocation: http://other/\r\nContent-Length: 0\r\n\r\n",
 ]) {
-  test(`A35, A36: after ${answer.slice(9, 15)} not one more octet of the client reaches the backend`, async () => {
+  test(`A35, A36: after ${answer.slice(9, 15)} not one more byte of the client reaches the backend`, async () => {
     const client = await splice.connect();
     client.send(exec + smuggled);
     const backend = await splice.backend();

@@ -23,7 +23,7 @@ function keptBytes(made: (text: string) => string): number {
 }
 
 test("a piece keeps all of the text that it is of, a text of its own does not", () => {
-  assert.ok(keptBytes((text) => text.slice(0, 20)) > 30e6, "or nobody needs this file");
+  assert.ok(keptBytes((text) => text.slice(0, 20)) > 30e6, "or this file is not needed");
   assert.ok(keptBytes((text) => detach(text.slice(0, 20))) < 2e6);
   assert.ok(keptBytes((text) => clipped(text, 20)) < 2e6);
 });

@@ -33,7 +33,7 @@ test("a port that cannot be had is told with its listener, its address and a pla
   assert.is(told("EMFILE"), "listener kube: cannot listen on [::]:8443: listen EMFILE: what Node says");
 });
 
-test("whoever may take another port asks whether this one is somebody else's", () => {
+test("a caller that may take another port asks whether this one is in use by another process", () => {
   const failure = (code: string): Failure =>
     cannotListen("try", "127.0.0.1:1", Object.assign(new Error(code), { code }));
   assert.equal([isPortTaken(failure("EADDRINUSE")), isPortTaken(failure("EACCES"))], [true, false]);
@@ -59,7 +59,7 @@ test("whatever was thrown has words", () => {
   );
 });
 
-test("what this process has run out of charges nobody else", () => {
+test("a shortage of this process is held against no peer", () => {
   for (const code of ["EMFILE", "ENFILE", "ENOBUFS"]) {
     const { origin, code: told } = failureFrom(Object.assign(new Error(code), { code }), "backend");
     assert.equal([origin, told], ["proxy", "backend-refused"], code);
@@ -67,7 +67,7 @@ test("what this process has run out of charges nobody else", () => {
   assert.not(isShortage(Object.assign(new Error("refused"), { code: "ECONNREFUSED" })));
 });
 
-test("what a dial met is told by Node's code: silence, a certificate not to be trusted, or somebody who refused", () => {
+test("the result of a failed dial follows from Node's code: silence, an untrusted certificate, or a refusal", () => {
   const coded = (code: string): Error => Object.assign(new Error(code), { code });
   const met = (...codes: string[]): string[] => codes.map((code) => metOf(coded(code)));
   assert.equal(met("ETIMEDOUT", "EHOSTUNREACH"), ["silence", "silence"]);

@@ -13,7 +13,7 @@ import { field } from "../support/watch-bytes.ts";
 
 const test = suite("protobuf");
 
-test("numbers, octets and messages are read by their numbers; of several the last counts", () => {
+test("numbers, bytes and messages are read by their numbers; of several the last counts", () => {
   const bytes = Buffer.concat([field(1, 300), field(2, "a"), field(2, "b"), field(3, field(4, "c"))]);
   const message = messageOf(bytes);
   assert.equal([numberIn(message, 1), textIn(message, 2)], [300, "b"]);
@@ -41,7 +41,7 @@ test("what is cut anywhere is no message, and throws nothing", () => {
     const message = messageOf(bytes.subarray(0, end));
     assert.ok(message === undefined || message.size <= 2);
   }
-  assert.is(messageOf(Buffer.from([0x0f, 1])), undefined, "a wire type that nobody uses");
+  assert.is(messageOf(Buffer.from([0x0f, 1])), undefined, "an unused wire type");
 });
 
 test.run();

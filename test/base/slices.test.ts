@@ -109,7 +109,7 @@ test("a visit may say that it is enough", () => {
   assert.equal([visits, ends], [3 * sliceLimits.sliceEntries, 1]);
 });
 
-test("whoever began a walk may end it", () => {
+test("the caller that began a walk may end it", () => {
   const clock = manualClock();
   let visits = 0;
   const end = inSlices(

@@ -25,7 +25,7 @@ const away = 'address: "0.0.0.0:7480"';
 const tls = "tls: {certFile: a.crt, keyFile: a.key}";
 const asked = "authorization: {mode: Webhook}";
 
-test("left out it is on loopback, and asks nobody", () => {
+test("by default it is on loopback, and asks no cluster", () => {
   const config = read("");
   if (Array.isArray(config)) return assert.equal(config, []);
   assert.equal(config.admin, {
@@ -37,7 +37,7 @@ test("left out it is on loopback, and asks nobody", () => {
   });
 });
 
-test("off loopback it needs both: somebody who judges tokens, and TLS under them", () => {
+test("off loopback it needs both: a cluster that reviews tokens, and TLS under them", () => {
   const told = (missing: string): string[] => [
     `admin.address is "0.0.0.0:7480", but without ${missing} only loopback may be listened on`,
   ];
@@ -74,7 +74,7 @@ test("of several clusters one is named, and one that TLS leads to", () => {
   });
 });
 
-test("whom to ask says nothing while nobody is asked", () => {
+test("a cluster to ask is without meaning while none is asked", () => {
   assert.equal(read("authorization: {kubeconfigFile: k}"), [
     'admin.authorization has settings of mode "Webhook", but "mode" is "AlwaysAllow"',
   ]);

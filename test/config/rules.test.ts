@@ -160,7 +160,7 @@ test("no rule reads what it does not say that it reads", () => {
   assert.ok([...seen.values()].every((read) => read.size > 0));
 });
 
-test("a PROXY header needs somebody who may write it, and nobody is trusted for nothing", () => {
+test("a PROXY header needs trusted sources, and trusted sources need a PROXY header", () => {
   const proxied = (mode: "Disabled" | "Optional" | "Required", ...trustedCIDRs: string[]): string[] =>
     breaches({ listeners: [listener("a", "[::]:1", { tls, proxyProtocol: { mode, trustedCIDRs } })] });
   for (const mode of ["Optional", "Required"] as const) {

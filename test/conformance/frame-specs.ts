@@ -24,7 +24,7 @@ export type Spec = {
 
 type Priority = { readonly dependsOn: number; readonly weight: number; readonly exclusive: boolean };
 
-/** What a sink was told, one line each: two pieces of one DATA frame are told apart from two frames by nobody. */
+/** What a sink got, one line each: two pieces of one DATA frame equal two frames. */
 export type Told = { readonly what: string; octets: string; end: boolean };
 
 export function octets(random: Random, longest: number): string {
@@ -49,7 +49,7 @@ function randomHeaders(random: Random, id: number): Spec[] {
     octets: octets(random, 3000),
     end: random.chance(0.5),
     endHeaders: more === 0,
-    // The peers cannot write a padding of no octets.
+    // The peers cannot write a padding of no bytes.
     pad: maybe(random, 0.2, () => 1 + random.below(200)),
     priority: maybe(random, 0.2, () => ({ ...randomPriority(random), dependsOn: 1 + random.below(12) })),
   };

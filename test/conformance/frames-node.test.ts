@@ -22,7 +22,7 @@ const sessions = 40;
 const postsPerSession = 50;
 const hugeWindow = 2 ** 31 - 1;
 
-/** How the octets from Node are cut before our reader sees them. */
+/** How the bytes from Node are cut before our reader sees them. */
 const cuts: readonly [(random: Random) => number, ...((random: Random) => number)[]] = [
   () => Number.POSITIVE_INFINITY,
   (random) => 1 + random.below(30),
@@ -36,7 +36,7 @@ function echoOver(wire: Duplex, random: Random): { readonly count: number } {
   const writer = new FrameWriter(() => undefined);
   const frames = echo(writer, read);
   const reader = new FrameReader(frames, frames, true);
-  // All the windows at once: granted back octet by octet they would be used octet by octet.
+  // All the windows at once: granted back byte by byte they would be used byte by byte.
   writer.settings([[4, hugeWindow]]);
   writer.windowUpdate(0, hugeWindow - 65_535);
   wire.on("data", (chunk: Buffer) => {

@@ -1,6 +1,6 @@
 /**
  * The frame reader and writer against two other implementations. What they write we must read alike however the
- * octets are cut: whole, one by one, at random; what we write they must read back as it was meant.
+ * bytes are cut: whole, one by one, at random; what we write they must read back as it was meant.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -31,16 +31,16 @@ const sessions = 120;
 const framesPerSession = 100;
 const brokenSessions = 400;
 
-/** Ways to cut a stream of octets: how long is the next chunk? */
+/** Ways to cut a stream of bytes: how long is the next chunk? */
 const cuts: Readonly<Record<string, (random: Random) => number>> = {
   whole: () => Number.POSITIVE_INFINITY,
-  "octet by octet": () => 1,
+  "byte by byte": () => 1,
   "into small pieces": (random) => 1 + random.below(30),
   "into records of TLS": (random) => 1 + random.below(16_384),
   anyhow: (random) => 1 + random.below(random.pick([2, 10, 100, 5000, 40_000])),
 };
 
-/** All that is told of these octets; a refusal is the last word. */
+/** All that is told of these bytes; a refusal is the last word. */
 function readCut(bytes: Buffer, random: Random, lengthOf: (random: Random) => number): Told[] {
   const told: Told[] = [];
   const frames = recorder(told);
@@ -59,7 +59,7 @@ function readCut(bytes: Buffer, random: Random, lengthOf: (random: Random) => nu
   return told;
 }
 
-/** Some octets changed, mostly in the headers of frames, and the end cut off. */
+/** Some bytes changed, mostly in the headers of frames, and the end cut off. */
 function broken(bytes: Buffer, random: Random): Buffer {
   const starts: [number, ...number[]] = [0];
   for (let at = 0; at < bytes.length; at += 9 + bytes.readUIntBE(at, 3)) starts.push(at);
@@ -79,7 +79,7 @@ const texts = [
   "cookie: a=b",
 ];
 
-/** Writes random frames of ours in some turns; returns the octets, and what a peer has to read. */
+/** Writes random frames of ours in some turns; returns the bytes, and what a peer has to read. */
 function written(random: Random): { bytes: Buffer; frames: Spec[] } {
   const writer = new FrameWriter(() => undefined);
   const encoder = new HpackEncoder();
@@ -99,7 +99,7 @@ function written(random: Random): { bytes: Buffer; frames: Spec[] } {
   return { bytes: Buffer.concat(out), frames };
 }
 
-/** How many octets of DATA lie before each of a turn's buffers. */
+/** How many bytes of DATA lie before each of a turn's buffers. */
 function dataBeforeEach(buffers: readonly Buffer[]): ReadonlySet<number> {
   const positions = new Set<number>();
   let position = 0;
@@ -175,7 +175,7 @@ function writeOne(random: Random, writer: FrameWriter, encoder: HpackEncoder): S
 
 type Chunk = { bytes: Buffer; at: number };
 
-/** Chunks as they come from sockets: DATA of one size lies in them side by side, behind nine octets each. */
+/** Chunks as they come from sockets: DATA of one size lies in them side by side, behind nine bytes each. */
 const chunks: readonly [Chunk, Chunk] = [
   { bytes: Buffer.alloc(0), at: 0 },
   { bytes: Buffer.alloc(0), at: 0 },

@@ -24,7 +24,7 @@ type Verdict = { readonly lists: string[][]; readonly error: string | undefined 
 
 /** What differs on purpose, or by the other's mistake. */
 const known: readonly (readonly [RegExp, string])[] = [
-  [/we refuse: Integer too long/, "ours: 28 bits are enough, and needless octets are never honest"],
+  [/we refuse: Integer too long/, "ours: 28 bits are enough, and needless bytes are never honest"],
   [/we refuse: More than 2 table size updates/, "RFC 7541 §4.2 needs at most two"],
   [/^Go .*we refuse: Table size update after a field/, "theirs: not looked at while the table is empty"],
   [
@@ -33,7 +33,7 @@ const known: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** RFC 7541 §5.1, now and then with needless octets. */
+/** RFC 7541 §5.1, now and then with needless bytes. */
 function randomInteger(random: Random, pattern: number, mask: number, value: number): number[] {
   const padding = random.chance(0.02) ? 1 + random.below(6) : 0;
   if (value < mask && padding === 0) return [pattern | value];
@@ -118,7 +118,7 @@ function disagreement(us: Verdict, them: Verdict, name: string): string | undefi
   return undefined;
 }
 
-/** Without the numbers and octets of the case. */
+/** Without the numbers and bytes of the case. */
 function generic(error = "nothing"): string {
   return error.replaceAll(/\d{2,}|b'.*'/g, "n").slice(0, 110);
 }

@@ -59,7 +59,7 @@ function randomWords(random: Random): Words {
   };
 }
 
-/** Any octets: short, long, or longer than the table. */
+/** Any bytes: short, long, or longer than the table. */
 function randomText(random: Random): string {
   const longest = random.chance(0.03) ? 6000 : random.pick([8, 40, 200]);
   const isText = random.chance(0.8);

@@ -137,7 +137,7 @@ test("it stays for so long only, and not when it does not answer", async () => {
   assert.equal([dying.sets.at(-1), dying.entries.at(-1)], [[first], told]);
 });
 
-test("what DNS or a file lists no more is gone at once: there somebody has taken it out", async () => {
+test("what DNS or a file lists no more is gone at once: an operator has taken it out", async () => {
   const { sets } = await unlisted(false);
   assert.equal(sets.at(-1), [first]);
 });

@@ -110,7 +110,7 @@ test("a pod without a token says so", async () => {
   assert.is(outcome instanceof Failure && outcome.message, "The service account's token does not exist");
 });
 
-test("one that is stopped asks nobody any more", async () => {
+test("one that is stopped asks no backend any more", async () => {
   const mute = await played("mute");
   serviceIs(mute);
   const reviewer = new AccountReviewer(accessTo(mute), directory);

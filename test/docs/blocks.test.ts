@@ -1,4 +1,4 @@
-/** Every block of code on a page has a kind, and every kind somebody who tries it: what is cheap is tried here. */
+/** Every block of code on a page has a kind, and a test tries every kind: the cheap ones are tried here. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ const judges: Readonly<Record<string, Judge>> = {
   mermaid: drawn,
 };
 
-test("no block of code is without a fence, and no fence without a kind that somebody tries", () => {
+test("no block of code is without a fence, and no fence without a kind that is tried", () => {
   assert.equal(indented(), []);
   const unknown = blocks.filter(({ kind }) => judges[kind] === undefined);
   assert.equal(unknown.map(nameOf), []);
@@ -97,7 +97,7 @@ const printedBy: Readonly<Record<string, string>> = {
 function printed({ page, text }: Block): string | undefined {
   if (page !== "docs/cli.md") {
     const [, file = ""] = Object.entries(printedBy).find(([start]) => page.startsWith(start)) ?? [];
-    return existsSync(file) ? undefined : "nobody compares it with what is printed";
+    return existsSync(file) ? undefined : "no test compares it with what is printed";
   }
   const [, name = ""] = /^watchkeeper (\S+)/.exec(text) ?? [];
   if (!isCommand(name)) return "no command";

@@ -32,7 +32,7 @@ export function isManifest({ kind, text }: Block): boolean {
   return kind === "yaml" && /^apiVersion: (?!watchkeeper\.dev\/)/m.test(text);
 }
 
-/** Lines that Markdown takes for code because of their indent alone, and that nobody could say the kind of. */
+/** Lines that Markdown takes for code because of their indent alone, which have no kind. */
 export function indented(): readonly string[] {
   return pages.flatMap((page) => {
     const prose = readFileSync(page, "utf8").replaceAll(/^ *```[^]*?^ *```$/gm, "```");

@@ -114,7 +114,7 @@ export const rules: readonly Rule[] = [
   [/^(watchkeeper|node bin\/watchkeeper\.js) top(?!.* --once)/, { run: "endless", says: /manager/ }],
   // An incident is active there.
   [/^(watchkeeper|node bin\/watchkeeper\.js) status$/, { run: "here", codes: [1] }],
-  // Nobody listens there, or it is not a Linux with that file.
+  // No server listens there, or it is not a Linux with that file.
   [/^grep -s \. \/sys/, { run: "here", codes: [0, 1, 2] }],
   [/^(watchkeeper|node|source|install|curl|openssl|ss) |^source <\(watchkeeper /, { run: "here" }],
 ];
@@ -126,6 +126,7 @@ export function ruleOf({ text }: PageCommand): Rule | undefined {
 /** Of a command without a place, that it has none. */
 export function placeOf(command: PageCommand): Place {
   const [, place] = ruleOf(command) ?? [];
-  if (place === undefined) throw new Error(`${command.page}:${command.line} ${command.text}: nobody runs it`);
+  if (place === undefined)
+    throw new Error(`${command.page}:${command.line} ${command.text}: no test runs it`);
   return place;
 }

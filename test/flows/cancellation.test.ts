@@ -93,7 +93,7 @@ class H1Party implements Party {
   }
 }
 
-/** Octets of the request's body that wait in the path or have reached a backend. */
+/** Bytes of the request's body that wait in the path or have reached a backend. */
 function heldOrSent(path: PlayedPath): number {
   path.settle();
   const held = path.exchanges.live.reduce((sum, { queuedBytes }) => sum + queuedBytes, 0);

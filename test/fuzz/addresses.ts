@@ -1,4 +1,4 @@
-/** Addresses and networks, in whatever words somebody writes them: what must hold for each, and for two beside each other. */
+/** Addresses and networks, in all spellings: what must hold for each, and for two beside each other. */
 import {
   addressOfOctets,
   isBoundAt,
@@ -59,7 +59,7 @@ function checkListening(word: string, before: string): void {
   if (other !== undefined) same(`${word} and ${before}`, overlaps(address, other), overlaps(other, address));
 }
 
-/** Whom we would ask is whom any other reader of URLs would ask (a zone it does not know at all). */
+/** The proxy would dial the same host as any other reader of URLs (a zone it does not know at all). */
 function checkBackend(word: string): void {
   const backend = parseBackendUrl(word) ?? parseBackendUrl(`https://${word}`);
   if (backend === undefined || backend.host.includes("%")) return;
@@ -69,8 +69,8 @@ function checkBackend(word: string): void {
   same(`${word} elsewhere`, [username, pathname], ["", "/"]);
   same(`the port of ${word}`, Number(port === "" ? (backend.isEncrypted ? 443 : 80) : port), backend.port);
   const octets = octetsOf(hostname.replace(/^\[(.*)\]$/, "$1"));
-  if (isIpAddress(backend.host)) same(`whom ${word} means`, octets, octetsOf(backend.host));
-  else same(`whom ${word} means`, hostname, backend.host.toLowerCase());
+  if (isIpAddress(backend.host)) same(`the host that ${word} means`, octets, octetsOf(backend.host));
+  else same(`the host that ${word} means`, hostname, backend.host.toLowerCase());
 }
 
 /** What passes as a network can be asked for any address, and has its own. */

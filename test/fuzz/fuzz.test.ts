@@ -12,7 +12,7 @@ const seconds = 2;
 /** What the kept corpus reaches of a target's sources; less, and it no longer fits what it was made for. */
 const leastShare = 0.7;
 
-test("a fault behind six octets that only coverage leads to is found", async () => {
+test("a fault behind six bytes that only coverage leads to is found", async () => {
   const { crashes } = await hunt("maze", 20, 1);
   assert.match(crashes[0]?.message ?? "", "the end of the maze");
 });

@@ -27,7 +27,7 @@ export type FuzzOptions = {
   readonly seconds: number;
   readonly seed: number;
   readonly corpus: readonly Buffer[];
-  /** Told before each input is run: whoever waits in vain knows which it was. */
+  /** Called before each input is run, so that an input that hangs is known. */
   readonly about?: (input: Buffer) => void;
 };
 

@@ -1,4 +1,4 @@
-/** A fault behind six octets, one behind the other: chance alone would need 2^48 tries for it. */
+/** A fault behind six bytes, one behind the other: chance alone would need 2^48 tries for it. */
 import type { Target } from "./target.ts";
 
 function walk(input: Buffer): void {

@@ -1,4 +1,4 @@
-/** New inputs out of old ones: octets turned, pieces moved, and words that mean something put in. */
+/** New inputs out of old ones: bytes turned, pieces moved, and words that mean something put in. */
 import type { Random } from "../support/random.ts";
 
 const mostBytes = 4096;
@@ -13,7 +13,7 @@ function spliced(input: Buffer, from: number, to: number, piece: Buffer): Buffer
   return Buffer.concat([input.subarray(0, from), piece, input.subarray(to)]);
 }
 
-/** One octet is another. */
+/** One byte is another. */
 function turned(input: Buffer, random: Random, value: (before: number) => number): Buffer {
   if (input.length === 0) return Buffer.from([value(0) & 0xff]);
   const output = Buffer.from(input);

@@ -1,4 +1,4 @@
-/** What is fuzzed: something that takes octets of any kind, and what must hold whatever they are. */
+/** What is fuzzed: something that takes bytes of any kind, and what must hold whatever they are. */
 export type Target = {
   /** The sources that it is about: the share of their blocks that has run is told. */
   readonly sources: readonly string[];

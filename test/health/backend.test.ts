@@ -144,7 +144,10 @@ test("every state, whatever is held with it, knows what to do with every piece o
       const wasDown = held.state === "suspect" || held.state === "dead";
       assert.ok(next.state === verdict || (isHeldBack && wasDown), JSON.stringify({ held, evidence, next }));
       if (next.state === "dead")
-        assert.ok(next.isForked || ["left", "lost"].includes(next.connections), "never dead with a lane");
+        assert.ok(
+          next.isForked || ["left", "lost"].includes(next.connections),
+          "never dead with a connection",
+        );
     }
   }
   assert.is(count, 9600 * inputs.length);
@@ -162,8 +165,12 @@ test("one whose etcd has another history is dead although it answers, until it h
 
 test("dead takes both: no upstream connection left, and a fresh socket begun since the doubt that got no answer", () => {
   assert.is(after(ready, silent).state, "suspect");
-  assert.is(after(ready, silent, fresh("silence", 210)).state, "suspect", "its lanes are not given up yet");
-  assert.is(after(ready, silent, lost).state, "suspect", "nobody has asked on a fresh socket");
+  assert.is(
+    after(ready, silent, fresh("silence", 210)).state,
+    "suspect",
+    "its connections are not given up yet",
+  );
+  assert.is(after(ready, silent, lost).state, "suspect", "no probe has asked on a fresh socket");
   assert.is(after(ready, silent, fresh("silence", 210), lost).state, "dead");
   assert.is(after(ready, lost, fresh("refusal", 210)).state, "dead");
   assert.is(after(ready, silent, fresh("silence", 190), lost).state, "suspect", "that one began before");
@@ -203,7 +210,7 @@ test("who is told to drain does so while it is well, is ill and dies as others d
   assert.is(after(restarted, { kind: "told", isDrained: false, by: "alice" }).state, "ready");
 });
 
-test("where nobody probes, the loss of the last upstream connection is all the proof there is", () => {
+test("without probes, the loss of the last upstream connection is all the proof there is", () => {
   assert.is(judge(ready, lost, 200, { ...rules, needsProof: false }).state, "dead");
 });
 
@@ -240,7 +247,7 @@ test("a silence of all upstream connections explains the reads that hung: when i
     assert.is(through(ready, [200, hung], [300, evidence]).reads, "answering");
 });
 
-test("where nobody probes, hung reads are no verdict: nobody would ever find out that they are answered again", () => {
+test("without probes, hung reads are no verdict: no evidence would ever show that they are answered again", () => {
   assert.is(judge(ready, hung, 200, { ...rules, needsProof: false }).state, "ready");
 });
 
@@ -254,12 +261,12 @@ test("draining is never dead while it answers, and what answers PING but not /re
     "that refusal was before the loss",
   );
   const gone = after(ready, { kind: "connections-going" }, lost, lost);
-  assert.is(gone.state, "draining", "it said goodbye on every lane");
+  assert.is(gone.state, "draining", "it sent GOAWAY on every connection");
   assert.is(after(gone, fresh("refusal", 210)).state, "dead");
   assert.is(
     after(gone, fresh("answer", 210)).state,
     "suspect",
-    "it has come back, and a lane is to prove it",
+    "it has come back, and a connection is to prove it",
   );
   assert.is(after(draining, lost, fresh("refusal", 210)).state, "dead");
   assert.is(after(ready, { kind: "connections-going" }).state, "draining");
@@ -377,7 +384,7 @@ test("one that answers nothing but 403 is ready in the end, and from then on at 
   assert.is(through(again, ...goods(63_010)).state, "ready");
 });
 
-test("a 403 of one that is ready says nothing against it: somebody has taken the right to ask away", () => {
+test("a 403 of one that is ready says nothing against it: an operator has removed the right to ask", () => {
   const held = through(ready, [200, said], [1200, forbidden]);
   assert.equal([held.state, held.readiness], ["ready", "unknown"]);
   assert.is(through(noFacts, [10, opened], [20, forbidden]).state, "ready", "nor of one that never told");

@@ -35,7 +35,7 @@ test("a killed process is dead as soon as its sockets are reset and a new one is
   assert.is(stateOf(path, "a"), "dead");
 });
 
-test("a hole of 1.5 s costs nobody anything: no upstream connection, no verdict of death", () => {
+test("a black hole of 1.5 s costs no client anything: no upstream connection, no verdict of death", () => {
   const path = start();
   const connections = path.backend("a").sessions.length;
   const releases = path.backend("a").sessions.map(({ cable }) => cable.hold());
@@ -130,7 +130,7 @@ test("under another name nothing new is dialled, existing upstream connections g
   assert.ok(sessions.length > before);
 });
 
-test("our own stall of 2 s charges nobody (F11)", () => {
+test("a stall of the proxy of 2 s is held against no backend (F11)", () => {
   const path = start();
   const before = path.changes.length;
   path.clock.stall(2000);

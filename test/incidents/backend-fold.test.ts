@@ -112,7 +112,7 @@ test("an announced restart is none, unless it lasts", () => {
   assert.equal(played.told, ["+ backend-dead a", "- backend-dead a"]);
 });
 
-test("with the last of them down nobody can be asked, and that is told once more", () => {
+test("with the last of them down no backend can be asked, and that is reported once more", () => {
   const played = scene();
   for (const name of ["a", "b"])
     played.write(changed(name, "ready", "suspect"), changed(name, "suspect", "dead"));
@@ -121,7 +121,7 @@ test("with the last of them down nobody can be asked, and that is told once more
   assert.equal(played.told.slice(3), ["- backend-dead b", "- all-backends-down"]);
 });
 
-test("a backend that nobody has judged yet is not down, and one that is down has not outnumbered it", () => {
+test("a backend without a verdict yet is not down, and one that is down has not outnumbered it", () => {
   const played = new PlayedJournal();
   played.write({ kind: "backend.added", backend: "a" }, { kind: "backend.added", backend: "b" });
   played.write(changed("a", "unknown", "dead"));
@@ -183,7 +183,7 @@ test("a cache that stands still is told, and over when all of its resources go o
   assert.is(played.active.length, 0);
 });
 
-test("who was affected is named: a tunnel that ended, a request that failed; nobody for evening the load", () => {
+test("the affected clients are named: a tunnel that ended, a request that failed; none for evening the load", () => {
   const played = scene();
   played.write(changed("a", "ready", "suspect"), met("a", "refusal"), changed("a", "suspect", "dead"));
   const failed = {

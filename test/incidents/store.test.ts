@@ -38,7 +38,7 @@ test("what is found again adds to the incident that is open", () => {
   assert.is(store.byId(1)?.startedAt, 0, "its first row's time");
 });
 
-test("one that nobody ends is over when it was not seen for its time", () => {
+test("one that no event ends is over when it was not seen for its time", () => {
   const store = new IncidentStore(deaf);
   store.found(finding("a"), 0);
   store.calm(limits.overloadQuietMs - 1);

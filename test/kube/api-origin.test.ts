@@ -62,7 +62,7 @@ const read = (text: string, step = text.length): string => {
   return title.version;
 };
 
-test("a CRD's OpenAPI says that it is one, in its first octets, however they are cut", () => {
+test("a CRD's OpenAPI says that it is one, in its first bytes, however they are cut", () => {
   const custom = '{"openapi":"3.0.0","info":{"title":"Kubernetes CRD Swagger","version":"v0.1.0"},"paths":{';
   for (const step of [1, 7, 64, 1000]) assert.is(read(`${custom}${"x".repeat(2000)}`, step), "custom");
   for (const other of [

@@ -6,7 +6,7 @@ import { goParseQuery } from "../support/request-info.ts";
 
 const test = suite("kube/query");
 
-test("escapes become the octets they name, and a broken one spoils the text", () => {
+test("escapes become the bytes they name, and a broken one spoils the text", () => {
   assert.is(unescape("/api/v1", "+"), "/api/v1");
   assert.is(unescape("%2fa%2Fb%25%00%ff", "+"), "/a/b%\0\xff");
   for (const broken of ["%", "a%", "%4", "%zz", "%4g", "%%41", "%41%4", "% 1", "%+1", "%\xff1"])

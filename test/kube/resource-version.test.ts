@@ -23,7 +23,7 @@ test("versions are compared as numbers of any size, and none is the oldest", () 
   }
 });
 
-test("the apiserver's own words say where a cache begins, and nobody else's", () => {
+test("only the apiserver's own message says where a cache begins", () => {
   assert.is(oldestIn("too old resource version: 7 (4711)"), "4711");
   for (const message of [
     "",

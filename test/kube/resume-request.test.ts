@@ -74,11 +74,11 @@ test("the list of what a watch watches: one object, etcd's version or the cache'
     assert.is(listTarget(old), undefined);
 });
 
-test("a resume asks for the same from another version on, octet by octet (row 14)", () => {
+test("a resume asks for the same from another version on, byte by byte (row 14)", () => {
   for (const [asked, resumed] of targets) assert.is(resumeTarget(asked, at42), resumed);
 });
 
-test("no bookmarks are asked for that nobody wanted", () => {
+test("no bookmarks are requested that the client did not want", () => {
   const target = resumeTarget("/x?watch=1&allowWatchBookmarks=false", { ...at42, hasBookmarks: false });
   assert.is(target, "/x?watch=1&resourceVersion=42&timeoutSeconds=300");
 });

@@ -37,7 +37,7 @@ test("when all are at work one of them goes all the same", () => {
   assert.is(ledger.size, ledgerLimits.callers);
 });
 
-test("requests by program never fall, whoever is forgotten; beyond the first few they are counted together", () => {
+test("requests by program never fall, whichever caller is forgotten; beyond the first few they are counted together", () => {
   const ledger = new Ledger(0);
   for (let index = 0; index < ledgerLimits.callers + 100; index += 1)
     ledger.of(name(`p-${index}`), 0).requests = 1;

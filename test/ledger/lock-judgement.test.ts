@@ -7,14 +7,14 @@ import { callerAt } from "../support/callers.ts";
 
 const test = suite("ledger/lock-judgement");
 
-test("a lock that nobody is known to have held, or that is let go, is judged in no way", () => {
+test("a lock without a known holder, or one that is let go, is not judged", () => {
   const lock = new Lock({ resource: "leases", namespace: "n", name: "x" });
   const renewal = { caller: callerAt("10.0.0.1"), session: 1, holder: "x", isCreate: false, at: 0 };
   assert.is(judgeRenewal(lock, renewal, new Pods()), undefined);
   assert.is(judgeRenewal(lock, { ...renewal, holder: "" }, new Pods()), undefined);
 });
 
-test("somebody who deletes a lock and makes it anew has taken nothing from anybody", () => {
+test("a client that deletes a lock and makes it anew has taken it from no holder", () => {
   const lock = new Lock({ resource: "leases", namespace: "n", name: "x" });
   Object.assign(lock, { holder: "a", durationMs: 15_000, renewedAt: 1000 });
   const renewal = { caller: callerAt("10.0.0.1"), session: 1, holder: "b", at: 2000 };

@@ -15,7 +15,7 @@ const other = callerAt("10.0.0.2", { ...account, pod: "web-7d-ccccc" });
 
 type More = { readonly session?: number; readonly isCreate?: boolean; readonly record?: Partial<LockRecord> };
 
-/** Locks, and a word for each renewal: who, as whom, when. */
+/** Locks, and a word for each renewal: caller, holder, time. */
 function scene() {
   const locks = new Locks();
   const renew = (
@@ -119,11 +119,11 @@ test("a stranger is neither by identity nor by program one that has held it", ()
   assert.is(
     young.renew(callerAt("10.0.0.9", { name: "jane" }, "curl"), "me", 2000),
     undefined,
-    "nobody is usual yet",
+    "no identity is usual yet",
   );
 });
 
-test("a label on a lock is no renewal; a renewal that names nobody is its holder's", () => {
+test("a label on a lock is no renewal; a renewal without a holder counts for the present one", () => {
   const { locks, renew } = scene();
   renew(one, "leader", 0);
   assert.is(renew(other, undefined, 500, { record: { isRenewal: false } }), undefined);

@@ -31,14 +31,14 @@ test("a time of day is read with its tenths, and no time is a dash", () => {
 test("every colour has a sign of its own beside it", () => {
   assert.equal(markOf("dead"), { sign: "✗", tone: "bad" });
   assert.equal(markOf("ready"), { sign: "✓", tone: "good" });
-  assert.equal(markOf("opening").tone, "calm", "what nobody named is no alarm");
+  assert.equal(markOf("opening").tone, "calm", "an unknown state is no alarm");
 });
 
-test("somebody is called by the best name that there is", () => {
-  const nobody = { subject: "", subjectSource: "none", pod: "", node: "", agent: "", client: "" };
-  assert.is(whoIs({ ...nobody, subject: "system:node:n1", agent: "kubelet" }), "system:node:n1");
-  assert.is(whoIs({ ...nobody, agent: "kubelet", client: "10.0.0.7" }), "kubelet");
-  assert.is(whoIs(nobody), "unknown");
+test("a client is shown by the best name that there is", () => {
+  const noIdentity = { subject: "", subjectSource: "none", pod: "", node: "", agent: "", client: "" };
+  assert.is(whoIs({ ...noIdentity, subject: "system:node:n1", agent: "kubelet" }), "system:node:n1");
+  assert.is(whoIs({ ...noIdentity, agent: "kubelet", client: "10.0.0.7" }), "kubelet");
+  assert.is(whoIs(noIdentity), "unknown");
 });
 
 test.run();

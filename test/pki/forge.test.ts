@@ -17,7 +17,7 @@ test("a tree is sealed by an EC key that forge itself could not hold", async () 
   const at = der.indexOf(spki);
   assert.ok(at > 0 && at <= 4);
   const rest = der.subarray(at + spki.length);
-  // AlgorithmIdentifier takes 12 octets; a bit string's head three, the last of them for unused bits.
+  // AlgorithmIdentifier takes 12 bytes; a bit string's head three, the last of them for unused bits.
   assert.ok(verify("sha256", spki, publicKey, rest.subarray(12 + 3)));
 });
 

@@ -88,7 +88,7 @@ function socketTo(url: string, pair: Pair | undefined, alpn: string): Promise<tl
   });
 }
 
-/** Status and body of the answer to octets of HTTP/1.1. */
+/** Status and body of the answer to bytes of HTTP/1.1. */
 async function said(url: string, pair: Pair | undefined, octets: string): Promise<string> {
   const socket = await socketTo(url, pair, "http/1.1");
   socket.write(octets, "latin1");

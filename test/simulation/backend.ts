@@ -36,7 +36,7 @@ export class Backend {
   readonly #turn: FlushScheduler;
   readonly sessions = new Map<End, Session>();
   readonly #carried = new WeakMap<Session, Carried>();
-  /** Nobody listens. */
+  /** It refuses new connections. */
   isDown = false;
 
   constructor(options: BackendOptions) {
@@ -99,14 +99,14 @@ export class Backend {
     return answering;
   }
 
-  /** Whoever could bring a GOAWAY upon a session travels with his like only (D2). */
+  /** A request that could bring a GOAWAY upon a session shares it only with requests of its trust class (D2). */
   #checkCompany({ tag, credential }: Plan, session: Session): void {
     const { run, isPrivate } = this.#options;
     const asked = run.asked.get(tag);
     const carried = this.#carried.get(session) ?? { clients: new Set(), trust: new Set() };
     this.#carried.set(session, carried);
     carried.clients.add(asked?.client ?? "");
-    // A token that nobody has taken yet may travel either way: it may have been taken meanwhile.
+    // A token that no backend has accepted yet may be in either class: it may have been accepted meanwhile.
     if (credential !== "own") carried.trust.add("unproven");
     else if (asked?.isProven === true) carried.trust.add("proven");
     if (isPrivate && carried.clients.size > 1) run.wrong(`tag ${tag} came on another client's session`);

@@ -142,7 +142,7 @@ export class Asking implements StreamListener {
     this.#run = run;
   }
 
-  /** For whoever reads about a failed seed. */
+  /** Describes the request in the report of a failed seed. */
   get description(): string {
     const { extra, ...plan } = this.plan;
     return `${this.client.name} ${this.outcome} ${this.status} ${JSON.stringify({ ...plan, extra: extra.length })}`;

@@ -16,7 +16,7 @@ test("a seed is the whole run", () => {
   assert.equal(playCuts(3), playCuts(3));
 });
 
-test("whoever cuts them: no write is executed twice, and none that was told to be unprocessed is", () => {
+test("however writes are cut: none is executed twice, and none that was reported as unprocessed is executed", () => {
   const sum = playAll(playCuts, 40);
   assert.equal(sum.problems, []);
   assert.ok(cutCount(sum) > 1_000, String(cutCount(sum)));

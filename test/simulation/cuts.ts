@@ -1,6 +1,6 @@
 /**
- * Writes × faults of backends × cuts by the proxy, on virtual time. Backends execute what they are asked like an apiserver in
- * front of etcd: for good, also when nobody waits for the answer any more. Clients send again when Go's transport and client-go
+ * Writes × faults of backends × cuts by the proxy, on virtual time. Backends execute requests like an apiserver in
+ * front of etcd: for good, also when no client waits for the answer any more. Clients send again when Go's transport and client-go
  * do: after REFUSED_STREAM, PROTOCOL_ERROR, a GOAWAY below the stream, and 429 or 503 with Retry-After. Nothing may be executed
  * twice, and nothing that a client was told to be unprocessed may be executed at all (D17).
  */

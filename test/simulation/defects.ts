@@ -95,7 +95,7 @@ export const defects: readonly Defect[] = [
         return function (this: FrameWriter, ...parameters) {
           const [id, bytes, start, end, endStream] = parameters;
           const length = end - start;
-          // The same number of octets from elsewhere in the stream: the frame before this one, once more.
+          // The same number of bytes from elsewhere in the stream: the frame before this one, once more.
           if (kept?.writer === this && kept.parameters[0] === id && length > 0 && isDue()) {
             const [, before, from] = kept.parameters;
             if (from + length <= before.length)

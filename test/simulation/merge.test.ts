@@ -1,4 +1,4 @@
-/** One watch out of many legs, two hundred thousand times; node test/simulation/merge.test.ts plays nothing else. */
+/** One watch merged from many upstream streams, two hundred thousand times; node test/simulation/merge.test.ts plays nothing else. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { figure } from "../support/figure.ts";
@@ -6,7 +6,7 @@ import { merge } from "./merge.ts";
 
 const test = suite("simulation/merge");
 
-test("whichever legs come and go, the client is told the history, each event once", () => {
+test("whichever upstream streams come and go, the client gets the whole history, each event once", () => {
   const told: string[] = [];
   let [events, attempts] = [0, 0];
   for (let seed = 1; seed <= 200_000; seed += 1) {
@@ -15,7 +15,7 @@ test("whichever legs come and go, the client is told the history, each event onc
     attempts += merged.attempts;
     if (merged.problem !== undefined) told.push(`seed ${seed}: ${merged.problem}`);
   }
-  figure(`200000 watches over ${attempts} legs, ${events} events`);
+  figure(`200000 watches over ${attempts} streams, ${events} events`);
   assert.equal(told.slice(0, 20), []);
 });
 

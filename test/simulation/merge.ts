@@ -1,7 +1,7 @@
 /**
- * One watch and its legs, without a proxy around them: at any moment a leg is lost, another one is asked for, or a
- * hedge comes beside it (watch.md §5.2, §5.3, §5.6). Whatever the order, the client must be given the history, each
- * event once, and bookmarks that tell the truth.
+ * One watch and its upstream streams, without a proxy around them: at any moment a stream is lost, another one is requested, or a
+ * hedge opens beside it (watch.md §5.2, §5.3, §5.6). Whatever the order, the client must get the history, each
+ * event once, and only correct bookmarks.
  */
 
 import { ownOrigin } from "../../src/kube/api-origin.ts";
@@ -115,7 +115,7 @@ class Merge {
     this.#version = change.version;
   }
 
-  /** Of any version that this leg has come past, and that is not in the midst of a batch. */
+  /** A bookmark for any version that this stream has passed, and that is not in the midst of a batch. */
   #bookmark(attempt: Attempt): void {
     const told = this.#history[attempt.at - 1]?.version ?? 0;
     const coming = this.#history[attempt.at]?.version ?? this.#last + 1;
@@ -137,7 +137,7 @@ class Merge {
     const event = { ...none, type, version: String(version), key };
     const fate = this.#progress.take(event, attempt.reading, this.#attempts.length > 1, 0);
     if (fate === "broken" || fate === "refused")
-      this.#problem ??= `an honest leg's ${type} of ${version} was ${fate}`;
+      this.#problem ??= `an honest stream's ${type} of ${version} was ${fate}`;
     return fate;
   }
 }

@@ -17,9 +17,9 @@ const retransmitMs = 20_000;
 /** A client begins with "PRI * HTTP/2.0...", which is no frame. */
 const firstOfPreface = 0x50;
 const prefaceBytes = 24;
-/** A frame's header, a PING, a full DATA frame: one octet less, just so, one more. */
+/** A frame's header, a PING, a full DATA frame: one byte less, just so, one more. */
 const edges = [8, 9, 10, 17, 16_383, 16_384, 16_392, 16_393, 16_394, 32_786] as const;
-const nobody: WireOwner = { receive() {}, drained() {}, closed() {} };
+const unowned: WireOwner = { receive() {}, drained() {}, closed() {} };
 
 /** How one connection behaves; both directions alike. */
 export type Weather = {
@@ -35,7 +35,7 @@ export type Weather = {
 export class End implements Wire {
   readonly #network: Network;
   readonly #weather: Weather;
-  owner: WireOwner = nobody;
+  owner: WireOwner = unowned;
   peer: End | undefined;
   readonly #queue: Buffer[] = [];
   /** Those who want to know when what they wrote has been read, oldest first. */
@@ -187,7 +187,7 @@ export class End implements Wire {
     return chunk;
   }
 
-  /** However small the chunks, a backlog shrinks by a part with each: megabytes octet by octet teach nothing new. */
+  /** However small the chunks, a backlog shrinks by a part with each: megabytes byte by byte teach nothing new. */
   #chunkSize(): number {
     const { random } = this.#network;
     const { chunkBytes, isEdgy } = this.#weather;
@@ -242,7 +242,7 @@ export class End implements Wire {
       }
       this.peer?.taken(what.length);
       this.owner.receive(what);
-      // It was lent for the call: whoever kept a part of it has this now.
+      // The buffer was lent for the call: an owner that kept a part of it reads this now.
       what.fill(0xee);
     }
   }
@@ -282,7 +282,7 @@ export class Network {
     this.random = random;
   }
 
-  /** Two connected ends; owners are set by whoever takes them. */
+  /** Two connected ends; the caller sets their owners. */
   pair(weather: Weather): [End, End] {
     const one = new End(this, weather);
     const two = new End(this, weather);
@@ -293,7 +293,7 @@ export class Network {
     return [one, two];
   }
 
-  /** From now on nothing arrives, either way, and nobody is told. */
+  /** From now on nothing arrives, either way, and neither end is notified. */
   makeHole(end: End): void {
     for (const one of [end, end.peer]) {
       if (one === undefined) continue;

@@ -22,7 +22,7 @@ export type Plan = {
   readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly fate: Fate;
-  /** The client's own token, one that is refused, or none (then the apiserver sees nobody). */
+  /** The client's own token, one that is refused, or none (then the apiserver sees an anonymous client). */
   readonly credential: "own" | "bad" | "none";
   readonly status: number;
   /** With which a backend that resets does so. */
@@ -41,7 +41,7 @@ export type Plan = {
   readonly answersEarly: boolean;
   /** The client gives up after so long; undefined: it does not. */
   readonly cancelAfterMs: number | undefined;
-  /** Whoever reads the body, the client the answer's or the backend the request's, takes so long over each piece. */
+  /** The reader of the body (the client of a response, the backend of a request) takes so long over each piece. */
   readonly readMs: number;
   /** Fields of its own, repeated ones among them. */
   readonly extra: readonly (readonly [string, string])[];
@@ -71,7 +71,7 @@ const statuses = [
   200, 200, 200, 200, 201, 202, 204, 301, 304, 400, 403, 404, 409, 422, 429, 500, 503,
 ] as const;
 const bodiless = [204, 304];
-/** Around frames, copies, windows: where one octet makes a difference. */
+/** Around frames, copies, windows: where one byte makes a difference. */
 const edges = [
   1, 2_047, 2_049, 4_095, 4_096, 16_383, 16_384, 16_385, 65_535, 65_536, 262_143, 262_145,
 ] as const;
@@ -104,7 +104,7 @@ export function newHabits(random: Random): Habits {
     slowness: 0.2,
     methods: mixed,
   };
-  // Few and large; many uploads of which half are given up; much more than a window holds, for somebody who reads
+  // Few and large; many uploads of which half are given up; much more than a window holds, for a client that reads
   // slowly; or, mostly, a bit of everything.
   if (kind < 0.1)
     return {

@@ -15,7 +15,7 @@ export type Plug = Wire & { owner: WireOwner };
 export type ProxyOptions = {
   readonly world: World;
   readonly backends: readonly string[];
-  /** A new connection to a backend, or undefined: nobody listens there. */
+  /** A new connection to a backend, or undefined if it does not listen. */
   readonly dial: (backend: string) => Plug | undefined;
   readonly connections: { readonly streams: number; readonly warm: number };
   readonly isPerClient: boolean;

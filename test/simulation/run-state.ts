@@ -3,7 +3,7 @@ import type { Plan } from "./plan.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
-/** Octets of its answer that a backend sent, and whether it ended it. */
+/** Bytes of its answer that a backend sent, and whether it ended it. */
 export type Said = { sentBytes: number; hasEnded: boolean };
 
 export class Run {
@@ -40,7 +40,7 @@ export class Run {
     return this.#answers.get(tag) ?? [];
   }
 
-  /** For whoever replays a seed to see what happened. */
+  /** Traces what happens, when a seed is replayed. */
   tell(line: () => string): void {
     this.#trace?.(`${this.world.now().toFixed(1)} ${line()}`);
   }

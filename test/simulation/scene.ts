@@ -58,11 +58,11 @@ export class Scene {
   readonly #watchings: Watching[] = [];
   /** Every change of the watched configmaps, in order. */
   readonly #truth: { readonly version: number; readonly text: string }[] = [];
-  /** A backend was away for a while, so there may have been nobody to ask. */
+  /** A backend was away for a while, so there may have been no backend to ask. */
   hasCrashed = false;
   /** Backends' ends of upstream connections in a hole that never opens. */
   readonly swallowed: End[] = [];
-  /** The storm has hit a backend or a connection to one: only then may anybody think ill of one. */
+  /** The storm has hit a backend or a connection to one: only then may the proxy suspect one. */
   hasHitBackends = false;
   #queuedBytes = 0;
   /** Those of removed backends too: their streams may still have queued bytes. */
@@ -160,7 +160,7 @@ export class Scene {
     this.run.tell(() => `all backends silent until ${silence.until}`);
   }
 
-  /** Something changes in the cluster; with so many octets, when it is not removed. */
+  /** Something changes in the cluster; with so many bytes, when it is not removed. */
   write(bytes: number): void {
     const { random } = this.run;
     const name = `c-${random.whole(1, 5)}`;
@@ -223,7 +223,7 @@ export class Scene {
         this.run.wrong(`a watch was ${watching.outcome} with ${watching.status}`);
       watching.cancel();
     }
-    // Nothing tells a backend that nobody is there any more, but its kernel in the end.
+    // Only its kernel, in the end, reports to a backend that the peer is gone.
     for (const end of this.swallowed) end.destroy();
     const { world } = this.run;
     const heldMs = Math.max(0, (this.#silence?.arrivedAt ?? 0) - world.now());

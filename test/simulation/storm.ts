@@ -1,5 +1,5 @@
 /**
- * What may happen to connections, clients and backends while they are busy: errands, which may cost nobody anything,
+ * What may happen to connections, clients and backends while they are busy: errands, which may cost no client anything,
  * and bad weather.
  */
 
@@ -92,7 +92,7 @@ function settingsOf(tableBytes: number, windowBytes: number): Buffer {
   return payload;
 }
 
-/** PRIORITY, PING, a frame that nobody knows. */
+/** PRIORITY, PING, a frame of unknown type. */
 function oddFrame(random: Random): Buffer {
   const frames = [
     [frameType.PRIORITY, 1, 5],
@@ -144,7 +144,7 @@ function sendAway(scene: Scene): void {
   });
 }
 
-/** All its connections break and nobody listens, for a while. */
+/** All its connections break, and it refuses new ones for a while. */
 function crash(scene: Scene): void {
   const { world, random } = scene.run;
   const backend = random.pick(scene.backends);

@@ -9,14 +9,14 @@ export type WatchDefect = {
   /** Completes "it is seen that ...". */
   readonly name: string;
   readonly mutations: readonly Mutation[];
-  /** The merge of legs alone, quiet watches, custom resources or restored copies alone, or all of it with these validators. */
+  /** The merge of streams alone, quiet watches, custom resources or restored copies alone, or all of it with these validators. */
   readonly scene: "merge" | "quiet" | "custom" | "forks" | readonly Validator[];
 };
 
 const progress = "watch/session/session-progress.ts";
 const reading = "watch/session/stream-progress.ts";
 
-/** What is wrong in how legs are merged into one watch: seen without a proxy around it. */
+/** Faults in how upstream streams are merged into one watch, played without a proxy around it. */
 const ofMerging: readonly WatchDefect[] = [
   {
     name: "a watch goes on behind an open version, not before it",
@@ -57,7 +57,7 @@ const ofMerging: readonly WatchDefect[] = [
     mutations: [{ file: progress, find: "this.#previous = this.#cursor;", replace: "" }],
   },
   {
-    name: "the second leg's events go on as well",
+    name: "the second stream's events are forwarded as well",
     scene: "merge",
     mutations: [
       {
@@ -79,7 +79,7 @@ const ofMerging: readonly WatchDefect[] = [
     ],
   },
   {
-    name: "a bookmark of the slower leg goes on",
+    name: "a bookmark of the slower stream is forwarded",
     scene: "merge",
     mutations: [
       { file: progress, find: 'if (ahead < 0) return "drop";', replace: 'if (ahead < 0) return "forward";' },
@@ -109,7 +109,7 @@ const ofMerging: readonly WatchDefect[] = [
     mutations: [{ file: reading, find: "      this.count = 0;\n", replace: "" }],
   },
   {
-    name: "a leg's own bookmark is not held against it",
+    name: "a stream's own bookmark is not held against it",
     scene: "merge",
     mutations: [
       {
@@ -120,7 +120,7 @@ const ofMerging: readonly WatchDefect[] = [
     ],
   },
   {
-    name: "a leg asked from the open version counts as behind it",
+    name: "a stream requested from the open version counts as behind it",
     scene: "merge",
     mutations: [
       {
@@ -145,7 +145,7 @@ function defect(name: string, scene: readonly Validator[], mutation: Mutation): 
 
 /** What is wrong in how bytes are cut into events, and put together again. */
 const ofBytes: readonly WatchDefect[] = [
-  defect("an octet of what is held is dropped", ["whole", "ends"], {
+  defect("a byte of what is held is dropped", ["whole", "ends"], {
     file: stream,
     find: "this.#held.add(bytes, start, end);",
     replace: "this.#held.add(bytes, start + 1, end);",
@@ -161,7 +161,7 @@ const ofBytes: readonly WatchDefect[] = [
     replace:
       "    this.#taker.forward(bytes, start, end, this);\n    if (this.#held.length > 0) this.#taker.release(this.#held.take());",
   }),
-  defect("what both legs show goes on twice", ["unique", "ordered", "bookmarkable", "whole"], {
+  defect("an event of both streams is forwarded twice", ["unique", "ordered", "bookmarkable", "whole"], {
     file: stream,
     find: 'if (fate !== "forward") {',
     replace: 'if (fate !== "forward" && fate !== "drop") {',
@@ -283,7 +283,7 @@ const ofEndings: readonly WatchDefect[] = [
     find: 'if (status !== 200) return { kind: "elsewhere", inMs: answer.retryAfterMs ?? 0 };',
     replace: 'if (status !== 200) return { kind: "end" };',
   }),
-  defect("of a version that is too old nobody else is asked", ["ends"], {
+  defect("no other backend is asked for a version that is too old", ["ends"], {
     file: resume,
     find: "if (code === 410 && isForgotten)",
     replace: "if (code === 410 || isForgotten)",
@@ -293,7 +293,7 @@ const ofEndings: readonly WatchDefect[] = [
     find: 'if (isFirst && event.code === 410 && this.#mayBeKnownElsewhere) return "refused";',
     replace: "",
   }),
-  defect("a leg that was for a bookmark is taken for a successor", ["ends", "deadline", "identity"], {
+  defect("a stream of a bookmark refresh is taken for a successor", ["ends", "deadline", "identity"], {
     file: "watch/session/upstream-merge.ts",
     find: 'if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";',
     replace: "",
@@ -337,7 +337,7 @@ const ofSilences: readonly WatchDefect[] = [
     find: "if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);",
     replace: "",
   }),
-  defect("a watch on a silent leg outlives its client's deadline", ["deadline"], {
+  defect("a watch on a silent stream outlives its client's deadline", ["deadline"], {
     file: session,
     find: "if (stream === undefined || this.#endIfPastDeadline(stream)) return;",
     replace: "if (stream === undefined) return;",

@@ -5,7 +5,7 @@
 import type { Clock } from "../../src/base/clock.ts";
 import type { Random } from "./random.ts";
 
-/** Callbacks of one millisecond: megabytes in chunks of an octet, on a way of microseconds, take 50,000 and more. */
+/** Callbacks of one millisecond: megabytes in chunks of a byte, on a way of microseconds, take 50,000 and more. */
 const busiest = 1_000_000;
 
 type Due = { readonly at: number; readonly order: number; run: (() => void) | undefined };

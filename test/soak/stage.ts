@@ -191,7 +191,7 @@ export class Stage {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, WATCHKEEPER_GC_PROBE: this.#probePath },
     });
-    // Whoever interrupts the soak leaves no proxy behind.
+    // An interrupt of the soak leaves no proxy behind.
     process.once("exit", () => child.kill("SIGKILL"));
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
     for (const stream of [child.stdout, child.stderr])

@@ -107,7 +107,7 @@ export function adversarialProtobuf(random: Random): Buffer {
   return framed(Buffer.concat([field(1, type), field(2, field(1, raw))]));
 }
 
-/** The values of one field: octets as latin1, varints as bigint. */
+/** The values of one field: bytes as latin1, varints as bigint. */
 export type Fields = ReadonlyMap<number, readonly (string | bigint)[]>;
 
 /** A message's fields, after the encoding's own description. Throws when it is none. */

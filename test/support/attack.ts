@@ -136,7 +136,7 @@ export class Scene {
   /** After each attack: all of it is gone, the process is well, and the bystander has noticed nothing. */
   async settled({ isCrowd = false, mostLeftBytes = leftBytes } = {}): Promise<ChildState> {
     for (const client of this.#clients.splice(0)) client.destroy();
-    // Thousands of sockets have been memory: what is live is looked at by whoever made them.
+    // Thousands of sockets leave memory behind: the test that opened them checks what is live.
     const state = isCrowd ? await this.gone() : await this.#shrunk(await this.gone(), mostLeftBytes);
     assert.equal(state.faults, []);
     await this.#moves();

@@ -6,7 +6,7 @@ import type { RequestContext } from "../../src/proxy/context/request-context.ts"
 import type { AttemptOwner } from "../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../src/proxy/upstream/pool-key.ts";
 
-/** What is asked for by the legs of tests: a plain GET, unless said otherwise. */
+/** What the attempts of tests request: a plain GET, unless stated otherwise. */
 export function orderOf(more: Partial<RequestContext> = {}): RequestContext {
   const client = new Client({
     address: "10.0.0.9",
@@ -39,7 +39,7 @@ export function orderOf(more: Partial<RequestContext> = {}): RequestContext {
   };
 }
 
-/** An owner of legs that hears what the test wants to know, and nothing else. */
+/** An owner of attempts that overrides the given callbacks; the others do nothing. */
 export function attemptOwner(hears: Partial<AttemptOwner>): AttemptOwner {
   return {
     context: orderOf(),

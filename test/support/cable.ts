@@ -10,7 +10,7 @@ export type Cable = {
   cut(reason: string): void;
   /** What is written from now on vanishes, without a word: a black hole. */
   blackHole(): void;
-  /** Loses writes of the far end above so many octets, and all that it writes behind one: TCP delivers in order. */
+  /** Loses writes of the far end above so many bytes, and all that it writes behind one: TCP delivers in order. */
   loseLarge(bytes: number): void;
   /** What is written from now on waits, until the returned function lets it go on. */
   hold(): () => void;
@@ -41,7 +41,7 @@ export function cable(clock: ManualClock): Cable {
           const deliver = (): void => {
             if (other.isClosed || isHole) return;
             other.owner?.receive(bytes);
-            // It was lent for the call: whoever kept a part of it has this now.
+            // The buffer was lent for the call: an owner that kept a part of it reads this now.
             bytes.fill(0xee);
           };
           if (held === undefined) clock.soon(deliver);

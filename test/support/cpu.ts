@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Milliseconds of the processor that the work takes, whoever else keeps the machine busy meanwhile. */
+/** Milliseconds of CPU that the work takes, whatever other processes keep the machine busy meanwhile. */
 export function cpuMs(work: () => void): number {
   const before = process.cpuUsage();
   work();

@@ -1,6 +1,6 @@
 /**
- * Clients with certificates, and a backend that takes them for who an apiserver would (k8s.io/apiserver, union): our
- * word on a socket with the front-proxy certificate, then a bearer, else nobody.
+ * Clients with certificates, and a backend that identifies them as an apiserver would (k8s.io/apiserver, union): by the
+ * proxy's headers on a socket with the front-proxy certificate, then by a bearer, else as anonymous.
  */
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
@@ -127,7 +127,7 @@ type Watched = Pick<NodeJS.WritableStream, "write" | "on"> & {
   setHeader(name: string, value: string): unknown;
 };
 
-/** An event five times a second for as long as anybody listens. */
+/** An event five times a second until the client is gone. */
 function watch(response: Watched): void {
   response.setHeader("content-type", "application/json");
   let version = 1;

@@ -7,7 +7,7 @@ import { createH1, type H1Client } from "../../src/proxy/downstream/h1-connectio
 import { type ManualClock, manualClock } from "./clock.ts";
 import { connectRaw, type RawPeer } from "./raw.ts";
 
-/** A caller by HTTP/1.1 of whom nothing special is known. */
+/** An HTTP/1.1 client without credentials. */
 export function anyone(): Client {
   return new Client({
     address: "192.0.2.1",
@@ -102,7 +102,7 @@ export type ScriptedH1 = {
   /** The next request that became an exchange. */
   exchange(): Promise<ScriptedExchange>;
   readonly exchanges: ScriptedExchange[];
-  /** Sees each exchange before anybody else. */
+  /** Gets each exchange before every other consumer. */
   onExchange: (exchange: ScriptedExchange) => void;
   close(): void;
 };

@@ -150,7 +150,7 @@ export function windowUpdate(id: number, increment: number): Frame {
   return raw(8, 0, id, u32(increment));
 }
 
-/** The same DATA or HEADERS frame with `count` octets of padding. */
+/** The same DATA or HEADERS frame with `count` bytes of padding. */
 export function padded(frame: Frame, count: number): Frame {
   const payload = Buffer.concat([Buffer.from([count]), frame.payload, Buffer.alloc(count)]);
   return { ...frame, flags: frame.flags | isPadded, payload };
@@ -162,7 +162,7 @@ export function prioritized(frame: Frame, dependsOn: number): Frame {
   return { ...frame, flags: frame.flags | hasPriority, payload };
 }
 
-/** One HEADERS frame as HEADERS and CONTINUATION frames of so many octets each; the last has the rest. */
+/** One HEADERS frame as HEADERS and CONTINUATION frames of so many bytes each; the last has the rest. */
 export function continued(frame: Frame, ...sizes: number[]): Frame[] {
   const frames: Frame[] = [];
   let at = 0;
@@ -274,7 +274,7 @@ const lines: Readonly<Record<string, Line>> = {
 export function shown(frame: Frame, decoder: HpackDecoder = new HpackDecoder()): string {
   const name = types[frame.type] ?? `TYPE_${frame.type}`;
   const line = lines[name];
-  return line?.(frame, decoder) ?? `${name} ${frame.id} ${frame.payload.length} octets`;
+  return line?.(frame, decoder) ?? `${name} ${frame.id} ${frame.payload.length} bytes`;
 }
 
 function shownSettings(payload: Buffer): string {
@@ -285,5 +285,5 @@ function shownSettings(payload: Buffer): string {
 }
 
 function shownBody(body: Buffer): string {
-  return body.length <= 64 ? JSON.stringify(body.toString("latin1")) : `${body.length} octets`;
+  return body.length <= 64 ? JSON.stringify(body.toString("latin1")) : `${body.length} bytes`;
 }

@@ -19,7 +19,7 @@ export class H2Peer {
   #bytes = Buffer.alloc(0);
   #awaitsPreface: boolean;
   #heard: string[] = [];
-  /** Octets of DATA per stream, joined: what was heard of its body so far. */
+  /** Bytes of DATA per stream, joined: what was heard of its body so far. */
   readonly #bodies = new Map<number, Buffer[]>();
   readonly #windows = new Map<number, number>([[0, 65_535]]);
   readonly #ended = new Set<number>();
@@ -42,7 +42,7 @@ export class H2Peer {
     this.sendsBytes(this.bytesOf(...frames));
   }
 
-  /** Sends them cut into chunks of `size` octets, in one turn. */
+  /** Sends them cut into chunks of `size` bytes, in one turn. */
   sendsInPieces(size: number, ...frames: readonly (Frame | Frame[])[]): void {
     const bytes = this.bytesOf(...frames);
     for (let at = 0; at < bytes.length; at += size)
@@ -60,7 +60,7 @@ export class H2Peer {
     this.#far.turn();
   }
 
-  /** The frames as octets; windows that they give are noted as given. */
+  /** The frames as bytes; windows that they give are noted as given. */
   bytesOf(...frames: readonly (Frame | Frame[])[]): Buffer {
     const flat = frames.flat();
     for (const frame of flat) this.#note(frame);
@@ -102,7 +102,7 @@ export class H2Peer {
     return Buffer.concat(this.#bodies.get(id) ?? []);
   }
 
-  /** Octets that WINDOW_UPDATE frames on this stream have given us so far. */
+  /** Bytes that WINDOW_UPDATE frames on this stream have given us so far. */
   granted(id: number): number {
     return this.#granted.get(id) ?? 0;
   }

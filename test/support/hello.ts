@@ -1,8 +1,8 @@
-/** ClientHellos, octet for octet. */
+/** ClientHellos, byte for byte. */
 
 export type HelloOptions = {
   readonly serverName?: string;
-  /** Octets of an extension that nobody knows. */
+  /** Bytes of an unknown extension. */
   readonly paddingBytes?: number;
   /** What each record carries at most. */
   readonly recordBytes?: number;
@@ -32,7 +32,7 @@ export function nameExtension(...names: readonly string[]): Buffer {
 export function helloMessage({ serverName, paddingBytes = 0, extensions = [] }: HelloOptions = {}): Buffer {
   const all = [...extensions];
   if (serverName !== undefined) all.push(nameExtension(serverName));
-  // One extension holds 65,535 octets at most, and so do all together.
+  // One extension holds 65,535 bytes at most, and so do all together.
   if (paddingBytes > 0) all.push(extension(21, Buffer.alloc(paddingBytes)));
   const body = Buffer.concat([
     Buffer.from([3, 3]),

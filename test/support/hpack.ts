@@ -2,7 +2,7 @@ import { Field } from "../../src/h2/core/field.ts";
 import type { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
 import type { HpackEncoder } from "../../src/h2/hpack/hpack-encoder.ts";
 
-/** Hexadecimal digits, with blanks where they help, as octets. */
+/** Hexadecimal digits, with blanks where they help, as bytes. */
 export function hex(digits: string): Buffer {
   return Buffer.from(digits.replaceAll(/\s/g, ""), "hex");
 }
@@ -29,7 +29,7 @@ export function encode(encoder: HpackEncoder, list: readonly Field[]): Buffer {
   const bound = encoder.bound(list);
   const out = Buffer.alloc(bound + 64);
   const end = encoder.encode(list, out, 7);
-  if (end - 7 > bound) throw new Error(`A block of ${end - 7} octets, bound() said ${bound}`);
+  if (end - 7 > bound) throw new Error(`A block of ${end - 7} bytes, bound() said ${bound}`);
   return out.subarray(7, end);
 }
 

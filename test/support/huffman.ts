@@ -1,16 +1,16 @@
 import { huffmanCodes } from "../../src/h2/hpack/huffman.ts";
 
-/** The octets' codes one after another, as a string of bits. */
+/** The bytes' codes one after another, as a string of bits. */
 export function huffmanBits(octets: Uint8Array): string {
   return Array.from(octets, bitsOf).join("");
 }
 
-/** Huffman-coded octets, padded with ones as they should be. Slow and plain: the other opinion. */
+/** Huffman-coded bytes, padded with ones as they should be. Slow and plain: the other opinion. */
 export function huffmanEncode(octets: Uint8Array): Buffer {
   return packBits(huffmanBits(octets));
 }
 
-/** Bits into octets, the last one filled up with `padding`. */
+/** Bits into bytes, the last one filled up with `padding`. */
 export function packBits(bits: string, padding = "1"): Buffer {
   const octets = bits.padEnd(Math.ceil(bits.length / 8) * 8, padding).match(/.{8}/g) ?? [];
   return Buffer.from(octets.map((byte) => Number.parseInt(byte, 2)));
@@ -18,6 +18,6 @@ export function packBits(bits: string, padding = "1"): Buffer {
 
 export function bitsOf(byte: number): string {
   const found = huffmanCodes.find((code) => code.byte === byte);
-  if (found === undefined) throw new Error(`Octet ${byte} has no code`);
+  if (found === undefined) throw new Error(`Byte ${byte} has no code`);
   return found.code.toString(2).padStart(found.length, "0");
 }

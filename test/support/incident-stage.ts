@@ -137,7 +137,7 @@ export class Stage {
     return lines.join("");
   }
 
-  /** Undefined when exactly these alerts fire on what is exposed now, or nobody here can tell. */
+  /** Undefined when exactly these alerts fire on what is exposed now, or promtool is not installed. */
   async wrongAlerts(...expected: readonly Firing[]): Promise<string | undefined> {
     if (isMissing()) return undefined;
     const series = seriesOf(await this.metrics(), wallClock.wall() / 1000);

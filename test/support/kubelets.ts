@@ -131,7 +131,7 @@ export class Kubelet {
     if (!this.#isStopped) this.#felt.statuses.set(what, (this.#felt.statuses.get(what) ?? 0) + 1);
   }
 
-  /** A 401 is nobody's fault but the client's once its certificate is over: it came too late for another one. */
+  /** A 401 is the client's own fault once its certificate has expired: it was too late with a new one. */
   #told(session: http2.ClientHttp2Session, what: string): void {
     const isDue = what.startsWith("401") && Date.now() >= (this.#ends.get(session) ?? 0);
     if (isDue && !this.#isStopped) this.#felt.late += 1;

@@ -13,7 +13,7 @@ await import("../../src/admin/server/probe-thread-main.ts");
 if (isFirst)
   setTimeout(() => {
     const hoard: number[][] = [];
-    // Eight octets each: twice what it may have.
+    // Eight bytes each: twice what it may have.
     while (hoard.length < 2 * adminLimits.lookoutHeapMiB)
       hoard.push(Array.from({ length: 1 << 17 }, Math.random));
     throw new Error(`${hoard.length} MiB of heap were had`);

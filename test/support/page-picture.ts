@@ -1,7 +1,7 @@
 /** What the API says in README's picture: a cluster of two apiservers, one of which has just fallen silent. */
 import { backend, changeAt, incident, timeAt } from "./page.ts";
 
-const nobody = { subject: "", subjectSource: "none", pod: "", node: "", agent: "", client: "" };
+const noIdentity = { subject: "", subjectSource: "none", pod: "", node: "", agent: "", client: "" };
 
 type Who = {
   readonly subject: string;
@@ -11,7 +11,7 @@ type Who = {
 };
 
 const who = (subject: string, agent: string, client: string, subjectSource = "vouched"): Who => ({
-  ...nobody,
+  ...noIdentity,
   subject,
   agent,
   client,

@@ -19,9 +19,9 @@ export type Canned = {
   stop(): Promise<void>;
 };
 
-const nobody = { subject: "", subjectSource: "none", pod: "", node: "", agent: "", client: "10.0.0.7" };
+const noIdentity = { subject: "", subjectSource: "none", pod: "", node: "", agent: "", client: "10.0.0.7" };
 const watch = {
-  ...nobody,
+  ...noIdentity,
   path: "/api/v1/pods?watch=true",
   resource: "/pods",
   backend: "cp-1",
@@ -44,7 +44,7 @@ const lease = {
 };
 const client = {
   cluster: "",
-  ...nobody,
+  ...noIdentity,
   lastSeenAgeMs: 210,
   requests: 412,
   active: 3,
@@ -77,7 +77,7 @@ const lists: Readonly<Record<string, readonly object[]>> = {
     { ...client, agent: "<img src=x onerror=alert(1)>", client: "10.9.3.7", anomalies: ["new", "anonymous"] },
   ],
   leases: [
-    { ...lease, namespace: "kube-system", name: "kube-scheduler", holder: "cp-1_9f", renewedBy: nobody },
+    { ...lease, namespace: "kube-system", name: "kube-scheduler", holder: "cp-1_9f", renewedBy: noIdentity },
     {
       ...lease,
       namespace: "ingress",
@@ -85,7 +85,7 @@ const lists: Readonly<Record<string, readonly object[]>> = {
       holder: "nginx-x2k4l",
       verdict: "ghost",
       reason: "Pod ingress/nginx-x2k4l was deleted 812 s ago, and is still at work at 10.9.3.7",
-      renewedBy: { ...nobody, client: "10.9.3.7", agent: "nginx-controller" },
+      renewedBy: { ...noIdentity, client: "10.9.3.7", agent: "nginx-controller" },
     },
   ],
   certificates: [

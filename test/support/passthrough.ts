@@ -34,7 +34,7 @@ export type ScriptedPassthrough = {
   close(): void;
 };
 
-/** A passthrough behind a listening socket, in front of backends that the test plays, octet for octet. */
+/** A passthrough behind a listening socket, in front of backends that the test plays, byte for byte. */
 export async function startPassthrough(
   names: readonly string[],
   routes: readonly RouteConfig[] = [{ serverNames: [], cluster: "", backends: [] }],

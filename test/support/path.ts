@@ -29,7 +29,7 @@ export class Ear implements StreamListener {
   side: (StreamWriter & { grant(count: number): void }) | undefined;
   readonly heads: Field[][] = [];
   readonly chunks: Buffer[] = [];
-  /** Octets are granted back as they come; false plays a reader that stalls. */
+  /** Bytes are granted back as they come; false plays a reader that stalls. */
   isReading = true;
   isEnded = false;
   resetCode: number | undefined;
@@ -82,7 +82,7 @@ export class PlayedBackend {
   isMute = false;
   /** If mute: its kernel takes what is dialled, only its process does not. */
   isFrozen = false;
-  /** What it writes above so many octets is lost, on sessions dialled from now on: see `loseLarge`. */
+  /** What it writes above so many bytes is lost, on sessions dialled from now on: see `loseLarge`. */
   mostBytes = Number.POSITIVE_INFINITY;
   maxStreams = 100;
   /** What its probes are told, if the path has probes. */
@@ -227,7 +227,7 @@ export class PlayedBackend {
     for (const { cable: wires } of this.sessions) wires.blackHole();
   }
 
-  /** Its large packets are lost, its small ones pass: a path MTU that nobody is told of. */
+  /** Its large packets are lost, its small ones pass: a path MTU below what both ends assume. */
   loseLarge(bytes: number): void {
     this.mostBytes = bytes;
     for (const { cable: wires } of this.sessions) wires.loseLarge(bytes);

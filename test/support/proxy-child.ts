@@ -37,7 +37,7 @@ export type ChildState = {
   /** Upstream connections that ended, by the reason. */
   readonly connectionsClosed: readonly string[];
   readonly connectionsOpened: number;
-  /** Members of Object.prototype: twelve, unless somebody has put one there. */
+  /** Members of Object.prototype: twelve, unless a message has polluted it. */
   readonly members: number;
   /** The longest that its loop was busy at a time since it was asked last. */
   readonly stalledMs: number;

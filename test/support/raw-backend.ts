@@ -92,7 +92,7 @@ export class RawBackend implements PlayedTarget {
   }
 }
 
-/** A header block of these octets, whatever they mean. */
+/** A header block of these bytes, whatever they mean. */
 export function blockOf(id: number, octets: Buffer | string): Frame {
   return raw(1, 4, id, octets);
 }

@@ -13,7 +13,7 @@ export type RawTarget = { readonly port: number; readonly ca?: string };
 export class RawH2 {
   readonly socket: net.Socket;
   readonly heard: string[] = [];
-  /** Octets of DATA heard, by stream. */
+  /** Bytes of DATA heard, by stream. */
   readonly bodies = new Map<number, number>();
   readonly texts = new Map<number, string>();
   isClosed = false;

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { within } from "./within.ts";
 
-/** A client (or a server's half) that writes what it is told, octet for octet, and says what came back. */
+/** A client (or a server's half) that writes what it is told, byte for byte, and says what came back. */
 export class RawPeer {
   readonly socket: Socket;
   /** Everything received so far, latin1. */

@@ -29,7 +29,7 @@ export type ScriptedSplice = {
   close(): void;
 };
 
-/** Splices behind a listening socket and in front of a backend that the test plays, octet for octet. */
+/** Splices behind a listening socket and in front of a backend that the test plays, byte for byte. */
 export async function startSplice(): Promise<ScriptedSplice> {
   const clock = manualClock();
   const journal = new Journal(clock);

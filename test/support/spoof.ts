@@ -1,5 +1,5 @@
 /**
- * Ways to claim that one is somebody else: fields that the apiserver or a server behind it could take for an identity, in
+ * Ways to claim another identity: fields that the apiserver or a server behind it could take for an identity, in
  * every spelling that a parser on the way could let through.
  */
 import type { Random } from "./random.ts";
@@ -82,7 +82,7 @@ export function claim(random: Random): Claim {
   return { fields, trailers, lines };
 }
 
-/** The request as octets of HTTP/1.1; with trailers its body is chunked. */
+/** The request as bytes of HTTP/1.1; with trailers its body is chunked. */
 export function claimingRequest(
   { fields, trailers, lines }: Claim,
   { path, host, body }: { readonly path: string; readonly host: string; readonly body: string },

@@ -1,7 +1,7 @@
 /**
  * A well-behaved backend for attack tests, by what its path says: `?watch` sends an event every 100 ms, `/hang` never
- * answers, `/line/N`, `/deep/N` and `/digits/N` send an event that nobody should, `/big/N` sends N octets, `/fields` sends back the fields that it got, `/long` has a head of 16 KiB that is
- * new each time, `/who` says what it was shown, `/moved` sends whoever asks to another port, everything else answers at once. Over HTTP/1.1 an Upgrade
+ * answers, `/line/N`, `/deep/N` and `/digits/N` send an event that no apiserver sends, `/big/N` sends N bytes, `/fields` sends back the fields that it got, `/long` has a head of 16 KiB that is
+ * new each time, `/who` returns the certificate and headers it got, `/moved` redirects to another port, everything else answers at once. Over HTTP/1.1 an Upgrade
  * becomes an echo, but that of `/refused` is refused and that of `/hang` is not answered; what was shown with it is in the answer's
  * head, unless it was shown to `/exec/long`.
  */
@@ -50,7 +50,7 @@ export class Target implements PlayedTarget {
   connections = 0;
   /** Of those, for `/long`. */
   askedLong = 0;
-  /** Octets of `/big` that were handed to HTTP/2. */
+  /** Bytes of `/big` that were handed to HTTP/2. */
   sentBytes = 0;
   /** Tunnels that it has opened, and what came after an Upgrade that it refused. */
   tunnels = 0;

@@ -1,4 +1,4 @@
-/** One request by each protocol that a client may speak to a listener with TLS, octet for octet. */
+/** One request by each protocol that a client may speak to a listener with TLS, byte for byte. */
 import type { Pair } from "../../src/pki/pki.ts";
 import { shake } from "./front-proxy.ts";
 import { type Fields, headers, preface, settings, wire } from "./h2-frames.ts";

@@ -1,4 +1,4 @@
-/** A port of loopback that answers no SYN, as a host behind a firewall that drops: its program's queue is full, and it takes nobody out. */
+/** A port of loopback that answers no SYN, like a host behind a firewall that drops: its accept queue is full, and its program accepts no connection. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";

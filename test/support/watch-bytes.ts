@@ -13,7 +13,7 @@ function varint(number: number): Buffer {
   return Buffer.from([...octets, left]);
 }
 
-/** A field of a protobuf message: a varint, or octets. */
+/** A field of a protobuf message: a varint, or bytes. */
 export function field(number: number, value: number | string | Uint8Array): Buffer {
   if (typeof value === "number") return Buffer.concat([varint(number * 8), varint(value)]);
   const octets = Buffer.from(value);
@@ -71,7 +71,7 @@ export function relayed(decoder: EventDecoder, chunks: readonly Buffer[]): Relay
   let held: Buffer[] = [];
   let isBroken = false;
   for (const chunk of chunks) {
-    // The chunk lies in a larger buffer whose other octets would all mean something.
+    // The chunk lies in a larger buffer whose other bytes would all mean something.
     const bytes = Buffer.concat([Buffer.from("}\n\n\n\n"), chunk, Buffer.from("\n}\n{")]);
     const end = 5 + chunk.length;
     let whole = 5;
@@ -106,7 +106,7 @@ export function copyOf({
   return { type, version, endsInitialEvents, code, reason, oldest, key };
 }
 
-/** The same bytes whole, octet by octet, and cut in two at every position. */
+/** The same bytes whole, byte by byte, and cut in two at every position. */
 export function everyCut(bytes: Buffer): Buffer[][] {
   const octets = Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
   const halves = octets.map((_, at) => [bytes.subarray(0, at), bytes.subarray(at)]);

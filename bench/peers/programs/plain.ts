@@ -1,7 +1,7 @@
 /**
- * node plain.ts CONFIG: the proxy with nobody looking. The cluster and its listeners are main.ts's own; no port for an
- * operator is opened, nothing reads the journal (no log, metrics or incidents), and nobody asks who talks or who holds
- * the locks. What stays are counters on the path itself: they are fields of what is there anyhow.
+ * node plain.ts CONFIG: the proxy without observers. The cluster and its listeners are main.ts's own; no admin port
+ * is open, nothing reads the journal (no log, metrics or incidents), and no ledger records callers or
+ * leases. What stays are counters on the path itself: they are fields of what is there anyhow.
  */
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";

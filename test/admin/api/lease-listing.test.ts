@@ -17,7 +17,7 @@ test("a lease is listed with its holder, and who renews it from where", async ()
   assert.equal(lease?.["renewedBy"], { ...by, pod: "n/web-0", node: "" });
 });
 
-test("one that nobody renews any more has lapsed", async () => {
+test("one that is not renewed any more has lapsed", async () => {
   const { items, path } = apiScene();
   path.clock.advance(15_001);
   assert.is((await items("leases"))[0]?.["state"], "lapsed");

@@ -78,18 +78,18 @@ function scene() {
   return { clock, told, cluster, ask, said };
 }
 
-test("whoever the cluster knows and lets may, under the name that the cluster has for them", async () => {
+test("a user that the cluster knows and permits is let in, under the name that the cluster gives", async () => {
   const { cluster, said } = scene();
   assert.is(await said("t-reader"), "t-reader");
   assert.equal(cluster.asked, ["token t-reader", "t-reader get /watchkeeper/api/v1/leases"]);
 });
 
-test("without a token, or with one that nobody knows, it is 401 as Kubernetes says it", async () => {
+test("without a token, or with one that the cluster does not know, it is 401 in the form of Kubernetes", async () => {
   const { cluster, said, ask } = scene();
   for (const authorization of ["", "Basic YTpi", "Bearer", "Bearer  ", "Bearer a b", "t-reader"])
     assert.is(await said(undefined, { authorization }), 401, authorization);
   assert.is(await said(undefined), 401);
-  assert.equal(cluster.asked, [], "and nobody is asked");
+  assert.equal(cluster.asked, [], "and the cluster is not asked");
   const reply = await ask("garbage");
   assert.ok("status" in reply);
   const { message, ...status } = JSON.parse(reply.text);
@@ -119,7 +119,7 @@ test("who may read and not change is told so with 403, and the journal names the
   assert.equal([entry.by, entry.target, entry.reason], ["t-reader at 10.0.0.7", post.path, reason]);
 });
 
-test("a cluster that cannot be asked lets nobody in: 503, with its reason in the journal alone, once", async () => {
+test("a cluster that cannot be asked lets no user in: 503, with its reason in the journal alone, once", async () => {
   const { cluster, said, ask, told, clock } = scene();
   cluster.failure = "https://10.0.0.1:6443: answered 403";
   const reply = await ask("t-operator");
@@ -161,7 +161,7 @@ test("a token is asked about again after ten seconds, an access after five minut
   assert.is(await said("t-reader"), "t-reader");
   clock.advance(1);
   assert.is(await said("t-reader"), 403);
-  // Who is nobody is asked about again as well: the token may have been made a moment ago.
+  // A refused token is asked about again as well: it may have been made a moment ago.
   cluster.asked.length = 0;
   await said("garbage");
   await said("garbage");
@@ -170,7 +170,7 @@ test("a token is asked about again after ten seconds, an access after five minut
   assert.equal(cluster.asked, ["token garbage", "token garbage"]);
 });
 
-test("whoever guesses tokens keeps nobody else out", async () => {
+test("a client that guesses tokens keeps no other client out", async () => {
   const { cluster, said } = scene();
   cluster.hold();
   const guesses = Array.from({ length: 50 }, (_, at) => said(`t-${at}`, { address: "10.6.6.6" }));
@@ -201,7 +201,7 @@ test("no more than so many are asked about at once, whatever they come from", as
   assert.is(answered.filter((code) => code === 503).length, 100 - limits.reviewsAtOnce);
 });
 
-test("who asks for one path after another keeps nobody else out", async () => {
+test("a client that asks for one path after another keeps no other client out", async () => {
   const { cluster, said } = scene();
   assert.is(await said("t-pod"), "t-pod");
   assert.is(await said("t-reader"), "t-reader");
@@ -218,7 +218,7 @@ test("who asks for one path after another keeps nobody else out", async () => {
 
 test("no token is in memory as it came, in what is kept or told", async () => {
   const { said, told, cluster } = scene();
-  cluster.nameOf = () => "somebody";
+  cluster.nameOf = () => "a user";
   const keys = await keysOf(async () => {
     await said("t-very-secret", { verb: "post" });
     cluster.failure = "no";

@@ -39,7 +39,7 @@ test("a user comes back as they are", () => {
   });
 });
 
-test("whatever is not clearly somebody is nobody", () => {
+test("a review that does not clearly name a user identifies none", () => {
   const audiences = ["watchkeeper"];
   for (const answer of [
     undefined,

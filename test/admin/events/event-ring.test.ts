@@ -29,7 +29,7 @@ test("what came after an id is all that came, until it is too long ago", () => {
   assert.equal(after(`${one.epoch}-1`), [2, true]);
   assert.equal(after(`${one.epoch}-3`), [0, true]);
   assert.equal(after(`${one.epoch}-0`), [3, true]);
-  assert.equal(after(`${one.epoch}-4`), [0, false], "nobody was ever told that one");
+  assert.equal(after(`${one.epoch}-4`), [0, false], "no client was ever sent that one");
   for (const strange of ["", "1", "other-1", `${one.epoch}-x`, `${one.epoch}--1`])
     assert.equal(after(strange), [3, false], strange);
   write(adminLimits.eventsKept);

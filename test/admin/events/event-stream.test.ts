@@ -93,7 +93,7 @@ test("what is written is heard at once, as the kind that it is", async () => {
   await one.leave();
 });
 
-test("whoever was away is told what came meanwhile, once; whoever was away for too long is told of the gap", async () => {
+test("a client that was away gets what came meanwhile, once; one that was away for too long is told of the gap", async () => {
   const one = await listen();
   await one.heard("from now on");
   opened("first");
@@ -131,7 +131,7 @@ test("so many listen and no more, and another host's page not at all (A56)", asy
   assert.is((await listen("", "", "evil.example")).response.statusCode, 421);
 });
 
-test("whoever takes nothing is let go, and costs a MiB at most", async () => {
+test("a client that reads nothing is disconnected, and costs a MiB at most", async () => {
   const one = await listen();
   await one.heard("from now on");
   one.response.pause();

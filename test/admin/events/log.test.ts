@@ -202,7 +202,7 @@ async function aliveWith(stdout: number | "pipe" | "closed"): Promise<string> {
 }
 
 test("a full disk, a reader that is gone and one that reads nothing neither end nor stop the process (F20)", async () => {
-  assert.match(await aliveWith("pipe"), /^alive [1-9]\d* exit 0$/, "nobody reads");
+  assert.match(await aliveWith("pipe"), /^alive [1-9]\d* exit 0$/, "no process reads");
   assert.match(await aliveWith("closed"), /^alive [1-9]\d* exit 0$/, "EPIPE");
   if (existsSync("/dev/full"))
     // And one more for each second in which the log tries to say how many.

@@ -57,7 +57,7 @@ function statusOf(path: string, { method = "POST", headers = own, body = "{}" }:
   return within(20_000, path, promise);
 }
 
-test("whoever says who they are, in JSON, is heard", async () => {
+test("a client that names itself, in JSON, is served", async () => {
   assert.is(await statusOf("/do", { body: '{"reason":"because"}' }), "200 done");
   assert.is(
     await statusOf("/do", { headers: { ...own, "content-type": "application/json; charset=utf-8" } }),
@@ -68,7 +68,7 @@ test("whoever says who they are, in JSON, is heard", async () => {
   assert.is(posted.length, 3);
 });
 
-test("a page of somebody else's changes nothing, whatever it makes the browser send (A56)", async () => {
+test("a page of another origin changes nothing, whatever it makes the browser send (A56)", async () => {
   const attacks: readonly Record<string, string>[] = [
     { ...own, origin: "http://evil.example" },
     { ...own, origin: "null" },

@@ -33,7 +33,7 @@ function statusOf(address: string, host: string | string[]): Promise<number | un
   return within(20_000, "the answer", promise);
 }
 
-test("it answers whoever names this machine, and nobody who names another (A56)", async () => {
+test("it answers requests whose Host is this machine, and no others (A56)", async () => {
   const { api, told } = scene(0);
   await api.start();
   assert.equal(told, ["listener.opened"]);
@@ -44,7 +44,7 @@ test("it answers whoever names this machine, and nobody who names another (A56)"
   await api.stop();
 });
 
-test("a port that somebody else has is told once, and asked for until it is free", async () => {
+test("a port that another process has is reported once, and tried again until it is free", async () => {
   const other = createServer();
   await new Promise<void>((resolve) => {
     other.listen(0, "127.0.0.1", resolve);

@@ -87,7 +87,7 @@ test("what the loop has said unasked is told while it is busy", async () => {
   assert.equal((await asked)[0], ill[0]);
 });
 
-test("nobody is kept waiting by a loop that has kept somebody waiting already", async () => {
+test("no probe waits for a loop that has kept one waiting already", async () => {
   const { clock, patient } = scene();
   const first = patient.checks("livez");
   clock.advance(adminLimits.probePatienceMs);
@@ -95,7 +95,7 @@ test("nobody is kept waiting by a loop that has kept somebody waiting already", 
   assert.equal((await patient.checks("livez"))[0], well[0]);
 });
 
-test("metrics that take their time are no reason to restart anybody", async () => {
+test("metrics that take their time are no reason for a restart", async () => {
   const { clock, owed, patient } = scene();
   patient.scrape().catch(() => {});
   clock.advance(adminLimits.standstillMs);

@@ -1,4 +1,4 @@
-/** Whoever reaches a port of ours, by too many sockets or with too much at once. */
+/** Clients that reach an admin port, with too many sockets or with too many requests at once. */
 import { connect, type Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -42,7 +42,7 @@ async function start() {
   return { port, serve: () => resolve("a 1\n"), asked: () => scrapes };
 }
 
-/** What comes back until the end, of octets that are sent at once. */
+/** What comes back until the end, of bytes that are sent at once. */
 function raw(port: number, text: string): { readonly told: () => string; readonly end: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();
   const socket = connect(port, "127.0.0.1", () => socket.write(text));
@@ -69,7 +69,7 @@ test("idle sockets beyond the limit push out the oldest, so a probe still gets i
   for (let times = 0; times < 5; times++) await isWell(port);
 });
 
-test("whoever asks again and again before the first answer loses the socket, and others are answered", async () => {
+test("a client that sends one request after another before the first answer loses the socket, and others are answered", async () => {
   const { port, asked } = await start();
   await raw(port, question.repeat(2000)).end;
   assert.is(asked(), adminLimits.adminWaiting);

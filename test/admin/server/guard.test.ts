@@ -112,7 +112,7 @@ test("another Host is no reason to refuse: a browser that was led astray has no 
   );
 });
 
-test("a judge that breaks lets nobody in", async () => {
+test("an authorizer that throws lets no client in", async () => {
   const port = await start({ admit: () => Promise.reject(new Error("a bug")) });
   assert.match(await ask(port, "/api/v1/leases", { headers: good }), /^500 /);
 });

@@ -1,4 +1,4 @@
-/** The thread by itself: what it asks, what it says when nobody answers, and when it cannot listen. */
+/** The thread by itself: what it asks, what it answers while the main thread does not, and what it does when it cannot listen. */
 import { Worker } from "node:worker_threads";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -53,14 +53,14 @@ test("it asks, and answers with what it is told", async () => {
   assert.is(await (await answer).text(), "a 1\n");
 });
 
-test("nobody behind it: what it was started with is told", async () => {
+test("without the main thread it answers what it was started with", async () => {
   const { said } = start();
   const { address } = await said("opened");
   const answer = await fetch(`http://${address}/livez`);
   assert.equal([answer.status, await answer.text()], [200, "ok"]);
 });
 
-test("what it is told unasked is what it says while nobody is behind it", async () => {
+test("a state that it gets unasked is what it answers without the main thread", async () => {
   const { said, tell } = start();
   const { address } = await said("opened");
   tell({ kind: "known", probe: "livez", checks: [{ name: "ping", ok: false }] });
@@ -76,7 +76,7 @@ test("a refusal is an answer of 500, and told to the journal", async () => {
   assert.is((await answer).status, 500);
 });
 
-test("an address that is nobody's is told", async () => {
+test("an address that this machine does not have is reported", async () => {
   const { message } = await start("192.0.2.1").said("failed");
   assert.match(message, "cannot listen on 192.0.2.1:0");
 });

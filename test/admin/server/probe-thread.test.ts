@@ -126,7 +126,7 @@ async function askedWhileBlocked(port: number, path: string, first: () => void):
   return told;
 }
 
-test("a loop that is blocked for a second is told as well, and nobody waits for it", async () => {
+test("a loop that is blocked for a second is reported as well, and no probe waits for it", async () => {
   const { port } = await started();
   const told = await askedWhileBlocked(port, "/livez", () => {});
   assert.equal(
@@ -193,7 +193,7 @@ test("a thread whose heap is full dies alone, is told, and another one answers o
   const { port, heard, lookout } = await started({ thread: mortal });
   assert.is((await ask(port, "/livez")).status, 200);
   await until(() => heard.some(({ kind }) => kind === "internal.error"));
-  assert.is(lookout.descriptor, undefined, "what is closed is handed to nobody");
+  assert.is(lookout.descriptor, undefined, "a closed descriptor is handed to no successor");
   assert.is(lookout.address, `127.0.0.1:${port}`);
   await until(() => heard.filter(({ kind }) => kind === "listener.opened").length === 2);
   assert.is((await ask(port, "/livez")).status, 200);

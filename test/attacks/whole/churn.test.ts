@@ -69,7 +69,7 @@ test("A1's honest twin: a hundred watches are cancelled at once, three times ove
 
 const provoked = [
   ["a WINDOW_UPDATE of 0", (id: number) => [windowUpdate(id, 0)]],
-  ["a PRIORITY of four octets", (id: number) => [raw(2, 0, id, "1234")]],
+  ["a PRIORITY of four bytes", (id: number) => [raw(2, 0, id, "1234")]],
   ["a PRIORITY on itself", (id: number) => [priority(id, id)]],
   ["windows beyond 2^31 - 1", (id: number) => [windowUpdate(id, 0x7fff_ffff)]],
   ["HEADERS after the end", (id: number) => [headers(id).get("/again")]],

@@ -35,7 +35,7 @@ const floods: Record<string, readonly Frame[]> = {
   "A14: PING": times(10_000, ping),
   "A14: answers to PINGs that were never sent": times(10_000, pong),
   "A15: PRIORITY on idle streams": times(20_000, (at) => priority(2 * at + 1001, 0)),
-  "A15: WINDOW_UPDATE of one octet": times(50_000, () => windowUpdate(0, 1)),
+  "A15: WINDOW_UPDATE of one byte": times(50_000, () => windowUpdate(0, 1)),
   "A15: RST_STREAM on a closed stream": [headers(1).get("/"), ...times(5000, () => reset(1, "CANCEL"))],
   "A16: empty DATA": [headers(1).post("/api/v1/hang"), ...times(20_000, () => data(1, ""))],
   "A16: DATA of padding only": [
@@ -86,7 +86,7 @@ const wrong: Record<string, readonly [Frame, RegExp]> = {
   "A21: MAX_FRAME_SIZE of 2^24": [settings({ MAX_FRAME_SIZE: 1 << 24 }), /GOAWAY \d+ PROTOCOL_ERROR/],
   "A21: ENABLE_PUSH of 2": [settings({ ENABLE_PUSH: 2 }), /GOAWAY \d+ PROTOCOL_ERROR/],
   "A21: an acknowledgement with a payload": [raw(4, 1, 0, "123456"), /GOAWAY \d+ FRAME_SIZE_ERROR/],
-  "A21: SETTINGS of five octets": [raw(4, 0, 0, "12345"), /GOAWAY \d+ FRAME_SIZE_ERROR/],
+  "A21: SETTINGS of five bytes": [raw(4, 0, 0, "12345"), /GOAWAY \d+ FRAME_SIZE_ERROR/],
   "PUSH_PROMISE from a client": [raw(5, 4, 1, Buffer.from([0, 0, 0, 2])), /GOAWAY \d+ PROTOCOL_ERROR/],
 };
 

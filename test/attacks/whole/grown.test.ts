@@ -22,7 +22,7 @@ for (const query of [
   "watch=1",
   "watch=1&resourceVersion=0&sendInitialEvents=true",
 ])
-  test(`A7: a ${query} of 65,520 octets is asked for as it is, without bookmarks of ours`, async () => {
+  test(`A7: a ${query} of 65,520 bytes is asked for as it is, without bookmarks of ours`, async () => {
     const { connectionsClosed } = await scene.proxy.state();
     const path = `/api/v1/pods?${query}&x=`.padEnd(65_520, "y");
     const client = await scene.attacker();

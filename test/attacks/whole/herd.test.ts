@@ -64,7 +64,7 @@ class Stage {
     figure(
       `${state.asked} watches in ${ms} ms: ${told(state)}; the proxy has ${Math.round(mostRss / MiB)} MiB`,
     );
-    assert.ok(mostRss < mostBytes, `${mostRss} octets`);
+    assert.ok(mostRss < mostBytes, `${mostRss} bytes`);
     return state.counts;
   }
 

@@ -169,7 +169,7 @@ test("A60: a flood of DATA for a stream that is over ends that upstream connecti
 const nothing: Record<string, (id: number) => Frame> = {
   "RST_STREAM for a stream that is over": (id) => reset(id, "CANCEL"),
   "HEADERS for a stream that is over": (id) => headers(id).trailers(["x-a", "b"]),
-  "window updates of one octet": () => windowUpdate(0, 1),
+  "window updates of one byte": () => windowUpdate(0, 1),
   "empty DATA for a stream that is over": (id) => data(id, ""),
 };
 

@@ -47,7 +47,7 @@ test("A60: ten such lines at once, none of which is read on, cost no more than t
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   process.stdout.write(`\nfigure: ten endless events hold ${Math.round(most / MiB)} MiB at most\n`);
-  assert.ok(most < 10 * 24 * MiB, `${most} octets`);
+  assert.ok(most < 10 * 24 * MiB, `${most} bytes`);
 });
 
 for (const [what, path] of [

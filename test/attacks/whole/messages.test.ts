@@ -49,7 +49,7 @@ for (const [what, fields] of Object.entries(refused)) {
   });
 }
 
-test("A30: what the apiserver is to judge reaches it octet for octet", async () => {
+test("A30: what the apiserver is to judge reaches it byte for byte", async () => {
   const client = await scene.attacker();
   const paths = [
     "//",

@@ -176,7 +176,7 @@ test("the honest twin of A57, A58: a configuration with another access log and a
   await servesAlice();
 });
 
-/** What the API's port answers to these octets. */
+/** What the API's port answers to these bytes. */
 async function answersTo(octets: string): Promise<string> {
   const peer = await connectRaw(apiPort());
   peer.send(octets);

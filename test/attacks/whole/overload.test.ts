@@ -32,7 +32,7 @@ test.after.each(async () => {
 });
 test.after(() => scene.close());
 
-/** Fields' worth of octets that no other head has, 14 KiB of them or 100. */
+/** Fields' worth of bytes that no other head has, 14 KiB of them or 100. */
 const unlike = (word: string, bytes = 7000): readonly (readonly [string, string])[] => [
   ["x-one", word.padEnd(bytes, word)],
   ["x-two", word.padEnd(bytes + 1, word)],
@@ -102,7 +102,7 @@ test("A26: 200 MiB of usual heads that hang against a heap of 160: requests end,
   await pause(1000);
   const state = await look();
   const refusals = state.refusals.filter((reason) => reason.startsWith("memory is short"));
-  assert.ok(refusals.length > 0, `${count} attackers, ${state.heapBytes} octets live`);
+  assert.ok(refusals.length > 0, `${count} attackers, ${state.heapBytes} bytes live`);
   const lost = [...attackers, ...idle].filter(
     (client) => client.count(/^GOAWAY|^RST_STREAM/) > 0 || client.isClosed,
   );

@@ -115,7 +115,7 @@ test("a hello of 64 KiB and garbage of any kind reach no backend, and are told s
   assert.match(text, /passthrough_connections_refused_total\{code="bad-request",origin="client"\} 9/);
 });
 
-test("a hello that breaks off at any octet takes nothing with it (A52)", async () => {
+test("a hello that breaks off at any byte takes nothing with it (A52)", async () => {
   const octets = hello({ serverName: "localhost", recordBytes: 40 });
   for (let at = 0; at <= octets.length; at += 3) {
     const peer = await raw("through");

@@ -21,7 +21,7 @@ const test = suite("attacks/whole/remembered");
 
 const scene = sceneOf(test, () => ({ extra: "logging: {accessLog: All}\n" }));
 
-/** Of no other text, and 60,000 octets long. */
+/** Of no other text, and 60,000 bytes long. */
 const long = (word: string): string => word.padEnd(60_000, `${word}-`);
 
 /** So many are 36 MB that must not stay. */

@@ -70,7 +70,7 @@ test("CVE-2019-9517: answers without a body that the client does not read do not
   }
   const during = await scene.proxy.state();
   const grown = during.heapBytes - before.heapBytes;
-  assert.ok(grown < 12 * MiB, `${sent} requests, ${grown} octets`);
+  assert.ok(grown < 12 * MiB, `${sent} requests, ${grown} bytes`);
   client.socket.resume();
   await client.until("all answers", () => client.count(/^HEADERS \d+ :status=200/) === sent, 10_000);
 });

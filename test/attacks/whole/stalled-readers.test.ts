@@ -37,7 +37,7 @@ test("A19: a hundred lists of 20 MiB that the client does not read wait at their
   const most = await mostGrown(2000, heapBytes);
   process.stdout.write(`\nfigure: a hundred unread lists hold ${Math.round(most / MiB)} MiB\n`);
   // 100 windows of 256 KiB, and as much again on its way.
-  assert.ok(most < 96 * MiB, `${most} octets wait`);
+  assert.ok(most < 96 * MiB, `${most} bytes wait`);
 });
 
 test("A19: a thousand of them, over ten clients; when they are gone so is the memory", async () => {
@@ -45,7 +45,7 @@ test("A19: a thousand of them, over ten clients; when they are gone so is the me
   for (let count = 0; count < 10; count += 1) await stalled(100);
   const most = await mostGrown(1000, heapBytes);
   process.stdout.write(`\nfigure: a thousand unread lists hold ${Math.round(most / MiB)} MiB\n`);
-  assert.ok(most > 128 * MiB && most < 640 * MiB, `${most} octets wait`);
+  assert.ok(most > 128 * MiB && most < 640 * MiB, `${most} bytes wait`);
 });
 
 test("A19: the same over ten clients whose streams' windows are open, and the sessions' shut", async () => {
@@ -57,10 +57,10 @@ test("A19: the same over ten clients whose streams' windows are open, and the se
     clients.push(client);
   }
   const most = await mostGrown(2000, heapBytes);
-  assert.ok(most < 192 * MiB, `${most} octets wait`);
+  assert.ok(most < 192 * MiB, `${most} bytes wait`);
 });
 
-test("A19: windows that are opened by one octet at a time end the session", async () => {
+test("A19: windows that are opened by one byte at a time end the session", async () => {
   const client = await scene.attacker(settings({ INITIAL_WINDOW_SIZE: 0 }));
   client.send(headers(1).get("/big/1000000"));
   await client.expect(/^HEADERS 1 :status=200/);
@@ -89,7 +89,7 @@ test("A7: references that decode to 100 KiB each, a hundred at once, held by shu
   }
   const most = await mostGrown(1500, heapBytes);
   process.stdout.write(`\nfigure: 500 heads of 100 KiB by reference take ${Math.round(most / MiB)} MiB\n`);
-  assert.ok(most < 64 * MiB, `${most} octets more are live`);
+  assert.ok(most < 64 * MiB, `${most} bytes more are live`);
 });
 
 test("the honest twin of A19: a reader that sleeps for three seconds in the midst of its list gets all of it", async () => {

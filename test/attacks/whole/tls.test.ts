@@ -73,7 +73,7 @@ test("A49: with h2 among two hundred it is h2, without it there is http/1.1 or n
   assert.is(await shakes({}), "TLSv1.3 false");
 });
 
-test("A52: a socket that breaks off at any octet of its handshake or first request takes nothing with it", async () => {
+test("A52: a socket that breaks off at any byte of its handshake or first request takes nothing with it", async () => {
   const { port, plainPort, ca } = scene.proxy.place;
   const hello = await firstFlight();
   for (let at = 0; at < hello.length; at += 16) {

@@ -15,7 +15,7 @@ const upgrade = (path: string, ...fields: readonly string[]): string =>
   );
 const smuggled = "GET /smuggled HTTP/1.1\r\nHost: api\r\n\r\n";
 
-test("A35: behind an Upgrade that was refused not one more octet reaches the backend", async () => {
+test("A35: behind an Upgrade that was refused not one more byte reaches the backend", async () => {
   const client = await connect();
   client.send(upgrade("/refused/exec") + smuggled);
   const answer = await client.ended();
@@ -65,11 +65,11 @@ test("A19: a tunnel whose reader sleeps is held back at the backend, and costs n
   await pause(500);
   const during = await scene.proxy.state();
   const held = during.heapBytes - before.heapBytes;
-  assert.ok(held < 8 << 20, `${held} octets are held`);
+  assert.ok(held < 8 << 20, `${held} bytes are held`);
   client.socket.destroy();
 });
 
-test("A34, A35, A36, the honest twin: exec, with octets both ways and a pause, over Upgrade", async () => {
+test("A34, A35, A36, the honest twin: exec, with bytes both ways and a pause, over Upgrade", async () => {
   const client = await connect();
   client.send(upgrade("/exec", "Content-Length: 0", "Authorization: Bearer x"));
   await client.expect("\r\n\r\n");

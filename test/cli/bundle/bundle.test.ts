@@ -29,7 +29,7 @@ async function made(...args: string[]): Promise<KeptScreen & { readonly code: nu
   return Object.assign(screen, { code });
 }
 
-test("a folder has every list, and no name of anybody in it", async () => {
+test("a folder has every list, and no client's name in it", async () => {
   const to = join(folder, "b");
   const { code, out } = await made("--to", to);
   assert.is(code, 0);
@@ -72,7 +72,7 @@ test("an archive is one file, and nothing is written over", async () => {
   assert.match(again.complaints, /Cannot write .*EEXIST/);
 });
 
-test("nobody there is 3, and nothing is written", async () => {
+test("no server there is exit code 3, and nothing is written", async () => {
   const screen = new KeptScreen({ WATCHKEEPER_ADMIN: "127.0.0.1:1" });
   assert.is(await bundle(["--to", join(folder, "x")], screen), 3);
   assert.equal(readdirSync(folder), []);

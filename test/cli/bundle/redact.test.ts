@@ -89,7 +89,7 @@ test("a path goes whole, an empty field stays empty", () => {
   assert.equal(row, { path: "[redacted]", pod: "" });
 });
 
-test("labels of metrics that name somebody are replaced, those of ours are kept", () => {
+test("labels of metrics that identify a client are replaced, those of the proxy are kept", () => {
   const redactor = new Redactor();
   redactor.learn("leases", leases);
   const text = redactor.metrics(

@@ -61,7 +61,7 @@ test("the option counts before the environment, and that before the usual port",
     assert.is(codeOf(failure(AdminClient.at(wrong, {}))), 2, wrong);
 });
 
-test("nobody there is exit code 3, with the way out", async () => {
+test("no server there is exit code 3, with the way out", async () => {
   const refused = failure(await within(20_000, "the refusal", clientAt("127.0.0.1:1").one("stats")));
   assert.is(codeOf(refused), 3);
   assert.match(refused.message, /127\.0\.0\.1:1: .*ECONNREFUSED[^]*--admin or WATCHKEEPER_ADMIN/);
@@ -99,7 +99,7 @@ test("a refusal is told in the API's own words: 400 is a wrong question, another
   assert.is(codeOf(failure(await client.one("incidents/9"))), 1);
 });
 
-test("somebody else's port is said to be one", async () => {
+test("a port of another program is said to be one", async () => {
   const page = await asking((_, response) => response.end("<html>"));
   assert.match(failure(await page.one("stats")).message, "is not watchkeeper's API");
   const gone = await asking((request) => request.socket.destroy());
@@ -119,7 +119,7 @@ test("an answer without end is not read to its end", async () => {
   assert.match(endless.message, `more than ${adminLimits.apiAnswerBytes} bytes`);
 });
 
-test("a token and an authority are read from files, and sent where nobody else can read them", async () => {
+test("a token and a CA are read from files, and sent where no one else can read them", async () => {
   const folder = mkdtempSync(join(tmpdir(), "watchkeeper-admin-client-"));
   try {
     const { authority, serving } = await testPki();

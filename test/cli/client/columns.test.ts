@@ -10,7 +10,7 @@ test("a row of which nothing is known is a row of gaps", () => {
     for (const { head, of } of views[kind].columns) assert.type(of({}), "string", `${kind} ${head}`);
 });
 
-test("who it is, is told as shortly as it can be; a lease that nobody renewed names nobody", () => {
+test("a client is shown in the shortest form there is; a lease that was never renewed shows none", () => {
   const who = views.clients.columns[0]?.of;
   assert.is(who?.({ subject: "", pod: "", agent: "kubelet", client: "10.0.0.7" }), "kubelet");
   const by = views.leases.columns.find(({ head }) => head === "RENEWED-BY")?.of;

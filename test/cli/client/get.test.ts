@@ -63,7 +63,7 @@ test("json is what the API said, and rows that were left out are told aside", as
   assert.match((await got("backends", "--limit", "1")).complaints, "1 of 2: --limit shows more");
 });
 
-test("nothing there is 0, nobody of that name is 1, a wrong word is 2", async () => {
+test("nothing there is 0, nothing of that name is 1, a wrong word is 2", async () => {
   const none = await got("watches", "state=hung");
   assert.equal([none.code, none.out, none.complaints], [0, "", "No watches found\n"]);
   assert.equal([(await got("backends", "c")).code, (await got("incidents", "77")).code], [1, 1]);
@@ -76,8 +76,8 @@ test("nothing there is 0, nobody of that name is 1, a wrong word is 2", async ()
   ])
     assert.is((await got(...wrong)).code, 2, wrong.join(" "));
   assert.match((await got("watches", "colour=red")).complaints, "columns are resource");
-  const nobody = new KeptScreen({ WATCHKEEPER_ADMIN: "127.0.0.1:1" });
-  assert.is(await get(["watches"], nobody), 3);
+  const unserved = new KeptScreen({ WATCHKEEPER_ADMIN: "127.0.0.1:1" });
+  assert.is(await get(["watches"], unserved), 3);
 });
 
 test.run();

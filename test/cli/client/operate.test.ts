@@ -32,7 +32,7 @@ async function asked(name: "drain" | "undrain" | "move" | "reload", ...args: str
   return Object.assign(screen, { code: await operate(name, args, screen) });
 }
 
-test("a backend is let go and taken back, and the log says by whom and why", async () => {
+test("a backend is let go and taken back, and the log says by which user and why", async () => {
   const { code, out } = await asked("drain", "a", "--reason", "kernel update");
   assert.equal([code, out], [0, "a is draining: no new requests; its watches move gradually\n"]);
   assert.equal(await states(), ["draining", "ready"]);
@@ -56,7 +56,7 @@ test("a backend is let go and taken back, and the log says by whom and why", asy
   assert.match(told[0]?.by ?? "", /^\w+ \(watchkeeper CLI\) at 127\.0\.0\.1$/);
 });
 
-test("what is not there is 1, a word too few or too many is 2, nobody to ask is 3", async () => {
+test("what is not there is 1, a word too few or too many is 2, no server to ask is 3", async () => {
   assert.is((await asked("drain", "c")).code, 1);
   assert.is((await asked("move", "no-such-id")).code, 1);
   assert.match((await asked("drain")).complaints, /^Missing BACKEND\n/);

@@ -48,7 +48,7 @@ test("as JSON it is one object, with its verdict", async () => {
   assert.type(said.isWell, "boolean");
 });
 
-test("nobody there is 3", async () => {
+test("no server there is 3", async () => {
   assert.is(await status(["--admin", "127.0.0.1:1"], new KeptScreen()), 3);
 });
 

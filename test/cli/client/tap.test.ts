@@ -72,15 +72,15 @@ test("when the proxy is away for a moment it goes on where it was", async () => 
   opened("meanwhile");
   await serve(port);
   await within(20_000, "its end", ended);
-  const lanes = screen.out
+  const connections = screen.out
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line).connection);
-  assert.ok(lanes.includes("meanwhile"));
-  assert.is(lanes.filter((name) => name === "meanwhile").length, 1);
+  assert.ok(connections.includes("meanwhile"));
+  assert.is(connections.filter((name) => name === "meanwhile").length, 1);
 });
 
-test("nobody there is 3 at once, and a wrong word 2", async () => {
+test("no server there is 3 at once, and a wrong word 2", async () => {
   assert.is(await tap(["--admin", "127.0.0.1:1"], new KeptScreen()), 3);
   assert.is(await tap(["--for", "soon"], new KeptScreen()), 2);
   assert.is(await tap(["a", "b"], new KeptScreen()), 2);

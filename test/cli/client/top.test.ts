@@ -84,7 +84,7 @@ test("the fastest come first, by what they did between two looks", async () => {
   );
 });
 
-test("a file or a pipe is told once, a terminal again and again until nobody answers", async () => {
+test("a file or a pipe is written once, a terminal again and again until the server no longer answers", async () => {
   assert.is((await asked([], hasty(9))).code, 0);
   looks = 0;
   const { out, complaints, code } = await asked(["--rows", "50"], hasty(3), 6);

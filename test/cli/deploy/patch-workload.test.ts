@@ -144,7 +144,7 @@ test("every kind of workload has its pod where it belongs", () => {
   }
 });
 
-test("of several documents the others keep every octet", () => {
+test("of several documents the others keep every byte", () => {
   const service = "# odd\n\napiVersion:   v1\nkind: Service     # spaces\nspec:   {ports: [ ]}\n";
   const { text } = patched(`${service}---\n${deployment}---\nkind: ConfigMap\ndata: {a:   b}\n...\n`);
   assert.ok(text.startsWith(`${service}---\n`));

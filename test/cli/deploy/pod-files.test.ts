@@ -77,7 +77,7 @@ test("clients find token and namespace behind links, and both authorities in ca.
   assert.is(read(pod.shared, "token"), "token-2");
 });
 
-test("what clients need they may read, whoever they run as, and the key nobody else", async (pod) => {
+test("all users can read what clients need, and only the sidecar the key", async (pod) => {
   await preparePod(pod, wallClock);
   assert.is(statSync(join(pod.shared, "ca.crt")).mode & 0o777, 0o644);
   assert.is(statSync(join(pod.state, "tls.key")).mode & 0o777, 0o600);
@@ -93,7 +93,7 @@ test("the certificate is good for the pod's life and for our address, and its au
   assert.match(read(pod.state, "tls.key"), /^-----BEGIN PRIVATE KEY-----[^-]*-----END PRIVATE KEY-----\n$/);
 });
 
-test("a sidecar that restarts is the one whom its application knows", async (pod) => {
+test("a sidecar that restarts keeps the CA and certificate that its application trusts", async (pod) => {
   await preparePod(pod, wallClock);
   const before = read(pod.shared, "ca.crt");
   await preparePod(pod, wallClock);

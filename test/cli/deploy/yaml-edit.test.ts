@@ -20,7 +20,7 @@ function edited(text: string, edit: (document: EditedDocument) => void): string 
   return outcome;
 }
 
-test("an untouched file keeps every octet, whatever its style", () => {
+test("an untouched file keeps every byte, whatever its style", () => {
   for (const text of [
     "a:   1  # x\n",
     "%YAML 1.2\n---\na: >-\n  b\n  c\n...\n# end\n",

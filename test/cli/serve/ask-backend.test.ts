@@ -63,7 +63,7 @@ test("a ready backend answers over HTTP/2, with its certificate's date", async (
   assert.ok((outcome.notAfter ?? 0) > wallClock.wall());
 });
 
-test("its version is told where it says one, and is missed by nobody where it does not", async () => {
+test("a backend's version is reported where it has one, and its absence is no problem", async () => {
   const saying = (answer: (stream: http2.ServerHttp2Stream) => void): Promise<number> => {
     const server = http2.createSecureServer(identity);
     server.on("sessionError", () => undefined);
@@ -122,7 +122,7 @@ test("a backend of another authority, or with another name, is a Failure", async
   );
 });
 
-test("nobody there, no TLS, no HTTP/2, or a socket that closes: a Failure each", async () => {
+test("no server there, no TLS, no HTTP/2, or a socket that closes: a Failure each", async () => {
   const closed = await listening(net.createServer());
   undo.pop()?.();
   assert.match(problemOf(await ask(closed)), /ECONNREFUSED/);

@@ -20,7 +20,7 @@ test("of several clusters each pair has its cluster's name before its own, and a
   ]);
 });
 
-test("of one cluster they have none; the API's comes last, and a client CA belongs to whom it is for", () => {
+test("of one cluster they have no name; the API's comes last, and a client CA belongs to its listener or host", () => {
   const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 listeners:

@@ -74,7 +74,7 @@ test("a pair is two halves, in files or as text", () => {
   assert.is(pairOf({ "client-certificate": "/c" }), undefined);
 });
 
-test("who a user is, in words without secrets; whom it wants to be is kept", () => {
+test("a user is described without secrets; the user to impersonate is kept", () => {
   assert.is(kindOf({ token: "hush" }), "a bearer token");
   assert.is(kindOf({ exec: { command: "aws" } }), 'a bearer token from "aws"');
   assert.is(kindOf({}), "anonymous: no credentials");

@@ -41,7 +41,7 @@ test("it is a valid configuration for loopback, with the context's server behind
   assert.equal([cluster.tls?.serverName, listeners[0]?.tls?.identity.clientCerts], ["a.test", "Reject"]);
 });
 
-test("a user's certificate is lent to whoever shows ours, from the file it is in", () => {
+test("a user's certificate is lent to clients that present the proxy's own, from the file it is in", () => {
   const {
     listeners,
     clusters: [cluster],

@@ -44,7 +44,7 @@ test("one with a cache of its own serves what that has to watches and to who tak
   assert.equal(eventsOf(direct), []);
 });
 
-test("events are written as whoever asks can read them, where that is known", () => {
+test("events are written as the client can read them, where that is known", () => {
   const clock = manualClock();
   const encode = (type: string): Buffer => Buffer.from(`<${type}>`);
   const encodingFor = (accept: string) =>

@@ -19,7 +19,7 @@ type Scene = {
   status: number;
 };
 
-/** Started, with its four watches open and nothing held against anybody yet. */
+/** Started, with its four watches open and no backend suspect yet. */
 async function started(): Promise<Scene> {
   const clock = manualClock();
   const store = new Store();

@@ -1,4 +1,4 @@
-/** Configurations that are right, and those that each break one rule: to begin with, for whoever changes them at random. */
+/** Configurations that are right, and those that each break one rule: seeds for random changes. */
 const head = "apiVersion: watchkeeper.dev/v1alpha2\nkind: WatchkeeperConfiguration\n";
 const serving = "certFile: c, keyFile: k";
 const plain = 'listeners: [{name: a, address: "127.0.0.1:1"}]\n';

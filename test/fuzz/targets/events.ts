@@ -1,4 +1,4 @@
-/** Events of watches, as JSON and as protobuf: cut anywhere they are the same, at the same octets. */
+/** Events of watches, as JSON and as protobuf: cut anywhere they are the same, at the same bytes. */
 
 import { compareVersions, isVersion, versionBefore } from "../../../src/kube/resource-version.ts";
 import { type EventDecoder, isOpaque, needsMore } from "../../../src/watch/codec/event.ts";
@@ -18,7 +18,7 @@ function check(version: string): void {
   if (version !== "0" && compareVersions(versionBefore(version), version) >= 0) throw new Error("not before");
 }
 
-/** Every event with the octet behind it, up to the first that nobody can read. */
+/** Every event with the byte behind it, up to the first that cannot be read. */
 function eventsOf(decoder: EventDecoder, pieces: readonly Buffer[]): Told {
   const told: (readonly [number, string])[] = [];
   let before = 0;

@@ -1,9 +1,9 @@
-/** Lists of fields: what is taken for a message has nothing in it that somebody behind us could read otherwise. */
+/** Lists of fields: a message that is accepted has nothing in it that a server behind the proxy could read otherwise. */
 import { Field } from "../../../src/h2/core/field.ts";
 import { readRequest, readResponse, trailersFault } from "../../../src/h2/core/fields.ts";
 import type { Target } from "../target.ts";
 
-/** A field is name, 0xff, value, 0xfe. Neither octet is one that a rule is about. */
+/** A field is name, 0xff, value, 0xfe. Neither byte is one that a rule is about. */
 function fieldsOf(input: Buffer): Field[] {
   return input
     .toString("latin1")

@@ -108,7 +108,7 @@ class Owner implements SessionOwner {
   write(buffers: Buffer[], written: (() => void) | undefined): boolean {
     const frames = buffers.filter((one) => !one.toString("latin1", 0, 3).startsWith("PRI"));
     const { rest } = parse(Buffer.concat(frames));
-    if (rest.length > 0) throw new Error(`${rest.length} octets of a frame that is not whole`);
+    if (rest.length > 0) throw new Error(`${rest.length} bytes of a frame that is not whole`);
     written?.();
     this.#written += 1;
     return this.#written % 4 !== this.#shape % 4;
@@ -153,7 +153,7 @@ function play(role: "server" | "client", shape: number, pieces: readonly Buffer[
   clock.turn();
   if (owner.ends !== 1) throw new Error(`ended ${owner.ends} times, with ${open} streams open`);
   if (session.openCount !== 0) throw new Error(`${session.openCount} streams outlive their session`);
-  if (session.queuedBytes !== 0) throw new Error(`${session.queuedBytes} octets outlive their session`);
+  if (session.queuedBytes !== 0) throw new Error(`${session.queuedBytes} bytes outlive their session`);
 }
 
 const some = [

@@ -1,10 +1,10 @@
-/** HTTP/1.1: answers of backends as octets, requests as node:http's parser hands them on; bodies cut anywhere. */
+/** HTTP/1.1: answers of backends as bytes, requests as node:http's parser hands them on; bodies cut anywhere. */
 import { bodyEnd } from "../../../src/proxy/h1/h1-body.ts";
 import { readAnswer, writeLastAnswer } from "../../../src/proxy/h1/h1-head.ts";
 import { readHead, readTrailers, readUpgrade } from "../../../src/proxy/h1/h1-request.ts";
 import { piecesOf, same, type Target } from "../target.ts";
 
-/** How many octets of it are the body, and how it stands then. */
+/** How many bytes of it are the body, and how it stands then. */
 function bodyOf(framing: Parameters<typeof bodyEnd>[0], pieces: readonly Buffer[]): string {
   const body = bodyEnd(framing);
   let taken = 0;

@@ -8,7 +8,7 @@ import { HpackEncoder } from "../../../src/h2/hpack/hpack-encoder.ts";
 import { block } from "../../support/h2-frames.ts";
 import { same, type Target } from "../target.ts";
 
-/** Blocks of one session: each behind its length, in two octets. */
+/** Blocks of one session: each behind its length, in two bytes. */
 function blocksOf(input: Buffer): Buffer[] {
   const blocks: Buffer[] = [];
   for (let at = 0; at + 2 <= input.length && blocks.length < 16; ) {
@@ -30,7 +30,7 @@ function check(fields: readonly Field[]): void {
   let bytes = 0;
   for (const { size } of fields) bytes += size;
   if (bytes > limits.headerListBytes || fields.length > limits.headerFields)
-    throw new Error(`a list of ${fields.length} fields, ${bytes} octets`);
+    throw new Error(`a list of ${fields.length} fields, ${bytes} bytes`);
 }
 
 export const hpack: Target = {

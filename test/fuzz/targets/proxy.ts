@@ -1,5 +1,5 @@
 /**
- * First octets: PROXY headers and ClientHellos. What is whole is so at one octet, and whatever follows. What stands in them
+ * First bytes: PROXY headers and ClientHellos. What is whole is so at one byte, and whatever follows. What stands in them
  * is also read as addresses and networks, which is what they are compared with.
  */
 import { helloRecords, readHello } from "../../../src/proxy/net/client-hello.ts";
@@ -19,7 +19,7 @@ function check(
   const found = read(input);
   if (found.state !== "whole") return;
   const { length = 0 } = found;
-  if (length < 1 || length > input.length) throw new Error(`${what} of ${length} octets in ${input.length}`);
+  if (length < 1 || length > input.length) throw new Error(`${what} of ${length} bytes in ${input.length}`);
   same(`${what} with what follows`, read(Buffer.concat([input, Buffer.from("more")])), found);
   same(`${what} alone`, read(input.subarray(0, length)), found);
   for (const cut of [1, length >> 1, length - 1])

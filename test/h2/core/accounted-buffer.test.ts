@@ -5,7 +5,7 @@ import { Buffered } from "../../../src/h2/core/buffered.ts";
 
 const test = suite("h2/core/accounted-buffer");
 
-test("what comes octet by octet is held in order, counted, and given back once", () => {
+test("what comes byte by byte is held in order, counted, and given back once", () => {
   const buffered = new Buffered(1000);
   const held = new AccountedBuffer(buffered);
   const chunk = Buffer.from("abcdefgh");

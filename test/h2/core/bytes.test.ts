@@ -29,7 +29,7 @@ test("unsigned 32 bits stay unsigned, and the reserved bit of a stream id is ign
   assert.equal([u32(bytes, 0), u31(bytes, 0), u16(bytes, 4)], [0xffffffff, 0x7fffffff, 0xfffe]);
 });
 
-test("octets become characters and octets again, short or long", () => {
+test("bytes become characters and bytes again, short or long", () => {
   for (const length of [0, 1, 24, 25, 300]) {
     const text = Array.from({ length }, (_, at) => String.fromCharCode(at % 256)).join("");
     const bytes = Buffer.alloc(length + 2, 0xee);
@@ -39,7 +39,7 @@ test("octets become characters and octets again, short or long", () => {
   }
 });
 
-test("octets are found where they stand whole, and nowhere else", () => {
+test("bytes are found where they stand whole, and nowhere else", () => {
   const bytes = Buffer.from("abcabd");
   assert.ok(holds(bytes, 3, 6, Buffer.from("abd")));
   assert.not.ok(holds(bytes, 0, 6, Buffer.from("abd")));

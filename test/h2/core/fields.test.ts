@@ -84,7 +84,7 @@ test("a star is a path for OPTIONS only", () => {
   assert.match(requestFault(...lines) ?? "", ":path");
 });
 
-test("a 64 KiB path, authority or length costs less than five milliseconds, good or bad to its last octet (A59)", () => {
+test("a 64 KiB path, authority or length costs less than five milliseconds, good or bad to its last byte (A59)", () => {
   for (const text of [
     `/${"a%2f".repeat(16_384)}`,
     `/${"a%2f".repeat(16_384)}#`,

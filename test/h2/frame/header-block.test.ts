@@ -42,7 +42,7 @@ test("eight CONTINUATION frames pass, the ninth does not, be they empty or not (
   }
 });
 
-test("144 KiB pass, one octet more does not (A5)", () => {
+test("144 KiB pass, one byte more does not (A5)", () => {
   const block = opened("");
   block.append(Buffer.alloc(h2Limits.headerBlockBytes), 0, h2Limits.headerBlockBytes);
   assert.throws(() => block.append(Buffer.alloc(1), 0, 1), isCalm);

@@ -26,7 +26,7 @@ import { SinkRecord } from "../../support/h2-sink.ts";
 
 const test = suite("h2/frame/reader");
 
-/** What a reader tells of these octets when they come in chunks cut at `cuts`. */
+/** What a reader tells of these bytes when they come in chunks cut at `cuts`. */
 function toldOf(bytes: Buffer, cuts: readonly number[] = [], expectsPreface = false): string[] {
   const sink = new SinkRecord();
   const reader = new FrameReader(sink, sink, expectsPreface);
@@ -101,13 +101,13 @@ test("every frame type is told once, with its padding and priority taken off", (
   assert.ok(told.includes("padding 1 8"));
 });
 
-test("the same octets cut at any one position are told the same", () => {
+test("the same bytes cut at any one position are told the same", () => {
   const bytes = wire(...oneOfEach);
   const whole = toldOf(bytes);
   for (let cut = 1; cut < bytes.length; cut++) assert.equal(toldOf(bytes, [cut]), whole, `cut at ${cut}`);
 });
 
-test("the same octets in small chunks of any size are told the same", () => {
+test("the same bytes in small chunks of any size are told the same", () => {
   const bytes = wire(...oneOfEach);
   const whole = toldOf(bytes);
   for (const size of [1, 2, 3, 8, 9, 10, 13, 100, 2048, 2057, 2058, 4096])
@@ -182,33 +182,33 @@ test("progress grows with every frame and with DATA that comes on, and not insid
 });
 
 const errors: readonly (readonly [string, ErrorCode, Buffer])[] = [
-  ["a frame of 16,385 octets", errorCode.FRAME_SIZE_ERROR, wire(data(1, Buffer.alloc(16_385)))],
+  ["a frame of 16,385 bytes", errorCode.FRAME_SIZE_ERROR, wire(data(1, Buffer.alloc(16_385)))],
   [
-    "an unknown frame of 16,385 octets",
+    "an unknown frame of 16,385 bytes",
     errorCode.FRAME_SIZE_ERROR,
     wire(raw(0x20, 0, 0, Buffer.alloc(16_385))),
   ],
   ["DATA on stream 0", errorCode.PROTOCOL_ERROR, wire(data(0, "x"))],
   ["large DATA on stream 0", errorCode.PROTOCOL_ERROR, wire(data(0, Buffer.alloc(9000))).subarray(0, 5000)],
   ["DATA of padding longer than itself", errorCode.PROTOCOL_ERROR, wire(raw(0, 8, 1, "\x05abc"))],
-  ["DATA padded to its last octet and one more", errorCode.PROTOCOL_ERROR, wire(raw(0, 8, 1, "\x04abc"))],
+  ["DATA padded to its last byte and one more", errorCode.PROTOCOL_ERROR, wire(raw(0, 8, 1, "\x04abc"))],
   ["padded DATA without a pad length", errorCode.FRAME_SIZE_ERROR, wire(raw(0, 8, 1))],
   ["HEADERS on stream 0", errorCode.PROTOCOL_ERROR, wire(headers(0).get("/"))],
   ["HEADERS of padding longer than itself", errorCode.PROTOCOL_ERROR, wire(raw(1, 12, 1, "\x05abc"))],
   ["HEADERS too short for its priority", errorCode.FRAME_SIZE_ERROR, wire(raw(1, 0x24, 1, "abcd"))],
   ["PRIORITY on stream 0", errorCode.PROTOCOL_ERROR, wire(priority(0, 1))],
-  ["PRIORITY of four octets", errorCode.FRAME_SIZE_ERROR, wire(raw(2, 0, 1, "abcd"))],
+  ["PRIORITY of four bytes", errorCode.FRAME_SIZE_ERROR, wire(raw(2, 0, 1, "abcd"))],
   ["RST_STREAM on stream 0", errorCode.PROTOCOL_ERROR, wire(reset(0, "CANCEL"))],
-  ["RST_STREAM of three octets", errorCode.FRAME_SIZE_ERROR, wire(raw(3, 0, 1, "abc"))],
+  ["RST_STREAM of three bytes", errorCode.FRAME_SIZE_ERROR, wire(raw(3, 0, 1, "abc"))],
   ["SETTINGS on a stream", errorCode.PROTOCOL_ERROR, wire(raw(4, 0, 1))],
-  ["SETTINGS of seven octets", errorCode.FRAME_SIZE_ERROR, wire(raw(4, 0, 0, "1234567"))],
+  ["SETTINGS of seven bytes", errorCode.FRAME_SIZE_ERROR, wire(raw(4, 0, 0, "1234567"))],
   ["an acknowledgement with settings", errorCode.FRAME_SIZE_ERROR, wire(raw(4, 1, 0, "123456"))],
   ["PUSH_PROMISE", errorCode.PROTOCOL_ERROR, wire(raw(5, 4, 1, "\0\0\0\x02"))],
   ["PING on a stream", errorCode.PROTOCOL_ERROR, wire(raw(6, 0, 1, "12345678"))],
-  ["PING of seven octets", errorCode.FRAME_SIZE_ERROR, wire(raw(6, 0, 0, "1234567"))],
+  ["PING of seven bytes", errorCode.FRAME_SIZE_ERROR, wire(raw(6, 0, 0, "1234567"))],
   ["GOAWAY on a stream", errorCode.PROTOCOL_ERROR, wire(raw(7, 0, 1, "12345678"))],
-  ["GOAWAY of seven octets", errorCode.FRAME_SIZE_ERROR, wire(raw(7, 0, 0, "1234567"))],
-  ["WINDOW_UPDATE of three octets", errorCode.FRAME_SIZE_ERROR, wire(raw(8, 0, 1, "abc"))],
+  ["GOAWAY of seven bytes", errorCode.FRAME_SIZE_ERROR, wire(raw(7, 0, 0, "1234567"))],
+  ["WINDOW_UPDATE of three bytes", errorCode.FRAME_SIZE_ERROR, wire(raw(8, 0, 1, "abc"))],
   ["CONTINUATION without HEADERS", errorCode.PROTOCOL_ERROR, wire(raw(9, 4, 1, "a"))],
   ["CONTINUATION of another stream", errorCode.PROTOCOL_ERROR, wire(raw(1, 0, 1), raw(9, 4, 3))],
   ["DATA inside a header block", errorCode.PROTOCOL_ERROR, wire(raw(1, 0, 1), data(1, "x"))],
@@ -242,7 +242,7 @@ for (const [what, code, bytes] of errors) {
   });
 }
 
-test("a preface that is none ends the session at its first wrong octet", () => {
+test("a preface that is none ends the session at its first wrong byte", () => {
   for (const text of ["GET / HTTP/1.1\r\n", "P", "PRI * HTTP/2.0\r\n\r\nXX"]) {
     const run = (): unknown => toldOf(Buffer.from(text), [], true);
     if (preface.startsWith(text)) assert.equal(run(), []);

@@ -167,7 +167,7 @@ test("DATA is copied: its chunk may be used again at once", () => {
   ]);
 });
 
-test("small writes are copies, of which nobody has to be told", () => {
+test("small writes are copies, so no completion is reported for them", () => {
   const { writer } = makeWriter();
   writer.data(1, Buffer.from("first"), 0, 5, false);
   const kept = writer.take();
@@ -178,7 +178,7 @@ test("small writes are copies, of which nobody has to be told", () => {
   assert.equal(Buffer.concat(kept), before);
 });
 
-test("a large write lends its buffers, which nobody uses before it is over, and somebody does then", () => {
+test("the buffers of a large write are lent and not reused before it has completed; afterwards they are", () => {
   const [one, other] = [makeWriter().writer, makeWriter().writer];
   const lent = (writer: FrameWriter, octet: string): Buffer[] => {
     for (let count = 0; count < 5; count += 1) writer.data(1, Buffer.alloc(16_384, octet), 0, 16_384, false);
@@ -246,7 +246,7 @@ test("DATA of one stream is one frame as long as nothing else is written, it fit
   assert.is(parse(Buffer.concat(writer.take())).frames.length, 1);
 });
 
-test("random DATA forwarded from a reader through two writers arrives octet for octet", () => {
+test("random DATA forwarded from a reader through two writers arrives byte for byte", () => {
   fc.assert(
     fc.property(
       fc.array(sent, { minLength: 1, maxLength: 12, size: "max" }),
@@ -293,7 +293,7 @@ test("random DATA forwarded from a reader through two writers arrives octet for 
   );
 });
 
-/** All octets of each stream, and its ends. */
+/** All bytes of each stream, and its ends. */
 function bodies(lines: readonly string[]): string[] {
   const streams = new Map<string, string>();
   for (const line of lines) {

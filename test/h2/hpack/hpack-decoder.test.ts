@@ -90,7 +90,7 @@ const responses = [
   ],
 ];
 
-test("three responses that evict one another in a table of 256 octets (RFC 7541 C.5, C.6)", () => {
+test("three responses that evict one another in a table of 256 bytes (RFC 7541 C.5, C.6)", () => {
   for (const blocks of [
     [
       `4803 3330 3258 0770 7269 7661 7465 611d 4d6f 6e2c 2032 3120 4f63 7420 3230 3133 2032 303a 3133 3a32
@@ -166,7 +166,7 @@ test("an index is refused once a smaller table has evicted it", () => {
   refuses(hex("20 be"), "Index", decoder);
 });
 
-test("an integer is read with needless octets up to its bound, and not beyond (A9)", () => {
+test("an integer is read with needless bytes up to its bound, and not beyond (A9)", () => {
   assert.equal(lines(decode(new HpackDecoder(), hex("82 0f 80 80 80 00 01 78"))), [
     ":method: GET",
     "accept-charset: x",
@@ -186,11 +186,11 @@ test("a block that ends too early is refused at every place", () => {
   for (let length = 0; length <= whole.length; length++) {
     const block = whole.subarray(0, length);
     if (ends.has(length)) decode(new HpackDecoder(), block);
-    else assert.throws(() => decode(new HpackDecoder(), block), /Block ends/, `${length} octets`);
+    else assert.throws(() => decode(new HpackDecoder(), block), /Block ends/, `${length} bytes`);
   }
 });
 
-test("octets after the block's end are not read", () => {
+test("bytes after the block's end are not read", () => {
   const decoder = new HpackDecoder();
   const bytes = Buffer.concat([hex("82"), literal(0x00, "a", "b"), hex("84")]);
   assert.equal(lines(decoder.decode(bytes, 1, bytes.length - 1)), ["a: b"]);
@@ -215,7 +215,7 @@ function bomb(references: number): Buffer {
   return Buffer.concat([literal(0x40, "cookie", "c".repeat(4000)), Buffer.alloc(references, 0xbe)]);
 }
 
-test("a bomb of one-octet references is cut at the limit, in little time and memory (A7)", () => {
+test("a bomb of one-byte references is cut at the limit, in little time and memory (A7)", () => {
   const decoder = new HpackDecoder();
   const block = bomb(h2Limits.headerBlockBytes - 4100);
   decode(decoder, block);
@@ -226,7 +226,7 @@ test("a bomb of one-octet references is cut at the limit, in little time and mem
   assert.ok(decoder.isOversize);
   assert.is(list.length, Math.floor(limits.headerListBytes / (4000 + 6 + 32)));
   assert.ok(tookMs < 20, `${tookMs} ms`);
-  figure(`${block.length} octets of HPACK bomb decoded in ${tookMs.toFixed(2)} ms`);
+  figure(`${block.length} bytes of HPACK bomb decoded in ${tookMs.toFixed(2)} ms`);
 });
 
 test("a block of huge names by reference costs little, as what is cut off is not looked at (A7)", () => {
@@ -246,7 +246,7 @@ test("fields are counted: the last within the limit is there, the next is cut (A
   assert.ok(decoder.isOversize);
 });
 
-test("octets are counted to the last one, for plain, Huffman-coded and indexed fields alike", () => {
+test("bytes are counted to the last one, for plain, Huffman-coded and indexed fields alike", () => {
   // No field alone may be as long as a list.
   const others = Array.from({ length: 2 }, () =>
     Buffer.concat([hex("00 01 61"), plainString("0".repeat(60_000))]),
@@ -267,7 +267,7 @@ test("octets are counted to the last one, for plain, Huffman-coded and indexed f
   }
 });
 
-test("one string of 64 KiB is read, one octet more cuts its list (A7)", () => {
+test("one string of 64 KiB is read, one byte more cuts its list (A7)", () => {
   for (const [length, isOversize] of [
     [limits.fieldBytes, false],
     [limits.fieldBytes + 1, true],

@@ -19,7 +19,7 @@ const head = fields(
   "x-note: ",
 );
 
-test("what is in the static table is one octet from the first", () => {
+test("what is in the static table is one byte from the first", () => {
   const list = fields(
     ":method: GET",
     ":scheme: https",
@@ -30,7 +30,7 @@ test("what is in the static table is one octet from the first", () => {
   assert.equal(encode(new HpackEncoder(), list), hex("82 87 88 90 a2"));
 });
 
-test("a new field goes into the table, and from then on is one octet", () => {
+test("a new field goes into the table, and from then on is one byte", () => {
   const encoder = new HpackEncoder();
   const [, , authority = new Field("", "")] = head;
   assert.equal(encode(encoder, [authority]), Buffer.concat([hex("41 0d"), Buffer.from(authority.value)]));

@@ -36,7 +36,7 @@ test("the code is complete: no code begins another, and together they fill the t
   );
 });
 
-test("every octet decodes alone, after every other, and wherever it starts within an octet", () => {
+test("every byte decodes alone, after every other, and wherever it starts within a byte", () => {
   for (let octet = 0; octet < 256; octet++) {
     for (let before = 0; before < 8; before++) {
       const text = Buffer.from([...Array.from({ length: before }, () => 0x30), octet, 255 - octet, octet]);
@@ -45,7 +45,7 @@ test("every octet decodes alone, after every other, and wherever it starts withi
   }
 });
 
-test("random octets of every length decode", () => {
+test("random bytes of every length decode", () => {
   const random = seeded(7541);
   for (let length = 0; length < 300; length++) {
     const text = Buffer.from(Array.from({ length }, () => random.below(256)));

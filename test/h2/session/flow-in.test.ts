@@ -84,7 +84,7 @@ test("padding is given back, and widens nothing", () => {
   assert.match(rig.peer.heard().join(), "RST_STREAM 1 FLOW_CONTROL_ERROR");
 });
 
-test("a client's window is granted as its octets go on, and not before (A19)", () => {
+test("a client's window is granted as its bytes go on, and not before (A19)", () => {
   const rig = serverRig();
   rig.peer.sends(headers(1).post("/"));
   for (let sent = 0; sent < 65_536; sent += 16_384) rig.peer.sends(data(1, Buffer.alloc(16_384)));
@@ -97,7 +97,7 @@ test("a client's window is granted as its octets go on, and not before (A19)", (
   rig.peer.expects(windowUpdate(1, 65_536));
 });
 
-test("an upstream connection's session window is granted on arrival, its streams' when their octets have gone on", () => {
+test("an upstream connection's session window is granted on arrival, its streams' when their bytes have gone on", () => {
   const rig = clientRig();
   const { stream } = asked(rig);
   rig.peer.sends(headers(1).status(200));
@@ -143,7 +143,7 @@ for (const [how, ends] of [
     },
   ],
 ] as const) {
-  test(`octets that nobody granted are given back when ${how}: the session's window never leaks`, () => {
+  test(`bytes that were not granted are given back when ${how}: the session's window never leaks`, () => {
     const rig = serverRig();
     for (let count = 0; count < 180; count++) {
       const id = 2 * count + 1;

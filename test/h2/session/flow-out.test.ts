@@ -23,7 +23,7 @@ test("SETTINGS move the windows of streams that are open, below zero too (§6.9.
   stream.sendHeaders(ok, false);
   stream.sendData(Buffer.alloc(150, "a"), 0, 150, true);
   rig.clock.turn();
-  rig.peer.expects("HEADERS 1 :status=200", "DATA 1 100 octets");
+  rig.peer.expects("HEADERS 1 :status=200", "DATA 1 100 bytes");
   rig.peer.sends(settings({ INITIAL_WINDOW_SIZE: 10 }));
   rig.peer.sends(windowUpdate(1, 90));
   rig.peer.expects("SETTINGS ack");

@@ -7,7 +7,7 @@ import { defaultWindow } from "../../../src/h2/session/window.ts";
 
 const test = suite("h2/session/outflow");
 
-/** A stream that has so many octets and sends ten of them each time, or what there is room for. */
+/** A stream that has so many bytes and sends ten of them each time, or what there is room for. */
 function waiting(outflow: Outflow, name: string, turns: string[], octets: number): Waiting {
   let left = octets;
   const stream = {
@@ -43,7 +43,7 @@ test("a window that opens for one quantum at a time opens for each in turn", () 
   assert.equal(turns.join(""), "abcabc");
 });
 
-test("a stream whose own window is shut keeps nobody else waiting", () => {
+test("a stream whose own window is shut keeps no other stream waiting", () => {
   const outflow = new Outflow(new Buffered(Number.POSITIVE_INFINITY));
   const turns: string[] = [];
   outflow.wait({ pump: () => false }, true);

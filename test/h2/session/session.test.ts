@@ -66,7 +66,7 @@ test("a client sends its preface, refuses push, and is settled once the server's
   assert.is(rig.session.peerMaxStreams, 250);
 });
 
-test("the same greeting in single octets is the same", () => {
+test("the same greeting in single bytes is the same", () => {
   const rig = new SessionRig("server");
   rig.clock.turn();
   rig.peer.heard();
@@ -99,7 +99,7 @@ test("a PING is answered before the DATA of its turn, and our own number comes b
   rig.last.stream.sendData(Buffer.alloc(3000), 0, 3000, false);
   const number = rig.session.sendPing();
   rig.peer.sends(ping(7));
-  rig.peer.expects(ping(number), pong(7), "HEADERS 1 :status=200", "DATA 1 3000 octets");
+  rig.peer.expects(ping(number), pong(7), "HEADERS 1 :status=200", "DATA 1 3000 bytes");
   rig.peer.sends(pong(number));
   assert.equal(rig.lines, [`ponged ${number}`]);
 });
@@ -110,7 +110,7 @@ test("SETTINGS that shrink a window bind what is written after their acknowledge
   rig.last.stream.sendHeaders(fieldsOf([[":status", "200"]]), false);
   rig.last.stream.sendData(Buffer.alloc(10_000), 0, 10_000, false);
   rig.peer.sends(settings({ INITIAL_WINDOW_SIZE: 5000 }));
-  rig.peer.expects("HEADERS 1 :status=200", "DATA 1 10000 octets", settingsAck());
+  rig.peer.expects("HEADERS 1 :status=200", "DATA 1 10000 bytes", settingsAck());
 });
 
 // --- deadlines ---
@@ -137,7 +137,7 @@ test("a frame that is begun and not finished ends the session after thirty secon
   endedWith(rig, "PROTOCOL_ERROR", 0);
 });
 
-test("a header block that dribbles ends the session after ten seconds, however often an octet comes (A6)", () => {
+test("a header block that dribbles ends the session after ten seconds, however often a byte comes (A6)", () => {
   const rig = serverRig();
   const frames = continued(headers(1).get("/"), 1, 1, 1, 1, 1, 1, 1).map((frame) => wire(frame));
   for (const bytes of frames.slice(0, 7)) {
@@ -162,7 +162,7 @@ test("a busy session whose chunks never end with a frame lives on (A18's honest 
   }
 });
 
-test("an upload of one octet in ten seconds lives on (A23)", () => {
+test("an upload of one byte in ten seconds lives on (A23)", () => {
   const rig = serverRig();
   rig.peer.sends(headers(1).post("/upload"));
   for (const octet of wire(data(1, Buffer.alloc(100)))) {

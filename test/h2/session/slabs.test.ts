@@ -7,7 +7,7 @@ const MiB = 1 << 20;
 
 const taken = (slabs: Slabs, count: number): Block[] => Array.from({ length: count }, () => slabs.take());
 
-test("no two that are taken share an octet, and all of a slab is used before another is begun", () => {
+test("no two that are taken share a byte, and all of a slab is used before another is begun", () => {
   const slabs = new Slabs(16_384);
   const blocks = taken(slabs, 64);
   assert.is(slabs.bytes, MiB);

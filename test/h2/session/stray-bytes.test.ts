@@ -6,7 +6,7 @@ import { StrayBytes } from "../../../src/h2/session/streams.ts";
 
 const test = suite("h2/session/stray-bytes");
 
-test("what was under way is forgiven to its last octet, and one more is not", () => {
+test("what was under way is forgiven to its last byte, and one more is not", () => {
   const stray = new StrayBytes();
   stray.allow(100);
   stray.allow(50);

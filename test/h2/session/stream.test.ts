@@ -40,7 +40,7 @@ test("what the window does not let through waits, and its end with it", () => {
   assert.equal([stream.queuedBytes, ear.sentBytes], [0, 6]);
 });
 
-test("an end without octets needs no window, shut or below zero", () => {
+test("an end without bytes needs no window, shut or below zero", () => {
   for (const window of [0, 100]) {
     const { rig, stream } = answered(window);
     if (window > 0) {
@@ -98,7 +98,7 @@ test("small pieces that wait are copies: their chunk may be overwritten", () => 
   rig.peer.expects(data(1, "abc", "end"));
 });
 
-test("a quarter of a megabyte of single octets that wait takes little more than that (A16)", () => {
+test("a quarter of a megabyte of single bytes that wait takes little more than that (A16)", () => {
   const { rig, stream } = answered(0);
   const octet = Buffer.from("x");
   globalThis.gc?.();
@@ -108,12 +108,12 @@ test("a quarter of a megabyte of single octets that wait takes little more than 
   const after = process.memoryUsage();
   const used = after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers;
   assert.is(stream.queuedBytes, h2Limits.streamWindowBytes);
-  assert.ok(used < 4 * h2Limits.streamWindowBytes, `${used} octets`);
+  assert.ok(used < 4 * h2Limits.streamWindowBytes, `${used} bytes`);
   rig.peer.sends(windowUpdate(1, h2Limits.streamWindowBytes));
   assert.is(rig.peer.body(1).length, h2Limits.streamWindowBytes);
 });
 
-test("octets added while others of the same buffer are on their way out arrive once and in order", () => {
+test("bytes added while others of the same buffer are on their way out arrive once and in order", () => {
   const { rig, stream } = answered(0);
   send(stream, "a");
   for (let count = 0; count < 3000; count++) send(stream, "b");

@@ -23,7 +23,7 @@ test("a window below zero is lifted by updates", () => {
   assert.is(widened(-49_151, 49_152, "stream"), 1);
 });
 
-test("the last octet fits, one more does not", () => {
+test("the last byte fits, one more does not", () => {
   const window = new ReceiveWindow(100);
   assert.ok(window.use(100));
   assert.not(window.use(1));

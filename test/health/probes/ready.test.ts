@@ -98,7 +98,7 @@ test("request and answer each take a large packet, so that a path MTU shows", as
   });
   assert.equal(await told(server, 2), ["answer", "ready status 200"]);
   assert.is(asked[0]?.url, "/readyz?verbose", "the list of all checks has several KiB");
-  assert.ok((asked[0]?.length ?? 0) > 1460, `${asked[0]?.length} octets`);
+  assert.ok((asked[0]?.length ?? 0) > 1460, `${asked[0]?.length} bytes`);
 });
 
 test("one that does not let us ask is alive, and whether it is ready is not known; a 403 is told apart", async () => {

@@ -8,7 +8,7 @@ import { testPki } from "../../support/pki.ts";
 
 const test = suite("incidents/whole/000-bad-secret");
 
-test("a key that is another certificate's is named, costs nobody anything, and is over when a good one is back", async () => {
+test("a key that is another certificate's is named, costs no client anything, and is over when a good one is back", async () => {
   const stage = await Stage.start({ listenerTls: "reloadInterval: 1s" });
   const { authority, serving } = await testPki();
   const other = authority.issue({ name: "other", hosts: ["localhost"] });

@@ -225,7 +225,7 @@ export const admission: readonly Defect[] = [
     ["proxy/overload/heap-pressure", "it must ease"],
   ),
   defect(
-    "nobody looks whether those who filled the heap are gone",
+    "a full heap is not looked at again after those who filled it have gone",
     { file: "proxy/overload/heap-pressure.ts", find: "    this.#parts.collect();\n", replace: "" },
     ["proxy/overload/heap-pressure", "looks again by itself"],
   ),
@@ -250,7 +250,7 @@ export const admission: readonly Defect[] = [
       find: "if (waitingBytes > peekedBytes) socket.destroy();",
       replace: "",
     },
-    ["proxy/net/peek", "first words without end are bounded over all sockets"],
+    ["proxy/net/peek", "first bytes without end are bounded over all sockets"],
   ),
   defect(
     "an idle session stays",
@@ -321,7 +321,7 @@ export const admission: readonly Defect[] = [
     ["attacks/whole/idle", "plain HTTP to the TLS port and stays"],
   ),
   defect(
-    "idle clients of HTTP/1.1 are nobody's to send away",
+    "idle clients of HTTP/1.1 are never sent away",
     {
       file: "proxy/downstream/h1-connection.ts",
       find: "return !this.#isBusy && this.#hasRequested && !this.#isDraining && !this.#isRefused;",
@@ -354,15 +354,15 @@ export const admission: readonly Defect[] = [
       find: "return bytes > limits.usualHeadBytes ? bytes : 0;",
       replace: "return bytes > Infinity ? bytes : 0;",
     },
-    ["proxy/overload/buffer-limiter", "long heads wait like octets"],
+    ["proxy/overload/buffer-limiter", "long heads wait like bytes"],
   ),
   defect(
     "long heads wait for ever",
     { file: "proxy/request/exchange.ts", find: "buffered.add(-this.headBytes);", replace: "void buffered;" },
-    ["proxy/overload/buffer-limiter", "long heads wait like octets"],
+    ["proxy/overload/buffer-limiter", "long heads wait like bytes"],
   ),
   defect(
-    "any number of octets waits behind a request",
+    "any number of bytes waits behind a request",
     {
       file: "proxy/downstream/h1-connection.ts",
       find: " || bytes > limits.usualHeadBytes;",

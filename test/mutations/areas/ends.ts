@@ -90,7 +90,7 @@ export const ends: readonly Defect[] = [
     ["proxy/downstream/h1-connection", "a fault of ours costs its client"],
   ),
   defect(
-    "a peer's FIN is told when the last octet has left",
+    "a peer's FIN is told when the last byte has left",
     {
       file: "proxy/net/socket.ts",
       find: "    guarded(() => owner.closed(failure));\n    if (!socket.writableEnded) endSoon(socket);",

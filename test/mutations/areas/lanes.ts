@@ -98,7 +98,7 @@ export const connections: readonly Defect[] = [
       find: "if (isLate) for (const connection of connections()) connection.discountStall(now - this.#waitsSince);",
       replace: "",
     },
-    ["proxy/upstream/keepalive", "time in which our own loop stood still"],
+    ["proxy/upstream/keepalive", "time in which the proxy's own loop stood still"],
   ),
   defect(
     "a deadline is met late",

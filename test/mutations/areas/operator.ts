@@ -1,4 +1,4 @@
-/** Faults in whom the API lets in (`admin.authorization`), and how often a cluster is asked for it. */
+/** Faults in which users the API lets in (`admin.authorization`), and how often a cluster is asked for it. */
 import { type Defect, defect } from "../defect.ts";
 
 const file = "admin/authorization/authorization.ts";
@@ -26,10 +26,10 @@ export const operator: readonly Defect[] = [
       find: "if (!overlaps(address, found)) return false;",
       replace: "if (address.port !== found.port) return false;\n    if (isThisHost(found.host)) return true;",
     },
-    ["proxy/cluster/backend-set", "our own listener is no backend, whoever says so"],
+    ["proxy/cluster/backend-set", "the proxy's own listener is no backend, whichever source lists it"],
   ),
   defect(
-    "whoever is known may do anything",
+    "an authenticated user may do anything",
     {
       file,
       find: "if (access.isAllowed) return { username: user.username };",
@@ -49,7 +49,7 @@ export const operator: readonly Defect[] = [
       find: "await among(this.#guesses, address, limits.tokenReviewsPerAddress, ask);",
       replace: "await ask();",
     },
-    seen("whoever guesses tokens keeps nobody else out"),
+    seen("a client that guesses tokens keeps no other client out"),
   ),
   defect(
     "one user may ask for as many paths as there are",
@@ -58,10 +58,10 @@ export const operator: readonly Defect[] = [
       find: "await among(this.#askers, username, limits.reviewsAtOnce / 2, ask);",
       replace: "await ask();",
     },
-    seen("who asks for one path after another keeps nobody else out"),
+    seen("a client that asks for one path after another keeps no other client out"),
   ),
   defect(
-    "a cluster is asked as often as anybody asks",
+    "a cluster is asked as often as clients ask",
     { file, find: "if (this.#running[kind] >= limits.reviewsAtOnce) return tooMany();", replace: "" },
     seen("no more than so many are asked about at once"),
   ),
@@ -103,13 +103,13 @@ export const operator: readonly Defect[] = [
     ["base/lru", "setting one again makes it the newest"],
   ),
   defect(
-    "a token for somebody else is good here",
+    "a token for another audience is good here",
     {
       file: "admin/authorization/reviews.ts",
       find: "if (audiences.length > 0 && !audiences.some((one) => named.includes(one))) return undefined;",
       replace: "void named;",
     },
-    ["admin/authorization/reviews", "whatever is not clearly somebody is nobody"],
+    ["admin/authorization/reviews", "a review that does not clearly name a user identifies none"],
   ),
   defect(
     "a loop that stands still is well",

@@ -114,7 +114,7 @@ export const watches: readonly Defect[] = [
       find: "if (ahead > 0) return this.#advance(event);",
       replace: "if (ahead !== 0) return this.#advance(event);",
     },
-    ["watch/session/session-progress", "of two legs the first to advance wins"],
+    ["watch/session/session-progress", "of two streams the first to advance wins"],
   ),
   defect(
     "the whole state is asked for again",
@@ -376,13 +376,13 @@ export const watches: readonly Defect[] = [
     ["watch/detectors/histories", "what it has shown to clients is taken back"],
   ),
   defect(
-    "a backend with another history is asked when nobody else is there",
+    "a backend with another history is asked when no other backend is there",
     {
       file: "health/backend.ts",
       find: '{ isForked: true, verdict: "dead" }',
       replace: '{ isForked: true, verdict: "suspect" }',
     },
-    ["watch/detectors/histories", "while it is the only one that answers nobody is sent there"],
+    ["watch/detectors/histories", "while it is the only one that answers no request is sent there"],
   ),
   {
     name: "any list that is new enough makes a backend with another history one like any other",

@@ -11,7 +11,7 @@ export const wire: readonly Defect[] = [
     },
     [
       "proxy/request/relay",
-      "an upload in frames of one octet reaches the upstream connection in a tenth of them",
+      "an upload in frames of one byte reaches the upstream connection in a tenth of them",
     ],
   ),
   defect(
@@ -23,7 +23,7 @@ export const wire: readonly Defect[] = [
     },
     [
       "proxy/request/relay",
-      "an upload in frames of one octet reaches the upstream connection in a tenth of them",
+      "an upload in frames of one byte reaches the upstream connection in a tenth of them",
     ],
   ),
   defect(
@@ -40,7 +40,7 @@ export const wire: readonly Defect[] = [
     },
     [
       "proxy/request/relay",
-      "an upload in frames of one octet reaches the upstream connection in a tenth of them",
+      "an upload in frames of one byte reaches the upstream connection in a tenth of them",
     ],
   ),
   defect(
@@ -107,7 +107,7 @@ export const wire: readonly Defect[] = [
       find: 'if (this.#at - first === maxContinuationBytes) throw compressionError("Integer too long");',
       replace: "",
     },
-    ["h2/hpack/hpack-decoder", "an integer is read with needless octets up to its bound"],
+    ["h2/hpack/hpack-decoder", "an integer is read with needless bytes up to its bound"],
   ),
   defect(
     "a block may update its table for ever",
@@ -144,7 +144,7 @@ export const wire: readonly Defect[] = [
       find: "    const field = this.#entry(this.#readInteger(bytes, end, 0x7f));\n    this.#count(field.size);",
       replace: "    const field = this.#entry(this.#readInteger(bytes, end, 0x7f));\n    this.#count(0);",
     },
-    ["h2/hpack/hpack-decoder", "a bomb of one-octet references is cut at the limit"],
+    ["h2/hpack/hpack-decoder", "a bomb of one-byte references is cut at the limit"],
   ),
   defect(
     "the Huffman code may end as it likes",
@@ -215,7 +215,7 @@ export const wire: readonly Defect[] = [
     ["h2/session/resets", "making us reset costs the same budget"],
   ),
   defect(
-    "a backend sends for ever what nobody waits for",
+    "a backend sends for ever what no client waits for",
     { file: "h2/session/streams.ts", find: "if (this.#left < 0)", replace: "if (this.#left < -1e12)" },
     ["h2/session/stray-bytes", "one more is not"],
   ),
@@ -359,10 +359,10 @@ export const wire: readonly Defect[] = [
   defect(
     "what a closed stream owes is forgotten",
     { file: "h2/session/streams.ts", find: "    this.granted(stream.settle());\n", replace: "" },
-    ["h2/session/flow-in", "octets that nobody granted are given back"],
+    ["h2/session/flow-in", "bytes that were not granted are given back"],
   ),
   defect(
-    "a received octet counts for no window",
+    "a received byte counts for no window",
     {
       file: "h2/session/window.ts",
       find: "    this.#open -= count;\n    return this.#open >= 0;",

@@ -25,7 +25,7 @@ test("A43: an address with more 401s than bearers that were accepted is rejected
   assert.not(rejections.isRejected("a"));
 });
 
-test("a few bad tokens among many good ones reject nobody, and are forgotten", () => {
+test("a few bad tokens among many good ones reject no client, and are forgotten", () => {
   const rejections = new Rejections(manualClock());
   times(5000, () => {
     rejections.add("nat");

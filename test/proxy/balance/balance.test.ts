@@ -184,7 +184,7 @@ test("who cannot be moved unseen stays, and so does one that is larger than the 
   assert.equal(shown([...on("a", 100, 1), ...on("b", 40)], even, 9), ["a1 a>b"]);
 });
 
-test("clients on a backend that takes nobody are no business of this", () => {
+test("clients on a backend that takes no new clients are not evened out", () => {
   assert.equal(shown([...on("dead", 100), ...on("a", 10), ...on("b", 10)], even, 9), []);
 });
 

@@ -82,7 +82,7 @@ test("those listed are there at once, those found come with the answer", async (
   set.stop();
 });
 
-test("a fallback serves until somebody else does, and again when nobody does", async ({ proxy }) => {
+test("a fallback serves until another backend does, and again when none does", async ({ proxy }) => {
   list(proxy, [["b", "https://10.0.0.2:6443"]]);
   const config = configOf(
     proxy,
@@ -117,7 +117,7 @@ test("the certificate of what DNS found carries the name, not the address", asyn
   set.stop();
 });
 
-test("our own listener is no backend, whoever says so", async ({ proxy }) => {
+test("the proxy's own listener is no backend, whichever source lists it", async ({ proxy }) => {
   const own = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
   const here =
     own.find(({ address }) => address.includes(".") && address !== "127.0.0.1")?.address ?? "127.0.0.2";

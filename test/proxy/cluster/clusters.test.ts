@@ -61,7 +61,7 @@ async function two(options: Parameters<typeof startClusters>[1] = {}): Promise<T
   return { eu, us, all };
 }
 
-test("the name that a client asks for is the cluster that answers; names that nobody has are the listener's", async () => {
+test("the host name that a client sends selects the cluster; a name that no cluster has selects the listener's", async () => {
   const { eu, us } = await two();
   assert.is(await scene.ask("us", { headers: bearer }), "200 bearer t");
   assert.equal([eu.seen.length, us.seen.length], [0, 1]);
@@ -220,7 +220,7 @@ test("a reload brings a cluster, changes one and takes one away, and the others'
     return moved.seen.length > 0;
   });
   assert.equal(await scene.reload(all), []);
-  assert.match(await scene.ask("ap", { headers: bearer }), "200", "nobody's name now, so the listener's");
+  assert.match(await scene.ask("ap", { headers: bearer }), "200", "no cluster's name now, so the listener's");
   await until("the end of ap", () =>
     scene.entries.some(({ kind, cluster }) => kind === "cluster.removed" && cluster === "ap"),
   );
@@ -245,7 +245,7 @@ test("one that comes back while its clients leave is the same as before", async 
   await new Promise((resolve) => setTimeout(resolve, 2500));
   assert.is(await scene.ask("us", { headers: bearer }), "200 bearer t");
   assert.not.ok(scene.entries.some(({ kind }) => kind === "cluster.removed" || kind === "cluster.added"));
-  assert.ok(us.sockets.length <= connections + 2, "its lanes are the same");
+  assert.ok(us.sockets.length <= connections + 2, "its connections are the same");
 });
 
 test("a reload that fails anywhere changes no cluster", async () => {

@@ -88,7 +88,7 @@ test("one watch is moved by its audit id, and goes on from its next event", () =
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a =9");
   const auditId = path.exchanges.live[0]?.context.auditId ?? "";
-  assert.match(refusal(operationsOf(path).move("nobody", alice)), "Watch not found");
+  assert.match(refusal(operationsOf(path).move("unknown", alice)), "Watch not found");
   assert.match(refusal(operationsOf(path).move(auditId, alice)), "1 of 1 watches move");
   path.clock.advance(watchLimits.leavePauseMs * 4);
   watch.serve(watch.to, "+10b");
@@ -119,7 +119,7 @@ test("the configuration is read again, or its problems are told; without a file 
   assert.match(refusal(await operationsOf(path).reload(alice)), "No configuration file");
 });
 
-test("the journal hears who did what, and what was refused to whom", () => {
+test("the journal has who did what, and whose operation was refused", () => {
   const path = new PlayedPath(["a", "b"]);
   const operations = operationsOf(path);
   operations.drain("a", alice);

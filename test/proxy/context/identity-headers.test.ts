@@ -103,7 +103,7 @@ const claiming: [string, string][] = [
   ["x-remote-group", "b"],
 ];
 
-test("where certificates mean nobody the same fields pass as they came", () => {
+test("where certificates identify no client the same fields pass as they came", () => {
   for (const identity of [undefined, identityOf(undefined, { clientCerts: "Reject" })])
     assert.equal(
       identified(claiming, identity && { identity }).slice(0, 4),
@@ -156,7 +156,7 @@ test("an expired or unproven certificate leaves the bearer to count, and is told
   assert.ok(last.includes("x-remote-user: alice"));
 });
 
-test("a client certificate is refused by name where it means nobody", () => {
+test("a client certificate is refused by name where it identifies no client", () => {
   const identity = identityOf(alice, { clientCerts: "Reject" });
   assert.equal(identified([["authorization", "Bearer x"]], { identity }), ["client-certificate"]);
 });

@@ -83,8 +83,7 @@ const habits: Record<string, (id: number) => readonly Frame[]> = {
     priority(id, 0),
     windowUpdate(0, 1),
   ],
-  "four frames that nobody knows": (id) =>
-    Array.from({ length: 4 }, () => raw(0xfa, 0, id, Buffer.alloc(100))),
+  "four frames of unknown type": (id) => Array.from({ length: 4 }, () => raw(0xfa, 0, id, Buffer.alloc(100))),
 };
 
 for (const [habit, frames] of Object.entries(habits)) {

@@ -20,7 +20,7 @@ test("an answer with a length keeps it, and the socket takes the next request", 
     const head = await client.expect(`\r\n\r\n${text}`);
     assert.match(head, "HTTP/1.1 200 OK\r\ncontent-length: 3\r\naudit-id: a\r\naudit-id: b\r\n");
     assert.not.match(head, /transfer-encoding|date/i);
-    await exchange.until("3 octets sent", () => exchange.sentCount === 3);
+    await exchange.until("3 bytes sent", () => exchange.sentCount === 3);
   }
 });
 
@@ -38,7 +38,7 @@ test("a watch's head goes at once and each event in its own chunk, as it comes",
   assert.is(await client.expect("0\r\n\r\n"), "0\r\n\r\n");
 });
 
-test("a value beyond ASCII goes out octet for octet", async () => {
+test("a value beyond ASCII goes out byte for byte", async () => {
   const client = await h1.connect();
   client.send(get("/", "X-Name: \xe4\xff"));
   const exchange = await h1.exchange();
@@ -103,7 +103,7 @@ test("an upload is read no faster than it is granted", async () => {
   client.send(Buffer.alloc(total));
   const exchange = await h1.exchange();
   await new Promise((resolve) => setTimeout(resolve, 100));
-  assert.ok(exchange.body.length > 0 && exchange.body.length <= 96 << 10, `${exchange.body.length} octets`);
+  assert.ok(exchange.body.length > 0 && exchange.body.length <= 96 << 10, `${exchange.body.length} bytes`);
   let granted = 0;
   while (!exchange.isEnded) {
     const more = exchange.body.length - granted;

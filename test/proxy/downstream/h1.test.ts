@@ -42,7 +42,7 @@ test("100 Continue comes from the backend, never from us", async () => {
   assert.match(await client.expect("\r\n\r\n"), "Connection: keep-alive");
 });
 
-test("an Upgrade is handed over with the octets that came early; h2c is not one", async () => {
+test("an Upgrade is handed over with the bytes that came early; h2c is not one", async () => {
   const client = await h1.connect();
   client.send(get("/exec", "Connection: Upgrade", "Upgrade: WebSocket", "Upgrade: h2c"));
   await until("the upgrade", () => h1.upgrades.length === 1);

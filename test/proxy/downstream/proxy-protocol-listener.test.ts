@@ -38,7 +38,7 @@ async function met(mode: Mode, trusted: string, said: string): Promise<string> {
 const header = "PROXY TCP4 203.0.113.7 192.0.2.1 1234 6443\r\n";
 const notTheirs = "PROXY header is not for this source to write";
 
-test("where nobody is introduced nothing is looked for", async () => {
+test("where the PROXY protocol is disabled no header is looked for", async () => {
   assert.is(await met("Disabled", balancer, "hello"), "own, then hello");
   assert.is(await met("Disabled", balancer, header), `own, then ${header}`);
 });
@@ -55,7 +55,7 @@ test("a header is missing only where one must be", async () => {
   assert.is(await met("Required", balancer, "hello"), "PROXY header is missing");
 });
 
-test("nobody else introduces anybody", async () => {
+test("a source that is not trusted may not send a header", async () => {
   assert.is(await met("Optional", elsewhere, `${header}hello`), notTheirs);
   assert.is(await met("Optional", elsewhere, "PROXY nonsense\r\n"), notTheirs);
   assert.is(await met("Optional", elsewhere, "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c0123456789ab"), notTheirs);

@@ -5,7 +5,7 @@ import type { Framing } from "../../../src/proxy/h1/h1-head.ts";
 
 const test = suite("proxy/h1/h1-body");
 
-/** How many octets belong to the body, fed in pieces of `size`; or what is wrong. */
+/** How many bytes belong to the body, fed in pieces of `size`; or what is wrong. */
 function taken(framing: Framing, text: string, size: number): number | string {
   const body = bodyEnd(framing);
   let count = 0;

@@ -31,7 +31,7 @@ test("a request that asks for an upgrade is written field by field, as it came",
   );
 });
 
-test("a head is whole at its empty line, and not one octet before", () => {
+test("a head is whole at its empty line, and not one byte before", () => {
   const text = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade:\tWebSocket \r\n\r\n";
   for (let end = 0; end < text.length; end += 1) assert.is(read(text.slice(0, end)), undefined);
   const head = whole(`${text}behind`);

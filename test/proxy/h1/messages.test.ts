@@ -13,7 +13,7 @@ function frame(first: number, payload: number, mask?: Buffer): Buffer {
   for (let at = length.length - 1, left = payload; at >= 0; at--, left = Math.floor(left / 256))
     length[at] = left % 256;
   const head = Buffer.from([first, long + (mask === undefined ? 0 : 128)]);
-  // Octets that would all be the heads of final frames.
+  // Bytes that would all be the heads of final frames.
   return Buffer.concat([head, length, mask ?? Buffer.alloc(0), Buffer.alloc(payload, 0x81)]);
 }
 
@@ -28,7 +28,7 @@ function counted(chunks: readonly Buffer[]): number {
   return messages.count;
 }
 
-test("a message is counted when its last octet has come, wherever the bytes are cut", () => {
+test("a message is counted when its last byte has come, wherever the bytes are cut", () => {
   const stream = Buffer.concat([
     frame(final(opcode.text), 0),
     frame(final(opcode.text), 125),

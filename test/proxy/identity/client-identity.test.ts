@@ -18,7 +18,7 @@ const test = suite("proxy/identity/client-identity");
 const frontProxy = { clientCerts: "FrontProxy", names: usualNames } as const;
 
 function said(identity: Identity): string[] {
-  if (identity.kind === "none") return ["nobody"];
+  if (identity.kind === "none") return ["none"];
   if (identity.kind === "refused") return [identity.failure.code, String(identity.mayUseBearer)];
   return identity.fields.map(({ name, value }) => `${name}: ${value}`);
 }
@@ -61,7 +61,7 @@ test("who is impersonated has the groups of the certificate and no other, also b
   assert.equal(await shown(account, [""]), await shown(account));
   assert.equal(await shown(account, ["a"]), [`impersonate-user: ${account}`, "impersonate-group: a"]);
   assert.equal(await shown("system:node:n"), ["impersonate-user: system:node:n"]);
-  // Whom it would take for somebody who has shown nothing.
+  // The apiserver would take this name for a client without credentials.
   assert.equal(await shown("system:anonymous", ["a"]), ["unauthenticated", "true"]);
   const asserted = said(identityOf(await shownBy({ name: account }), frontProxy));
   assert.equal(asserted.slice(0, 1), [`x-remote-user: ${account}`]);
@@ -120,7 +120,7 @@ test("what could pass for an identity is dropped in any spelling, and nothing el
     ]);
 });
 
-test("who asks to be somebody else is judged by the apiserver, or by nobody", () => {
+test("a request to impersonate is judged by the apiserver, or by no policy", () => {
   const names = ["impersonate-user", "impersonate_group", "impersonate-extra-a"];
   const count = (policy: IdentityPolicy): number => {
     const identity = identityOf(alice, policy);
@@ -133,8 +133,8 @@ test("who asks to be somebody else is judged by the apiserver, or by nobody", ()
 test("a certificate that does not hold leaves the bearer to count; one without a name is none", async () => {
   const problem = "unable to get local issuer certificate";
   assert.equal(said(identityOf({ ...alice, problem }, frontProxy)), ["unauthenticated", "true"]);
-  assert.equal(said(identityOf(await shownBy({ name: "" }), frontProxy)), ["nobody"]);
-  assert.equal(said(identityOf(undefined, frontProxy)), ["nobody"]);
+  assert.equal(said(identityOf(await shownBy({ name: "" }), frontProxy)), ["none"]);
+  assert.equal(said(identityOf(undefined, frontProxy)), ["none"]);
   assert.equal(said(identityOf(alice, { clientCerts: "Reject" })), ["client-certificate", "false"]);
 });
 
@@ -145,7 +145,7 @@ test("a name that no header field can carry is refused, never mended", async () 
     assert.equal(said(identityOf(await shown(odd), frontProxy)), ["unauthenticated", "true"]);
     assert.equal(said(identityOf(await shown("a", ["b", odd]), frontProxy)), ["unauthenticated", "true"]);
   }
-  // Octets of UTF-8, as latin1.
+  // Bytes of UTF-8, as latin1.
   assert.is(said(identityOf(await shown("Zoë"), frontProxy))[0], "x-remote-user: Zo\xc3\xab");
 });
 

@@ -62,7 +62,7 @@ test("as in Go the last common name counts, and names of one set are names", () 
   assert.equal(subjectOf(several), { commonName: "alice", organizations: ["a", "b"], uids: ["42"] });
 });
 
-test("a name that not everybody reads alike names nobody", () => {
+test("a name that parsers read differently identifies no client", () => {
   const odd: readonly (readonly [number, string | Uint8Array])[] = [
     [0x0c, Buffer.from([0xc0, 0xaf])], // overlong UTF-8
     [0x13, "alic\xe9"], // beyond ASCII in PrintableString
@@ -74,7 +74,7 @@ test("a name that not everybody reads alike names nobody", () => {
     assert.instance(subjectOf(certificateOf(element(0x31, attribute(commonName, tag, value)))), Failure);
 });
 
-test("what is cut anywhere names nobody, and nothing throws", () => {
+test("a subject that is cut anywhere identifies no client, and nothing throws", () => {
   const random = seeded(6);
   const whole = certificateOf(element(0x31, attribute(commonName, 0x0c, "alice")));
   for (let length = 0; length < whole.length; length += 1) {

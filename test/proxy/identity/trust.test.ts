@@ -104,7 +104,7 @@ test("what the apiserver does not read as a bearer is anonymous to it, and so to
   }
 });
 
-test("bearers that nobody accepted push out none that was (A43)", () => {
+test("bearers that no backend accepted push out none that was (A43)", () => {
   const trust = new Trust(manualClock());
   trust.learn(trust.credentialOf(request("good"), memo()), 200);
   for (let index = 0; index < 2 * rememberedBearers; index += 1)

@@ -67,7 +67,7 @@ test("early data is noticed, since it may be a request", () => {
   assert.ok(outcome.state === "whole" && outcome.hasEarlyData && outcome.serverName === "a");
 });
 
-test("whatever is not TLS is foreign from its first octet on", () => {
+test("whatever is not TLS is foreign from its first byte on", () => {
   for (const first of [
     "GET / HTTP/1.1\r\n",
     "PRI * HTTP/2.0\r\n",
@@ -102,7 +102,7 @@ test("one of 64 KiB is refused by what it says, and one of 60 KiB is not", () =>
   assert.ok(helloBytes <= 65_540);
 });
 
-test("one in more records than anybody needs is refused", () => {
+test("one in more records than a client needs is refused", () => {
   const bytes = hello({ serverName: "api.example.com", recordBytes: 2 });
   assert.is(fault(bytes), "it has too many records");
 });
@@ -113,7 +113,7 @@ test("lengths that lie are seen, wherever they are", () => {
   for (const at of [38, 38 + 33, 38 + 33 + 4, nameAt - 11, nameAt - 7, nameAt - 5, nameAt - 2]) {
     const lie = Buffer.from(message);
     lie[at] = 0xff;
-    assert.match(fault(inRecords(lie)), /cut short|follows|two servers/, `octet ${at}`);
+    assert.match(fault(inRecords(lie)), /cut short|follows|two servers/, `byte ${at}`);
   }
 });
 

@@ -42,7 +42,7 @@ async function backend(alpn: string[]): Promise<{ port: number; ca: string; read
   };
 }
 
-/** What an upstream connection's owner hears first: octets, or why it closed. */
+/** What an upstream connection's owner hears first: bytes, or why it closed. */
 function firstWord(options: {
   port: number;
   ca: string;
@@ -87,7 +87,7 @@ test("a wrong name, a wrong CA and a backend without h2 are refused by name", as
   old.close();
 });
 
-/** Opens it, waits for its first octets, which come behind the tickets, and says whether it was resumed. */
+/** Opens it, waits for its first bytes, which come behind the tickets, and says whether it was resumed. */
 async function wasResumed(socket: Socket): Promise<boolean> {
   const heard = new Promise((resolve) => {
     socket.once("data", resolve);
@@ -120,7 +120,7 @@ test("no socket resumes the session of one before it: Node looks at names in who
   close();
 });
 
-test("a dial that nobody answers says so", async () => {
+test("a dial that is not answered says so", async () => {
   const { close, ...at } = await backend(["h2"]);
   close();
   assert.match(await within(20_000, "why", firstWord(at)), "ECONNREFUSED");

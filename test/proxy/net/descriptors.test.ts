@@ -42,7 +42,7 @@ test("a single socket may have the unit's name, but is not taken for the port of
   assert.is(two.take("kube"), undefined);
 });
 
-test("what nobody has taken is closed, also when it was no socket", () => {
+test("a descriptor that no listener has taken is closed, also when it was no socket", () => {
   const descriptor = openSync("/dev/null", "r");
   const passed = new Descriptors([
     ["gone", descriptor],

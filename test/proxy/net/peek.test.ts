@@ -22,7 +22,7 @@ async function open(): Promise<SocketPair> {
   return pair;
 }
 
-/** Tells once there are so many octets, and takes some. */
+/** Tells once there are so many bytes, and takes some. */
 const after =
   (count: number, taken: number): Look<string> =>
   (seen) =>
@@ -32,7 +32,7 @@ function closed(socket: Socket): Promise<unknown> {
   return within(20_000, "the close", new Promise((resolve) => socket.once("close", resolve)));
 }
 
-test("octets that come one by one are seen together, and what is not taken comes again", async () => {
+test("bytes that come one by one are seen together, and what is not taken comes again", async () => {
   const { near, far } = await open();
   const told = new Promise<string>((resolve) => peek(far, manualClock(), after(6, 2), resolve));
   for (const octet of "abcdef") {
@@ -61,7 +61,7 @@ test("a socket that has been told says nothing to the one who looked, and is not
   near.write("b");
   far.resume();
   const heard = new Promise<string>((resolve) => far.once("data", (chunk: Buffer) => resolve(String(chunk))));
-  assert.is(await within(20_000, "the next octet", heard), "b");
+  assert.is(await within(20_000, "the next byte", heard), "b");
   assert.is(times, 1);
 });
 
@@ -84,7 +84,7 @@ test("silence and half a word end at the deadline (A22), and an end before that 
   await closed(far);
 });
 
-test("first words without end are bounded over all sockets; whoever says them at once is not in their way", async () => {
+test("first bytes without end are bounded over all sockets; a client that sends its own at once is not delayed by them", async () => {
   const share = 1024 * 1024;
   const flood = await Promise.all(Array.from({ length: peekedBytes / share + 2 }, () => open()));
   const clock = manualClock();
@@ -108,7 +108,7 @@ test("first words without end are bounded over all sockets; whoever says them at
   await Promise.all(left.map(closed));
 });
 
-test("64 KiB that come octet by octet cost no more than a few copies of them", () => {
+test("64 KiB that come byte by byte cost no more than a few copies of them", () => {
   const handlers = new Map<string, (chunk: Buffer) => void>();
   const fake = {
     on: (name: string, run: (chunk: Buffer) => void) => handlers.set(name, run),

@@ -17,7 +17,7 @@ const ends = (source: string, sourcePort: number, destination: string, port: num
   destination: { address: destination, port },
 });
 
-/** Version 2: the two octets behind the signature, then the block with its length. */
+/** Version 2: the two bytes behind the signature, then the block with its length. */
 function v2(verCmd: number, famProto: number, block: readonly number[]): Buffer {
   const signature = Buffer.from("0d0a0d0a000d0a515549540a", "hex");
   return Buffer.concat([
@@ -30,7 +30,7 @@ function v2(verCmd: number, famProto: number, block: readonly number[]): Buffer 
 function read(header: string | Buffer): ReturnType<typeof readHeader> {
   const bytes = typeof header === "string" ? Buffer.from(header, "latin1") : header;
   for (let at = 0; at < bytes.length; at += 1)
-    assert.equal(readHeader(bytes.subarray(0, at)), { state: "partial" }, `after ${at} octets`);
+    assert.equal(readHeader(bytes.subarray(0, at)), { state: "partial" }, `after ${at} bytes`);
   return readHeader(Buffer.concat([bytes, Buffer.from(rest, "latin1")]));
 }
 
@@ -45,7 +45,7 @@ test("version 1 names both ends, in IPv4 and IPv6", () => {
   assert.equal(v6.state === "whole" && v6.ends, ends("2001:db8::7", 0, "::1", 65_535));
 });
 
-test("version 1's UNKNOWN names nobody, whatever follows it", () => {
+test("version 1's UNKNOWN names no address, whatever follows it", () => {
   for (const line of ["PROXY UNKNOWN\r\n", "PROXY UNKNOWN ffff::1 whatever 1 2\r\n"])
     assert.equal(read(line), { state: "whole", length: line.length, ends: undefined });
 });
@@ -54,7 +54,7 @@ test("version 2 names both ends, and its TLVs are passed over", () => {
   const block = [203, 0, 113, 7, 10, 0, 0, 1, 0xdc, 0x04, 0x01, 0xbb];
   const expected = ends("203.0.113.7", 56_324, "10.0.0.1", 443);
   assert.equal(read(v2(0x21, 0x11, block)), { state: "whole", length: 28, ends: expected });
-  // A namespace, a checksum that nobody asked us to look at, and a TLV that says it is longer than it can be.
+  // A namespace, a checksum that need not be verified, and a TLV that says it is longer than it can be.
   const withMore = v2(0x21, 0x11, [...block, 0x30, 0, 2, 1, 2, 0x03, 0, 4, 0, 0, 0, 0, 0xee, 0xff, 0xff]);
   assert.equal(read(withMore), { state: "whole", length: withMore.length, ends: expected });
   const v6 = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7];
@@ -63,7 +63,7 @@ test("version 2 names both ends, and its TLVs are passed over", () => {
   assert.equal(both.state === "whole" && both.ends, ends("2001:db8::7", 1, "10.0.0.1", 2));
 });
 
-test("version 2's LOCAL, UNSPEC and UNIX name nobody", () => {
+test("version 2's LOCAL, UNSPEC and UNIX name no address", () => {
   for (const header of [
     v2(0x20, 0x00, []),
     v2(0x20, 0x11, [1, 2, 3]),
@@ -151,7 +151,7 @@ test("what clients say themselves is no header", () => {
     assert.equal(readHeader(Buffer.from(first, "latin1")), { state: "absent" }, first);
 });
 
-test("octets of any kind are read without a fault", () => {
+test("bytes of any kind are read without a fault", () => {
   fc.assert(
     fc.property(
       fc.constantFrom("PROXY ", "\r\n\r\n\0\r\nQUIT\n", ""),

@@ -112,7 +112,7 @@ test("what a session throws ends its own socket and is journaled (D10)", async (
   close();
 });
 
-test("a reset is a failure of whoever is charged for this side", async () => {
+test("a reset is a failure of the peer on this side", async () => {
   const { near, far, close } = await openPair();
   const closed = Promise.withResolvers<Failure | undefined>();
   wireOf(

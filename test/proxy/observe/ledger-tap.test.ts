@@ -82,7 +82,7 @@ class Scene {
   }
 }
 
-test("requests, errors and octets are counted for whoever asked", () => {
+test("requests, errors and bytes are counted for the caller that sent the request", () => {
   const scene = new Scene();
   const client = scene.path.client();
   const token = jwt({ sub: "system:serviceaccount:n:web" });
@@ -112,7 +112,7 @@ test("a token is nowhere in what is kept", () => {
   assert.not.match(JSON.stringify([ledger.all, locks.all]), secret.split(".")[1] ?? "");
 });
 
-test("whoever was forgotten is found anew when it asks again", () => {
+test("a caller that was forgotten is found anew when it asks again", () => {
   const scene = new Scene();
   const client = scene.path.client();
   scene.ask(client, "GET /api/v1/pods");

@@ -134,10 +134,10 @@ test("clients behind one address are told apart: one that is there at the same t
   second.hangUp();
   seen.client.hangUp();
   path.settle();
-  assert.is(listed(path.client(), "3"), 1, "nobody knows which of them comes again");
+  assert.is(listed(path.client(), "3"), 1, "it is not known which of them comes again");
 });
 
-test("and so are those who say that they are somebody else", () => {
+test("and so are clients that present another identity", () => {
   const { path, seen, list } = scene();
   seen.client.hangUp();
   path.settle();
@@ -285,7 +285,7 @@ test("after three refusals in a row it is given up", () => {
   assert.is(seenVersion.version, "");
 });
 
-test("a client that comes again finds what it had seen, of this resource only, and as whom it came", () => {
+test("a client that comes again finds what it had seen, of this resource and under this identity only", () => {
   const { staleReadGuard } = new PlayedPath([]);
   staleReadGuard.seenBy("a", "me", "/pods").raise("7", one);
   const seen = (["me", "you"] as const).map((who) => staleReadGuard.seenBy("a", who, "/pods").version);

@@ -9,7 +9,7 @@ import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/overload/buffer-limiter");
 
-/** Requests of which so many octets wait each, largest first; cutting one frees them. */
+/** Requests of which so many bytes wait each, largest first; cutting one frees them. */
 function held(
   relief: BufferLimiter,
   ...sizes: readonly number[]
@@ -58,7 +58,7 @@ test("of all clusters' exchanges the largest go first, and only as many as must"
   assert.equal([eu.cut, us.cut], [[400, 50], [300]], "one that has left is not asked");
 });
 
-test("long heads wait like octets for as long as their requests live: the longest goes, usual ones are not looked at (A26)", () => {
+test("long heads wait like bytes for as long as their requests live: the longest goes, usual ones are not looked at (A26)", () => {
   const path = new PlayedPath(["a"], { bufferBytes: 100_000 });
   const client = path.client();
   const long = (bytes: number): Field => new Field("x-long", "x".repeat(bytes));

@@ -64,7 +64,7 @@ test("of 50,000 requests the youngest tenth ends a slice in each loop turn, once
   assert.equal([gone.length, gone[0], gone.at(-1)], [4000, "watch 45000", "watch 48999"]);
 });
 
-test("full: nobody new, and nobody goes; it is told once (A26)", () => {
+test("full: no new client is let in, and none is sent away; it is reported once (A26)", () => {
   const { overload, gone, entries } = scene(["plain"], 5);
   overload.look({ share: 0.86, residentBytes: 0 });
   overload.look({ share: 0.87, residentBytes: 0 });

@@ -36,7 +36,7 @@ function played(level: AccessLogLevel): { readonly path: PlayedPath; readonly to
 
 type Ended = Extract<Entry, { kind: "request.ended" }>;
 
-test("each level tells what it says, and off costs nobody anything", () => {
+test("each level logs its own requests, and off costs no request anything", () => {
   const codes = (level: AccessLogLevel): readonly string[] =>
     played(level).told.map(({ verb, code }) => `${verb} ${code}`);
   assert.equal(codes("None"), []);

@@ -28,7 +28,7 @@ test("never of more than two at a time", () => {
   assert.equal(attempts.asked, ["a", "c"]);
 });
 
-test("without the one the other goes on; without both nobody does, and both were asked in vain", () => {
+test("without the first attempt the other goes on; without both none does, and both backends were asked in vain", () => {
   const attempts = new Attempts(attemptOwner({}));
   const first = attempts.ask("a");
   const hedge = attempts.hedge("b");
@@ -38,7 +38,7 @@ test("without the one the other goes on; without both nobody does, and both were
   assert.equal(attempts.tried, ["a", "b"]);
 });
 
-test("whoever waits for an upstream connection may give its place to another, and was asked in vain", () => {
+test("an attempt that waits for an upstream connection may give its place to another, and counts as asked in vain", () => {
   const attempts = new Attempts(attemptOwner({}));
   attempts.move(attempts.ask("a"), "b");
   attempts.move(attempts.hedge("c"), "d");

@@ -94,7 +94,7 @@ test("two upstream connections of one backend swallow the same LIST: then the ot
   assert.equal(asked(), [1, 0]);
   swallow();
   path.clock.advance(750);
-  assert.equal(asked(), [2, 0], "another lane of the same backend first");
+  assert.equal(asked(), [2, 0], "another connection of the same backend first");
   swallow();
   path.clock.advance(750);
   assert.equal(asked(), [2, 1]);
@@ -180,9 +180,9 @@ test("where only one upstream connection is silent, another upstream connection 
   backend.sessions.find(({ session }) => session.openCount > 0)?.cable.blackHole();
   path.clock.advance(750);
   assert.equal([backend.asked.length, path.backend("b").asked.length], [161, 0]);
-  for (const asked of backend.asked.slice(81)) asked.answer(200, "by another lane");
+  for (const asked of backend.asked.slice(81)) asked.answer(200, "by another connection");
   path.settle();
-  assert.ok(ears.every(({ body }) => body === "by another lane"));
+  assert.ok(ears.every(({ body }) => body === "by another connection"));
 });
 
 test("where one of two attempts dies the other goes on, whichever it is", () => {
@@ -281,7 +281,7 @@ test("a refusal is relayed whole when nothing better comes: in time, or at all",
 /** How far each asked one has come. */
 const said = new WeakMap<Asked, "answered" | "over">();
 
-/** One attempt's next word, out of what a backend may say: heads, tagged octets, an end, a reset, or nothing for a while. */
+/** One attempt's next word, out of what a backend may say: heads, tagged bytes, an end, a reset, or nothing for a while. */
 function act(asked: Asked, tag: string, random: Random): void {
   const choices: readonly (() => void)[] = [
     () => asked.side?.sendHeaders([new Field(":status", "103")], false),

@@ -32,7 +32,7 @@ test("a refusal is told as it came: its head, what there is of its body, its end
   assert.is(buffered.bytes, 0);
 });
 
-test("an end without octets and trailers are told too", () => {
+test("an end without bytes and trailers are told too", () => {
   const ended = new HeldResponse(attempt, head, false, new Buffered(1000));
   ended.keep(Buffer.from("x"), 0, 1, false);
   ended.keep(Buffer.alloc(0), 0, 0, true);

@@ -110,7 +110,7 @@ test("a herd that waited is placed in order, a slice in each loop turn; who leav
     ),
   );
   hold.release();
-  assert.is(placed.length, 0, "whoever told of the verdict is not through");
+  assert.is(placed.length, 0, "the caller that reported the verdict has not returned yet");
   leaves.at(-1)?.();
   const counts = [0];
   for (let turn = turns.shift(); turn !== undefined; turn = turns.shift()) {
@@ -136,7 +136,7 @@ test("who leaves is neither placed nor refused", () => {
   assert.equal([heard, hold.size], [[], 0]);
 });
 
-test("nobody waits whose time is over, nor beyond the limit", () => {
+test("no request waits whose time is over, nor beyond the limit", () => {
   const { clock, hold, heard } = holding();
   const until = hold.until;
   clock.advance(limits.holdMs);

@@ -297,7 +297,7 @@ test("what comes after the exchange is over goes nowhere and keeps no window", (
   assert.is(path.exchanges.size, 0);
 });
 
-/** Uploads by turns, one octet a frame, as they come in reads of 64 KiB; DATA frames and octets of each at the backend. */
+/** Uploads by turns, one byte a frame, as they come in reads of 64 KiB; DATA frames and bytes of each at the backend. */
 function uploads(count: number, octets: number): { frames: number; bodies: string[]; isEnded: boolean } {
   const path = new PlayedPath(["a"]);
   const client = path.client();
@@ -320,7 +320,7 @@ function uploads(count: number, octets: number): { frames: number; bodies: strin
   };
 }
 
-test("an upload in frames of one octet reaches the upstream connection in a tenth of them, whole, in order, and ended (A16)", () => {
+test("an upload in frames of one byte reaches the upstream connection in a tenth of them, whole, in order, and ended (A16)", () => {
   for (const [count, octets] of [
     [1, 40_000],
     [2, 20_000],

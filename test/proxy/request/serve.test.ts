@@ -85,7 +85,7 @@ test("a stream above GOAWAY's last id was never processed, so even a write goes 
   assert.is(write.status, "201");
 });
 
-test("requests that nobody can take go as soon as the first backend is back, in their order, a write too (F14)", () => {
+test("requests that no backend can take go as soon as the first backend is back, in their order, a write too (F14)", () => {
   const path = new PlayedPath(["a", "b"], { down: ["a", "b"] });
   path.settle();
   const targets = ["/one", "/two", "/three"];
@@ -100,7 +100,7 @@ test("requests that nobody can take go as soon as the first backend is back, in 
   assert.is(path.pending.size, 0);
 });
 
-test("who hangs up while nobody can take its request is forgotten", () => {
+test("a client that hangs up while no backend can take its request is forgotten", () => {
   const path = new PlayedPath(["a"], { down: ["a"] });
   path.settle();
   const ear = path.client().ask("GET", "/api");

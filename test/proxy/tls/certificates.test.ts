@@ -89,7 +89,7 @@ async function servedBy(certificate: ServingCertificate): Promise<string | undef
   return name?.replace("CN=", "");
 }
 
-/** Whom clients trust is not asked here, so that certificates of other times and names can be looked at. */
+/** Which CAs a client trusts is not checked here, so that certificates of other times and names can be looked at. */
 function connectTo(server: net.Server, options: tls.ConnectionOptions): tls.TLSSocket {
   const { port } = server.address() as net.AddressInfo;
   const client = tls.connect({ port, host: "127.0.0.1", rejectUnauthorized: false, ...options });

@@ -72,7 +72,7 @@ async function take(config: ConfigForCluster): Promise<void> {
   commit();
 }
 
-test("each class that we vouch for has its own certificate, and nobody else any", async () => {
+test("each trust class with a client certificate has its own, and no other class has any", async () => {
   put("front", first);
   put("other", second);
   await take(both());

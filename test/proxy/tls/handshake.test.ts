@@ -66,7 +66,7 @@ test("ALPN says what is spoken, and a host is found by its name", async () => {
   }
 });
 
-test("a certificate that nobody asked for is refused by name, not by a broken handshake", async () => {
+test("an unrequested client certificate is refused by name, not by a broken handshake", async () => {
   const own = authority.issue({ name: "alice", usage: "client" });
   const outcome = await within(20_000, "a handshake", shaken({ cert: own.certificate, key: own.key }));
   assert.is(typeof outcome === "string" ? outcome : outcome.identity.kind, "refused");

@@ -11,7 +11,7 @@ const test = suite("proxy/tls/server-context");
 const { authority, serving } = await testPki();
 const plain = { clientCa: undefined, wholeOnly: false };
 
-test("where certificates mean somebody there are no tickets, and no name to resume by (A47)", () => {
+test("where certificates identify clients there are no tickets, and no name to resume by (A47)", () => {
   const isTicketless = (wholeOnly: boolean): boolean =>
     ((serverTlsOptions(wholeOnly).secureOptions ?? 0) & constants.SSL_OP_NO_TICKET) !== 0;
   assert.equal([isTicketless(false), isTicketless(true)], [false, true]);

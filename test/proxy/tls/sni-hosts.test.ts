@@ -77,7 +77,7 @@ for (const [version, ask] of [
     within(20_000, "an answer", ask(proxy, asking));
   const atBlue = { servername: "blue.test", authority: "blue.test:6443" };
 
-  test(`${version}: who somebody is depends on the host that was asked for`, async () => {
+  test(`${version}: a client's identity depends on the host that was asked for`, async () => {
     assert.is(await asks({ pair: alice }), "200 front-proxy alice ");
     assert.is(await asks({ ...atBlue, pair: bob }), "200 front-proxy bob ");
     assert.match(await asks({ pair: bob }), /^401 /);
@@ -88,7 +88,7 @@ for (const [version, ask] of [
     );
   });
 
-  test(`${version}: another host's name is asked for in vain (421); nobody's is legal (A42)`, async () => {
+  test(`${version}: another host's name is asked for in vain (421); a name that no host has is legal (A42)`, async () => {
     assert.match(await asks({ pair: alice, authority: "blue.test" }), /^421 /);
     assert.match(await asks({ pair: alice, authority: "X.Blue.Test.:443" }), /^421 /);
     assert.match(await asks({ authority: "blue.test", headers: { authorization: "Bearer t" } }), /^421 /);
@@ -252,7 +252,7 @@ test("A50: whatever a running host's files become, it serves on with its last go
   writeFileSync(join(proxy.directory, "blue.crt"), blue.certificate);
 });
 
-test("A50: a good pair of somebody else's names does not take the place of one that has the host's", async () => {
+test("A50: a good pair for other names does not take the place of one that has the host's", async () => {
   const isTold = (): boolean =>
     proxy.entries.some(
       (entry) =>
@@ -271,7 +271,7 @@ test("A50: a good pair of somebody else's names does not take the place of one t
   writeFileSync(join(proxy.directory, "blue.key"), blue.key);
 });
 
-test("another client CA sends away whom the last one identified, when their answers are over", async () => {
+test("another client CA sends away the clients that the last one identified, when their answers are over", async () => {
   const open = async (pair: typeof bob | undefined): Promise<http2.ClientHttp2Session> => {
     const servername = "blue.test";
     const socket = await shake({ ...tlsOptions(proxy, pair), servername, ALPNProtocols: ["h2"] });

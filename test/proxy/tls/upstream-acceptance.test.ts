@@ -73,7 +73,7 @@ async function startStranger(): Promise<{ readonly port: number; stop(): void }>
   };
 }
 
-test("nobody there, nobody asked and no TLS say nothing against it", async () => {
+test("no backend there, none asked and no TLS say nothing against it", async () => {
   assert.is(await trusted(other.certificate, []), undefined);
   assert.is(await trusted(other.certificate, [at(1)]), undefined);
   assert.is(await trusted(other.certificate, [{ ...at(1), tls: undefined }]), undefined);

@@ -31,7 +31,7 @@ test.after.each(() => {
   sockets = [];
 });
 
-/** Dials the backends in this order, then none; one that is named "refusing" has nobody listening. */
+/** Dials the backends in this order, then none; at one that is named "refusing" no server listens. */
 async function dial(
   names: readonly string[],
   options: { isRepeatable?: boolean; mayHedge?: boolean } = {},
@@ -54,7 +54,7 @@ async function dial(
   const backoff: string[] = [];
   const parts = {
     clock,
-    next: ({ tried }: Retries) => names[tried.length] ?? new Failure("no-backend", "proxy", "nobody is left"),
+    next: ({ tried }: Retries) => names[tried.length] ?? new Failure("no-backend", "proxy", "none is left"),
     connect(backend: string) {
       backoff.push(backend);
       const socket = connect({ port: ports[backend] ?? 0, host: "127.0.0.1", allowHalfOpen: true });
@@ -138,7 +138,7 @@ test("without leave to ask twice it waits for the first", async () => {
   assert.equal(dialled.backoff, ["a"]);
 });
 
-test("what may be a request is said to one backend only: whoever accepts", async () => {
+test("what may be a request is sent to one backend only: the first that accepts", async () => {
   const dialled = await dial(["refusing", "b", "c"], { isRepeatable: false });
   assert.is((await reached(dialled)).backend, "b");
   dialled.clock.advance(10 * doubtMs);
@@ -157,7 +157,7 @@ test("when all refuse, the last one's reason is told", async () => {
   assert.is(dialled.backoff.length, limits.attempts);
 });
 
-test("with nobody to ask at all it says so", async () => {
+test("with no backend to ask at all it says so", async () => {
   const outcome = await (await dial([])).outcome;
   assert.is(outcome instanceof Failure && outcome.code, "no-backend");
 });

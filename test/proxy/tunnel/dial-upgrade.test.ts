@@ -11,7 +11,7 @@ import { PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/tunnel/dial-upgrade");
 
-/** Nobody has a tunnel. */
+/** No client has a tunnel. */
 const beside: Pick<DialUpgradeParts, "tunnels" | "pending"> = {
   tunnels: () => 0,
   pending: new PendingQueue(manualClock()),

@@ -197,7 +197,7 @@ test("when none comes back it is refused by an end without an answer, which clie
   assert.is(scene.passthrough.openCount, 0);
 });
 
-test("who does not use TLS is told so, and reaches nobody", async () => {
+test("a client that does not use TLS is told so, and reaches no backend", async () => {
   scene = await startPassthrough(["a"]);
   const plain = await scene.connect();
   plain.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -214,7 +214,7 @@ test("who does not use TLS is told so, and reaches nobody", async () => {
   await Promise.all([plain.ended(), broken.ended()]);
 });
 
-test("a slow hello ends at its deadline, and reaches nobody (A22)", async () => {
+test("a slow hello ends at its deadline, and reaches no backend (A22)", async () => {
   scene = await startPassthrough(["a"]);
   const client = await scene.connect();
   client.send(greeting.subarray(0, -1));

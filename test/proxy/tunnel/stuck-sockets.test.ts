@@ -142,7 +142,7 @@ test("what got through forgets the hole of all", async () => {
   assert.is(ended, 1);
 });
 
-test("nobody looks while there is no tunnel, and one that is over is not told", async () => {
+test("the socket table is not read while there is no tunnel, and a tunnel that is over is not reported", async () => {
   const played = play();
   await played.look(5);
   assert.is(played.reads, 0);
@@ -157,7 +157,7 @@ test("nobody looks while there is no tunnel, and one that is over is not told", 
 test("a table that cannot be read says nothing against anyone, for four hours", async () => {
   const clock = manualClock();
   const hung = new HungTunnels({ clock, backends: unasked, read: () => Promise.reject(new Error("EACCES")) });
-  hung.watch({ down: "b", up: "a" }, well, () => assert.unreachable("nobody knows"));
+  hung.watch({ down: "b", up: "a" }, well, () => assert.unreachable("the socket table cannot be read"));
   for (let second = 0; second < 4 * 3600; second += 1) {
     clock.advance(socketTableMs);
     await Promise.resolve();

@@ -37,7 +37,7 @@ async function join(): Promise<Joined> {
   return { client: new RawPeer(outer.near), backend: new RawPeer(inner.far), relay, clock, ends, down, up };
 }
 
-test("octets pass both ways, untouched and counted", async () => {
+test("bytes pass both ways, untouched and counted", async () => {
   const { client, backend, relay } = await join();
   client.send("question");
   await backend.expect("question");
@@ -94,7 +94,7 @@ test("cut, both attempts are reset at once, once", async () => {
   assert.equal(errors, ["ECONNRESET", "ECONNRESET"]);
 });
 
-test("whoever reads slowly is felt by the other side, both ways", async () => {
+test("a peer that reads slowly slows down the other side, both ways", async () => {
   for (const side of ["client", "backend"] as const) {
     const joined = await join();
     const slow = joined[side].socket;
@@ -109,7 +109,7 @@ test("whoever reads slowly is felt by the other side, both ways", async () => {
     }
     assert.ok(sent < 64 * 1024 * 1024, "all of it was taken");
     const held = joined.down.writableLength + joined.down.readableLength + joined.up.writableLength;
-    assert.ok(held + joined.up.readableLength < 1024 * 1024, `${held} octets wait here`);
+    assert.ok(held + joined.up.readableLength < 1024 * 1024, `${held} bytes wait here`);
     slow.resume();
     await until("the rest", () => joined[side].text.length === sent);
   }

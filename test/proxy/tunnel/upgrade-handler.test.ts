@@ -139,11 +139,11 @@ test("a drain's last act cuts the tunnels that are left", async () => {
 
 test("no backend, or one that is lost before it answers, is told to the client", async () => {
   const early = await upgrade.connect();
-  upgrade.failure = new Failure("backend-refused", "backend", "Nobody listens");
+  upgrade.failure = new Failure("backend-refused", "backend", "No server listens");
   early.send(spdy);
   assert.match(
     await early.ended(),
-    /^HTTP\/1.1 503 .*connection: close\r\n\r\n.*watchkeeper: Nobody listens/s,
+    /^HTTP\/1.1 503 .*connection: close\r\n\r\n.*watchkeeper: No server listens/s,
   );
   upgrade.failure = undefined;
   for (const lose of ["end", "resetAndDestroy"] as const) {
@@ -163,7 +163,7 @@ test("no backend, or one that is lost before it answers, is told to the client",
 
 test("the journal names a refused Upgrade by its audit id, as it names every other exchange", async () => {
   const client = await upgrade.connect();
-  upgrade.failure = new Failure("no-backend", "proxy", "Nobody is ready");
+  upgrade.failure = new Failure("no-backend", "proxy", "No backend is ready");
   client.send(spdy);
   await client.ended();
   assert.equal(
@@ -173,7 +173,7 @@ test("the journal names a refused Upgrade by its audit id, as it names every oth
         kind: "request.failed",
         code: "no-backend",
         origin: "proxy",
-        message: "Nobody is ready",
+        message: "No backend is ready",
         auditId: "id",
       },
     ],

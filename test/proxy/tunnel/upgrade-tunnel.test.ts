@@ -12,7 +12,7 @@ test.before.each(async () => {
 });
 test.after.each(() => upgrade.close());
 
-test("octets that come early wait for the 101, on both sides", async () => {
+test("bytes that come early wait for the 101, on both sides", async () => {
   const client = await upgrade.connect();
   client.send(`${spdy}early up`);
   const backend = await upgrade.backend();
@@ -47,7 +47,7 @@ for (const [target, expected] of [
   });
 }
 
-test("an answer that comes octet by octet is the same answer", async () => {
+test("an answer that comes byte by byte is the same answer", async () => {
   const client = await upgrade.connect();
   client.send(spdy);
   const backend = await upgrade.backend();

@@ -92,7 +92,7 @@ test("an attempt that waits hears when that takes too long, or is in vain", () =
   assert.is(heard.length, 2);
 });
 
-test("a fault of ours while an attempt is told is its exchange's: whoever told it is not touched", () => {
+test("a proxy fault in a callback of an attempt ends its exchange: the caller is not touched", () => {
   const faults: unknown[] = [];
   const fail = (): never => {
     throw new Error("a bug");

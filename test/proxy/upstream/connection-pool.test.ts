@@ -154,7 +154,7 @@ test("an upstream connection that answers again after a silence is passed over f
   assert.is(hurt?.session.openCount, (before ?? 0) + 1);
 });
 
-test("time during which our own loop stood still is charged to nobody (F11)", () => {
+test("time during which the proxy's own loop stood still is held against no backend (F11)", () => {
   const path = new PlayedPath(["a"]);
   path.clock.advance(1000);
   path.clock.stall(5000);
@@ -253,7 +253,7 @@ test("a backend whose PINGs are answered late is ready again as soon as they are
   assert.is(path.backends.views[0]?.state, "suspect");
   releases[0]?.();
   path.clock.advance(100);
-  assert.is(path.backends.views[0]?.state, "ready", "one lane that answers speaks for it");
+  assert.is(path.backends.views[0]?.state, "ready", "one connection that answers proves it alive");
   releases[1]?.();
   path.clock.advance(100);
   assert.is(path.backends.views[0]?.state, "ready");
@@ -331,7 +331,7 @@ test("who waits for an unproven upstream connection takes a proven one as soon a
   assert.is(watch.status, "200");
 });
 
-test("nobody waits for an upstream connection for ever: after its attempts it is refused, with Retry-After if it is safe", () => {
+test("no request waits for an upstream connection for ever: after its attempts it is refused, with Retry-After if it is safe", () => {
   const path = new PlayedPath(["a"]);
   path.backend("a").maxStreams = 0;
   const late = path.client().ask("GET", "/api/v1/pods?watch=1");

@@ -30,7 +30,7 @@ test("beyond its budget of resets an upstream connection takes no new streams: a
   for (let index = 0; index < limits.connectionResetBurst; index += 1) assert.is(resetOne(path), 8);
   assert.is(backend.sessions.length, backoff);
   for (let index = 0; index < 50; index += 1) assert.is(resetOne(path), 8);
-  assert.is(backend.sessions.length, backoff + 1, "the next requests have a lane of their own");
+  assert.is(backend.sessions.length, backoff + 1, "the next requests have a connection of their own");
   slow.answer(200, "slow");
   path.settle();
   assert.equal([bystander.status, bystander.body], ["200", "slow"]);
@@ -117,13 +117,13 @@ test("a PING behind a backlog that gets less is no silence; behind one that stan
   assert.is(connection.silentSince, stoodAt);
 });
 
-test("whoever has had a stream opened on it is asked out of turn, once", () => {
+test("a connection on which a stream was opened is pinged out of turn, once", () => {
   const { clock, connection } = openConnection();
   const beat = { isTurn: false, isLate: false, dialMs: limits.dialMs };
-  const nobody = { headers() {}, data() {}, reset() {}, sent() {} };
+  const ignored = { headers() {}, data() {}, reset() {}, sent() {} };
   connection.tick(beat);
   assert.is(connection.silentSince, undefined);
-  connection.open([new Field(":method", "GET")], true, nobody);
+  connection.open([new Field(":method", "GET")], true, ignored);
   connection.tick(beat);
   const askedAt = clock.now();
   assert.is(connection.silentSince, askedAt);

@@ -130,7 +130,7 @@ test("an answer that comes just in time is no silence", () => {
   assert.equal(suspectedAt, []);
 });
 
-test("time in which our own loop stood still is charged to nobody, and answers are read first (F11)", () => {
+test("time in which the proxy's own loop stood still is held against no backend, and answers are read first (F11)", () => {
   const { clock, connection, suspectedAt } = play();
   connection.answersAfterMs = 40;
   clock.advance(260);
@@ -248,7 +248,7 @@ test("of many, one that is slow to answer has all others asked at once: a backen
   );
 });
 
-test("prompt answers call nobody", () => {
+test("prompt answers cause no extra PINGs", () => {
   const { clock, connections } = play(0, 2 * limits.pingsPerBeat - 1);
   for (const each of connections) each.answersAfterMs = limits.rollCallShare * 600 - 1;
   clock.advance(4000);

@@ -36,7 +36,7 @@ test("it leaves a backend that is suspect, draining, dead or was tried already",
   assert.is(chosen({ a: "ready", b: "ready" }, { bound: "a", tried: ["a"] }), "b");
 });
 
-test("where nobody else is left, a ready backend that refused one stream is asked again", () => {
+test("where no other backend is left, a ready backend that refused one stream is asked again", () => {
   assert.is(chosen({ a: "ready", b: "dead" }, { bound: "a", tried: ["a"] }), "a");
   assert.is(chosen({ a: "ready", b: "suspect" }, { tried: ["a"] }), "a");
   assert.is(chosen({ a: "ready", b: "draining" }, { tried: ["a"] }), "b");

@@ -41,7 +41,7 @@ function freeze(path: PlayedPath, ...except: readonly unknown[]): void {
   for (const one of path.backend("a").sessions) if (!except.includes(one)) one.session.ping = () => {};
 }
 
-test("octets on a silent upstream connection clear what waits there; only a PING's answer speaks for the backend", () => {
+test("bytes on a silent upstream connection clear what waits there; only a PING's answer speaks for the backend", () => {
   const { path, said } = listen();
   path.client().ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
   path.settle();
@@ -60,7 +60,7 @@ test("octets on a silent upstream connection clear what waits there; only a PING
   assert.is(path.backends.views[0]?.state, "suspect");
 });
 
-test("a frozen process is seen in time, though its kernel has octets of an answer to send for seconds", () => {
+test("a frozen process is seen in time, though its kernel has bytes of an answer to send for seconds", () => {
   const { path, said } = listen();
   path.client().ask("GET", "/api/v1/pods", [bearer("t")]);
   path.settle();
@@ -116,7 +116,7 @@ test("GOAWAY on one upstream connection is that upstream connection's; on all of
   );
   path.backend("a").last.answer(200);
   path.settle();
-  // Its last upstream connection has left in good order; the next dial tells that nobody is there any more.
+  // Its last upstream connection has left in good order; the next dial shows that no server listens any more.
   path.clock.advance(1000);
   assert.is(path.backends.views[0]?.state, "dead");
 });

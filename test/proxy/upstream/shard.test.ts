@@ -30,7 +30,7 @@ function shards(path: PlayedPath): string[] {
     });
 }
 
-test("those for whom we vouch, those for whom we impersonate, the anonymous and all others never meet on an upstream connection (D9)", () => {
+test("requests with front-proxy headers, with impersonation, anonymous ones and all others never meet on an upstream connection (D9)", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   for (const identity of [asserted, impersonated]) path.client({ identity }).ask("GET", "/api");
   path.client().ask("GET", "/api", [bearer("t")]);
@@ -53,7 +53,7 @@ test("nor where every client has upstream connections of its own", () => {
   assert.equal(shards(path), ["front-proxy plain 1: 1 of 1, 1", "front-proxy plain 2: 1 of 1, 1"]);
 });
 
-test("A44: a renewed certificate has an upstream connection before the old one's takes nobody; its watch lives on there", () => {
+test("A44: a renewed certificate has an upstream connection before the old one's takes no new request; its watch lives on there", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   const client = path.client({ identity: asserted });
   const watch = client.ask("GET", target);

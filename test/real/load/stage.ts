@@ -35,7 +35,7 @@ export class Stage {
   #proxy: Proxy;
   readonly #config: ProxyConfig;
   readonly #echo: NetServer;
-  /** Octets that each watched object has beyond the few that it needs. */
+  /** Bytes that each watched object has beyond the few that it needs. */
   padding = 0;
 
   private constructor(cluster: Cluster, proxy: Proxy, config: ProxyConfig, echo: NetServer) {

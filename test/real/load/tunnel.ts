@@ -54,7 +54,7 @@ export class Tunnel {
     return Number.isNaN(this.endedAt);
   }
 
-  /** The first octet of a message names its channel. */
+  /** The first byte of a message names its channel. */
   #take(message: Buffer): void {
     if (message[0] === this.#form.outward) this.#heard += message.subarray(1).toString("latin1");
   }

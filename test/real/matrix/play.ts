@@ -108,7 +108,7 @@ async function suffer(stage: Stage, row: Row, crew: Crew, way: Way): Promise<Suf
   let goneAt = Infinity;
   void stage.victim.ended.then(() => (goneAt = Date.now()));
   const hurting = row.hurt(stage, crew, way.random);
-  // With unacknowledged octets on the tunnels in half of the runs, without any in the others.
+  // With unacknowledged bytes on the tunnels in half of the runs, without any in the others.
   if (way.isBusy) for (const { work } of crew.tunnels) work.say("into the hole\n");
   const newExec = sleep(2_500).then(() => opens(stage));
   const hurtAt = (await hurting) ?? calledAt;

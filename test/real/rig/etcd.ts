@@ -27,7 +27,7 @@ function base64(text: string): string {
   return Buffer.from(text).toString("base64");
 }
 
-/** The end of the range of all keys that begin so: the last octet one up. */
+/** The end of the range of all keys that begin so: the last byte one up. */
 function after(prefix: string): string {
   return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
 }

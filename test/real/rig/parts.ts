@@ -52,7 +52,7 @@ export function pathOf(program: Program): string {
 /** Kinds of the operator of Prometheus that deploy/ and config/ have objects of: its CRDs, not its program. */
 export const monitoringKinds = ["servicemonitors", "prometheusrules"] as const;
 
-/** Where its CRD is, as its authors publish it: go/prometheus-operator pins the version, go.sum its octets. */
+/** Where its CRD is, as its authors publish it: go/prometheus-operator pins the version, go.sum its bytes. */
 export function crdPath(kind: (typeof monitoringKinds)[number]): string {
   const module = "prometheus-operator";
   return join(cacheFolder(), `${module}-${hashOf(join(goFolder, module), "**/*.{mod,sum}")}`, `${kind}.yaml`);

@@ -16,7 +16,7 @@ test("in a thousand runs no watch loses, repeats or reorders an event, or ends b
   figure(summaryOf(sum, wallClock.now() - from));
   assert.equal(told, []);
   const relists = [...sum.counts.keys()].filter((what) => what.startsWith("relist"));
-  // A version that is too old everywhere, and rights that are gone: nobody can spare a client those.
+  // A version that is too old everywhere, and rights that were withdrawn: the proxy cannot spare a client those.
   assert.equal(
     relists.filter((what) => !["relist: 410", "relist: 403"].includes(what)),
     [],

@@ -117,7 +117,7 @@ export class SimulatedApiserver {
     };
   }
 
-  /** Somebody asks whether it is ready; no answer while etcd's would have to be waited for. */
+  /** A probe asks whether it is ready; no answer while etcd's would have to be waited for. */
   acceptProbe(end: End): void {
     end.owner = {
       receive: () => {

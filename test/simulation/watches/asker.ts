@@ -8,7 +8,7 @@ const resource = "configmaps";
 
 export type AskerStage = {
   readonly truth: Truth;
-  /** Nobody could have answered for some time: told so, it complains of nothing. */
+  /** True if no backend could have answered for some time: then a failed read is no finding. */
   readonly mayFail: () => boolean;
   /** When the last silence of all backends was over, if nothing else has befallen any; else undefined. */
   readonly carriedSince: () => number | undefined;
@@ -98,7 +98,7 @@ export class Asker {
   #isReadable({ status, isWhole }: Answer, expected: readonly number[]): boolean {
     if (isWhole && expected.includes(status)) return true;
     this.#caller.findings.count(`failed read: ${status}${isWhole ? "" : " cut"}`);
-    // A read that was not answered yet has no reason to fail while somebody could answer it.
+    // A read that was not answered yet has no reason to fail while a backend could answer it.
     if (status !== 0 && status < 500) return false;
     if (!this.#stage.mayFail()) this.#caller.findings.count("failed read while a backend served");
     return false;

@@ -35,7 +35,7 @@ export class Attempt {
   /** Its end of the state, or an event that proves it, was sent. */
   isPastState = false;
   endedAt = Number.POSITIVE_INFINITY;
-  /** Nobody moved: it asked for a bookmark where the watch is served. */
+  /** The watch did not move: it asked for a bookmark where it is served. */
   isRenewal = false;
 
   readonly #now: () => number;

@@ -149,7 +149,7 @@ export class Cache implements Source {
     }
   }
 
-  /** All changes of one version are known before anybody is told of the first. */
+  /** Applies all changes of one version before any watch gets the first. */
   #applyVersion(version: number): void {
     const changes: Change[] = [];
     while (this.#coming[0]?.change.version === version) {

@@ -48,7 +48,7 @@ function otherWatcher(caller: Caller, { company, truth }: Stage): OtherWatcher {
   const order = {
     interest: interestOf(random),
     beginning,
-    // Without bookmarks nobody can tell where a state ends.
+    // Without bookmarks a client cannot tell where a state ends.
     wantsBookmarks: beginning.from === "state" || (!kubectl && random.chance(0.7)),
     isProtobuf: !kubectl && random.chance(0.3),
     timeoutSeconds: random.chance(0.3) ? random.whole(5, 30) : undefined,

@@ -60,7 +60,7 @@ export class EndJudge {
     this.#reach = new Reach(parts.apiservers, () => parts.findings.world.now());
   }
 
-  /** An event came; was it long in coming, although somebody could have told it? */
+  /** An event came; was it late, although some backend could have delivered it? */
   judgeDelay(call: WatchCall, version: number): void {
     const { findings, truth, apiservers, isStrict } = this.#parts;
     const now = findings.world.now();
@@ -71,15 +71,15 @@ export class EndJudge {
     const seconds = Math.floor(delayMs / 1_000);
     findings.delays.set(seconds, (findings.delays.get(seconds) ?? 0) + 1);
     const attempts = this.#parts.attempts.of(call.auditId);
-    // Somebody was asked meanwhile and would not: a fresh backend does not know the version that is needed.
+    // Some backend was asked meanwhile and refused: a fresh backend does not know the version that is needed.
     const wasRefused = attempts.some(({ at, code }) => code >= 400 && at >= writtenAt - budgetMs);
-    const wasAlone = wasRefused || this.#reach.nobodyAt >= writtenAt - freshMs;
+    const wasAlone = wasRefused || this.#reach.unservedAt >= writtenAt - freshMs;
     const isStale = apiservers.some(({ behindUntil }) => behindUntil >= writtenAt);
     // Two faults at once: one forgot the version, the others had to be found dead, or well again.
     const from = this.#shownBefore(call);
     const { resource } = call.order.interest;
     const isSure = this.#reach.isServedSince(resource, from, writtenAt - freshMs);
-    // Whoever knows the version was hidden: it had to come back first.
+    // A backend that knows the version was hidden: it had to come back first.
     const again = this.#reach.reachableAgain(resource, from);
     const waitMs = isSure ? 0 : Math.max(freshMs, again - writtenAt);
     const mostMs = freshMs + (isStale ? staleMs : 0) + waitMs;
@@ -152,7 +152,7 @@ export class EndJudge {
     return this.#reasonOfEnd(call, now);
   }
 
-  /** A 410 is true when nobody who is well knows the version any more. */
+  /** A 410 is true when no well backend knows the version any more. */
   #reasonOfError(call: WatchCall, code: number): string {
     const { beginning } = call.order;
     const isUntrue = code === 410 && beginning.from === "version" && this.#isKnown(call, beginning.version);
@@ -168,7 +168,7 @@ export class EndJudge {
     const { follower, order, stalledUntil } = call;
     if (follower.phase !== "live") return follower.phase;
     if (stalledUntil >= now) return "slow reader";
-    // Its first version may be of many events, and what was before it nobody knows (watch.md §5.3).
+    // Its first version may be of many events, and what precedes it is unknown (watch.md §5.3).
     if (order.interest.resource === "events" && follower.isFirstVersionOpen) return "first version open";
     return this.#reasonOfMove(call, now);
   }
@@ -183,12 +183,12 @@ export class EndJudge {
     const [first] = refusals;
     // Of `events` the version before the last one is asked for (watch.md §5.3), which etcd may have forgotten.
     const isExact = call.order.interest.resource !== "events";
-    // watch.md §5.1: an early end that nobody explains is answered by a resume once, and again only if something came.
+    // watch.md §5.1: an unexplained early end is answered by a resume once, and again only if something came.
     const early = this.#parts.attempts
       .of(call.auditId)
       .filter(({ code, hasEnded, isRenewal }) => code === 200 && hasEnded && !isRenewal);
     if (early.length > 1) return "ended early twice";
-    // Whatever was said before it: 401 and 403 are everybody's word.
+    // 401 and 403 count whatever was said before them: every backend would return them.
     const denial = refusals.find(({ code }) => code === 401 || code === 403);
     if (denial !== undefined) return `refused elsewhere: ${denial.code}`;
     if (first?.code === 410 && isExact && this.#isKnown(call, call.follower.version))
@@ -196,14 +196,14 @@ export class EndJudge {
     if (first !== undefined && !this.#couldGoElsewhere(call, refusals))
       return `refused elsewhere: ${first.code}`;
     if (attempts.filter(({ at }) => at >= now - flappingMs).length >= mostAttempts) return "moved too often";
-    if (this.#reach.nobodyAt >= now - budgetMs) return "nobody to serve it";
-    // Nobody needs to be asked who has said so before.
+    if (this.#reach.unservedAt >= now - budgetMs) return "no backend to serve it";
+    // A backend that has refused the version before need not be asked again.
     const { interest } = call.order;
     const version = isExact ? call.follower.version : call.follower.wholeVersion;
     if (!this.#parts.apiservers.some((one) => one.knows(interest.resource, version)))
       return "its version is forgotten";
     if (this.#reach.isHiddenSince(interest.resource, version, now - budgetMs, now - foundMs))
-      return "nobody who knows its version to be reached";
+      return "no reachable backend knows its version";
     return `no reason: end after ${attempts.length} moves`;
   }
 
@@ -213,7 +213,7 @@ export class EndJudge {
     // Of `events` an older version is asked for than the last that was shown, and etcd may have forgotten just that one.
     const version = refusals[0]?.version ?? follower.version;
     const since = this.#parts.findings.world.now() - freshMs;
-    // Whoever was found dead, and has just come back, is not known to be there.
+    // A backend that was found dead, and has just come back, is not known to be there.
     return this.#parts.apiservers.some(
       (apiserver) =>
         apiserver.name !== refusals[0]?.backend &&

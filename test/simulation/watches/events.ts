@@ -67,7 +67,7 @@ function objectBytes(type: string, object: JsonMap): Buffer {
   return Buffer.concat([field(1, ""), field(2, "Failure"), field(3, textOf(object["message"])), code]);
 }
 
-/** A length of four octets, then the event around a runtime.Unknown (watch.md §2.3). */
+/** A length of four bytes, then the event around a runtime.Unknown (watch.md §2.3). */
 export function encodeProtobuf(type: string, object: JsonMap): Buffer {
   const typeMeta = Buffer.concat([field(1, textOf(object["apiVersion"])), field(2, textOf(object["kind"]))]);
   const unknown = [field(1, typeMeta), field(2, objectBytes(type, object)), field(3, ""), field(4, "")];
@@ -158,7 +158,7 @@ export class EventReader {
     this.#told = told;
   }
 
-  /** Octets of an event that is not whole. */
+  /** Bytes of an event that is not whole. */
   get partialBytes(): number {
     return this.#kept.length;
   }

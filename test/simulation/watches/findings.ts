@@ -10,7 +10,7 @@ export type Validator =
   | "unique"
   /** G3, G4, G5: exactly the matching events, from the requested version on, all events of a version, across every move. */
   | "reliable"
-  /** G6: a bookmark tells the truth, and only whom it was promised. */
+  /** G6: a bookmark is correct, and only clients that asked for bookmarks get one. */
   | "bookmarkable"
   /** G7: a moved watch is asked for by the same client, in the same form, for what is left of its time. */
   | "identity"
@@ -57,7 +57,7 @@ export class Findings {
     this.#trace = trace;
   }
 
-  /** For whoever replays a seed to see what happened. */
+  /** Traces what happens, when a seed is replayed. */
   tell(line: () => string): void {
     this.#trace?.(`${(this.world.now() / 1_000).toFixed(3)} ${line()}`);
   }

@@ -1,6 +1,6 @@
 /**
  * The scale model: thousands of nodes with ten watches each, and all apiservers restarted one after another, as an
- * upgrade of the control plane does. What is asked is how much of it anybody notices.
+ * upgrade of the control plane does. It measures how much of it the clients notice.
  */
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
@@ -22,7 +22,7 @@ export type FleetOptions = {
   readonly nodes: number;
   readonly seed: number;
   readonly isStrict: boolean;
-  /** Told every ten virtual seconds, for whoever measures the process. */
+  /** Called every ten virtual seconds, so that the process can be measured. */
   readonly tell: (line: string) => void;
 };
 

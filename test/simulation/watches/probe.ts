@@ -1,4 +1,4 @@
-/** A probe of /readyz on simulated wires: its two steps, TCP with TLS and the answer, in one octet and one word. */
+/** A probe of /readyz on simulated wires: its two steps, TCP with TLS and the answer, in one byte and one word. */
 import { metOf } from "../../../src/base/failure.ts";
 import type { ProbeEar } from "../../../src/health/prober.ts";
 import type { End } from "./wires.ts";

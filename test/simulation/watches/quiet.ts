@@ -135,7 +135,7 @@ export function playQuiet(
     };
     open.push(new WatchCall(caller, company, order, { event() {}, over() {} }));
   }
-  /** Of what nobody here watches. */
+  /** Writes to resources that no watch here selects. */
   const write = (): void => {
     store.put("events", objectOf(random.pick(namespaces), `e-${random.whole(1, 8)}`));
     world.after(random.next() * 500, write);

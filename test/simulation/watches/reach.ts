@@ -7,12 +7,12 @@ export class Reach {
   /** When something befell a backend last, or was over; and each of them. */
   befellAt = Number.NEGATIVE_INFINITY;
   readonly #befellEachAt = new Map<SimulatedApiserver, number>();
-  /** Since when those that serve nobody have not; and until when those that serve again did not. */
+  /** Since when an apiserver that does not serve has been hidden; and until when one that serves again was. */
   readonly #hiddenSince = new Map<SimulatedApiserver, number>();
   readonly #wasHiddenSince = new Map<SimulatedApiserver, number>();
   readonly #hiddenUntil = new Map<SimulatedApiserver, number>();
-  #isNobody = false;
-  #nobodyUntil = Number.NEGATIVE_INFINITY;
+  #isUnserved = false;
+  #unservedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(apiservers: readonly SimulatedApiserver[], now: () => number) {
     this.#apiservers = apiservers;
@@ -26,8 +26,8 @@ export class Reach {
     if (!isServing(backend)) {
       if (!this.#hiddenSince.has(backend)) this.#hiddenSince.set(backend, this.befellAt);
     } else this.#isBack(backend);
-    if (this.#isNobody) this.#nobodyUntil = this.befellAt;
-    this.#isNobody = !this.#apiservers.some(isServing);
+    if (this.#isUnserved) this.#unservedUntil = this.befellAt;
+    this.#isUnserved = !this.#apiservers.some(isServing);
   }
 
   #isBack(backend: SimulatedApiserver): void {
@@ -38,12 +38,12 @@ export class Reach {
     this.#hiddenUntil.set(backend, this.befellAt);
   }
 
-  /** When nobody at all could serve last; now, while that is so. */
-  get nobodyAt(): number {
-    return this.#isNobody ? this.#now() : this.#nobodyUntil;
+  /** When no apiserver at all could serve last; now, while that is so. */
+  get unservedAt(): number {
+    return this.#isUnserved ? this.#now() : this.#unservedUntil;
   }
 
-  /** Does anybody serve whoever goes on from this version, and has been well, and level with etcd, since then? */
+  /** True if an apiserver serves watches from this version, and has been well, and level with etcd, since then. */
   isServedSince(resource: string, version: number, since: number): boolean {
     const isWell = (one: SimulatedApiserver): boolean =>
       (this.#befellEachAt.get(one) ?? Number.NEGATIVE_INFINITY) < since && one.behindUntil < since;
@@ -63,7 +63,7 @@ export class Reach {
     return (this.#hiddenUntil.get(one) ?? Number.NEGATIVE_INFINITY) > since;
   }
 
-  /** Has whoever knows the version been out of reach since then? One that came back after `foundBy` was not found yet. */
+  /** True if each apiserver that knows the version has been out of reach since then. One that came back after `foundBy` was not found yet. */
   isHiddenSince(resource: string, version: number, since: number, foundBy: number): boolean {
     const from = (one: SimulatedApiserver): number | undefined =>
       this.#hiddenSince.get(one) ??
@@ -74,7 +74,7 @@ export class Reach {
   }
 }
 
-/** Whoever is well serves any version that is still to come. */
+/** An apiserver that is well serves any version that is still to come. */
 function isServing(one: SimulatedApiserver): boolean {
   return one.serves("", Number.POSITIVE_INFINITY);
 }

@@ -296,7 +296,7 @@ class Scene {
 
   // --- what must hold then ---
 
-  /** Every reflector knows the truth, and nobody misses an event, within 5 s of calm and of its own last wait. */
+  /** Every reflector has the true state, and misses no event, within 5 s of calm and of its own last wait. */
   #settle(): void {
     const { world } = this.#findings;
     const calmAt = world.now();
@@ -315,7 +315,7 @@ class Scene {
         }
       }
     }
-    // A write on one silent connection waits as long as the others answer, and then is told that nobody knows.
+    // A write on one silent connection waits as long as the others answer, and then fails with its outcome unknown.
     world.runUntil(() => this.#askers.every(({ openCount }) => openCount === 0), plainMs);
     for (const asker of this.#askers)
       if (asker.openCount > 0) this.#findings.wrong("progress", `${asker.openCount} plain requests hang`);

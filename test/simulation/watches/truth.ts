@@ -8,7 +8,7 @@ import type { Change, Store } from "../../../src/demo/objects/store.ts";
 import type { WatchEvent } from "./events.ts";
 import type { Findings } from "./findings.ts";
 
-/** What somebody follows. */
+/** What a watch selects. */
 export type Interest = {
   readonly resource: string;
   /** Undefined: all namespaces. */
@@ -68,7 +68,7 @@ function matches({ namespace, app }: Interest, object: KubeObject | undefined): 
   );
 }
 
-/** How a change shows to whoever has this interest: who enters a selector is ADDED, who leaves it DELETED. */
+/** How a change shows to a watch with this interest: an object that enters a selector is ADDED, one that leaves it DELETED. */
 export function typeFor(interest: Interest, change: Change): string | undefined {
   const was = matches(interest, change.previous);
   const is = change.type !== "DELETED" && matches(interest, change.object);
@@ -129,7 +129,7 @@ export class Follower {
     return this.#placedAt !== 0 && this.version === this.#placedAt && this.#bookmarked < this.version;
   }
 
-  /** Whoever ended it: nothing that happened up to `version` was left out. */
+  /** Whichever side ended it: nothing that happened up to `version` is missing. */
   get missing(): number {
     const changes = this.#truth.changesOf(this.#interest.resource).slice(this.#position);
     return changes.filter((change) => typeFor(this.#interest, change) !== undefined).length;

@@ -16,7 +16,7 @@ const blindSegments = 10;
 /** What the kernel takes from a writer whose reader is slow: both socket buffers together. */
 const kernelBytes = 128 * 1024;
 
-const nobody: WireOwner = { receive() {}, drained() {}, closed() {} };
+const unowned: WireOwner = { receive() {}, drained() {}, closed() {} };
 
 /** What travels: bytes, the end of one direction, or the reset of both. */
 type Segment = Buffer | "end" | "reset";
@@ -29,7 +29,7 @@ export class Host {
   dropsOut = false;
   /** Its processes stand still while its kernel acknowledges: SIGSTOP. */
   isFrozen = false;
-  /** Nobody listens. */
+  /** It refuses new connections. */
   isDown = false;
   readonly ends = new Set<End>();
 
@@ -62,7 +62,7 @@ export type WireOptions = {
   readonly jitterMs: number;
   /** How likely a segment is lost and comes one retransmission late, and all behind it too. */
   readonly loss: number;
-  /** How likely a write is cut in two at any octet; each part may be cut again. */
+  /** How likely a write is cut in two at any byte; each part may be cut again. */
   readonly cuts: number;
 };
 
@@ -70,7 +70,7 @@ export class End implements Wire {
   readonly host: Host;
   readonly #wires: Wires;
   readonly #options: WireOptions;
-  owner: WireOwner = nobody;
+  owner: WireOwner = unowned;
   peer: End | undefined;
   /** This direction alone is cut off: one conntrack entry. */
   drops = false;

@@ -19,7 +19,7 @@ export class Writer {
     this.#weather = weather;
   }
 
-  /** What there is before anybody asks. */
+  /** Writes the objects that exist before the first request. */
   fill(): void {
     for (let count = 20; count > 0; count -= 1) this.#put();
   }

@@ -40,7 +40,7 @@ test("an older version changes nothing", () => {
   assert.equal([a.version, a.event], ["10", "10"]);
 });
 
-test("a bookmark of another backend may tell of other resources: nobody is measured by it", () => {
+test("a bookmark of another backend may concern other resources: no backend is measured by it", () => {
   const { caches, a, b } = two();
   b.showEvent("7", 0);
   a.showBookmark(bookmark("99"), 0);
@@ -143,7 +143,7 @@ test("the time that it is avoided grows to ten minutes, and what is gone is forg
   assert.ok(caches.isClear);
 });
 
-test("of too many resources the last are not compared, and one that nobody watches makes room", () => {
+test("of too many resources the last are not compared, and one that no client watches makes room", () => {
   const { caches } = two();
   const of = (index: number): CacheProgress => caches.of("a", `x/${index}`);
   for (let index = 1; index < watchLimits.comparedResources; index += 1) of(index).join(true, 0);
@@ -167,7 +167,7 @@ test("what is measured by is bounded, and the newest stay", () => {
   );
 });
 
-test("a backend that was removed is no measure for anybody, and nothing is kept of it", () => {
+test("a backend that was removed is no measure for any other, and nothing is kept of it", () => {
   const caches = new CacheTracker();
   for (let number = 0; number < 50; number += 1) caches.of(`b-${number}`, "/pods").showEvent("9", 0);
   caches.reconcile(["b-7"]);

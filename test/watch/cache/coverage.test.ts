@@ -26,7 +26,7 @@ test("a watch shows it at once when it sees all of the resource, and else with i
   assert.not(shows(some, soon));
   assert.ok(shows(some, late));
   assert.not(shows({ ...some, hasBookmarks: false }, late), "it may be silent for ever");
-  assert.not(shows(some, late, { hasBookmarks: false }), "nobody has bookmarks of an uncached resource");
+  assert.not(shows(some, late, { hasBookmarks: false }), "no backend has bookmarks of an uncached resource");
 });
 
 test("a watch that begins at what others have shown is measured by what they show after that", () => {

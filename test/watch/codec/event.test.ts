@@ -105,7 +105,7 @@ const forty = Array.from({ length: 40 }, (_, index) => {
 });
 
 for (const [form, , decoder] of decoders) {
-  test(`${form}: a backend that dies at any octet of 40 events leaves whole events, and the next one the rest (row 6)`, () => {
+  test(`${form}: a backend that dies at any byte of 40 events leaves whole events, and the next one the rest (row 6)`, () => {
     const events = forty.map(({ json, protobuf }) => (form === "JSON" ? json : protobuf));
     const stream = Buffer.concat(events);
     for (let length = 0; length <= stream.length; length++) {

@@ -82,7 +82,7 @@ function fromProtobuf(frame: Buffer): WatchEvent {
   };
 }
 
-/** One in ten streams comes octet by octet, one in ten whole, the others in pieces of all sizes. */
+/** One in ten streams comes byte by byte, one in ten whole, the others in pieces of all sizes. */
 function cutAtRandom(random: Random, bytes: Buffer): Buffer[] {
   const most = random.pick([1, 8, 60, 60, 400, 400, 4096, 4096, 20_000, bytes.length]);
   const chunks: Buffer[] = [];
@@ -112,7 +112,7 @@ function compare(form: Form, random: Random): [events: number, bytes: number] {
   const keepsKeys = random.chance(0.5);
   const { forwarded, events, isOpaque } = relayed(form.decoder(keepsKeys), cutAtRandom(random, stream));
   assert.is(isOpaque, false, `given up: ${stream.toString("latin1")}`);
-  assert.is(Buffer.compare(forwarded, stream), 0, "every octet, and none other");
+  assert.is(Buffer.compare(forwarded, stream), 0, "every byte, and none other");
   assert.is(events.length, made.length);
   for (const [index, bytes] of made.entries()) {
     const expected = form.read(bytes);

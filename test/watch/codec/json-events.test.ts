@@ -87,7 +87,7 @@ test("a line without end is given up at the limit, not held for ever (A60)", () 
   assert.is(decoder.next(block, 0, block.length), isOpaque);
 });
 
-test("an event as large as the limit goes on whole, and one octet more does not", () => {
+test("an event as large as the limit goes on whole, and one byte more does not", () => {
   const event = (size: number): Buffer => {
     const bytes = Buffer.alloc(size + 1, 0x20);
     bytes.write('{"type":"ADDED","object":{"note":"', 0);
@@ -124,7 +124,7 @@ test("what is forwarded is the input up to its last boundary, for any events and
   );
 });
 
-test("no octets at all, however cut, are lost, changed or doubled", () => {
+test("no bytes at all, however cut, are lost, changed or doubled", () => {
   const piece = fc.constantFrom(
     '{"type":"ADDED","object":',
     '{"type":"ERROR",',

@@ -15,7 +15,7 @@ import {
 
 const test = suite("watch/codec/protobuf-events");
 
-/** Objects that look like lengths and ends of lines, and one longer than a length's lowest octet can say. */
+/** Objects that look like lengths and ends of lines, and one longer than a length's lowest byte can say. */
 const named = (annotations: Record<string, string>): Buffer =>
   field(1, protobufMetadata({ name: "web-0", namespace: "default", resourceVersion: "7", annotations }));
 const objects = [
@@ -75,7 +75,7 @@ test("an event as large as the limit goes on whole", () => {
   assert.is(decoder.next(event, event.length - 1, event.length), event.length);
 });
 
-test("JSON under a wrong label is opaque at its first octets", () => {
+test("JSON under a wrong label is opaque at its first bytes", () => {
   assert.is(new ProtobufEvents(false).next(Buffer.from('{"type"'), 0, 7), isOpaque);
 });
 

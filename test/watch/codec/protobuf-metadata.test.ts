@@ -66,7 +66,7 @@ test("lengths and tags that do not fit together are given up", () => {
   for (const at of [0, 2, 4, 5, 6, 7, 8]) {
     const bad = Buffer.from(good);
     bad[at] = (bad[at] ?? 0) ^ 1;
-    assert.is(walked([bad], bad.length), "bad", `octet ${at}`);
+    assert.is(walked([bad], bad.length), "bad", `byte ${at}`);
   }
   assert.is(walked([good], good.length + 1), "bad", "something follows the object");
   assert.is(walked([good], good.length - 1), "bad", "it reaches beyond the event");

@@ -41,7 +41,7 @@ test("an error's Status has a code and a reason", () => {
   assert.is(parsedProtobuf(enveloped(field(1, "")))?.code, 0);
 });
 
-test("fields of all sizes are passed over, and groups, which nobody writes, are not understood", () => {
+test("fields of all sizes are skipped, and groups, which no apiserver writes, are not understood", () => {
   const odd = Buffer.concat([Buffer.from([0x79]), Buffer.alloc(8), Buffer.from([0x7d]), Buffer.alloc(4)]);
   assert.is(parsedProtobuf(enveloped(Buffer.concat([odd, field(6, 504)])))?.code, 504);
   assert.is(parsedProtobuf(enveloped(Buffer.from([0x7b, 0x7c]))), undefined);

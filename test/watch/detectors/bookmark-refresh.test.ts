@@ -53,10 +53,10 @@ test("a client that did not ask for bookmarks sees nothing of it", () => {
   assert.match(watch.queryOf(watch.to), "resourceVersion=20&allowWatchBookmarks=true&");
 });
 
-test("nor does one that began with a state, whose own leg has none and is not missed any", () => {
+test("nor does one that began with a state, whose own stream has no bookmarks and needs none", () => {
   const watch = returned("");
   assert.not.match(watch.from.asked[0]?.request.path ?? "", "allowWatchBookmarks");
-  assert.is(watch.from.asked.length, 1, "it is in its initial events as far as anybody knows");
+  assert.is(watch.from.asked.length, 1, "it may still be in its initial events");
   const live = new PlayedWatch({
     path: new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true }),
     query: "",
@@ -73,7 +73,7 @@ test("nor does one that began with a state, whose own leg has none and is not mi
   live.has("+8a ~9a");
 });
 
-test("an event that only the new leg shows goes on, and the first does not repeat it", () => {
+test("an event that only the new stream delivers is forwarded, and the first does not repeat it", () => {
   const watch = returned();
   watch.serve(watch.from, "~9a");
   watch.from.asked[0]?.say(linesOf("~9a"));
@@ -82,7 +82,7 @@ test("an event that only the new leg shows goes on, and the first does not repea
   watch.has("+8a ~9a ~10a =12");
 });
 
-test("whoever was shown something since is not asked for, nor one without bookmarks", () => {
+test("a watch that got something since is not asked for, nor one without bookmarks", () => {
   for (const [resource, alwaysRequestBookmarks] of [
     ["/api/v1/namespaces/n/events", true],
     ["/apis/metrics.k8s.io/v1beta1/pods", true],
@@ -110,7 +110,7 @@ test("whoever was shown something since is not asked for, nor one without bookma
   assert.is(other.body, linesOf("+8b ~9b"));
 });
 
-test("a second leg that ends in order, as ours do, is no end of a watch that is older than half an hour", () => {
+test("a second stream that ends in order, as those of a refresh do, is no end of a watch that is older than half an hour", () => {
   const watch = new PlayedWatch({ query: "resourceVersion=7&allowWatchBookmarks=true" });
   watch.serve(watch.from, "+8a");
   for (let ms = 0; ms < watchLimits.watchServerMs + 60_000; ms += 60_000) {
@@ -154,7 +154,7 @@ test("many are asked for one after the other", () => {
   assert.is(asked(), 42);
 });
 
-test("its backend falls meanwhile: it goes on elsewhere, and not with the leg that was for a bookmark", () => {
+test("its backend falls meanwhile: it continues elsewhere, and not with the stream of the refresh", () => {
   const watch = returned();
   watch.serve(watch.from);
   watch.kill(watch.from);
@@ -165,7 +165,7 @@ test("its backend falls meanwhile: it goes on elsewhere, and not with the leg th
   watch.has("+8a ~9a");
 });
 
-test("the first leg alone is lost: the watch is asked for anew, for all of its time", () => {
+test("the first stream alone is lost: the watch is asked for anew, for all of its time", () => {
   const watch = returned();
   const first = watch.from.asked[0];
   const refresh = watch.serve(watch.from);

@@ -90,7 +90,7 @@ test("a backend that comes back with an older history is dead before it has serv
   watch.has("+900a");
 });
 
-test("while it is the only one that answers nobody is sent there; when the other returns watches go on", () => {
+test("while it is the only one that answers no request is sent there; when the other returns watches go on", () => {
   const { path, watch } = restored();
   comesBack(path, { a: 900, b: 400 });
   pass(path, 1000, { a: 900, b: 400 });
@@ -200,7 +200,7 @@ test("a client that may not list is no witness: nothing is known, and nothing fo
   assert.is(stateOf(path, "b"), "ready");
 });
 
-test("two legs of a sentinel that differ prove it, however far the other history has come", () => {
+test("two streams of a sentinel that differ prove it, however far the other history has come", () => {
   const path = twoBackends();
   const watch = new PlayedWatch({ path, query: bookmarks });
   const first = watch.serve(watch.from, "=900");

@@ -37,7 +37,7 @@ function served(backend: PlayedBackend): void {
   backend.last.side?.sendHeaders(ok, false);
 }
 
-test("what one backend has not shown in half a second the other is asked for, and whoever has it first is heard", () => {
+test("what one backend has not delivered in half a second the other is asked for, and whichever delivers it first is forwarded", () => {
   const { path, late, show } = pair();
   show("+8a");
   path.clock.advance(suspectMs - watchLimits.lagLookMs);
@@ -134,10 +134,10 @@ test("nor one that is told its state still, however long that takes", () => {
   selecting.serve(selecting.from);
   show("+8a");
   path.clock.advance(4000);
-  assert.is(late.to.asked.length, 1, "nobody there has company");
+  assert.is(late.to.asked.length, 1, "no watch there has a second stream");
 });
 
-test("our own loop's standing still is no lateness of anybody's (F11)", () => {
+test("a stall of the proxy's own loop is held against no backend (F11)", () => {
   const { path, late, show } = pair();
   path.clock.advance(watchLimits.lagLookMs);
   show("+8a");

@@ -42,7 +42,7 @@ test("an API whose kind is not known is asked for in its client's name; until th
   assert.equal(Array.from(watch.path.migrations.watches.resources), []);
   watch.kill(watch.from);
   watch.advance(2000);
-  assert.is(watch.to.asked.length, 0, "asked of nobody else");
+  assert.is(watch.to.asked.length, 0, "no other backend is asked");
   watch.has("+8a", "ended");
 });
 
@@ -154,7 +154,7 @@ function replay(random: Random): string {
   return words.join(" ");
 }
 
-test("replicas that count for themselves: each client has what one of them said, whole and from nobody else, in 300 runs", () => {
+test("replicas that count for themselves: each client gets one replica's stream, whole and from no other, in 300 runs", () => {
   for (let seed = 1; seed <= 300; seed += 1) {
     const random = seeded(seed);
     const { watch, asked, asks } = scene(random.chance(0.5) ? proxied : ok);

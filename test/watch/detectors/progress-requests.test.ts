@@ -226,7 +226,7 @@ test("a newer list gives etcd the same time again", () => {
   assert.is(quiet.from.last.request.path, look);
 });
 
-test("nor is one that nobody may look at, or whose watch has gone; what was told then is over", () => {
+test("nor is one that the proxy may not list, or whose watch has gone; what was reported then is over", () => {
   const refused = unmoved();
   refused.list(refused.from, "");
   refused.advance(3 * watchLimits.progressAgainMs);

@@ -44,7 +44,7 @@ test("a watch is asked for at a second backend within two seconds, from where it
   assert.equal([watch.from.asked.length, watch.to.asked.length], [1, 1], "and that is all");
 });
 
-test("what both show goes on once, whoever is the first", () => {
+test("what both show goes on once, whichever is first", () => {
   const { watch, first, second } = posted();
   say(watch, second, "+9a ~10a =11");
   watch.has("=8");
@@ -63,7 +63,7 @@ test("when the first is lost the second is the watch at once, with all that it h
   const before = watch.to.asked.length;
   watch.kill(watch.from);
   watch.has("=8 +9a ~10a");
-  assert.is(watch.to.asked.length, before, "nobody was asked for it");
+  assert.is(watch.to.asked.length, before, "no backend was asked for it");
   say(watch, second, "~11a");
   watch.has("=8 +9a ~10a ~11a");
   watch.advance(watchLimits.waveMs);
@@ -160,7 +160,7 @@ test("with one backend there is none, and the next one has it within two seconds
   backend.isDown = false;
   for (let ms = 0; path.backends.views.some(({ state }) => state !== "ready"); ms += 100) {
     assert.ok(ms < 60_000);
-    // Somebody asks for something, so that it is dialled.
+    // A client's request makes the proxy dial it.
     if (ms % 5000 === 0) path.client().ask("GET", "/api/v1/pods");
     path.clock.advance(100);
   }
@@ -184,7 +184,7 @@ test("when its client ends the watch another one of the resource takes over", ()
   assert.is(path.sentinels.count, 1);
 });
 
-test("one whose token is over keeps its second leg, and is not asked for anew", () => {
+test("a watch whose token has expired keeps its second stream, and is not asked for anew", () => {
   const exp = 1;
   const token = `x.${Buffer.from(JSON.stringify({ exp })).toString("base64url")}.x`;
   const watch = new PlayedWatch({ path: twoBackends(), query: bookmarks, fields: [bearer(token)] });
@@ -193,7 +193,7 @@ test("one whose token is over keeps its second leg, and is not asked for anew", 
   assert.is(watch.to.asked.length, 0);
 });
 
-test("a cache that is being filled is asked again a second later, and slows nobody else's moves", () => {
+test("a cache that is being filled is asked again a second later, and slows down no other watch's moves", () => {
   const watch = new PlayedWatch({ path: twoBackends(), query: bookmarks });
   watch.serve(watch.from, "=8");
   watch.advance(establishedMs);
@@ -210,7 +210,7 @@ test("a cache that is being filled is asked again a second later, and slows nobo
   assert.is(watch.path.sentinels.count, 1);
 });
 
-test("a backend whose second leg shows too much before the first does is asked anew when it is needed", () => {
+test("a backend whose second stream runs too far ahead of the first is asked anew when it is needed", () => {
   const { watch, first, second } = posted();
   const words: string[] = [];
   for (let version = 9; version < 9 + watchLimits.aheadEvents; version += 1) words.push(`~${version}a`);
@@ -224,7 +224,7 @@ test("a backend whose second leg shows too much before the first does is asked a
   watch.has("=8 ~9a");
 });
 
-/** What each leg shows, and whether that proves two histories. */
+/** What each stream delivers, and whether that proves two histories. */
 const histories: readonly (readonly [
   what: string,
   first: string,

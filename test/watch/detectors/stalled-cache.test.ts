@@ -36,7 +36,7 @@ test("a watch of which its backend shows nothing while another does goes on ther
   const { asked } = frozen.from;
   assert.is(asked.at(-1)?.resetCode, undefined, "it may come on yet");
   path.clock.advance(limits.behindMs + watchLimits.stallLookMs);
-  assert.is.not(asked.at(-1)?.resetCode, undefined, "the old leg is let go");
+  assert.is.not(asked.at(-1)?.resetCode, undefined, "the old stream is closed");
   const [entry, ...more] = frozen.entries("cache.stalled");
   const { backend, resource, version, peersVersion, detector, watches } = entry ?? {};
   assert.equal(more, []);
@@ -126,7 +126,7 @@ test("a watch that was moved to a backend that has not caught up in 70 s is move
   watch.has("=9 ~11a ~13a");
 });
 
-test("nobody new is sent to a stalled cache for that resource, nor moved there, until it has caught up", () => {
+test("no new request is sent to a stalled cache for that resource, nor moved there, until it has caught up", () => {
   const { path, frozen, going } = pair();
   going.say(going.from, "+8a");
   path.clock.advance(limits.behindMs + 2 * watchLimits.stallLookMs);
@@ -159,7 +159,7 @@ test("one that cannot go on elsewhere ends, since its client can", () => {
   assert.is(path.migrations.ends.get("stale"), 1);
 });
 
-test("with nobody better there it stays where it is", () => {
+test("without a better backend it stays where it is", () => {
   const { path, frozen, going } = pair({ query: "sendInitialEvents=false" });
   going.say(going.from, "+8a");
   path.clock.advance(limits.behindMs + 2 * watchLimits.stallLookMs);

@@ -130,7 +130,7 @@ test("a hole under one upstream connection is left for another upstream connecti
   watch.has("+8a ~9a");
 });
 
-test("where nobody else answers, a new upstream connection to the same backend is dialled", () => {
+test("where no other backend answers, a new upstream connection to the same backend is dialled", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   watch.kill(watch.to);
@@ -177,7 +177,7 @@ test("however many are refused at once, one timer sets the pace", () => {
   const { path, from, to } = many(60);
   const [name = ""] = [...path.played].find(([, one]) => one === to) ?? [];
   const connections = path.pools.poolOf(name);
-  if (connections === undefined) throw new Error("It has lanes");
+  if (connections === undefined) throw new Error("It has connections");
   connections.take = () => undefined;
   connections.wait = (waiter) => waiter.refused(new Failure("overload", "proxy", "Full"));
   path.migrations.slowDown();

@@ -25,7 +25,7 @@ function played(names = ["a", "b", "c"]) {
   };
 }
 
-test("whoever has it already, or had it in vain, is chosen last", () => {
+test("a backend that serves it already, or failed to, is chosen last", () => {
   const { to, session, from, others } = played();
   assert.is(to.choose(session, []), from, "its client is bound there");
   assert.ok(others.includes(to.choose(session, [from]) ?? ""));
@@ -47,18 +47,18 @@ test("one who is silent is no better than the one it has", () => {
 test("who has said GOAWAY is being left; so is who is none of ours any more", () => {
   const { watch, to, session } = played();
   const { attempt } = session;
-  if (attempt === undefined) throw new Error("A live watch has a leg");
+  if (attempt === undefined) throw new Error("A live watch has a stream");
   assert.not(to.isLeaving(attempt));
   goAway(watch.from);
   watch.advance(10);
   assert.ok(to.isLeaving(attempt));
-  assert.is(to.stateOf("nobody"), undefined);
+  assert.is(to.stateOf("unknown"), undefined);
 });
 
-test("it is alone where nobody else can be asked", () => {
+test("it is alone where no other backend can be asked", () => {
   const { path, watch, to, session, others } = played();
   const { attempt } = session;
-  if (attempt === undefined) throw new Error("A live watch has a leg");
+  if (attempt === undefined) throw new Error("A live watch has a stream");
   assert.not(to.isAlone(session, attempt));
   for (const name of others) path.backend(name).kill();
   watch.advance(3_000);

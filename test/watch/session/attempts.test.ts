@@ -41,7 +41,7 @@ test("nor do the first three that were lost on their way", () => {
   );
 });
 
-test("nobody is asked when 15 seconds have passed", () => {
+test("no backend is asked when 15 seconds have passed", () => {
   const attempts = new ResumeBudget();
   assert.ok(attempts.mayTry(100));
   assert.is(attempts.leftMs(10_100), 5 * second);

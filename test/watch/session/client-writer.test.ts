@@ -32,7 +32,7 @@ test("what leaves is granted, but for what was granted before", () => {
   assert.equal([writer.creditFor(10), writer.creditFor(10), writer.creditFor(10)], [0, 5, 10]);
 });
 
-test("what still waits when another leg takes over grants that one nothing", () => {
+test("what still waits when another stream takes over grants that one nothing", () => {
   const { writer, side } = played();
   writer.send(Buffer.alloc(100), 0, 100);
   writer.change();

@@ -28,7 +28,7 @@ test("a watch moves because its backend goes, ended it, or was lost", () => {
   );
 });
 
-test("what is known of a watch and of how its leg was over decides together", () => {
+test("what is known of a watch and of how its stream ended decides together", () => {
   const progress = exactProgress();
   const how = {
     over: "broken",

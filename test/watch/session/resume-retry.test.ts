@@ -6,7 +6,7 @@ import { manualClock } from "../../support/clock.ts";
 
 const test = suite("resume-retry");
 
-test("it knows why and since when, and forgets whom it asked once something new came, or after a while", () => {
+test("it knows why and since when, and forgets which backends it asked once something new came, or after a while", () => {
   const clock = manualClock();
   const retry = new ResumeRetry(clock, clock);
   retry.begin("lost", "a");
@@ -56,7 +56,7 @@ test("its time is over fifteen seconds after it was first tried, and not before 
   assert.not(retry.mayTry());
 });
 
-test("whoever has no upstream connection does not count, and the next is put off a little longer each time", () => {
+test("a backend without an upstream connection does not count, and the next try is put off a little longer each time", () => {
   const retry = new ResumeRetry(manualClock(), manualClock());
   const pauses = [1, 2, 3, 4, 5].map(() => (retry.mayTry() ? retry.unsent() : -1));
   assert.equal(pauses, [0, 50, 100, 150, 200]);
@@ -71,7 +71,7 @@ test("that nothing new comes of it is remembered until something does", () => {
   assert.not(retry.isFruitless);
 });
 
-test("a refusal holds for its time, or until somebody takes the watch", () => {
+test("a refusal holds for its time, or until a backend takes the watch", () => {
   const clock = manualClock();
   const retry = new ResumeRetry(clock, clock);
   assert.not(retry.isDeclined);

@@ -9,7 +9,7 @@ function event(type: EventType, version: string): WatchEvent {
   return { type, version, endsInitialEvents: false, code: 0, reason: "", oldest: "", key: "n/a" };
 }
 
-test("events wait in order, with the octets that they came in", () => {
+test("events wait in order, with the bytes that they came in", () => {
   const ahead = new Ahead();
   ahead.push(event("ADDED", "8"), Buffer.from("eight"));
   ahead.push(event("MODIFIED", "9"), Buffer.from("nine"));

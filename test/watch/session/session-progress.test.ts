@@ -35,7 +35,7 @@ const now: ProgressOptions = {
   isInjected: false,
 };
 
-/** Feeds words of watch-events.ts to one leg, the client's own, and tells what became of the last. */
+/** Feeds words of watch-events.ts to one stream, the client's own, and returns what became of the last. */
 function fed(
   options: ProgressOptions,
   words: string,
@@ -94,7 +94,7 @@ const table: Readonly<Record<string, Case>> = {
   ],
   "an older bookmark would lead the client back: it is dropped": [exact, "~9 =8", "drop", "live", "9"],
   "once out of order it is never resumable again": [exact, "~9 -8 ~10 =11", "forward", "live", undefined],
-  "an event without a version goes on, and nobody knows where it stands": [
+  "an event without a version is forwarded, and its position is unknown": [
     exact,
     "~9 ~",
     "forward",
@@ -208,9 +208,9 @@ test("a batch that is not the one delivered is no answer", () => {
   }
 });
 
-// --- a leg of our own asking (§5.2) ---
+// --- a stream that the proxy requested (§5.2) ---
 
-test("a resumed leg goes on behind its version", () => {
+test("a resumed stream continues behind its version", () => {
   const { progress } = fed(exact, "~9");
   assert.is(feed(progress, new Reading("9", true), "~10 ~11"), "forward");
   assert.equal([progress.cursor, progress.resumeVersion], ["11", "11"]);
@@ -230,15 +230,15 @@ test("an ERROR instead of the first event is a refusal, and none of the client's
   assert.equal([progress.phase, progress.resumeVersion], ["live", "9"]);
 });
 
-test("an ERROR later on is the client's, as it would be on one leg", () => {
+test("an ERROR later on is forwarded to the client, as from a single stream", () => {
   const { progress } = fed(exact, "~9");
   assert.is(feed(progress, new Reading("9", true), "~10 !500"), "forward");
   assert.is(progress.phase, "ended");
 });
 
-// --- two legs (§5.6) ---
+// --- two streams (§5.6) ---
 
-test("of two legs the first to advance wins, and each event goes on once", () => {
+test("of two streams the first to advance wins, and each event goes on once", () => {
   const { progress, attempt } = fed(exact, "~9");
   const hedge = new Reading("9", true);
   const order: readonly (readonly [Reading, string, Fate])[] = [
@@ -255,7 +255,7 @@ test("of two legs the first to advance wins, and each event goes on once", () =>
   assert.is(feed(progress, attempt, "~14 =15"), "forward", "and either can go on alone");
 });
 
-test("a leg that passes what the other delivered without showing it has a gap", () => {
+test("a stream that passes what the other delivered without delivering it has a gap", () => {
   const { progress, attempt } = fed(exact, "~9");
   const hedge = new Reading("9", true);
   feed(progress, attempt, "~10", true);
@@ -265,7 +265,7 @@ test("a leg that passes what the other delivered without showing it has a gap", 
   assert.is(feed(progress, attempt, "~12", true), "forward");
 });
 
-test("a batch that comes on two legs goes on once, whoever is ahead", () => {
+test("a batch that comes on two streams goes on once, whichever is ahead", () => {
   const { progress, attempt } = fed(events, "+9a");
   const hedge = new Reading("7", true);
   assert.is(feed(progress, hedge, "+9a", true), "drop");
@@ -281,7 +281,7 @@ test("a batch that comes on two legs goes on once, whoever is ahead", () => {
   for (const [reading, word, fate] of order) assert.is(feed(progress, reading, word, true), fate, word);
 });
 
-test("of two legs one that is out of order, without a version or in error is let go", () => {
+test("of two streams one that is out of order, without a version or in error is closed", () => {
   for (const word of ["~8", "~", "!500"]) {
     const { progress } = fed(exact, "~9");
     const hedge = new Reading("9", true);

@@ -47,7 +47,7 @@ test("an answer to version 9 shows nothing up to 9; one to no version may show e
   assert.not(new Reading("", false).isBefore("1"));
 });
 
-test("a leg has reached what was delivered when it showed that itself or was asked from behind it", () => {
+test("a stream has reached what was delivered when it delivered that itself or was requested from behind it", () => {
   const delivered = markOf("-5a", "-5b");
   const behind = new Reading("4", true);
   assert.not(behind.hasReached(delivered));

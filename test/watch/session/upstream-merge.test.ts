@@ -71,12 +71,12 @@ function say(stream: WatchStream, words: string): string {
   return stream.pass(bytes, 0, bytes.length);
 }
 
-test("two legs are one stream, and each octet is granted once", () => {
+test("two upstream streams are merged into one, and each byte is granted once", () => {
   const { session, merge, writer, body, sideOf } = played();
   merge.first = sideOf("7", false);
   merge.first.accept(new JsonEvents(false), 0);
   say(merge.first, "+8a");
-  assert.is(writer.creditFor(linesOf("+8a").length), linesOf("+8a").length, "of one leg, when they leave");
+  assert.is(writer.creditFor(linesOf("+8a").length), linesOf("+8a").length, "of one stream, when they leave");
   const hedge = sideOf("8", true);
   merge.other = hedge;
   session.state = "hedged";
@@ -89,7 +89,7 @@ test("two legs are one stream, and each octet is granted once", () => {
   assert.is(writer.creditFor(linesOf("~9a ~10a").length), 0, "of two, when they came");
 });
 
-test("a leg is found by what was asked, until it is let go", () => {
+test("a stream is found by what was asked, until it is closed", () => {
   const { merge, sideOf } = played();
   const [first, other] = [sideOf("7", false), sideOf("7", true)];
   merge.first = first;
@@ -102,7 +102,7 @@ test("a leg is found by what was asked, until it is let go", () => {
   assert.is(merge.of(other.attempt), undefined);
 });
 
-test("only the first leg's unreadable bytes are its client's", () => {
+test("only the first stream's unreadable bytes are forwarded to its client", () => {
   const { merge, body, sideOf } = played();
   const [first, other] = [sideOf("7", false), sideOf("7", true)];
   for (const stream of [first, other]) stream.accept(new JsonEvents(false), 0);

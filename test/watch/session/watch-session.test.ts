@@ -275,7 +275,7 @@ test("a backend that takes the watch and says nothing at all is given up for ano
   watch.has("+8a ~9a");
 });
 
-test("when nobody can be asked it waits fifteen seconds, and ends", () => {
+test("when no backend can be asked it waits fifteen seconds, and ends", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   watch.kill(watch.to);
@@ -286,7 +286,7 @@ test("when nobody can be asked it waits fifteen seconds, and ends", () => {
   watch.has("+8a", "ended");
 });
 
-test("whoever comes back in time is asked", () => {
+test("a backend that comes back in time is asked", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   watch.kill(watch.to);

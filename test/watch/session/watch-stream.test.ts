@@ -13,7 +13,7 @@ const test = suite("watch-stream");
 
 type Played = { side: WatchStream; sent: string[]; say(text: string): Passed };
 
-/** A leg whose events have these fates, by version; what goes on is noted. */
+/** A stream whose events have these fates, by version; what is forwarded is noted. */
 function played(fates: Readonly<Record<string, Fate>> = {}, mayGoOn = true): Played {
   const sent: string[] = [];
   const owner = attemptOwner({ poolKey: () => poolKey("proven", "long") });
@@ -38,7 +38,7 @@ test("what came together and goes on is sent together, as it lies", () => {
   assert.equal(sent, [text]);
 });
 
-test("what is dropped takes nothing with it, at whatever octet it was cut (row 8, 9)", () => {
+test("what is dropped takes nothing with it, at whatever byte it was cut (row 8, 9)", () => {
   const words = ["+1a", "=2", "+3c", "=4", "=5", "+6d"];
   const text = words.map(lineOf).join("");
   for (let cut = 0; cut <= text.length; cut += 1) {
@@ -68,7 +68,7 @@ test("bytes that are no events go on as they come, if they are the client's, and
   assert.equal(other.sent, []);
 });
 
-test("half an event is held, counted, and forgotten with its leg", () => {
+test("half an event is held, counted, and forgotten with its stream", () => {
   const { say, side, sent } = played();
   say(lineOf("+1a").slice(0, 12));
   assert.equal([side.heldBytes, sent], [12, []]);
