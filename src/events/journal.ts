@@ -5,6 +5,9 @@ import type { ProxyEvent } from "./proxy-event.ts";
 /** One event and its cluster. The cluster is undefined if there is only one, or if the event belongs to none. */
 export type Entry = ProxyEvent & { readonly cluster?: string };
 
+/** The event of one kind. */
+export type EntryOf<K extends Entry["kind"]> = Extract<Entry, { readonly kind: K }>;
+
 export type Reader = (entry: Entry, at: number) => void;
 
 /** Where the data path records what it did. It does not depend on its readers. */

@@ -4,12 +4,12 @@
  */
 
 import { limits } from "../base/limits.ts";
-import type { Entry } from "../events/journal.ts";
+import type { EntryOf } from "../events/journal.ts";
 import { addImpact, type EvidenceRow, type Impact, noImpact } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 
-type Changed = Extract<Entry, { kind: "backend.changed" }>;
-type MetEntry = Extract<Entry, { kind: "backend.probed" }>;
+type Changed = EntryOf<"backend.changed">;
+type MetEntry = EntryOf<"backend.probed">;
 
 /** The result of the latest fresh socket since the doubt began. */
 type Meeting = Pick<MetEntry, "met" | "reached">;

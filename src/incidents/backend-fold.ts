@@ -1,7 +1,7 @@
 /** Folds entries about backends into incidents: which backends are down, how, and which clients that affects. */
 
 import { limits } from "../base/limits.ts";
-import type { Entry } from "../events/journal.ts";
+import type { Entry, EntryOf } from "../events/journal.ts";
 import { BackendCourse } from "./backend-course.ts";
 import { addAffected, addImpact, type EvidenceRow, type Impact, type Incident } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
@@ -70,7 +70,7 @@ export class BackendFold {
     return course;
   }
 
-  #changed(entry: Extract<Entry, { kind: "backend.changed" }>, at: number): void {
+  #changed(entry: EntryOf<"backend.changed">, at: number): void {
     const course = this.#courseOf(entry);
     if (course === undefined) return;
     course.changed(entry, at);
@@ -79,7 +79,7 @@ export class BackendFold {
     this.#follow(course, at);
   }
 
-  #met(entry: Extract<Entry, { kind: "backend.probed" }>, at: number): void {
+  #met(entry: EntryOf<"backend.probed">, at: number): void {
     const course = this.#courseOf(entry);
     if (course === undefined) return;
     course.met(entry, at);
@@ -166,7 +166,7 @@ export class BackendFold {
 
   // --- stalled caches ---
 
-  #stalled(entry: Extract<Entry, { kind: "cache.stalled" }>, at: number): void {
+  #stalled(entry: EntryOf<"cache.stalled">, at: number): void {
     const { backend, resource, version, peersVersion, behindMs, detector, watches } = entry;
     const text = `The cache of ${resource} is stalled at ${version}, others have reached ${peersVersion}; ${watches} watches are moved`;
     this.#add("backend-stale", backend, resource);
@@ -183,7 +183,7 @@ export class BackendFold {
     );
   }
 
-  #unnotified(entry: Extract<Entry, { kind: "cache.progress_delayed" }>, at: number): void {
+  #unnotified(entry: EntryOf<"cache.progress_delayed">, at: number): void {
     const { backend, resource, version, etcdVersion, lateMs } = entry;
     const text = `etcd sends progress notifications rarely (default: every 10 min): ${Math.round(lateMs / 1000)} s after etcd was at ${etcdVersion} the cache of ${resource} was at ${version}. Quiet watches do not survive two restarts of apiservers within that time`;
     this.#add("cache-progress-delayed", backend, resource);

@@ -1,7 +1,7 @@
 /** What a single journal entry means: the incident that it opens or adds to, and the one that it ends. Pure. */
 
 import { limits } from "../base/limits.ts";
-import type { Entry } from "../events/journal.ts";
+import type { Entry, EntryOf } from "../events/journal.ts";
 import type { EvidenceRow } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 import type { Finding } from "./store.ts";
@@ -11,11 +11,11 @@ export type Found = Finding & { readonly affected?: string };
 
 export type Ending = { readonly kind: IncidentKind; readonly subject: string; readonly ending: string };
 
-/** Entries by kind, so that the tables below must cover the closed list. */
-type Entries = { readonly [K in Entry["kind"]]: Extract<Entry, { kind: K }> };
-type Reader<K extends Entry["kind"]> = (entry: Entries[K], at: number) => Found | undefined;
-type Readers = { readonly [K in Entry["kind"]]?: Reader<K> };
-type Enders = { readonly [K in Entry["kind"]]?: (entry: Entries[K]) => Ending };
+/** By the kind of the entry. */
+type Readers = {
+  readonly [K in Entry["kind"]]?: (entry: EntryOf<K>, at: number) => Found | undefined;
+};
+type Enders = { readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => Ending };
 
 const said = (at: number, detector: string, text: string): EvidenceRow => ({
   at,
@@ -190,7 +190,7 @@ export function findingIn(entry: Entry, at: number): Found | undefined {
 }
 
 /** TypeScript can relate a reader to its entry only through their common kind. */
-function foundBy<K extends Entry["kind"]>(kind: K, entry: Entries[K], at: number): Found | undefined {
+function foundBy<K extends Entry["kind"]>(kind: K, entry: EntryOf<K>, at: number): Found | undefined {
   const read: Readers[K] = readers[kind];
   return read?.(entry, at);
 }
@@ -199,7 +199,7 @@ export function endingIn(entry: Entry): Ending | undefined {
   return endedBy(entry.kind, entry);
 }
 
-function endedBy<K extends Entry["kind"]>(kind: K, entry: Entries[K]): Ending | undefined {
+function endedBy<K extends Entry["kind"]>(kind: K, entry: EntryOf<K>): Ending | undefined {
   const read: Enders[K] = enders[kind];
   return read?.(entry);
 }

@@ -5,7 +5,7 @@
 
 import { limits } from "../base/limits.ts";
 import { Lru } from "../base/lru.ts";
-import type { Entry } from "../events/journal.ts";
+import type { Entry, EntryOf } from "../events/journal.ts";
 import { BackendFold } from "./backend-fold.ts";
 import { endingIn, type Found, findingIn } from "./findings.ts";
 import { addAffected } from "./incident.ts";
@@ -85,7 +85,7 @@ function foundIn(cluster: string, found: Found): Found {
  * Stale responses. After a failover each client may get one without harm; only a repetition for the same client is an
  * incident, because that client is set back permanently. Pure.
  */
-type Outdated = Extract<Entry, { kind: "response.stale" }>;
+type Outdated = EntryOf<"response.stale">;
 
 export class OutdatedAnswers {
   /** The last stale response by client and resource. */

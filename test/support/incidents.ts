@@ -1,6 +1,6 @@
 /** The journal as a test plays it, and the incidents that come of it. */
 
-import { type Entry, Journal } from "../../src/events/journal.ts";
+import { type Entry, type EntryOf, Journal } from "../../src/events/journal.ts";
 import type { Incident } from "../../src/incidents/incident.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
@@ -38,7 +38,7 @@ export function changed(
   backend: string,
   from: string,
   to: string,
-  more: Partial<Extract<Entry, { kind: "backend.changed" }>> = {},
+  more: Partial<EntryOf<"backend.changed">> = {},
 ): Entry {
   return {
     kind: "backend.changed",

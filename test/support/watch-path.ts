@@ -1,6 +1,6 @@
 /** One client's watch through the whole path, as a dialogue: what each backend is asked, says and suffers. */
 import * as assert from "uvu/assert";
-import type { Entry } from "../../src/events/journal.ts";
+import type { Entry, EntryOf } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { type Asked, bearer, type PlayedBackend, type PlayedClient, PlayedPath } from "./path.ts";
 
@@ -115,8 +115,8 @@ export class PlayedWatch {
     return backend.last.request.path.replace(/^.*[?]watch=true&/, "");
   }
 
-  entries<K extends Entry["kind"]>(kind: K): Extract<Entry, { kind: K }>[] {
-    return this.path.entries.filter((entry): entry is Extract<Entry, { kind: K }> => entry.kind === kind);
+  entries<K extends Entry["kind"]>(kind: K): EntryOf<K>[] {
+    return this.path.entries.filter((entry): entry is EntryOf<K> => entry.kind === kind);
   }
 }
 

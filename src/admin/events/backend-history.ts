@@ -1,9 +1,9 @@
 /** Each backend's state changes from the journal: its state, since when, why, and the states before. */
 
-import type { Entry, Journal } from "../../events/journal.ts";
+import type { Entry, EntryOf, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
 
-type Changed = Extract<Entry, { kind: "backend.changed" }>;
+type Changed = EntryOf<"backend.changed">;
 
 export type Change = Omit<Changed, "kind" | "backend"> & { readonly at: number };
 

@@ -1,7 +1,7 @@
 /** What a metric declares, and what its numbers are read from. */
 import type { Clock } from "../../base/clock.ts";
 import type { Histogram } from "../../base/histogram.ts";
-import type { Entry } from "../../events/journal.ts";
+import type { Entry, EntryOf } from "../../events/journal.ts";
 import type { BackendSet } from "../../proxy/cluster/backend-set.ts";
 import type { BackendMeasurements, Path } from "../../proxy/cluster/path.ts";
 import type { Passthrough } from "../../proxy/tunnel/passthrough.ts";
@@ -105,7 +105,7 @@ export type Values = number | Iterable<Row | readonly [label: string, value: num
 
 /** Labels of an entry that counts one, by the kind of the entry. */
 export type Counted = {
-  readonly [K in Entry["kind"]]?: (entry: Extract<Entry, { kind: K }>) => readonly string[];
+  readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => readonly string[];
 };
 
 /** Where the numbers come from; of rows with equal labels the sum is shown. */

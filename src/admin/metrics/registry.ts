@@ -5,7 +5,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Histogram } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
-import type { Entry, Journal } from "../../events/journal.ts";
+import type { Entry, EntryOf, Journal } from "../../events/journal.ts";
 import { viewOf } from "./cluster-view.ts";
 import { histogramText } from "./histogram-text.ts";
 import type { ClusterView, Counted, LiveCluster, Metric, Process, Values } from "./metric.ts";
@@ -93,7 +93,7 @@ function rowsOf(values: Values): readonly Row[] {
 function countedBy<K extends Entry["kind"]>(
   counted: Counted,
   kind: K,
-  entry: Extract<Entry, { kind: K }>,
+  entry: EntryOf<K>,
 ): readonly string[] | undefined {
   const read: Counted[K] = counted[kind];
   return read?.(entry);

@@ -2,7 +2,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import type { Entry } from "../../../src/events/journal.ts";
+import type { EntryOf } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import type { Caller } from "../../../src/ledger/caller.ts";
 import { ledgerLimits } from "../../../src/ledger/limits.ts";
@@ -77,7 +77,7 @@ class Scene {
 
   judged(): string[] {
     return this.path.entries
-      .filter((entry): entry is Extract<Entry, { kind: "lease.suspect" }> => entry.kind === "lease.suspect")
+      .filter((entry): entry is EntryOf<"lease.suspect"> => entry.kind === "lease.suspect")
       .map(({ verdict, detector, client }) => `${verdict} ${detector} ${client}`);
   }
 }

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Log } from "../../../src/admin/events/log.ts";
-import type { Entry } from "../../../src/events/journal.ts";
+import type { EntryOf } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { type AccessLogLevel, accessLogger } from "../../../src/proxy/request/access-log.ts";
 import { jwt } from "../../support/jwt.ts";
@@ -34,7 +34,7 @@ function played(level: AccessLogLevel): { readonly path: PlayedPath; readonly to
   return { path, told: path.entries.filter((entry) => entry.kind === "request.ended") };
 }
 
-type Ended = Extract<Entry, { kind: "request.ended" }>;
+type Ended = EntryOf<"request.ended">;
 
 test("each level logs its own requests, and off costs no request anything", () => {
   const codes = (level: AccessLogLevel): readonly string[] =>
