@@ -1,31 +1,71 @@
-/**
- * Sources of backend addresses: a DNS name or a file. Kubernetes itself is in discover-kubernetes.ts and
- * discover-in-cluster.ts.
- */
+/** Sources of backend addresses: a DNS name, a file, or Kubernetes itself. */
 import { lookup } from "node:dns/promises";
-import type { Clock } from "../base/clock.ts";
+import { isIpAddress } from "../base/address.ts";
+import { type Clock, wallClock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
 import { watchFiles } from "../base/file-watcher.ts";
 import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
 import type { DiscoveryConfig } from "../config/cluster.ts";
-import { InClusterSource } from "./discover-in-cluster.ts";
-import { ChildSource } from "./discover-kubernetes.ts";
-import { type Found, foundAt, foundInFile, type Question } from "./discovered.ts";
+import { type Found, foundAt, foundInFile } from "./discovered.ts";
 import type { Source } from "./discovery.ts";
+import { transportOf } from "./kubernetes-child.ts";
+import { peerAddress, placesInLeases, placesInSlices } from "./kubernetes-objects.ts";
+import { discoveryLimits } from "./limits.ts";
+import { type Access, firstAnswer, type Transport } from "./transport.ts";
 
 export type SourceParts = {
   readonly clock: Clock;
   /** The credentials and servers for Kubernetes; read for each lookup. */
-  readonly access: () => Pick<Question, "servers" | "caFile" | "serverName">;
+  readonly access: () => Access;
 };
 
 export function sourceOf(config: DiscoveryConfig, { clock, access }: SourceParts): Source {
   if (config.type === "DNS") return nameSource(config.hostname, config.port);
   if (config.type === "File") return fileSource(config.file, clock);
-  const { type: from, kubeconfigFile } = config;
-  if (kubeconfigFile === undefined) return new InClusterSource(() => ({ ...access(), from }));
-  return new ChildSource(() => ({ ...access(), from, kubeconfigFile }));
+  return kubernetesSource(config.type, transportOf(config.kubeconfigFile, access, "discovery"), access);
+}
+
+const lists = {
+  EndpointSlice: {
+    path: "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes&limit=500",
+    none: "no endpoint of default/kubernetes is ready",
+  },
+  Lease: {
+    path: "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?labelSelector=apiserver.kubernetes.io%2Fidentity%3Dkube-apiserver&limit=500",
+    none: `no Lease carries ${peerAddress}`,
+  },
+};
+
+/** Known servers are asked first, then the one of the credentials. */
+export function kubernetesSource(
+  from: "EndpointSlice" | "Lease",
+  transport: Transport,
+  access: () => Access,
+): Source {
+  const request = { path: lists[from].path, patienceMs: discoveryLimits.discoveryAskMs };
+  const abort = (): void => transport.abort();
+  return {
+    from,
+    expires: true,
+    ask: () => {
+      const servers = [...access().servers.slice(0, discoveryLimits.discoveryServers - 1), transport.own];
+      return firstAnswer(transport, servers, request, (list) => foundIn(list, from));
+    },
+    giveUp: abort,
+    stop: abort,
+  };
+}
+
+/** @throws {Error} no list, or no usable address in it */
+function foundIn(list: unknown, from: "EndpointSlice" | "Lease"): readonly Found[] {
+  const items: unknown =
+    typeof list === "object" && list !== null && "items" in list ? list.items : undefined;
+  if (!Array.isArray(items)) throw new Error("answered with no list");
+  const places = from === "EndpointSlice" ? placesInSlices(items) : placesInLeases(items, wallClock.wall());
+  if (places.length === 0 || !places.every(({ host }) => isIpAddress(host)))
+    throw new Error(`knows no apiserver: ${lists[from].none}`);
+  return places.map(({ host, port }) => foundAt(host, port));
 }
 
 /** Returns every address of a name as this machine resolves names, including /etc/hosts, which kubeadm's users edit. */

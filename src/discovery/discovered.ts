@@ -72,39 +72,6 @@ function foundInEntry(entry: unknown): Found | undefined {
   return address !== undefined && isName ? { name, ...address } : undefined;
 }
 
-/** The child's input: `servers` are tried in turn, then the kubeconfig's own. */
-export type Question = {
-  readonly id: number;
-  readonly from: "EndpointSlice" | "Lease";
-  readonly kubeconfigFile: string;
-  readonly servers: readonly string[];
-  readonly caFile: string;
-  readonly serverName: string | undefined;
-};
-
-/** The child's output: addresses, or why there are none. */
-export type Reply =
-  | { readonly id: number; readonly addresses: readonly { readonly host: string; readonly port: number }[] }
-  | { readonly id: number; readonly failure: string };
-
-/** Parses the child's message. Values from a package may have reached it, so each field is checked. */
-export function foundInReply(message: unknown, id: number): readonly Found[] | Failure | undefined {
-  const reply = fieldsOf(message);
-  if (reply["id"] !== id) return undefined;
-  const { addresses, failure } = reply;
-  if (typeof failure === "string")
-    return new Failure("bad-file", "proxy", failure.slice(0, limits.logFieldChars));
-  if (!Array.isArray(addresses)) return refused("a reply without addresses");
-  const found: Found[] = [];
-  for (const address of addresses.slice(0, limits.discoveredBackends + 1)) {
-    const { host, port } = fieldsOf(address);
-    if (typeof host !== "string" || !isIpAddress(host) || typeof port !== "number")
-      return refused(`${quote(address)}, which is no address`);
-    found.push(foundAt(host, port));
-  }
-  return found;
-}
-
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }

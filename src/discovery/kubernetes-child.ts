@@ -1,51 +1,85 @@
 /**
- * The parent's side of the process that queries Kubernetes with a kubeconfig (discover-child.ts). The package for it
- * takes 85 MB, runs credential plugins and has had bugs that end a process. Any crash of the child is one failed
- * question here.
+ * Sends requests to apiservers with a kubeconfig, in a child process (discover-child.ts). The package for it takes 85 MB, runs
+ * credential plugins and has had bugs that end a process. Any crash of the child is one failed request here.
  */
 import { type ChildProcess, fork } from "node:child_process";
+import { wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
 import { limits } from "../base/limits.ts";
+import type { ApiRequest } from "./json-request.ts";
 import { discoveryLimits } from "./limits.ts";
+import { type Access, AccountTransport, type Answer, type Transport } from "./transport.ts";
 
-/** Next to this file, with the same extension: .ts in the repository, .js as published. */
-export const childFile = import.meta.filename.replace("kubernetes-child", "discover-child");
+/** The child's input; `server` is "" for the kubeconfig's own. */
+export type Question = ApiRequest &
+  Omit<Access, "servers"> & { readonly id: number; readonly kubeconfigFile: string; readonly server: string };
+
+type Refusal = { readonly refusal: string };
+
+/** The child's output; `refusal`: this server cannot be asked, or refuses. */
+export type Reply = { readonly id: number } & (Answer | Refusal | { readonly failure: string });
+
+type ChildParts = {
+  readonly kubeconfigFile: string;
+  readonly access: () => Access;
+  /** The child's name in messages: "discovery". */
+  readonly name: string;
+  /** Default: the one next to this file, with the same extension: .ts in the repository, .js as published. */
+  readonly file?: string;
+};
+
+const childFile = import.meta.filename.replace("kubernetes-child", "discover-child");
 
 /** Characters kept of the end of its stderr. */
 const wordsChars = 500;
 
-export class KubernetesChild {
-  /** Its name in messages: "discovery". */
-  readonly #name: string;
-  readonly #file: string;
+/** Without a kubeconfig: the pod's service account. */
+export function transportOf(
+  kubeconfigFile: string | undefined,
+  access: () => Access,
+  name: string,
+): Transport {
+  if (kubeconfigFile === undefined) return new AccountTransport(access);
+  return new KubernetesChild({ kubeconfigFile, access, name });
+}
+
+export class KubernetesChild implements Transport {
+  readonly own = "";
+  readonly #parts: ChildParts;
   #child: ChildProcess | undefined;
   #id = 0;
   /** The end of the child's stderr, where Node prints why it ended. */
   #words = "";
 
   /** The first question starts the child, and so does the next one after it ends. */
-  constructor(name: string, file = childFile) {
-    this.#name = name;
-    this.#file = file;
+  constructor(parts: ChildParts) {
+    this.#parts = parts;
   }
 
-  /**
-   * Resolves with the first result of `read`, which gets each message and returns undefined for the reply to another
-   * question.
-   */
-  ask<T>(question: object, read: (message: unknown, id: number) => T | undefined): Promise<T | Failure> {
+  async ask(server: string, request: ApiRequest): Promise<Answer | Failure> {
+    const { kubeconfigFile, access } = this.#parts;
+    const { caFile, serverName } = access();
     this.#id += 1;
-    const id = this.#id;
+    const question: Question = { id: this.#id, ...request, kubeconfigFile, server, caFile, serverName };
+    const reply = await this.#send(question);
+    if (reply instanceof Failure || "answer" in reply) return reply;
+    throw new Error(reply.refusal);
+  }
+
+  #send(question: Question): Promise<Answer | Refusal | Failure> {
     const child = this.#child ?? this.#start();
+    // A child that is slow to start is kept, and serves the next request.
+    const stopKill = wallClock.after(discoveryLimits.childHungMs, () => child.kill("SIGKILL"));
     return new Promise((resolve) => {
-      const done = (outcome: T | Failure): void => {
+      const done = (outcome: Answer | Refusal | Failure): void => {
+        stopKill();
         child.off("message", heard);
         child.off("exit", ended);
         child.off("error", failed);
         resolve(outcome);
       };
       const heard = (message: unknown): void => {
-        const outcome = read(message, id);
+        const outcome = replyIn(message, question.id);
         if (outcome !== undefined) done(outcome);
       };
       const ended = (code: number | null, signal: string | null): void =>
@@ -54,19 +88,19 @@ export class KubernetesChild {
       child.on("message", heard);
       child.on("exit", ended);
       child.on("error", failed);
-      child.send({ id, ...question }, (error) => {
+      child.send(question, (error) => {
         if (error !== null) failed(error);
       });
     });
   }
 
-  /** Its "exit" fails all pending questions. */
-  kill(): void {
+  /** Ends the child; its "exit" fails all pending questions. */
+  abort(): void {
     this.#child?.kill("SIGKILL");
   }
 
   #start(): ChildProcess {
-    const child = fork(this.#file, [], {
+    const child = fork(this.#parts.file ?? childFile, [], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
       // Not our own arguments: the child must not use our inspector port or profiler.
       execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
@@ -94,6 +128,16 @@ export class KubernetesChild {
         .split("\n")
         .find((line) => /error/i.test(line)) ?? "";
     const why = last === "" ? "" : `: ${last}`;
-    return new Failure("bad-file", "proxy", `The ${this.#name} child ${what}${why}`);
+    return new Failure("bad-file", "proxy", `The ${this.#parts.name} child ${what}${why}`);
   }
+}
+
+/** Parses the child's message. Values from a package may have reached it, so each field is checked. */
+function replyIn(message: unknown, id: number): Answer | Refusal | Failure | undefined {
+  if (typeof message !== "object" || message === null || !("id" in message) || message.id !== id)
+    return undefined;
+  if ("answer" in message) return { answer: message.answer };
+  if ("refusal" in message) return { refusal: String(message.refusal).slice(0, limits.logFieldChars) };
+  const why = "failure" in message ? String(message.failure).slice(0, limits.logFieldChars) : "no answer";
+  return new Failure("bad-file", "proxy", why);
 }

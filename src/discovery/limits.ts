@@ -21,11 +21,11 @@ export const discoveryLimits = {
   reviewMs: 4000,
   reviewServers: 2,
   /**
-   * The same through the child, which takes a second or two to start. A child that is silent for longer than the second
-   * value hangs.
+   * The same with the child's start, which takes a second or two. A child that is silent for longer than the second value
+   * hangs.
    */
   reviewChildMs: 6000,
-  reviewHungMs: 20_000,
+  childHungMs: 20_000,
   /** The child's heap limit; the package alone takes 40 MB of it. */
   discoveryHeapMiB: 192,
 } as const;

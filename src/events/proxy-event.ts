@@ -14,8 +14,8 @@ type Events = {
     reason: string;
   };
   /** A reload added a cluster, or removed one with everything that belongs to it. */
-  "cluster.added": Record<never, never>;
-  "cluster.removed": Record<never, never>;
+  "cluster.added": object;
+  "cluster.removed": object;
   /** It was configured or discovered; nothing is known about it yet. */
   "backend.added": { backend: string };
   /** It is no longer configured or discovered. */
@@ -264,7 +264,7 @@ type Events = {
   "operation.refused": { operation: string; target: string; by: string; reason: string };
   /** The API rejects all clients because the cluster cannot verify their tokens. Written when the reason changes. */
   "review.failed": { review: string; reason: string };
-  "drain.started": Record<never, never>;
+  "drain.started": object;
   "drain.ended": { cut: number };
 };
 

@@ -5,7 +5,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
-import { sourceOf } from "../../src/discovery/discover.ts";
+import { kubernetesSource, sourceOf } from "../../src/discovery/discover.ts";
+import { checkFound } from "../../src/discovery/discovered.ts";
 import { within } from "../support/within.ts";
 
 const test = suite("discovery/discover");
@@ -55,6 +56,24 @@ test("Kubernetes is asked by a child, which is not there before it is asked", ()
   const source = sourceOf({ type: "Lease", kubeconfigFile: "absent", intervalMs: 1000 }, parts);
   assert.is(source.from, "Lease");
   source.stop();
+});
+
+test("what is no list of addresses of apiservers is no answer", async () => {
+  const told = async (answer: unknown): Promise<string> => {
+    const transport = { own: "https://a", ask: () => Promise.resolve({ answer }), abort() {} };
+    const outcome = await kubernetesSource("EndpointSlice", transport, parts.access).ask();
+    return outcome instanceof Failure ? outcome.message : JSON.stringify(checkFound(outcome));
+  };
+  const slice = (address: unknown, port: unknown): object => ({
+    items: [{ endpoints: [{ addresses: [address] }], ports: [{ port }] }],
+  });
+  assert.match(await told(slice("10.0.0.1", 1)), '"name":"10.0.0.1:1"');
+  for (const wrong of [null, {}, { items: {} }])
+    assert.is(await told(wrong), "https://a: answered with no list");
+  assert.match(await told({ items: [null] }), /^https:\/\/a: /);
+  for (const wrong of [slice("a.test", 1), slice(7, 1), { items: [] }])
+    assert.is(await told(wrong), "https://a: knows no apiserver: no endpoint of default/kubernetes is ready");
+  assert.match(await told(slice("10.0.0.1", "1")), "is no backend's address");
 });
 
 test.run();

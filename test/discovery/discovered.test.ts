@@ -2,13 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
 import { limits } from "../../src/base/limits.ts";
-import {
-  checkFound,
-  type Found,
-  foundAt,
-  foundInFile,
-  foundInReply,
-} from "../../src/discovery/discovered.ts";
+import { checkFound, type Found, foundAt, foundInFile } from "../../src/discovery/discovered.ts";
 
 const test = suite("discovery/discovered");
 
@@ -75,22 +69,6 @@ test("a file that is anything else says where it is wrong", () => {
     assert.match(String(told(foundInFile(text, "f"))), complaint, text);
   const twice = foundInFile("- {name: a, url: 'https://h'}\n- {name: a, url: 'https://i'}", "f");
   assert.is(told(checkFound(twice instanceof Failure ? [] : twice)), "Found two backends with one name");
-});
-
-test("a reply is believed only as far as it is addresses", () => {
-  assert.equal(told(foundInReply({ id: 1, addresses: [{ host: "10.0.0.1", port: 1 }] }, 1)), ["10.0.0.1:1"]);
-  assert.is(told(foundInReply({ id: 1, failure: "answered 403" }, 1)), "answered 403");
-  assert.is(foundInReply({ id: 1, addresses: [] }, 2), undefined);
-  assert.is(foundInReply("noise", 1), undefined);
-  assert.is(foundInReply(null, 1), undefined);
-  for (const addresses of [
-    undefined,
-    {},
-    [null],
-    [{ host: "a.test", port: 1 }],
-    [{ host: "10.0.0.1", port: "1" }],
-  ])
-    assert.match(String(told(foundInReply({ id: 1, addresses }, 1))), /^Found /);
 });
 
 test.run();

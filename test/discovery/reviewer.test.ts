@@ -6,8 +6,10 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
+import { KubernetesChild, transportOf } from "../../src/discovery/kubernetes-child.ts";
 import { discoveryLimits } from "../../src/discovery/limits.ts";
-import { AccountReviewer, ChildReviewer, type Review, reviewerOf } from "../../src/discovery/reviewer.ts";
+import { type Review, Reviewer } from "../../src/discovery/reviewer.ts";
+import { type Access, AccountTransport } from "../../src/discovery/transport.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
 
@@ -76,9 +78,12 @@ const accessTo =
     serverName: "kubernetes.default.svc",
   });
 
+const accountReviewer = (access: () => Access, from = directory): Reviewer =>
+  new Reviewer(new AccountTransport(access, from), access);
+
 /** The answer as text, or the complaint. */
 async function told(known: readonly Played[]): Promise<string> {
-  const reviewer = new AccountReviewer(accessTo(...known), directory);
+  const reviewer = accountReviewer(accessTo(...known), directory);
   const outcome = await within(20_000, "an answer", reviewer.ask(review));
   return outcome instanceof Failure ? outcome.message : JSON.stringify(outcome.answer);
 }
@@ -105,7 +110,7 @@ test("where it does not answer the in-cluster service is asked, and both are nam
 });
 
 test("a pod without a token says so", async () => {
-  const reviewer = new AccountReviewer(accessTo(), join(directory, "nowhere"));
+  const reviewer = accountReviewer(accessTo(), join(directory, "nowhere"));
   const outcome = await reviewer.ask(review);
   assert.is(outcome instanceof Failure && outcome.message, "The service account's token does not exist");
 });
@@ -113,7 +118,7 @@ test("a pod without a token says so", async () => {
 test("one that is stopped asks no backend any more", async () => {
   const mute = await played("mute");
   serviceIs(mute);
-  const reviewer = new AccountReviewer(accessTo(mute), directory);
+  const reviewer = accountReviewer(accessTo(mute), directory);
   const asked = reviewer.ask(review);
   setTimeout(() => reviewer.stop(), 50);
   assert.instance(await within(1500, "the end", asked), Failure);
@@ -127,29 +132,36 @@ test("with a kubeconfig a child is asked, by the same words", async () => {
     process.on("message", ({ id, ...asked }) => {
       process.send("noise");
       process.send({ id: id + 1, answer: "another's" });
-      process.send(asked.caFile === "" ? { id, failure: "answered 403" } : { id, answer: asked });
+      process.send(asked.caFile === "" ? { id, refusal: "answered 403" } : { id, answer: asked });
     });`,
   );
   const known = await played("well");
-  const reviewer = new ChildReviewer("admin.conf", accessTo(known, known, known), file);
+  const childReviewer = (access: () => Access): Reviewer =>
+    new Reviewer(new KubernetesChild({ kubeconfigFile: "admin.conf", access, name: "review", file }), access);
+  const reviewer = childReviewer(accessTo(known, known, known));
   const outcome = await within(10_000, "an answer", reviewer.ask(review));
   assert.equal(outcome instanceof Failure ? outcome.message : outcome.answer, {
-    review,
+    path: review.path,
+    body: review.body,
+    patienceMs: discoveryLimits.reviewMs / discoveryLimits.reviewServers,
     kubeconfigFile: "admin.conf",
-    servers: [known.url, known.url],
+    server: known.url,
     caFile,
     serverName: "kubernetes.default.svc",
   });
   reviewer.stop();
-  const blind = new ChildReviewer("k", () => ({ servers: [], caFile: "", serverName: undefined }), file);
+  const blind = childReviewer(() => ({ servers: ["https://a"], caFile: "", serverName: undefined }));
   const refused = await within(10_000, "an answer", blind.ask(review));
-  assert.is(refused instanceof Failure && refused.message, "answered 403");
+  assert.is(
+    refused instanceof Failure && refused.message,
+    "https://a: answered 403; the kubeconfig's server: answered 403",
+  );
   blind.stop();
 });
 
 test("which of the two is asked is what the configuration says", () => {
-  assert.instance(reviewerOf(undefined, accessTo()), AccountReviewer);
-  assert.instance(reviewerOf("k", accessTo()), ChildReviewer);
+  assert.instance(transportOf(undefined, accessTo(), "review"), AccountTransport);
+  assert.instance(transportOf("k", accessTo(), "review"), KubernetesChild);
 });
 
 test.run();

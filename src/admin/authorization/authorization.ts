@@ -18,7 +18,7 @@ import { type Access, accessIn, accessReview, tokenReview, type User, userIn } f
 export type AuthorizationParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  readonly reviewer: Reviewer;
+  readonly reviewer: Pick<Reviewer, "ask">;
   /** Audiences of which a token must have one; none: the apiservers' own. */
   readonly audiences: readonly string[];
 };

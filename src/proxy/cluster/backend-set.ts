@@ -10,8 +10,9 @@ import { limits } from "../../base/limits.ts";
 import type { DiscoveryConfig, UpstreamTls } from "../../config/cluster.ts";
 import type { ConfigForCluster } from "../../config/config.ts";
 import { sourceOf } from "../../discovery/discover.ts";
-import type { Found, Question } from "../../discovery/discovered.ts";
+import type { Found } from "../../discovery/discovered.ts";
 import { Discovery } from "../../discovery/discovery.ts";
+import type { Access } from "../../discovery/transport.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { BackendAddress } from "../net/connect.ts";
 import type { Trusted } from "../net/untrusted-certificate.ts";
@@ -162,7 +163,7 @@ export class BackendSet {
   }
 
   /** The apiservers to query. Ready ones come first; one that was never reached may still answer. */
-  get access(): Pick<Question, "servers" | "caFile" | "serverName"> {
+  get access(): Access {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
     const ready = addresses.filter(({ name }) => isReady(name));

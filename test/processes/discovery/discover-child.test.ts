@@ -4,8 +4,11 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { ChildSource } from "../../../src/discovery/discover-kubernetes.ts";
-import type { Found, Question } from "../../../src/discovery/discovered.ts";
+import { kubernetesSource } from "../../../src/discovery/discover.ts";
+import type { Found } from "../../../src/discovery/discovered.ts";
+import type { Source } from "../../../src/discovery/discovery.ts";
+import { KubernetesChild } from "../../../src/discovery/kubernetes-child.ts";
+import type { Access } from "../../../src/discovery/transport.ts";
 import { endApiservers, startApiserver } from "../../support/discoverable.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
@@ -14,7 +17,7 @@ const test = suite("discovery/discover-child");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-ask-"));
 const caFile = join(directory, "ca.crt");
-const sources: ChildSource[] = [];
+const sources: Source[] = [];
 test.after(() => {
   for (const source of sources) source.stop();
   endApiservers();
@@ -37,16 +40,19 @@ async function kubeconfig(server: string, token = "good"): Promise<string> {
   return file;
 }
 
+type Asked = Partial<Access> & {
+  readonly from?: "EndpointSlice" | "Lease";
+  readonly kubeconfigFile: string;
+};
+
 /** What the child says to one question, as names or as its complaint. */
-async function told(question: Partial<Question>): Promise<string> {
-  const source = new ChildSource(() => ({
-    from: "EndpointSlice",
-    kubeconfigFile: "absent",
-    servers: [],
-    caFile,
-    serverName: "kubernetes.default.svc",
-    ...question,
-  }));
+async function told({ from = "EndpointSlice", kubeconfigFile, ...more }: Asked): Promise<string> {
+  const access = () => ({ servers: [], caFile, serverName: "kubernetes.default.svc", ...more });
+  const source = kubernetesSource(
+    from,
+    new KubernetesChild({ kubeconfigFile, access, name: "discovery" }),
+    access,
+  );
   sources.push(source);
   const outcome: readonly Found[] | Failure = await within(20_000, "an answer", source.ask());
   source.stop();

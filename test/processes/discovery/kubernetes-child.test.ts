@@ -13,32 +13,30 @@ const test = suite("discovery/kubernetes-child");
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-asked-"));
 const children: KubernetesChild[] = [];
 test.after(() => {
-  for (const child of children) child.kill();
+  for (const child of children) child.abort();
   rmSync(directory, { recursive: true, force: true });
 });
 
 function played(name: string, code: string): KubernetesChild {
   const file = join(directory, `${name}.mjs`);
   writeFileSync(file, `process.on("disconnect", () => process.exit());\n${code}`);
-  const child = new KubernetesChild("review", file);
+  const access = () => ({ servers: [], caFile: "ca", serverName: undefined });
+  const child = new KubernetesChild({ kubeconfigFile: "k", access, name: "review", file });
   children.push(child);
   return child;
 }
 
-/** What a message says to question `id`. */
-function saidTo(message: unknown, id: number): string | undefined {
-  const { id: to, said } = message as { readonly id: number; readonly said: string };
-  return to === id ? said : undefined;
+async function ask(child: KubernetesChild, path: string): Promise<unknown> {
+  const asked = child.ask("", { path, patienceMs: 1 });
+  const outcome = await within(10_000, "an answer", asked);
+  return outcome instanceof Failure ? outcome : outcome.answer;
 }
-
-const ask = (child: KubernetesChild, word: string): Promise<string | Failure> =>
-  within(10_000, "an answer", child.ask({ word }, saidTo));
 
 test("many questions at once each get their own answer, in whatever order", async () => {
   const child = played(
     "slow",
-    `process.on("message", ({ id, word }) =>
-      setTimeout(() => process.send({ id, said: word + "!" }), 50 - id));`,
+    `process.on("message", ({ id, path }) =>
+      setTimeout(() => process.send({ id, answer: path + "!" }), 50 - id));`,
   );
   const warnings: string[] = [];
   const warned = (warning: Error): void => void warnings.push(warning.message);
@@ -55,9 +53,9 @@ test("many questions at once each get their own answer, in whatever order", asyn
 test("when it dies everybody who waits hears of it, by its name, and the next question has another", async () => {
   const child = played(
     "dying",
-    `process.on("message", ({ id, word }) => {
-      if (word === "die") throw new TypeError("what is this");
-      if (word !== "wait") process.send({ id, said: "well" });
+    `process.on("message", ({ id, path }) => {
+      if (path === "die") throw new TypeError("what is this");
+      if (path !== "wait") process.send({ id, answer: "well" });
     });`,
   );
   const waiting = ask(child, "wait");
@@ -65,7 +63,7 @@ test("when it dies everybody who waits hears of it, by its name, and the next qu
   const waited = await waiting;
   for (const outcome of [dying, waited])
     assert.match(
-      outcome instanceof Failure ? outcome.message : outcome,
+      outcome instanceof Failure ? outcome.message : String(outcome),
       /^The review child ended with 1: .*what is this/,
     );
   assert.is(await ask(child, "hello"), "well");

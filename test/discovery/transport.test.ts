@@ -7,12 +7,13 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
 import { limits } from "../../src/base/limits.ts";
-import { accountToken, requestAsAccount, serviceUrl } from "../../src/discovery/account-request.ts";
+import { jsonFrom } from "../../src/discovery/json-request.ts";
 import { discoveryLimits } from "../../src/discovery/limits.ts";
+import { accountToken, serviceUrl } from "../../src/discovery/transport.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
 
-const test = suite("discovery/account-request");
+const test = suite("discovery/transport");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-account-"));
 test.after(() => rmSync(directory, { recursive: true, force: true }));
@@ -32,8 +33,6 @@ test("a token is read as it is now, and one that is too large is none", () => {
 
 test("an answer that is late, or has no end, is none", async () => {
   const { authority, serving } = await testPki();
-  const caFile = join(directory, "ca.crt");
-  writeFileSync(caFile, authority.certificate);
   const server = createServer({ cert: serving.certificate, key: serving.key }, (request, response) => {
     if (request.url === "/mute") return;
     response.on("error", () => undefined);
@@ -44,12 +43,11 @@ test("an answer that is late, or has no end, is none", async () => {
   });
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const ask = (path: string): Promise<string> =>
-    requestAsAccount(url + path, {
-      access: { caFile, serverName: undefined },
-      token: "t",
-      signal: new AbortController().signal,
-      patienceMs: path === "/mute" ? 100 : 10_000,
-    }).then(String, (reason: Error) => reason.message);
+    jsonFrom(
+      url,
+      { agent: false, ca: authority.certificate, servername: "kubernetes.default.svc" },
+      { path, patienceMs: path === "/mute" ? 100 : 10_000 },
+    ).then(String, (reason: Error) => reason.message);
   assert.is(await within(20_000, "the end", ask("/mute")), "no answer in 100 ms");
   assert.is(await within(20_000, "the end", ask("/endless")), "answered with too much");
   server.closeAllConnections();

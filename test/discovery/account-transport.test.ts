@@ -4,12 +4,14 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
-import { InClusterSource } from "../../src/discovery/discover-in-cluster.ts";
+import { kubernetesSource } from "../../src/discovery/discover.ts";
+import type { Source } from "../../src/discovery/discovery.ts";
+import { AccountTransport } from "../../src/discovery/transport.ts";
 import { endApiservers, startApiserver } from "../support/discoverable.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
 
-const test = suite("discovery/discover-in-cluster");
+const test = suite("discovery/account-transport");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-in-cluster-"));
 const caFile = join(directory, "ca.crt");
@@ -39,9 +41,9 @@ function serviceIs(url: string): void {
 
 type Options = { readonly from?: "EndpointSlice" | "Lease"; readonly servers?: readonly string[] };
 
-function sourceOf({ from = "EndpointSlice", servers = [] }: Options = {}): InClusterSource {
-  const serverName = "kubernetes.default.svc";
-  return new InClusterSource(() => ({ from, servers, caFile, serverName }), directory);
+function sourceOf({ from = "EndpointSlice", servers = [] }: Options = {}): Source {
+  const access = () => ({ servers, caFile, serverName: "kubernetes.default.svc" });
+  return kubernetesSource(from, new AccountTransport(access, directory), access);
 }
 
 /** Names, or the complaint. */
@@ -88,12 +90,10 @@ test("a server that another authority signed for is not believed", async () => {
   const { createAuthority } = await import("../../src/pki/pki.ts");
   const { wallClock } = await import("../../src/base/clock.ts");
   writeFileSync(foreign, (await createAuthority({ name: "foreign", clock: wallClock })).certificate);
-  const access = { from: "Lease", servers: [], caFile: foreign, serverName: undefined } as const;
-  const outcome = await within(10_000, "an answer", new InClusterSource(() => access, directory).ask());
-  assert.match(
-    outcome instanceof Failure ? outcome.message : "",
-    /cannot be asked: .*(signature|verify|issuer)/,
-  );
+  const access = () => ({ servers: [], caFile: foreign, serverName: undefined });
+  const source = kubernetesSource("Lease", new AccountTransport(access, directory), access);
+  const outcome = await within(10_000, "an answer", source.ask());
+  assert.match(outcome instanceof Failure ? outcome.message : "", /^https:\S+: .*(signature|verify|issuer)/);
 });
 
 test("a look that is given up ends at once", async () => {

@@ -4,36 +4,41 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { ChildSource } from "../../../src/discovery/discover-kubernetes.ts";
+import { kubernetesSource } from "../../../src/discovery/discover.ts";
 import type { Found } from "../../../src/discovery/discovered.ts";
+import type { Source } from "../../../src/discovery/discovery.ts";
+import { KubernetesChild } from "../../../src/discovery/kubernetes-child.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("discovery/discover-kubernetes");
+const test = suite("discovery/kubernetes-source");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-child-"));
-const sources: ChildSource[] = [];
+const sources: Source[] = [];
 test.after(() => {
   for (const source of sources) source.stop();
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** A child that runs `code` for each question. */
-function played(name: string, code: string): ChildSource {
+/** A child that runs `code` for each question, which may use `listOf(host, port)`. */
+function played(name: string, code: string): Source {
   const file = join(directory, `${name}.mjs`);
-  writeFileSync(file, `process.on("disconnect", () => process.exit());\n${code}`);
-  const question = {
-    from: "Lease",
-    kubeconfigFile: "k",
-    servers: [],
-    caFile: "ca",
-    serverName: undefined,
-  } as const;
-  const source = new ChildSource(() => question, file);
+  const listOf = `const listOf = (host, port) => {
+    const annotations = { "kubernetes.io/peer-advertise-address": host + ":" + port };
+    return { items: [{ metadata: { annotations } }] };
+  };`;
+  writeFileSync(file, `process.on("disconnect", () => process.exit());\n${listOf}\n${code}`);
+  return sourceWith(file);
+}
+
+function sourceWith(file: string): Source {
+  const access = () => ({ servers: [], caFile: "ca", serverName: undefined });
+  const child = new KubernetesChild({ kubeconfigFile: "k", access, name: "discovery", file });
+  const source = kubernetesSource("Lease", child, access);
   sources.push(source);
   return source;
 }
 
-const answerOf = (source: ChildSource): Promise<readonly Found[] | Failure> =>
+const answerOf = (source: Source): Promise<readonly Found[] | Failure> =>
   within(10_000, "an answer", source.ask());
 
 function messageIn(outcome: readonly Found[] | Failure): string {
@@ -43,10 +48,10 @@ function messageIn(outcome: readonly Found[] | Failure): string {
 test("one child answers question after question, and noise between them is no answer", async () => {
   const source = played(
     "good",
-    `process.on("message", ({ id, from }) => {
+    `process.on("message", ({ id }) => {
       process.send("noise");
-      process.send({ id: id - 1, addresses: [] });
-      process.send({ id, addresses: [{ host: "10.0.0." + id, port: process.pid % 1000 + 1 }] });
+      process.send({ id: id - 1, answer: listOf("10.0.0.9", 9) });
+      process.send({ id, answer: listOf("10.0.0." + id, process.pid % 1000 + 1) });
     });`,
   );
   const [first, second] = [await answerOf(source), await answerOf(source)];
@@ -62,7 +67,7 @@ test("a child that dies is one failed look with its last words, and the next loo
     "dying",
     `process.on("message", ({ id }) => {
       if (id === 1) throw new TypeError("what is this");
-      process.send({ id, addresses: [{ host: "10.0.0.1", port: 1 }] });
+      process.send({ id, answer: listOf("10.0.0.1", 1) });
     });`,
   );
   assert.match(messageIn(await answerOf(source)), /^The discovery child ended with 1: .*what is this/);
@@ -77,11 +82,7 @@ test("a child that hangs is ended when it is given up", async () => {
 });
 
 test("a child that is not there is a failed look", async () => {
-  const source = new ChildSource(
-    () => ({ from: "Lease", kubeconfigFile: "k", servers: [], caFile: "ca", serverName: undefined }),
-    join(directory, "absent.mjs"),
-  );
-  sources.push(source);
+  const source = sourceWith(join(directory, "absent.mjs"));
   assert.match(messageIn(await answerOf(source)), /^The discovery child /);
 });
 

@@ -1,0 +1,113 @@
+/**
+ * Sends requests to apiservers: as a pod, with the service account's token, or with a kubeconfig (kubernetes-child.ts). A pod
+ * needs no package for it, because a sidecar must stay small. Each request has a new socket, so that a hanging one does not
+ * block later ones.
+ */
+import { readFileSync } from "node:fs";
+import tls from "node:tls";
+import { isIpAddress } from "../base/address.ts";
+import { Failure, failureFrom, wordsOf } from "../base/failure.ts";
+import { limits } from "../base/limits.ts";
+import { readText } from "../base/read-text.ts";
+import { type ApiRequest, jsonFrom } from "./json-request.ts";
+
+/** The known apiservers, which are asked in turn, and how they are verified. */
+export type Access = {
+  readonly servers: readonly string[];
+  readonly caFile: string;
+  readonly serverName: string | undefined;
+};
+
+export type Answer = { readonly answer: unknown };
+
+export type Transport = {
+  /** The server that the credentials name; it is asked last. */
+  readonly own: string;
+  /**
+   * Returns the response's JSON, or a Failure that other servers would not change.
+   * @throws {Error} a rejected promise: this server cannot be asked, or refuses
+   */
+  ask(server: string, request: ApiRequest): Promise<Answer | Failure>;
+  /** Fails all pending requests. */
+  abort(): void;
+};
+
+/** Where the kubelet, or our sidecar, puts the token and the CA (client-go's rest.InClusterConfig). */
+const accountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** Read for each request, because the kubelet rotates it. */
+export function accountToken(directory: string): string | Failure {
+  const token = readText(`${directory}/token`, limits.tokenBytes);
+  if (token instanceof Failure)
+    return new Failure("bad-file", "proxy", `The service account's token ${token.message}`);
+  return token.trim();
+}
+
+/** Built as every in-cluster client does; the kubelet sets both variables in every container. */
+export function serviceUrl({ env } = process): string {
+  const host = env["KUBERNETES_SERVICE_HOST"] ?? "kubernetes.default.svc";
+  return `https://${host.includes(":") ? `[${host}]` : host}:${env["KUBERNETES_SERVICE_PORT"] ?? "443"}`;
+}
+
+export class AccountTransport implements Transport {
+  readonly #access: () => Access;
+  readonly #directory: string;
+  #end = new AbortController();
+
+  constructor(access: () => Access, directory = accountDirectory) {
+    this.#access = access;
+    this.#directory = directory;
+  }
+
+  get own(): string {
+    return serviceUrl();
+  }
+
+  async ask(server: string, request: ApiRequest): Promise<Answer | Failure> {
+    const token = accountToken(this.#directory);
+    if (token instanceof Failure) return token;
+    const { caFile, serverName = new URL(server).hostname.replace(/^\[(.*)\]$/, "$1") } = this.#access();
+    const { signal } = this.#end;
+    const options = {
+      agent: false,
+      ca: readFileSync(caFile),
+      minVersion: "TLSv1.2",
+      // An IP address is not allowed as SNI (RFC 6066 §3), but the certificate is verified against it anyway.
+      servername: isIpAddress(serverName) ? "" : serverName,
+      checkServerIdentity: (_name: string, certificate: tls.PeerCertificate) =>
+        tls.checkServerIdentity(serverName, certificate),
+      headers: { authorization: `Bearer ${token}` },
+      signal,
+    } as const;
+    try {
+      return { answer: await jsonFrom(server, options, request) };
+    } catch (reason) {
+      if (signal.aborted) return failureFrom(reason, "proxy");
+      throw reason;
+    }
+  }
+
+  abort(): void {
+    this.#end.abort();
+    this.#end = new AbortController();
+  }
+}
+
+/** Asks each server in turn until `read` accepts an answer; it throws the reason if it does not. */
+export async function firstAnswer<T>(
+  transport: Transport,
+  servers: readonly string[],
+  request: ApiRequest,
+  read: (answer: unknown) => T,
+): Promise<T | Failure> {
+  const failures: string[] = [];
+  for (const server of servers) {
+    try {
+      const outcome = await transport.ask(server, request);
+      return outcome instanceof Failure ? outcome : read(outcome.answer);
+    } catch (reason) {
+      failures.push(`${server || "the kubeconfig's server"}: ${wordsOf(reason)}`);
+    }
+  }
+  return new Failure("backend-refused", "backend", failures.join("; "));
+}
