@@ -151,10 +151,6 @@ export const limits = {
   redialMostMs: 500,
   /** Largest manifest or kubeconfig: a file with all CustomResourceDefinitions of a large operator is 3 MiB. */
   manifestBytes: 8 * MiB,
-  /** Time for a credential plugin, which may open a browser and wait for its user. */
-  execCredentialMs: 60_000,
-  /** Shortest pause before the credential plugin runs again, after a failure or when its certificate is short-lived. */
-  execRetryMs: 30_000,
   /**
    * Most backends that discovery may return, equal to what a configuration may list. A longer answer is a mistake, and
    * the previous result stays.
@@ -336,8 +332,6 @@ export const limits = {
   shedLeast: 10,
   /** A proxy that inherits sockets waits this long for a ready backend; its clients wait in the pending queue. */
   settleMs: 5000,
-  /** Time from a successor's start until it reports that it serves: Node and our code take 1 s on a slow machine. */
-  successorMs: 30_000,
   /**
    * A backend that becomes ready again reaches full weight after this time; it starts with the weight of its first
    * second.

@@ -36,20 +36,12 @@ export const adminLimits = {
   apiPage: 100,
   apiPageMost: 500,
   apiOffset: 100_000,
-  /** The CLI: timeout and maximum size of a response (500 rows of 2 KiB are 1 MiB). */
-  apiPatienceMs: 10_000,
-  apiAnswerBytes: 16 * MiB,
-  /** Rows that one command prints; rows of a list in a bundle, which makes a file of some MB. */
-  cliRows: 50_000,
-  bundleRows: 5000,
   /** Journal entries kept for clients that reconnect: some minutes of a busy proxy, 1 MiB. */
   eventsKept: 2000,
   /** Event streams: their number, the backlog of one that reads slowly, and the interval of heartbeats. */
   eventStreams: 16,
   eventBacklogBytes: MiB,
   eventBeatMs: 15_000,
-  /** Attempts of `tap` to reconnect, one second apart: a restart takes less time. */
-  tapAttempts: 10,
   /** An operation's request body, which contains a reason; and the operator's name and reason in the journal. */
   apiBodyBytes: 4 * KiB,
   operatorChars: 128,

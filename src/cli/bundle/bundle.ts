@@ -4,7 +4,6 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { adminLimits } from "../../admin/http/limits.ts";
 import { type Clock, timestampOf, wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { ownVersion } from "../../version.ts";
@@ -13,6 +12,9 @@ import type { Row, RowList } from "../client/rows.ts";
 import { kinds } from "../commands/commands.ts";
 import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
 import { Redactor } from "./redact.ts";
+
+/** Rows of each list: the file has some MB. */
+const mostRows = 5000;
 
 /** Everything read from the proxy. */
 type Known = {
@@ -40,8 +42,8 @@ export async function bundle(
   const files = filesOf(known, options.has("names"), timestampOf(wallMs));
   const failure = write(to, files, wallMs);
   if (failure !== undefined) return failed(failure, screen);
-  const octets = files.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
-  screen.print(`${to}: ${files.length} files, ${Math.ceil(octets / 1024)} KiB\n`);
+  const bytes = files.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+  screen.print(`${to}: ${files.length} files, ${Math.ceil(bytes / 1024)} KiB\n`);
   screen.complain("Review the contents before you share them\n");
   return 0;
 }
@@ -52,7 +54,7 @@ async function readAll(client: AdminClient, metrics: AdminClient): Promise<Known
   const lists = new Map<string, RowList>();
   for (const kind of kinds) {
     // One request at a time, to keep the load on the proxy low.
-    const list = await client.list(kind, {}, adminLimits.bundleRows);
+    const list = await client.list(kind, {}, mostRows);
     if (list instanceof Failure) return list;
     lists.set(kind, list);
   }
@@ -90,7 +92,7 @@ function readme(hasNames: boolean, time: string): string {
   const names = hasNames
     ? "Names and addresses are those of the cluster."
     : 'Names and addresses are replaced, the same one by the same word everywhere ("client-1"); names of backends and\nprograms are kept, and so may be a name that no list had as a field of its own.';
-  return `The state of watchkeeper at ${time}. ${names}\nUp to ${adminLimits.bundleRows} rows of each list. No token, body or configuration is in it.\n`;
+  return `The state of watchkeeper at ${time}. ${names}\nUp to ${mostRows} rows of each list. No token, body or configuration is in it.\n`;
 }
 
 /** Never overwrites an existing file. */
@@ -141,7 +143,7 @@ function headOf(name: string, size: number, wallMs: number): Buffer {
   head.write("0", 156);
   head.write("ustar\u000000", 257);
   octal(
-    head.reduce((sum, octet) => sum + octet, 0),
+    head.reduce((sum, byte) => sum + byte, 0),
     148,
     7,
   );

@@ -15,11 +15,14 @@ import { listOf, type Row, type RowList, rowOf } from "./rows.ts";
 
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";
+/** Timeout and maximum size of a response (500 rows of 2 KiB are 1 MiB). */
+const timeoutMs = 10_000;
+export const responseBytes = 16 * 1024 * 1024;
 
 /** Files with the API's bearer token and CA bundle; "" and undefined mean none. */
 export type AccessFiles = { readonly token?: string | undefined; readonly ca?: string | undefined };
 
-type Asked = Pick<RequestOptions, "signal" | "method"> & {
+type RequestParts = Pick<RequestOptions, "signal" | "method"> & {
   readonly headers: Readonly<Record<string, string>>;
 };
 
@@ -115,38 +118,28 @@ export class AdminClient {
   follow(
     path: string,
     { lastId, stop: signal }: { readonly lastId: string; readonly stop: AbortSignal },
-    hear: (told: ServerSentEvent) => void,
+    onEvent: (event: ServerSentEvent) => void,
   ): Promise<Failure> {
     const { promise, resolve } = Promise.withResolvers<Failure>();
     const headers = lastId === "" ? {} : { "last-event-id": lastId };
-    const asked = this.#request(path, { signal, headers });
-    asked.on("error", (error) => resolve(this.#unreachable(error)));
-    asked.on("response", (response) => {
-      if (response.statusCode === 200) this.#hear(response, hear, resolve);
-      else void read(response).then((heard) => resolve(this.#refused(heard)));
+    const request = this.#request(path, { signal, headers });
+    request.on("error", (error) => resolve(this.#unreachable(error)));
+    request.on("response", (response) => {
+      if (response.statusCode !== 200) {
+        void this.#textOf(response).then((text) => resolve(text instanceof Failure ? text : this.#strange()));
+        return;
+      }
+      const reader = new SseReader();
+      response.on("error", (error) => resolve(this.#unreachable(error)));
+      response.on("close", () => resolve(this.#unreachable(new Error("the proxy closed the stream"))));
+      response.on("data", (chunk: Buffer) => {
+        const events = reader.push(chunk);
+        for (const event of events ?? []) onEvent(event);
+        if (events === undefined) response.destroy(new Error("event too long"));
+      });
     });
-    asked.end();
+    request.end();
     return promise;
-  }
-
-  #hear(
-    response: IncomingMessage,
-    hear: (told: ServerSentEvent) => void,
-    ended: (why: Failure) => void,
-  ): void {
-    const reader = new SseReader();
-    response.on("error", (error) => ended(this.#unreachable(error)));
-    response.on("close", () => ended(this.#unreachable(new Error("the proxy closed the stream"))));
-    response.on("data", (chunk: Buffer) => {
-      const events = reader.push(chunk);
-      for (const told of events ?? []) hear(told);
-      if (events === undefined) response.destroy(new Error("event too long"));
-    });
-  }
-
-  #refused(heard: Heard): Failure {
-    const judged = this.#judged(heard);
-    return judged instanceof Failure ? judged : this.#strange();
   }
 
   /** Reads a page as text. */
@@ -161,19 +154,19 @@ export class AdminClient {
 
   #ask(path: string, sent?: { readonly text: string; readonly by: string }): Promise<string | Failure> {
     const { promise, resolve } = Promise.withResolvers<string | Failure>();
-    const signal = AbortSignal.timeout(adminLimits.apiPatienceMs);
+    const signal = AbortSignal.timeout(timeoutMs);
     const method = sent === undefined ? "GET" : "POST";
     const headers =
       sent === undefined ? {} : { "content-type": "application/json", "x-watchkeeper-operator": sent.by };
-    const asked = this.#request(path, { signal, method, headers });
-    asked.on("error", (error) => resolve(this.#unreachable(error)));
-    asked.on("response", (response) => void read(response).then((outcome) => resolve(this.#judged(outcome))));
-    asked.end(sent?.text);
+    const request = this.#request(path, { signal, method, headers });
+    request.on("error", (error) => resolve(this.#unreachable(error)));
+    request.on("response", (response) => resolve(this.#textOf(response)));
+    request.end(sent?.text);
     return promise;
   }
 
   /** Uses no agent: a kept-alive socket would keep the process running. */
-  #request(path: string, options: Asked): ClientRequest {
+  #request(path: string, options: RequestParts): ClientRequest {
     const { token, ca } = this.#access;
     const shown = token === undefined ? {} : { authorization: `Bearer ${token}` };
     const url = new URL(path, this.#origin);
@@ -181,19 +174,22 @@ export class AdminClient {
     return url.protocol === "https:" ? httpsRequest(url, { ...all, ca }) : httpRequest(url, all);
   }
 
-  #judged({ status, text, problem }: Heard): string | Failure {
-    if (problem !== undefined) return this.#unreachable(problem);
+  /** Returns the body of a response with status 200; a Failure with the API's message for any other. */
+  async #textOf(response: IncomingMessage): Promise<string | Failure> {
+    const { statusCode: status = 0 } = response;
+    const text = await read(response);
+    if (text instanceof Error) return this.#unreachable(text);
     if (status === 200) return text;
     const body = parsed(text);
     const message = body === undefined ? "" : rowOf(body)["message"];
-    const said = typeof message === "string" && message !== "" ? message : text.trim().slice(0, 200);
+    const reason = typeof message === "string" && message !== "" ? message : text.trim().slice(0, 200);
     const code = status === 400 ? "bad-request" : "backend-refused";
-    return new Failure(code, "backend", `${said || "no reason given"} (${status} from ${this.address})`);
+    return new Failure(code, "backend", `${reason || "no reason given"} (${status} from ${this.address})`);
   }
 
   #unreachable(error: Error): Failure {
     const { name, message } = error;
-    const why = name === "TimeoutError" ? `no answer in ${adminLimits.apiPatienceMs / 1000} s` : message;
+    const why = name === "TimeoutError" ? `no answer in ${timeoutMs / 1000} s` : message;
     const advice = "Is watchkeeper running? Set --admin or WATCHKEEPER_ADMIN to its admin.address";
     return new Failure(
       "backend-lost",
@@ -239,24 +235,20 @@ function accessIn({ token, ca }: AccessFiles): Access | Failure {
   return access;
 }
 
-type Heard = { readonly status: number; readonly text: string; readonly problem?: Error };
-
-async function read(response: IncomingMessage): Promise<Heard> {
-  const { statusCode: status = 0 } = response;
+async function read(response: IncomingMessage): Promise<string | Error> {
   const chunks: Buffer[] = [];
-  let octets = 0;
+  let bytes = 0;
   try {
     for await (const chunk of response) {
       if (!Buffer.isBuffer(chunk)) continue;
       chunks.push(chunk);
-      octets += chunk.length;
-      if (octets > adminLimits.apiAnswerBytes)
-        throw new Error(`an answer of more than ${adminLimits.apiAnswerBytes} bytes`);
+      bytes += chunk.length;
+      if (bytes > responseBytes) return new Error(`an answer of more than ${responseBytes} bytes`);
     }
   } catch (reason) {
-    return { status, text: "", problem: reason instanceof Error ? reason : new Error(String(reason)) };
+    return reason instanceof Error ? reason : new Error(String(reason));
   }
-  return { status, text: Buffer.concat(chunks).toString() };
+  return Buffer.concat(chunks).toString();
 }
 
 function parsed(text: string): unknown {

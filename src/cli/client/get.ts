@@ -10,6 +10,9 @@ import { views } from "./columns.ts";
 import type { RowList } from "./rows.ts";
 import { tableOf } from "./table.ts";
 
+/** Rows that one command prints. */
+const mostRows = 50_000;
+
 type Asked = {
   readonly kind: Kind;
   readonly name: string | undefined;
@@ -23,7 +26,7 @@ export async function get(args: string[], screen: Screen = standardScreen): Prom
   const { options, client } = start;
   const asked = askedIn(options);
   if (asked instanceof Failure) return failed(asked, screen);
-  const most = options.whole("limit", adminLimits.apiPage, [1, adminLimits.cliRows]);
+  const most = options.whole("limit", adminLimits.apiPage, [1, mostRows]);
   const list = most instanceof Failure ? most : await client.list(asked.kind, asked.query, most);
   if (list instanceof Failure) return failed(list, screen);
   if (asked.name !== undefined && list.items.length === 0) {

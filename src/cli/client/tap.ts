@@ -1,13 +1,14 @@
 /** `watchkeeper tap [KIND]`: prints the journal of a running proxy as it is written. */
 
-import { adminLimits } from "../../admin/http/limits.ts";
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 import { type AdminClient, begun, type ServerSentEvent } from "./admin-client.ts";
 import { type Row, rowOf, shown, textAt } from "./rows.ts";
 
-const again = 1000;
+/** Attempts to reconnect, and the pause between two: a restart takes less time. */
+const attempts = 10;
+const retryMs = 1000;
 
 /** Exit codes: 0 its time is over, 2 usage error, 3 the API is unreachable. Without --for it runs until a signal. */
 export async function tap(
@@ -40,7 +41,7 @@ async function follow(
   show: (told: ServerSentEvent) => void,
 ): Promise<Failure | undefined> {
   let lastId = "";
-  for (let failures = 0; failures < adminLimits.tapAttempts; failures += 1) {
+  for (let failures = 0; failures < attempts; failures += 1) {
     const ended = await client.follow(path, { lastId, stop }, (told) => {
       failures = 0;
       lastId = told.id || lastId;
@@ -50,7 +51,7 @@ async function follow(
     // Retries only if a connection has delivered something before.
     if (ended.code !== "backend-lost" || (lastId === "" && failures === 0)) return ended;
     await new Promise<void>((resolve) => {
-      clock.after(again, resolve);
+      clock.after(retryMs, resolve);
     });
   }
   return new Failure("backend-lost", "backend", `Connection to the proxy at ${client.address} lost`);

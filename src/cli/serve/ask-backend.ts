@@ -70,7 +70,7 @@ export function askBackend(question: Question): Promise<Answer | Failure> {
   });
 }
 
-function askVersion(session: http2.ClientHttp2Session, tell: (version: string) => void): void {
+function askVersion(session: http2.ClientHttp2Session, report: (version: string) => void): void {
   const stream = session.request({ ":path": "/version" });
   let text = "";
   stream.setEncoding("utf8");
@@ -78,8 +78,8 @@ function askVersion(session: http2.ClientHttp2Session, tell: (version: string) =
     text += more;
     if (text.length > versionBytes) stream.close();
   });
-  stream.on("error", () => tell(""));
-  stream.once("close", () => tell(/"gitVersion":\s*"(v\d+\.\d+[\w.+-]*)"/.exec(text)?.[1] ?? ""));
+  stream.on("error", () => report(""));
+  stream.once("close", () => report(/"gitVersion":\s*"(v\d+\.\d+[\w.+-]*)"/.exec(text)?.[1] ?? ""));
 }
 
 function urlOf({ host, port, isEncrypted }: BackendConfig): string {

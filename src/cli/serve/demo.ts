@@ -32,7 +32,7 @@ export async function demo(args: string[]): Promise<number> {
   introduce(started);
   const client = started.client();
   const story = new Story({ client, clock: wallClock, say });
-  const failure = await tell(started, story, { ...options, signal });
+  const failure = await play(started, story, { ...options, signal });
   if (failure !== undefined) complain(`The demo failed: ${failure.message}`, 1);
   if (!options.once && !isOver()) {
     say("\nThe demo continues with a write every two seconds (Ctrl-C ends it).");
@@ -45,7 +45,7 @@ export async function demo(args: string[]): Promise<number> {
   return failure === undefined ? 0 : 1;
 }
 
-async function tell(
+async function play(
   started: Demo,
   story: Story,
   { once, faults, signal }: Options & { readonly signal: AbortSignal },

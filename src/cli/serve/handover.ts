@@ -6,7 +6,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import { passedOn } from "../../proxy/net/descriptors.ts";
 
@@ -15,6 +14,9 @@ const mark = "WATCHKEEPER_SUCCESSOR";
 
 /** The message that a successor sends once it accepts. */
 const readyWord = "watchkeeper.ready";
+
+/** Time from a successor's start until it reports that it serves: Node and our code take 1 s on a slow machine. */
+const successorMs = 30_000;
 
 export function isSuccessor(environment = process.env): boolean {
   return environment[mark] !== undefined;
@@ -46,12 +48,12 @@ export class Handover {
   #child: ChildProcess | undefined;
   #isTrying = false;
   #freeze: Freeze | undefined;
-  readonly #heard = (): void => void this.begin();
+  readonly #onSignal = (): void => void this.begin();
 
   /** Handles SIGUSR2 from construction on: its default action would end the process. */
   constructor(parts: HandoverParts) {
     this.#parts = parts;
-    process.on("SIGUSR2", this.#heard);
+    process.on("SIGUSR2", this.#onSignal);
   }
 
   /** Supplies the sockets to hand over. */
@@ -107,8 +109,8 @@ export class Handover {
         child.unref();
         resolve(outcome);
       };
-      const stopTimer = this.#parts.clock.after(limits.successorMs, () =>
-        settle(failed(`The successor did not serve in ${limits.successorMs} ms`)),
+      const stopTimer = this.#parts.clock.after(successorMs, () =>
+        settle(failed(`The successor did not serve in ${successorMs} ms`)),
       );
       child.on("error", (error) => settle(failed(`Cannot start a successor: ${error.message}`)));
       child.on("exit", (code, signal) =>

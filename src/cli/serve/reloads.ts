@@ -61,12 +61,12 @@ export class Reloads {
     const running = this.#running;
     // Serialised, because a reload opens and closes listeners.
     this.#last = this.#last
-      .then(async () => this.#tell(loaded, await running.reload(configIn(loaded))))
+      .then(async () => this.#report(loaded, await running.reload(configIn(loaded))))
       // An exception while a file is applied is a fault of this program, yet it only refuses that file.
-      .catch((reason: unknown) => this.#tell(loaded, failureFrom(reason, "proxy")));
+      .catch((reason: unknown) => this.#report(loaded, failureFrom(reason, "proxy")));
   }
 
-  #tell(loaded: Config | readonly Problem[], outcome: readonly string[] | Failure): void {
+  #report(loaded: Config | readonly Problem[], outcome: readonly string[] | Failure): void {
     const file = this.#file;
     const failures = outcome instanceof Failure ? [outcome.message] : [];
     const problems = isProblems(loaded) ? loaded.map(lineOf) : failures;

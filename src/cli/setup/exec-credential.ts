@@ -5,10 +5,12 @@
 import { KubeConfig } from "@kubernetes/client-node";
 import { wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { quote } from "../../config/problem.ts";
 import type { Pair } from "../../pki/pki.ts";
 import { type Context, fieldsOf, textOf } from "./kubeconfig.ts";
+
+/** Time for the plugin, which may open a browser and wait for its user. */
+const timeoutMs = 60_000;
 
 /** Undefined: the plugin returned no certificate, or it is interactive, which works when the client runs it. */
 export async function certificateFromPlugin({ name, user }: Context): Promise<Pair | undefined | Failure> {
@@ -16,8 +18,8 @@ export async function certificateFromPlugin({ name, user }: Context): Promise<Pa
   const command = textOf(exec["command"]);
   if (command === "" || exec["interactiveMode"] === "Always") return undefined;
   const late = Promise.withResolvers<Failure>();
-  const stop = wallClock.after(limits.execCredentialMs, () =>
-    late.resolve(refuse(command, `did not answer in ${limits.execCredentialMs / 1000} s`)),
+  const stop = wallClock.after(timeoutMs, () =>
+    late.resolve(refuse(command, `did not answer in ${timeoutMs / 1000} s`)),
   );
   try {
     return await Promise.race([ask(name, exec), late.promise]);
