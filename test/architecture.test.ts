@@ -63,14 +63,14 @@ const mayImport: Readonly<Record<string, string>> = {
   "demo/objects": "base kube",
   "demo/apiserver": "base pki demo/objects",
   "demo/story": "base events config pki src demo/objects demo/apiserver",
-  "demo/incidents": "base events config pki src demo/objects demo/apiserver demo/story",
+  "demo/incidents": "base events pki src demo/objects demo/apiserver demo/story",
   "cli/commands": "base config",
   "cli/serve":
     "base events config discovery incidents proxy/net proxy/tls proxy/cluster admin/monitoring admin/events src demo/apiserver demo/story demo/incidents cli/commands",
   "cli/deploy": "base events config pki proxy/tls src cli/commands cli/serve",
   "cli/setup": "base config pki src cli/commands cli/serve cli/deploy",
   "cli/client": "base config incidents admin/http admin/monitoring cli/commands",
-  "cli/bundle": "base admin/http admin/events src cli/commands cli/client",
+  "cli/bundle": "base admin/events src cli/commands cli/client",
   cli: "base src cli/commands cli/serve",
   page: "admin/api",
 };

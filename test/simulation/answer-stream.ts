@@ -1,6 +1,5 @@
 /** Answers one HTTP/2 stream of a simulated connection with the embedded apiserver: collects the request, sends the response. */
-import type { Answer, Ask } from "../../src/demo/apiserver/ask.ts";
-import { demoLimits } from "../../src/demo/objects/demo-limits.ts";
+import { type Answer, type Ask, bodyBytes } from "../../src/demo/apiserver/ask.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
 import type { StreamListener } from "../../src/h2/core/stream-writer.ts";
@@ -27,7 +26,7 @@ export function answerStream(
     headers: whole,
     data(bytes, from, to, isLast) {
       // One byte beyond the limit is enough to reject the request; the rest is read and dropped.
-      if (size <= demoLimits.bodyBytes) chunks.push(Buffer.from(bytes.subarray(from, to)));
+      if (size <= bodyBytes) chunks.push(Buffer.from(bytes.subarray(from, to)));
       size += to - from;
       stream.grant(to - from);
       if (isLast) whole();

@@ -11,7 +11,7 @@ import {
   podVolumes,
   sidecarContainer,
   sidecarName,
-} from "./sidecar-pod.ts";
+} from "./sidecar-shape.ts";
 import { type EditedDocument, editYaml, type Place } from "./yaml-edit.ts";
 
 /** The path to the pod spec in each kind. */

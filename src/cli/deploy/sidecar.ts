@@ -66,14 +66,14 @@ type Followed = { readonly config: Config; readonly directories: PodDirectories;
 /** A changed cluster CA also applies to upstream connections. A CA that cannot be read changes nothing. */
 function follow(running: Running, { config, directories, journal }: Followed): () => void {
   const file = `${directories.direct}/ca.crt`;
-  const tell = (outcome: readonly string[] | Failure): void => {
+  const report = (outcome: readonly string[] | Failure): void => {
     if (outcome instanceof Failure)
       journal.write({ kind: "config.refused", file, problems: [outcome.message] });
     else journal.write({ kind: "config.reloaded", file, waiting: [] });
   };
   const onChange = (failure: Failure | undefined): void => {
-    if (failure === undefined) void running.reload(config).then(tell);
-    else tell(failure);
+    if (failure === undefined) void running.reload(config).then(report);
+    else report(failure);
   };
   return followCa(directories, { clock: wallClock, onChange });
 }

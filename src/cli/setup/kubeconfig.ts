@@ -1,9 +1,12 @@
 /**
  * Reads a user's kubeconfig as kubectl does: the first of several files wins, relative paths start at their own file.
- * Keeps fields that are unknown here, which a package's types would drop, since entries are written again.
+ * Keeps fields that are unknown here, which a package's types would drop, since entries are written again. Then derives
+ * the address and CA of a context's cluster, and what stays with the client.
  */
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { rootCertificates } from "node:tls";
+import { isLoopback } from "../../base/address.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
@@ -116,4 +119,74 @@ export function fieldsOf(value: unknown): Fields {
 
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
+}
+
+/** An existing file, or text that has to be written to one. */
+export type FileOrText = { readonly file: string } | { readonly text: string };
+
+export type ClusterAccess = {
+  /** "https://host:port": what a configuration accepts. */
+  readonly origin: string;
+  /** "/k8s/clusters/c-1": some servers serve many clusters, each below a path of its own. */
+  readonly path: string;
+  /** The kubeconfig's tls-server-name; undefined: the server's host. */
+  readonly serverName: string | undefined;
+  /** An existing file, or PEM text that has to be written to one. */
+  readonly ca: FileOrText;
+};
+
+export function accessOf({ name, cluster }: Context): ClusterAccess | Failure {
+  const url = urlOf(cluster);
+  if (typeof url === "string") return refuse(`Context ${quote(name)}: ${url}`);
+  return {
+    origin: url.origin,
+    path: url.pathname.replace(/\/+$/, ""),
+    serverName: textOf(cluster["tls-server-name"]) || undefined,
+    // With neither, the system's CAs apply, as in client-go.
+    ca: fileOrText(cluster, "certificate-authority") ?? { text: rootCertificates.join("\n") },
+  };
+}
+
+/** Returns the server's URL, or why it cannot be used. */
+function urlOf(cluster: Fields): URL | string {
+  if (cluster["insecure-skip-tls-verify"] === true)
+    return "insecure-skip-tls-verify is set: watchkeeper always verifies a server, give it a certificate-authority";
+  if (textOf(cluster["proxy-url"]) !== "") return "it uses a proxy-url, which watchkeeper does not support";
+  const url = URL.parse(textOf(cluster["server"]));
+  if (url === null || !["https:", "http:"].includes(url.protocol) || url.username !== "" || url.search !== "")
+    return `its server ${quote(cluster["server"] ?? "")} is not an https URL`;
+  const isHere = isLoopback(url.hostname.replace(/^\[(.*)\]$/, "$1"));
+  return url.protocol === "https:" || isHere ? url : "its server uses http and is not on this machine";
+}
+
+/** A certificate and key from a kubeconfig. */
+export type UserPair = { readonly certificate: FileOrText; readonly key: FileOrText };
+
+/** Returns undefined if this user has no client certificate. */
+export function pairOf(user: Fields): UserPair | undefined {
+  const certificate = fileOrText(user, "client-certificate");
+  const key = fileOrText(user, "client-key");
+  return certificate === undefined || key === undefined ? undefined : { certificate, key };
+}
+
+/** As in client-go: data takes precedence over a file. */
+function fileOrText(fields: Fields, name: string): FileOrText | undefined {
+  const data = textOf(fields[`${name}-data`]);
+  if (data !== "") return { text: Buffer.from(data, "base64").toString() };
+  const file = textOf(fields[name]);
+  return file === "" ? undefined : { file };
+}
+
+/** Returns the impersonation settings, which the client keeps when the proxy presents the certificate. */
+export function impersonationOf(user: Fields): Readonly<Record<string, unknown>> {
+  const names = ["as", "as-uid", "as-groups", "as-user-extra"];
+  return Object.fromEntries(names.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])));
+}
+
+/** Describes the credentials, without their values. */
+export function kindOf(user: Fields): string {
+  if (pairOf(user) !== undefined) return "a client certificate";
+  if (user["exec"] !== undefined) return `a bearer token from ${quote(fieldsOf(user["exec"])["command"])}`;
+  if (user["token"] !== undefined || user["tokenFile"] !== undefined) return "a bearer token";
+  return Object.keys(user).length === 0 ? "anonymous: no credentials" : "credentials of the kubeconfig's own";
 }

@@ -4,8 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { type Authority, createAuthority, type Pair } from "../../pki/pki.ts";
-import { type ClusterAccess, impersonationOf, type UserPair } from "./cluster-access.ts";
-import type { Context } from "./kubeconfig.ts";
+import {
+  type ClusterAccess,
+  type Context,
+  type FileOrText,
+  impersonationOf,
+  type UserPair,
+} from "./kubeconfig.ts";
 
 /** The inputs of the configuration. */
 export type Wanted = {
@@ -137,7 +142,7 @@ export class TryFiles {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  #half(name: string, half: ClusterAccess["ca"]): string {
+  #half(name: string, half: FileOrText): string {
     return "file" in half ? half.file : this.#write(name, half.text);
   }
 

@@ -6,7 +6,6 @@
 import { X509Certificate } from "node:crypto";
 import { wallClock } from "../../base/clock.ts";
 import { Failure, isPortTaken } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { parseConfig } from "../../config/config.ts";
 import { isProblems, lineOf } from "../../config/problem.ts";
 import { type Running, startWatchkeeper } from "../../main.ts";
@@ -14,9 +13,11 @@ import type { Pair } from "../../pki/pki.ts";
 import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { beginServing, exitCode, exitSoon } from "../serve/signals.ts";
-import { accessOf, kindOf, pairOf } from "./cluster-access.ts";
-import { type Context, kubeconfigFiles, readContext } from "./kubeconfig.ts";
+import { accessOf, type Context, kindOf, kubeconfigFiles, pairOf, readContext } from "./kubeconfig.ts";
 import { TryFiles, type Wanted } from "./try-files.ts";
+
+/** Shortest pause before the credential plugin runs again, after a failure or when its certificate is short-lived. */
+const pluginRetryMs = 30_000;
 
 /** The default port; if it is taken, any free one. */
 const usualPort = 7443;
@@ -112,10 +113,7 @@ function renew(files: TryFiles, context: Context, issued: Pair): () => void {
     cancel = after(fresh);
   };
   const after = (pair: Pair | undefined): (() => void) =>
-    wallClock.after(
-      Math.max(limits.execRetryMs, pair === undefined ? 0 : lifeMs(pair) * 0.8),
-      () => void look(),
-    );
+    wallClock.after(Math.max(pluginRetryMs, pair === undefined ? 0 : lifeMs(pair) * 0.8), () => void look());
   let cancel = after(issued);
   return () => cancel();
 }

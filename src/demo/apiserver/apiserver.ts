@@ -3,7 +3,6 @@
  * from a Clock, so the demo, the tests and the simulation run the same one. Several share a Store.
  */
 import type { Clock } from "../../base/clock.ts";
-import { demoLimits } from "../objects/demo-limits.ts";
 import { type Form, formOf, offered, renderList, renderObject } from "../objects/form.ts";
 import type { JsonMap } from "../objects/json.ts";
 import { type Target, targetOf } from "../objects/resources.ts";
@@ -16,13 +15,15 @@ import {
   tooLarge,
 } from "../objects/status.ts";
 import type { Source, Store } from "../objects/store.ts";
-import type { Answer, Ask } from "./ask.ts";
+import { type Answer, type Ask, bodyBytes } from "./ask.ts";
 import { documentAt } from "./discovery.ts";
 import { Rest } from "./rest.ts";
 import { isWatch, type WatchRequest, watchRequestOf } from "./watch-request.ts";
 import { type Encode, encodeJson, WatchStream } from "./watch-stream.ts";
 
 const json = "application/json";
+/** A watcher this far behind is ended, as a real apiserver does after about a second of events. */
+export const watchQueueBytes = 4 * 1024 * 1024;
 /** `--min-request-timeout`: a watch without timeoutSeconds lasts 1800 to 3600 s. */
 const watchFloorMs = 1_800_000;
 
@@ -114,7 +115,7 @@ export class Apiserver {
 
   #objects(ask: Ask, asked: { target: Target; query: URLSearchParams; form: Form }): Reply {
     const { target, query, form } = asked;
-    if (ask.body.length > demoLimits.bodyBytes) return refused(tooLarge(demoLimits.bodyBytes));
+    if (ask.body.length > bodyBytes) return refused(tooLarge(bodyBytes));
     const [contentType = ""] = fieldOf(ask, "content-type").split(";");
     const result = this.#rest.answer({ method: ask.method, target, query, contentType, body: ask.body });
     if (result instanceof Refusal) return refused(result);
@@ -146,7 +147,7 @@ export class Apiserver {
         hasPeriodicBookmarks: !isUncached,
         mostQueuedBytes: isUncached
           ? Number.POSITIVE_INFINITY
-          : (this.#options.mostWatchQueueBytes ?? demoLimits.watchQueueBytes),
+          : (this.#options.mostWatchQueueBytes ?? watchQueueBytes),
         clock,
         timeoutMs,
       },

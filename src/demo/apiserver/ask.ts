@@ -1,9 +1,9 @@
 /** The interface between an embedded apiserver and its transport: a session, a test, or the simulation. */
 
-/**
- * A complete request. The host stops collecting a body beyond `demoLimits.bodyBytes`, and the apiserver rejects such a
- * request.
- */
+/** The longest body, the same as a real apiserver's (k8s.io/apiserver pkg/server/config.go). */
+export const bodyBytes = 3 * 1024 * 1024;
+
+/** A complete request. The host stops collecting a body beyond `bodyBytes`, and the apiserver rejects such a request. */
 export type Ask = {
   readonly method: string;
   /** With its query, as it arrived. */

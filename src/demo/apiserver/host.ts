@@ -5,9 +5,8 @@ import tls from "node:tls";
 import { wallClock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
-import { demoLimits } from "../objects/demo-limits.ts";
 import type { Apiserver } from "./apiserver.ts";
-import type { Answer, Ask } from "./ask.ts";
+import { type Answer, type Ask, bodyBytes } from "./ask.ts";
 import { bindLoopback } from "./loopback-server.ts";
 
 /** What kube-apiserver allows (k8s.io/apiserver pkg/server/secure_serving.go). */
@@ -73,7 +72,7 @@ function collect(request: http2.Http2ServerRequest, handle: (ask: Ask) => void):
   let size = 0;
   request.on("data", (chunk: Buffer) => {
     // One byte beyond the limit is enough to reject the request; the rest is read and dropped.
-    if (size <= demoLimits.bodyBytes) chunks.push(chunk);
+    if (size <= bodyBytes) chunks.push(chunk);
     size += chunk.length;
   });
   request.on("error", () => {}); // the response's "close" handles it

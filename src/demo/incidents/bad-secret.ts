@@ -6,7 +6,7 @@ import type { Pair } from "../../pki/pki.ts";
 import { DemoClient } from "../story/client.ts";
 import type { DemoFiles } from "../story/files.ts";
 import { type NaiveHost, NaiveProcess } from "../story/naive-process.ts";
-import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
+import { brokenOf, type Outcome, whenReported } from "./outcome.ts";
 import type { Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
 
@@ -38,9 +38,9 @@ export async function play(scene: Scene): Promise<Outcome | Failure> {
   await scene.pause(warmMs);
   for (const one of [...ours, ...theirs]) one.reset();
   scene.begin();
-  scene.told(bank, "its secret is renewed, and the key is another certificate's");
+  scene.report(bank, "its secret is renewed, and the key is another certificate's");
   write(files, bank, { ...issue(files, bank), key: issue(files, bank).key });
-  const told = await scene.found("certificate-refused");
+  const reported = await scene.found("certificate-refused");
   await scene.pause(badMs - scene.ms);
   const answered = [shop, bank].map((name, index) => ({
     what: `new connections of ${name} answered`,
@@ -48,16 +48,16 @@ export async function play(scene: Scene): Promise<Outcome | Failure> {
     with: String(ours[index]),
   }));
   const areServed = ours.every((one) => one.isServed);
-  scene.told(bank, "gets a valid secret");
+  scene.report(bank, "gets a valid secret");
   write(files, bank, issue(files, bank));
   await scene.pause(goodMs);
   const after = await scene.latest("certificate-refused");
   const crashes = naive.ends > 0 ? `by ${naive.ends} crashes` : "never";
   return {
-    rows: [...answered, { what: "the operator is told", without: crashes, with: whenTold(told) }],
+    rows: [...answered, { what: "the operator is told", without: crashes, with: whenReported(reported) }],
     broken: brokenOf({
       "a connection was not answered": areServed,
-      "the operator was not told": told !== undefined,
+      "the operator was not told": reported !== undefined,
       "it was not over when the secret was good": after?.isActive === false,
     }),
   };
@@ -69,7 +69,7 @@ function ingress(scene: Scene): NaiveProcess {
   const hosts = [shop, bank].map((name) => hostIn(files, name));
   const order = { backends, ca, pair: files.issue("naive"), hosts };
   const naive = new NaiveProcess(order, wallClock, (why) =>
-    scene.told("naive proxy", `its process ends: ${why}`),
+    scene.report("naive proxy", `its process ends: ${why}`),
   );
   scene.atEnd(() => naive.stop());
   return naive;

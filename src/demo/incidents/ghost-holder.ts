@@ -2,7 +2,7 @@
 import { dateOf, wallClock } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
 import type { DemoClient } from "../story/client.ts";
-import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
+import { brokenOf, type Outcome, whenReported } from "./outcome.ts";
 import type { Contender, Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
 
@@ -23,10 +23,10 @@ export async function play(scene: Scene): Promise<Outcome> {
   for (const side of ["watchkeeper", "naive proxy"] as const) await haunt(scene, side, token);
   await scene.pause(2 * renewMs);
   scene.begin();
-  scene.told("kubectl", `deletes pod ${pod}; its node is out of reach, and it lives on`);
+  scene.report("kubectl", `deletes pod ${pod}; its node is out of reach, and it lives on`);
   await admin.ask(`DELETE ${pods}/${pod}?gracePeriodSeconds=0`);
-  const told = await scene.found("lease-ghost-holder");
-  const proof = told?.evidence[0] ?? "";
+  const reported = await scene.found("lease-ghost-holder");
+  const proof = reported?.evidence[0] ?? "";
   const isNamed = proof.includes(ghostAt);
   const other = await lookedAt(scene);
   return {
@@ -34,7 +34,7 @@ export async function play(scene: Scene): Promise<Outcome> {
       {
         what: "its lease is held, and the pod is gone",
         without: other.isHeld && scene.naiveWords === 0 ? "not reported" : "reported",
-        with: `told ${whenTold(told)}`,
+        with: `told ${whenReported(reported)}`,
       },
       {
         what: "where it lives",
@@ -43,7 +43,7 @@ export async function play(scene: Scene): Promise<Outcome> {
       },
     ],
     broken: brokenOf({
-      "the operator was not told": told !== undefined,
+      "the operator was not told": reported !== undefined,
       "its address was not told": isNamed,
     }),
   };
@@ -59,7 +59,7 @@ async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; reado
   const second = await look();
   const gone = await kubectl.ask(`GET ${pods}/${pod}`);
   const isHeld = first !== second && second.includes(pod) && gone === 404;
-  scene.told(
+  scene.report(
     "kubectl",
     `sees the lease ${isHeld ? "renewed" : "let go"}, by ${pod}; asked for that pod: ${gone}`,
   );

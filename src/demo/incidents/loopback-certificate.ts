@@ -1,6 +1,6 @@
 /** 003: the certificate with which an apiserver connects to itself expires after a year, without a warning. */
 import { wallClock } from "../../base/clock.ts";
-import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
+import { brokenOf, type Outcome, whenReported } from "./outcome.ts";
 import type { Contender, Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
 
@@ -17,22 +17,22 @@ export const wishes: Wishes = {
 
 export async function play(scene: Scene): Promise<Outcome> {
   scene.begin();
-  scene.told("apiserver-2", `has run for a year: its loopback certificate has ${leftDays} days left`);
-  const told = await scene.found("loopback-certificate-expiring");
+  scene.report("apiserver-2", `has run for a year: its loopback certificate has ${leftDays} days left`);
+  const reported = await scene.found("loopback-certificate-expiring");
   const [theirs, ours] = await Promise.all([asked(scene, "naive proxy"), asked(scene, "watchkeeper")]);
-  scene.told("naive proxy", `its checks and its clients see nothing: /readyz said ok ${theirs}`);
+  scene.report("naive proxy", `its checks and its clients see nothing: /readyz said ok ${theirs}`);
   return {
     rows: [
       { what: "/readyz: ok", without: theirs, with: ours },
       {
         what: "the operator is told",
         without: scene.naiveWords === 0 ? "not before the outage" : "by its checks",
-        with: told === undefined ? "not" : `${whenTold(told)}, ${leftDays} days before`,
+        with: reported === undefined ? "not" : `${whenReported(reported)}, ${leftDays} days before`,
       },
     ],
     broken: brokenOf({
-      "the operator was not told": told !== undefined,
-      "the wrong backend was named": told?.backend === "apiserver-2",
+      "the operator was not told": reported !== undefined,
+      "the wrong backend was named": reported?.backend === "apiserver-2",
     }),
   };
 }

@@ -33,6 +33,6 @@ export function inSeconds(ms: number): string {
 }
 
 /** When watchkeeper reported the incident. */
-export function whenTold(told: { readonly afterMs: number } | undefined): string {
-  return told === undefined ? "never" : `after ${inSeconds(told.afterMs)}`;
+export function whenReported(reported: { readonly afterMs: number } | undefined): string {
+  return reported === undefined ? "never" : `after ${inSeconds(reported.afterMs)}`;
 }

@@ -1,6 +1,6 @@
 /** 001: a DELETED event with an old version, and a reflector that replays history from there, again and again. */
 import { mapOf, textOf } from "../objects/json.ts";
-import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
+import { brokenOf, type Outcome, whenReported } from "./outcome.ts";
 import type { Contender, Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
 
@@ -20,15 +20,15 @@ export async function play(scene: Scene): Promise<Outcome> {
   const theirs = await Loop.begin(scene, "naive proxy", from);
   scene.begin();
   for (const name of ["b", "c"]) await writer.ask(`POST ${configmaps}`, { metadata: { name } });
-  scene.told("apiserver", `deletes a configmap, and tells it with ${scene.setting.oldVersion}`);
+  scene.report("apiserver", `deletes a configmap, and reports it with ${scene.setting.oldVersion}`);
   await writer.ask(`DELETE ${configmaps}/b`);
   const back = await scene.found("version-regression");
-  scene.told(
+  scene.report(
     "operator",
     "its watch ends as usual; it restarts from the old version and gets the event again",
   );
   for (const loop of [ours, theirs]) loop.goOn();
-  const told = await scene.found("watch-replay-loop");
+  const reported = await scene.found("watch-replay-loop");
   await scene.pause(afterMs);
   const isSilent = scene.naiveWords === 0;
   return {
@@ -37,18 +37,18 @@ export async function play(scene: Scene): Promise<Outcome> {
       {
         what: "the event is told, with its apiserver",
         without: isSilent ? "never" : "no",
-        with: whenTold(back),
+        with: whenReported(back),
       },
       {
         what: "the loop is told, with its client",
         without: isSilent ? "never" : "no",
-        with: told === undefined ? "never" : `${whenTold(told)}: ${told.subject}`,
+        with: reported === undefined ? "never" : `${whenReported(reported)}: ${reported.subject}`,
       },
     ],
     broken: brokenOf({
       "the event was not told": back !== undefined,
-      "the loop was not told": told !== undefined,
-      "the client was not named": told?.subject.includes(agent) === true,
+      "the loop was not told": reported !== undefined,
+      "the client was not named": reported?.subject.includes(agent) === true,
     }),
   };
 }

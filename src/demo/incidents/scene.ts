@@ -4,17 +4,29 @@
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { isProblems, lineOf } from "../../config/problem.ts";
 import { type Entry, Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
+import { isList, type JsonMap, mapOf, parseJson, textOf } from "../objects/json.ts";
 import { Beat } from "../story/beat.ts";
 import { DemoClient, type DemoClientOptions } from "../story/client.ts";
+import { startProxy } from "../story/demo.ts";
 import { type DemoBackend, DemoFiles } from "../story/files.ts";
 import { NaiveProxy } from "../story/naive-proxy.ts";
 import { SteadyClient } from "../story/steady-client.ts";
 import { embeddedSettings } from "./embedded-setting.ts";
 import type { Setting, Settings, Wishes } from "./setting.ts";
-import { latenessOf, type Told, toldOf, watchesOf } from "./told.ts";
+
+export type ReportedIncident = {
+  readonly kind: string;
+  readonly subject: string;
+  readonly backend: string;
+  readonly summary: string;
+  readonly isActive: boolean;
+  /** The evidence, a sentence each. */
+  readonly evidence: readonly string[];
+  /** Time from the beginning of the story until the incident was there. */
+  readonly afterMs: number;
+};
 
 export type Contender = "watchkeeper" | "naive proxy";
 
@@ -48,7 +60,7 @@ export class Scene {
     this.#parts = parts;
     this.#say = say;
     this.beat = new Beat(parts.setting.writeBeat, wallClock);
-    parts.journal.subscribe((entry) => this.#heard(entry));
+    parts.journal.subscribe((entry) => this.#onEntry(entry));
   }
 
   static async start(
@@ -105,9 +117,13 @@ export class Scene {
 
   /** Returns the apiserver that serves the most of watchkeeper's watches. */
   async busiest(): Promise<string> {
-    const counts = await watchesOf(this.#parts.running.apiAddress);
-    const [most] = [...counts].toSorted(([, a], [, b]) => b - a);
-    return most?.[0] ?? "";
+    const { items } = await this.#api("watches?limit=500");
+    const backends = (isList(items) ? items : []).map((row) => textOf(mapOf(row)["backend"]));
+    const counts = [...Map.groupBy(backends, (backend) => backend)].map(([name, { length }]) => ({
+      name,
+      length,
+    }));
+    return counts.toSorted((a, b) => b.length - a.length)[0]?.name ?? "";
   }
 
   /** Starts the clock; from now on watchkeeper's findings are printed. */
@@ -116,9 +132,10 @@ export class Scene {
     void this.latenessMs(); // Starts the measurement.
   }
 
-  /** The largest event loop delay of this machine since the beginning: the whole scene runs in one process. */
-  latenessMs(): Promise<number> {
-    return latenessOf(this.#parts.running.apiAddress);
+  /** The largest event loop delay of this machine since the last call: the whole scene runs in one process. */
+  async latenessMs(): Promise<number> {
+    const { eventLoopDelayMs } = await this.#api("stats");
+    return typeof eventLoopDelayMs === "number" ? eventLoopDelayMs : 0;
   }
 
   /** Milliseconds since the beginning. */
@@ -126,7 +143,7 @@ export class Scene {
     return wallClock.now() - this.#begunAt;
   }
 
-  told(who: string, what: string): void {
+  report(who: string, what: string): void {
     if (this.#begunAt === 0 || this.#isOver) return;
     this.#say(`${(this.ms / 1_000).toFixed(2).padStart(7)} s  ${who.padEnd(whoWidth)}  ${what}`);
   }
@@ -168,22 +185,34 @@ export class Scene {
   }
 
   /** Waits until watchkeeper's API reports an incident of this kind; undefined: it did not in time. */
-  async found(kind: string): Promise<Told | undefined> {
+  async found(kind: string): Promise<ReportedIncident | undefined> {
     const until = wallClock.now() + foundWithinMs;
     while (wallClock.now() < until) {
-      const told = await this.latest(kind);
-      if (told !== undefined) {
-        const text = told.summary.replaceAll(`${this.files.directory}/`, "");
-        this.told("watchkeeper", `${kind}: ${text}`);
-        return { ...told, afterMs: this.ms };
+      const reported = await this.latest(kind);
+      if (reported !== undefined) {
+        const text = reported.summary.replaceAll(`${this.files.directory}/`, "");
+        this.report("watchkeeper", `${kind}: ${text}`);
+        return { ...reported, afterMs: this.ms };
       }
       await this.pause(pollMs);
     }
     return undefined;
   }
 
-  latest(kind: string): Promise<Told | undefined> {
-    return toldOf(this.#parts.running.apiAddress, kind);
+  /** Returns the latest incident of this kind; undefined if there is none. */
+  async latest(kind: string): Promise<ReportedIncident | undefined> {
+    const { items } = await this.#api(`incidents?kind=${kind}&limit=1`);
+    return isList(items) && items.length > 0 ? shownAs(mapOf(items[0])) : undefined;
+  }
+
+  /** Reads watchkeeper's JSON API, which is open to every client (docs/admin-api.md); {} without a response. */
+  async #api(path: string): Promise<JsonMap> {
+    try {
+      const response = await fetch(`http://${this.#parts.running.apiAddress}/api/v1/${path}`);
+      return mapOf(parseJson(await response.text()));
+    } catch {
+      return {}; // the proxy has ended
+    }
   }
 
   async stop(): Promise<void> {
@@ -209,23 +238,26 @@ export class Scene {
     return isReady;
   }
 
-  #heard(entry: Entry): void {
+  #onEntry(entry: Entry): void {
     if (entry.kind === "backend.changed")
-      this.told("watchkeeper", `${entry.backend} is ${entry.to}: ${entry.reason}`);
+      this.report("watchkeeper", `${entry.backend} is ${entry.to}: ${entry.reason}`);
   }
 
   #naiveChanged(backend: string, isUp: boolean, reason: string): void {
     if (this.#begunAt !== 0) this.naiveWords += 1;
-    this.told("naive proxy", `${backend} is ${isUp ? "up" : "down"}: ${reason}`);
+    this.report("naive proxy", `${backend} is ${isUp ? "up" : "down"}: ${reason}`);
   }
 }
 
-async function startProxy(file: string, journal: Journal): Promise<Running | Failure> {
-  const [{ loadConfig }, { startWatchkeeper }] = await Promise.all([
-    import("../../config/config.ts"),
-    import("../../main.ts"),
-  ]);
-  const config = loadConfig(file);
-  if (isProblems(config)) return new Failure("bad-file", "proxy", config.map(lineOf).join("\n"));
-  return startWatchkeeper(config, { journal });
+function shownAs(row: JsonMap): ReportedIncident {
+  const { kind, subject, backend, summary, state, evidence } = row;
+  return {
+    kind: textOf(kind),
+    subject: textOf(subject),
+    backend: textOf(backend),
+    summary: textOf(summary),
+    isActive: textOf(state) === "active",
+    evidence: isList(evidence) ? evidence.map((one) => textOf(mapOf(one)["text"])) : [],
+    afterMs: 0,
+  };
 }

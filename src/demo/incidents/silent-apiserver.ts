@@ -1,6 +1,6 @@
 /** 004, the first of them: an apiserver falls silent, and watches hang on it for days. */
 import type { Seen } from "../story/steady-client.ts";
-import { brokenOf, type Comparison, inSeconds, type Outcome, whenTold } from "./outcome.ts";
+import { brokenOf, type Comparison, inSeconds, type Outcome, whenReported } from "./outcome.ts";
 import type { Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
 
@@ -20,15 +20,19 @@ export async function play(scene: Scene): Promise<Outcome> {
   for (const client of Object.values(clients)) client.reset();
   const victim = await scene.busiest();
   scene.begin();
-  scene.told(victim, "falls into a black hole: nothing gets through, either way");
+  scene.report(victim, "falls into a black hole: nothing gets through, either way");
   await scene.setting.silence(victim);
-  const told = await scene.found(scene.setting.silentKind);
+  const reported = await scene.found(scene.setting.silentKind);
   await scene.pause(holeMs - scene.ms);
   const { ours, theirs } = { ours: clients.ours.seen(), theirs: clients.theirs.seen() };
   const stuck = `${theirs.hung} of ${theirs.watches} watches still hang, and nothing will end them`;
-  if (theirs.hung > 0) scene.told("naive proxy", stuck);
+  if (theirs.hung > 0) scene.report("naive proxy", stuck);
   const check = scene.naiveWords > 0 ? "that a check fails" : "nothing";
-  const telling = { what: "the operator is told", without: check, with: `${whenTold(told)}, with the proof` };
+  const telling = {
+    what: "the operator is told",
+    without: check,
+    with: `${whenReported(reported)}, with the proof`,
+  };
   return {
     rows: [...compared(theirs, ours), telling],
     broken: brokenOf({
@@ -36,7 +40,7 @@ export async function play(scene: Scene): Promise<Outcome> {
       "an event was late": ours.latestEventMs < lateMs,
       "a watch ended": ours.relists + ours.ends === 0,
       "an event was skipped or told twice": ours.wrongEvents === 0,
-      "the operator was not told": told !== undefined,
+      "the operator was not told": reported !== undefined,
     }),
   };
 }

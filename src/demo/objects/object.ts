@@ -1,5 +1,4 @@
 /** Converts a request body to an object that can be stored, or to a refusal that says what is wrong with it. */
-import { demoLimits } from "./demo-limits.ts";
 import { isMap, isWithin, type Json, type JsonMap, type KubeObject, mapOf, textOf } from "./json.ts";
 import { apiVersionOf, type Resource, type Target } from "./resources.ts";
 import { badRequest, invalid, Refusal } from "./status.ts";
@@ -7,6 +6,11 @@ import { badRequest, invalid, Refusal } from "./status.ts";
 /** RFC 1123 subdomain, which every resource served here requires of a name. */
 const goodName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const longestName = 253;
+/**
+ * Far above any real object (a CRD's schema nests about 60 levels), far below what recursive JSON serialisation can
+ * take.
+ */
+const jsonLevels = 500;
 
 /** Metadata that only the server writes, or that has its own field in `Metadata`. */
 const ownedKeys = new Set([
@@ -23,7 +27,7 @@ const ownedKeys = new Set([
 export function readObject(body: Json | undefined, target: Target, suffix: string): KubeObject | Refusal {
   if (!isMap(body)) return badRequest("the body of the request is not a JSON object");
   // A stored object is serialised recursively for every list.
-  if (!isWithin(demoLimits.jsonLevels, body)) return badRequest("the body of the request is nested too deep");
+  if (!isWithin(jsonLevels, body)) return badRequest("the body of the request is nested too deep");
   const metadata = mapOf(body["metadata"]);
   const name = nameOf(metadata, target, suffix);
   if (name instanceof Refusal) return name;

@@ -153,10 +153,10 @@ function split(bytes: Buffer): [number, Value][] | undefined {
 function readVarint(bytes: Buffer, from: number): [number, number] {
   let value = 0;
   for (let at = from; at < bytes.length && at < from + 10; at += 1) {
-    const octet = bytes[at] ?? 0;
+    const byte = bytes[at] ?? 0;
     // Not `<<`, which is limited to 32 bits.
-    value += (octet & 0x7f) * 2 ** (7 * (at - from));
-    if (octet < 0x80) return [value, at + 1];
+    value += (byte & 0x7f) * 2 ** (7 * (at - from));
+    if (byte < 0x80) return [value, at + 1];
   }
   return [0, bytes.length + 1];
 }

@@ -2,8 +2,10 @@
  * The equivalent of etcd: objects under one global revision, and a bounded history of changes. Several apiservers share
  * one store. It is single-threaded, so a read and a write in the same turn need no lock.
  */
-import { demoLimits } from "./demo-limits.ts";
 import type { KubeObject } from "./json.ts";
+
+/** How far back watches may start, in changes; a real apiserver keeps 100 to 102,400 per resource. */
+const historyChanges = 10_000;
 
 /** One committed write. `object` carries the version of this change, also for DELETED. */
 export type Change = {
@@ -41,7 +43,7 @@ export class Store implements Source {
   #forgotten = 1;
   readonly #watchers = new Set<(change: Change) => void>();
 
-  constructor(historyLimit: number = demoLimits.historyChanges) {
+  constructor(historyLimit: number = historyChanges) {
     this.#historyLimit = historyLimit;
   }
 

@@ -147,7 +147,7 @@ const loadProxy = async () => ({
   ...(await import("../../main.ts")),
 });
 
-async function startProxy(configFile: string, journal: Journal): Promise<Running | Failure> {
+export async function startProxy(configFile: string, journal: Journal): Promise<Running | Failure> {
   const { loadConfig, startWatchkeeper } = await loadProxy();
   const config = loadConfig(configFile);
   if (isProblems(config)) return new Failure("bad-file", "proxy", config.map(lineOf).join("\n"));

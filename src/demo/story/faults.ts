@@ -51,7 +51,7 @@ export class Faults {
   constructor(parts: FaultsParts) {
     this.#parts = parts;
     this.#pause = new Pause(parts.clock);
-    this.#forget = parts.journal.subscribe((entry) => this.#heard(entry));
+    this.#forget = parts.journal.subscribe((entry) => this.#onEntry(entry));
   }
 
   /** Plays the faults in this order. A Failure says that watchkeeper's client noticed one, or what did not recover. */
@@ -69,7 +69,7 @@ export class Faults {
 
   /** The naive proxy has removed or added a backend. */
   naiveChanged(backend: string, isUp: boolean, reason: string): void {
-    this.#told(names.naive, `${backend} is ${isUp ? "up" : "down"}: ${reason}`);
+    this.#report(names.naive, `${backend} is ${isUp ? "up" : "down"}: ${reason}`);
   }
 
   end(): void {
@@ -85,12 +85,12 @@ export class Faults {
     say("");
     for (const client of Object.values(clients)) client.reset();
     this.#begunAt = clock.now();
-    this.#told(victim.name, deeds[fault].begins);
+    this.#report(victim.name, deeds[fault].begins);
     await victim.strike(fault);
     await this.#pause.of(faultMs);
     const failure = await victim.heal(fault);
     if (failure !== undefined) return failure;
-    this.#told(victim.name, deeds[fault].heals);
+    this.#report(victim.name, deeds[fault].heals);
     const isSettled = await this.#settle(victim.name);
     return isSettled ? this.#sumUp(victim.name) : undefined;
   }
@@ -133,13 +133,13 @@ export class Faults {
     return this.#parts.apiservers.toSorted((a, b) => b.watchCount - a.watchCount)[0];
   }
 
-  #heard(entry: Entry): void {
+  #onEntry(entry: Entry): void {
     if (entry.kind !== "backend.changed") return;
     this.#verdicts.set(entry.backend, entry.to);
-    this.#told(names.watchkeeper, `${entry.backend} is ${entry.to}: ${entry.reason}`);
+    this.#report(names.watchkeeper, `${entry.backend} is ${entry.to}: ${entry.reason}`);
   }
 
-  #told(who: string, what: string): void {
+  #report(who: string, what: string): void {
     if (this.#begunAt === 0 || this.#isOver) return;
     const s = (this.#parts.clock.now() - this.#begunAt) / 1_000;
     this.#parts.say(`${s.toFixed(2).padStart(7)} s  ${who.padEnd(names.watchkeeper.length)}  ${what}`);

@@ -193,13 +193,13 @@ class SteadyWatch {
         const { type, object } = mapOf(event);
         this.#mustList ||= type === "ERROR";
         this.#version = textOf(mapOf(mapOf(object)["metadata"])["resourceVersion"]) || this.#version;
-        this.#heard(beatOf(object));
+        this.#onWrite(beatOf(object));
       },
       ended: (isClean) => this.#ended(isClean),
     });
   }
 
-  #heard(count: number): void {
+  #onWrite(count: number): void {
     if (count === 0) return;
     this.look();
     if (count !== this.#count + 1) this.wrong += 1;

@@ -10,7 +10,7 @@ import { Pause } from "./pause.ts";
 
 const configmaps = "/api/v1/namespaces/default/configmaps";
 /** Writes with a line of their own; after them there is one line per `summaryMs`. */
-const toldWrites = 5;
+const printedWrites = 5;
 const writeMs = 250;
 const calmWriteMs = 2_000;
 const summaryMs = 30_000;
@@ -48,7 +48,7 @@ export class Story {
     this.#version = textOf(mapOf(mapOf(list.body)["metadata"])["resourceVersion"]);
     this.#parts.say(`  list    ${list.status}, at version ${this.#version}`);
     this.#watch();
-    for (let count = 0; count < toldWrites; count += 1) {
+    for (let count = 0; count < printedWrites; count += 1) {
       const failure = await this.#write();
       if (failure !== undefined) return failure;
       await this.#pause.of(writeMs);
@@ -58,14 +58,14 @@ export class Story {
 
   /** Continues to write and watch until `end`, with an occasional line. */
   async goOn(): Promise<void> {
-    let toldAt = this.#parts.clock.now();
+    let printedAt = this.#parts.clock.now();
     for (;;) {
       await this.#pause.of(calmWriteMs);
       if (this.#isOver) return;
       const failure = await this.#write();
       if (failure !== undefined) this.#parts.say(`  write   failed: ${failure.message}`);
-      if (this.#parts.clock.now() - toldAt < summaryMs) continue;
-      toldAt = this.#parts.clock.now();
+      if (this.#parts.clock.now() - printedAt < summaryMs) continue;
+      printedAt = this.#parts.clock.now();
       this.#parts.say(`  so far  ${this.#summary()}`);
     }
   }
@@ -99,7 +99,7 @@ export class Story {
   #watch(): void {
     const path = `${configmaps}?watch=true&allowWatchBookmarks=true&resourceVersion=${this.#version}`;
     void this.#parts.client.watch(path, {
-      event: (event) => this.#heard(event),
+      event: (event) => this.#onEvent(event),
       ended: () => {
         if (this.#isOver || !this.#parts.client.isOpen) return;
         this.#reopened += 1;
@@ -108,7 +108,7 @@ export class Story {
     });
   }
 
-  #heard(event: Json): void {
+  #onEvent(event: Json): void {
     const { type, object } = mapOf(event);
     const { metadata, data } = mapOf(object);
     this.#version = textOf(mapOf(metadata)["resourceVersion"]) || this.#version;
@@ -119,7 +119,7 @@ export class Story {
     this.#events += 1;
     const tookMs = this.#parts.clock.now() - sentAt;
     this.#slowestMs = Math.max(this.#slowestMs, tookMs);
-    if (this.#events > toldWrites) return;
+    if (this.#events > printedWrites) return;
     const kind = textOf(type).padEnd(8);
     this.#parts.say(
       `  watch   ${kind} configmap/ticker, version ${this.#version}, ${shown(tookMs)} after its write`,

@@ -1,10 +1,8 @@
 /** The backends: state and reason, load, and the last hour. */
-
+import { post } from "../api.js";
 import { html, useState } from "../html.js";
 import { Mark } from "../table.js";
 import { age, amount, clockTime, markOf } from "../words.js";
-import { Drain } from "./drain.js";
-import { ribbonOf } from "./ribbon.js";
 
 /** @typedef {import("../rows.d.ts").Backend} Backend */
 
@@ -94,4 +92,60 @@ function History({ backend: { history, certificates, suspectMs } }) {
     </ol>
     ${history.length === 0 && html`<p class="empty">No state changes</p>`}
   </div>`;
+}
+
+/**
+ * The button that drains a backend or takes it back. It asks for confirmation, in case of a click on the wrong row.
+ * @param {{ name: string, isDrained: boolean }} props
+ */
+function Drain({ name, isDrained }) {
+  const [isAsked, setAsked] = useState(false);
+  const [outcome, setOutcome] = useState({ text: "", isGood: true });
+  const verb = isDrained ? "undrain" : "drain";
+  const run = () => {
+    setAsked(false);
+    void post(`backends/${encodeURIComponent(name)}/${verb}`).then(
+      (done) => setOutcome({ text: done.outcome, isGood: true }),
+      (error) => setOutcome({ text: String(error?.message ?? error), isGood: false }),
+    );
+  };
+  if (isAsked)
+    return html`<span class="asked">
+      <button type="button" onClick=${run}>${verb} ${name}</button>
+      <button type="button" onClick=${() => setAsked(false)}>no</button>
+    </span>`;
+  return html`<button type="button" onClick=${() => setAsked(true)} aria-label=${`${verb} ${name}`}>${verb}</button>
+    <span role="status" class=${outcome.isGood ? "done" : "done bad"} title=${outcome.text}>${outcome.text}</span>`;
+}
+
+const hourMs = 3_600_000;
+
+/**
+ * Returns segments from an hour ago to now, each with its share of the hour in per cent. Before the first known change the
+ * state is that change's `from`.
+ * @param {Pick<import("../rows.d.ts").Backend, "state" | "history">} backend
+ * @param {number} now milliseconds since 1970
+ */
+export function ribbonOf({ state, history }, now) {
+  const from = now - hourMs;
+  const changes = history.map((change) => ({ ...change, ms: Date.parse(change.at) }));
+  const first = changes.find(({ ms }) => ms > from);
+  /** @type {{ state: string, percent: number, text: string }[]} */
+  const segments = [];
+  let begun = from;
+  let current = { state: first?.from ?? state, reason: "" };
+  const close = (/** @type {number} */ end) => {
+    const percent = ((end - begun) / hourMs) * 100;
+    const text = current.reason === "" ? current.state : `${current.state}: ${current.reason}`;
+    if (percent > 0) segments.push({ state: current.state, percent, text });
+  };
+  for (const { ms, to, reason } of changes) {
+    if (ms > from) {
+      close(Math.min(ms, now));
+      begun = Math.min(ms, now);
+    }
+    if (ms > from || first === undefined) current = { state: to, reason };
+  }
+  close(now);
+  return segments;
 }

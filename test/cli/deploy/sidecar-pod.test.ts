@@ -1,7 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { clientMounts, podVolumes, sidecarContainer } from "../../../src/cli/deploy/sidecar-pod.ts";
-import { usual } from "../../../src/cli/deploy/sidecar-shape.ts";
+import { clientMounts, podVolumes, sidecarContainer, usual } from "../../../src/cli/deploy/sidecar-shape.ts";
 
 const test = suite("cli/deploy/sidecar-pod");
 

@@ -7,7 +7,7 @@ import {
   impersonationOf,
   kindOf,
   pairOf,
-} from "../../../src/cli/setup/cluster-access.ts";
+} from "../../../src/cli/setup/kubeconfig.ts";
 
 const test = suite("cli/setup/cluster-access");
 

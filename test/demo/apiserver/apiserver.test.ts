@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
+import { bodyBytes } from "../../../src/demo/apiserver/ask.ts";
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
-import { demoLimits } from "../../../src/demo/objects/demo-limits.ts";
 import { mapOf } from "../../../src/demo/objects/json.ts";
 import { ask, eventsOf, jsonBody } from "../../support/ask.ts";
 import { manualClock } from "../../support/clock.ts";
@@ -74,7 +74,7 @@ test("health, version and discovery need no Accept that can be met", () => {
 
 test("what cannot be served is refused with a Status", () => {
   const apiserver = newApiserver();
-  const huge = Buffer.alloc(demoLimits.bodyBytes + 1);
+  const huge = Buffer.alloc(bodyBytes + 1);
   const deep = Buffer.from(
     `{"metadata":{"name":"a"},"data":${'{"a":'.repeat(200_000)}1${"}".repeat(200_001)}`,
   );

@@ -7,9 +7,9 @@ import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
+import { bodyBytes } from "../../../src/demo/apiserver/ask.ts";
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import { Host } from "../../../src/demo/apiserver/host.ts";
-import { demoLimits } from "../../../src/demo/objects/demo-limits.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
@@ -49,7 +49,7 @@ test("requests with and without bodies are answered whole", async () => {
 });
 
 test("a body beyond the limit is refused, and the session lives on", async () => {
-  const { status } = await ask("POST", configmaps, Buffer.alloc(demoLimits.bodyBytes + 1));
+  const { status } = await ask("POST", configmaps, Buffer.alloc(bodyBytes + 1));
   assert.equal([status, (await ask("GET", "/livez")).text], [413, "ok"]);
 });
 

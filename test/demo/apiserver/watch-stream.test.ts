@@ -1,8 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
+import { Apiserver, watchQueueBytes } from "../../../src/demo/apiserver/apiserver.ts";
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
-import { demoLimits } from "../../../src/demo/objects/demo-limits.ts";
 import { Store } from "../../../src/demo/objects/store.ts";
 import { ask, eventsOf, type Heard } from "../../support/ask.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
@@ -144,7 +143,7 @@ test("without timeoutSeconds a watch lives for half an hour at least, an hour at
 test("a watcher that does not read is ended between two events, not fed for ever", () => {
   const { watch, write } = newScene();
   const stream = watch(`resourceVersion=${fresh}`);
-  stream.queued = demoLimits.watchQueueBytes + 1;
+  stream.queued = watchQueueBytes + 1;
   write("a");
   write("b");
   assert.equal([eventsOf(stream), stream.ended], [["ADDED a@6"], true]);

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { brokenOf, tableOf, whenTold } from "../../../src/demo/incidents/outcome.ts";
+import { brokenOf, tableOf, whenReported } from "../../../src/demo/incidents/outcome.ts";
 
 const test = suite("demo/incidents/outcome");
 
@@ -14,8 +14,8 @@ test("the table has both sides under their names", () => {
 
 test("what does not hold is named, and what holds is not", () => {
   assert.equal(brokenOf({ "a GET failed": true, "a watch ended": false }), ["a watch ended"]);
-  assert.is(whenTold(undefined), "never");
-  assert.is(whenTold({ afterMs: 1_234 }), "after 1.23 s");
+  assert.is(whenReported(undefined), "never");
+  assert.is(whenReported({ afterMs: 1_234 }), "after 1.23 s");
 });
 
 test.run();

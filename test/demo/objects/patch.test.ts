@@ -36,4 +36,44 @@ test("a key named __proto__ is a key like any other", () => {
   assert.is(Object.getPrototypeOf(result), Object.prototype);
 });
 
+const whole: Json = { list: ["a", "b"], map: { "x/y": 1, "~": 2 } };
+const jsonPatch = (patch: Json): Json | undefined => merged("json-patch+json", whole, patch);
+
+test("operations of RFC 6902, one after the other", () => {
+  for (const [steps, expected] of [
+    [[{ op: "add", path: "/list/1", value: "i" }], { ...whole, list: ["a", "i", "b"] }],
+    [[{ op: "add", path: "/list/-", value: "c" }], { ...whole, list: ["a", "b", "c"] }],
+    [[{ op: "replace", path: "/list/0", value: "z" }], { ...whole, list: ["z", "b"] }],
+    [[{ op: "remove", path: "/map/x~1y" }], { ...whole, map: { "~": 2 } }],
+    [[{ op: "copy", from: "/map/~0", path: "/list/0" }], { ...whole, list: [2, "a", "b"] }],
+    [[{ op: "move", from: "/list", path: "/map/l" }], { map: { "x/y": 1, "~": 2, l: ["a", "b"] } }],
+    [
+      [
+        { op: "test", path: "/list/1", value: "b" },
+        { op: "replace", path: "", value: {} },
+      ],
+      {},
+    ],
+  ] as const)
+    assert.equal(jsonPatch(steps), expected, JSON.stringify(steps));
+});
+
+test("what does not fit changes nothing", () => {
+  for (const step of [
+    { op: "add", path: "/list/9", value: 1 },
+    { op: "add", path: "/no/where", value: 1 },
+    { op: "add", path: "/list/0" },
+    { op: "replace", path: "/map/no", value: 1 },
+    { op: "remove", path: "/list/2" },
+    { op: "remove", path: "" },
+    { op: "move", from: "/no", path: "/yes" },
+    { op: "test", path: "/list/1", value: "a" },
+    { op: "test", path: "/map/constructor", value: 1 },
+    { op: "other", path: "/list" },
+    "remove",
+  ])
+    assert.is(jsonPatch([step]), undefined, JSON.stringify(step));
+  assert.is(jsonPatch({}), undefined);
+});
+
 test.run();

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { duration, tableOf } from "../../../src/demo/objects/form.ts";
 import { targetOf } from "../../../src/demo/objects/resources.ts";
-import { duration, tableOf } from "../../../src/demo/objects/table.ts";
 
-const test = suite("demo/objects/table");
+const test = suite("demo/objects/form: tables");
 
 test("ages are written as kubectl's users know them", () => {
   const second = 1_000;

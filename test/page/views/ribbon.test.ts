@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { ribbonOf } from "../../../src/page/views/ribbon.js";
+import { ribbonOf } from "../../../src/page/views/backends.js";
 import { changeAt, now } from "../../support/page.ts";
 
-const test = suite("page/views/ribbon");
+const test = suite("page/views/backends: the ribbon");
 const minute = 60_000;
 
 test("a backend that never changed is one piece", () => {

@@ -1,28 +1,43 @@
-/** The real kubectl against the embedded apiserver, on Node's HTTP: what a user tries first has to work. */
+/** The real kubectl against the embedded apiserver: what a user tries first has to work. */
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
 import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
+import { Host } from "../../../src/demo/apiserver/host.ts";
 import { hasKubectl, kubectl, spawnKubectl } from "../../support/kubectl.ts";
-import { openNodeHost } from "../../support/node-host.ts";
+import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("demo/kubectl");
 
 const apiserver = new Apiserver({ store: newCluster(wallClock), clock: wallClock, name: "one" });
-const { url, close } = await openNodeHost(apiserver);
-test.after(close);
+const { authority, serving } = await testPki();
+const host = new Host({ apiserver, ...serving });
+const port = await host.start();
+if (port instanceof Failure) throw new Error(port.message);
+const server = `https://127.0.0.1:${port}`;
+const directory = mkdtempSync(join(tmpdir(), "demo-kubectl-"));
+writeFileSync(join(directory, "ca.crt"), authority.certificate);
+test.after(() => {
+  host.stop();
+  rmSync(directory, { recursive: true });
+});
+const reach = ["--server", server, "--certificate-authority", join(directory, "ca.crt"), "--token", "demo"];
 
 const run = (line: string, input?: string): Promise<string> =>
-  within(20_000, line, kubectl(["--server", url, ...line.split(" ")], input));
+  within(20_000, line, kubectl([...reach, ...line.split(" ")], input));
 
 const manifest = (value: string): string =>
   JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b" }, data: { k: value } });
 
 async function watchesAndWrites(): Promise<void> {
-  const watch = spawnKubectl(["--server", url, "get", "configmaps", "--watch"]);
+  const watch = spawnKubectl([...reach, "get", "configmaps", "--watch"]);
   let seen = "";
   watch.stdout?.on("data", (chunk: Buffer) => (seen += chunk.toString()));
   while (apiserver.watchCount === 0) await new Promise((resolve) => setTimeout(resolve, 20));

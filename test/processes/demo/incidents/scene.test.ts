@@ -17,9 +17,9 @@ test("both proxies answer, what happens is told with its time, and at its end no
   if (scene instanceof Failure) throw new Error(scene.message);
   for (const side of ["watchkeeper", "naive proxy"] as const)
     assert.is(await scene.client(side).ask("GET /readyz"), 200);
-  scene.told("early", "is heard before it begins");
+  scene.report("early", "is heard before it begins");
   scene.begin();
-  scene.told("the scene", "is heard");
+  scene.report("the scene", "is heard");
   assert.equal(lines.length, 1);
   assert.match(lines[0] ?? "", /^ +0\.0\d s {2}the scene +is heard$/);
   const { directory } = scene.files;
@@ -28,6 +28,29 @@ test("both proxies answer, what happens is told with its time, and at its end no
   await within(20_000, "its end", scene.stop());
   await new Promise((passed) => setTimeout(passed, 50));
   assert.equal([isResumed, existsSync(directory)], [false, false]);
+});
+
+/** Time for Node's own look at the loop. */
+const turns = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 100));
+
+test("a latest incident that does not exist is undefined, also when no server can be asked; the machine's lateness is known", async () => {
+  const scene = await within(
+    40_000,
+    "a scene",
+    Scene.start({}, () => {}),
+  );
+  if (scene instanceof Failure) throw new Error(scene.message);
+  assert.is(await scene.latest("certificate-refused"), undefined);
+  await scene.latenessMs();
+  await turns();
+  const until = Date.now() + 300;
+  while (Date.now() < until); // The one thread stands still.
+  await turns();
+  const lateMs = await scene.latenessMs();
+  assert.ok(lateMs >= 250, `${lateMs} ms`);
+  await scene.stop();
+  assert.is(await scene.latenessMs(), 0);
+  assert.is(await scene.latest("certificate-refused"), undefined);
 });
 
 test.run();
