@@ -13,7 +13,7 @@ export type Probed = {
   readonly rssBytes: number;
   /** What keeps the loop alive (timers, sockets, servers), by Node's names for them. */
   readonly resources: Readonly<Record<string, number>>;
-  /** Since the start, the forced collections left out. */
+  /** Since the start, without the forced collections. */
   readonly loopP99Ms: number;
   readonly uncaught: number;
 };

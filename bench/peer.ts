@@ -22,7 +22,7 @@ export type Peer = {
   missing(): string | undefined;
   /** Writes its config into the place and returns the command; undefined: there is no proxy in between. */
   command(place: Place): readonly string[] | undefined;
-  /** The same, leaving TLS to the backend; left out: it cannot. */
+  /** The same, leaving TLS to the backend; not set: it cannot. */
   readonly passthrough?: Omit<Peer, "passthrough">;
   /** True for a peer that can only speak HTTP/1.1 to its backend. */
   readonly isUpstreamH1?: boolean;

@@ -103,7 +103,7 @@ function chosenPeers(): readonly Peer[] {
     .filter((peer) => (wanted === undefined ? !selves.includes(peer) : wanted.includes(peer.name)))
     .filter((peer) => {
       const missing = peer.missing();
-      if (missing !== undefined) progress(`left out: ${peer.name}, to have it: ${missing}\n`);
+      if (missing !== undefined) progress(`omitted: ${peer.name}, to have it: ${missing}\n`);
       return missing === undefined;
     });
 }

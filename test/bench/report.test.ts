@@ -27,7 +27,7 @@ test("a median is the middle value, or the mean of the two in the middle", () =>
   assert.ok(Number.isNaN(median([])));
 });
 
-test("the table has ours as a share of each peer, and a dash where nothing was measured", () => {
+test("the table has watchkeeper as a share of each peer, and a dash where nothing was measured", () => {
   const rows = tableOf(scenario, rounds, "watchkeeper").split("\n");
   assert.match(rows[2] ?? "", /^\| watchkeeper \| +9\.0 \| 8\.0–30\.0 \| +\|$/);
   assert.match(rows[3] ?? "", /^\| nghttpx +\| +9\.0 \| +8\.0–10\.0 \| +1\.00 \|$/);

@@ -7,7 +7,7 @@ const test = suite("config-cluster");
 const connectionPool = { maxStreamsPerConnection: 80, minIdleConnections: 1, perClient: false };
 const least = { name: "x", connectionPool } as const;
 
-test("what is left out is said as such, and paths start where the file is", () => {
+test("a key that is not set is reported as such, and paths start at the file", () => {
   assert.equal(
     clusterOf({ ...least }, (path) => `/etc/${path}`),
     {

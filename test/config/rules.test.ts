@@ -172,7 +172,7 @@ test("a PROXY header needs trusted sources, and trusted sources need a PROXY hea
   assert.match(proxied("Disabled", "10.0.0.0/8").join(), 'has no effect while mode is "Disabled"');
 });
 
-test("whose certificates count, and with what we vouch for them, is said together or not at all", () => {
+test("the client CA and the credential that asserts its users are configured together or not at all", () => {
   const kube = (clientCerts: "Reject" | "FrontProxy" | "Impersonate", clientCAFile?: string) => ({
     ...listener("kube", "[::]:8443", { tls: { ...tls, ...(clientCAFile && { clientCAFile }) } }),
     identity: { clientCerts },
@@ -230,7 +230,7 @@ test("a backend without TLS is on loopback (A57)", () => {
   ]);
 });
 
-test("a backend that is our own listener would be a circle", () => {
+test("a backend that is the proxy's own listener would be a loop", () => {
   assert.equal(breaches({ clusters: [cluster(["https://127.0.0.1:8443"])] }), [
     `/clusters/0/backends/0/url is "https://127.0.0.1:8443", which is watchkeeper's own listener`,
   ]);

@@ -153,7 +153,7 @@ test("every key is described, since the reference is made from it", () => {
   assert.equal(bare, []);
 });
 
-test("what is left out gets its default", () => {
+test("a key that is not set gets its default", () => {
   const written = check(least);
   if (Array.isArray(written)) throw new Error(written.join("\n"));
   assert.equal(JSON.parse(JSON.stringify(written.health)), {

@@ -46,7 +46,7 @@ test("every duplicate key is named with its place", () => {
   ]);
 });
 
-test("tabs, half-written text, two documents and foreign tags are no YAML for us", () => {
+test("tabs, half-written text, two documents and foreign tags are refused as YAML", () => {
   assert.match(linesOf("a:\n\tb: 1\n")[0] ?? "", /^a\.yaml:2:1: is not YAML: Tabs/);
   assert.match(linesOf("a: [1,\n")[0] ?? "", /^a\.yaml:2:1: is not YAML/);
   assert.equal(linesOf("a: 1\n---\nb: 2\n"), ["a.yaml:2:1: is a second document in one file"]);

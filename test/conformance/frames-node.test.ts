@@ -131,7 +131,7 @@ async function runSession(seed: number): Promise<number> {
   return read.count;
 }
 
-test("what nghttp2 posts comes back through our reader and writer", async () => {
+test("what nghttp2 posts comes back through watchkeeper's reader and writer", async () => {
   let count = 0;
   for (let seed = 1; seed <= sessions; seed++)
     count += await within(20_000, `seed ${seed}`, runSession(seed));

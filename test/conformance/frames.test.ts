@@ -252,7 +252,7 @@ function withOwnMembers(frame: Spec): Spec {
 const peers = peersHere();
 if (peers.length === 0) test.skip("other implementations agree", () => undefined);
 for (const peer of peers) {
-  test(`we read what ${peer.name} writes, however it is cut`, () => {
+  test(`watchkeeper reads what ${peer.name} writes, however it is cut`, () => {
     const random = seeded(9113);
     const plans = Array.from({ length: sessions }, () => randomFrames(random, framesPerSession));
     const answers = peer.ask<{ octets: string }>(plans.map((frames) => ({ do: "write", frames })));
@@ -268,7 +268,7 @@ for (const peer of peers) {
     );
   });
 
-  test(`${peer.name} reads what we write`, () => {
+  test(`${peer.name} reads what watchkeeper writes`, () => {
     const random = seeded(9114);
     const plans = Array.from({ length: sessions }, () => written(random));
     const answers = peer.ask<{ frames: Spec[] }>(
@@ -281,7 +281,7 @@ for (const peer of peers) {
 }
 
 for (const peer of peers.slice(0, 1)) {
-  test("a stream that we broke is taken or refused alike, however it is cut", () => {
+  test("a stream with random damage is taken or refused alike, however it is cut", () => {
     const random = seeded(9115);
     const plans = Array.from({ length: brokenSessions }, () => randomFrames(random, 20));
     const answers = peer.ask<{ octets: string }>(plans.map((frames) => ({ do: "write", frames })));

@@ -134,7 +134,7 @@ function report(classes: ReadonlyMap<string, number>): void {
 }
 
 for (const peer of peersHere()) {
-  test(`${peer.name} and we refuse the same blocks, but for what is known`, () => {
+  test(`${peer.name} and watchkeeper refuse the same blocks, but for what is known`, () => {
     const sessions = casesOf(3, cases);
     const requests = sessions.map((blocks) => ({
       do: "decode",
@@ -159,7 +159,7 @@ for (const peer of peersHere()) {
   });
 }
 
-test("nghttp2 and we refuse the same blocks, but for what is known", async () => {
+test("nghttp2 and watchkeeper refuse the same blocks, but for what is known", async () => {
   const classes = new Map<string, number>();
   let agreed = 0;
   for (const blocks of casesOf(4, casesForNode)) {

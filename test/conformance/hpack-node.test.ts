@@ -85,7 +85,7 @@ async function runSession(seed: number): Promise<void> {
   peer.destroy();
 }
 
-test("nghttp2 reads what we write, and we read what it writes", async () => {
+test("nghttp2 reads what watchkeeper writes, and the reverse", async () => {
   for (let seed = 1; seed <= sessions; seed++) await within(10_000, `seed ${seed}`, runSession(seed));
   const blocks = sessions * batches * exchangesPerBatch;
   figure(

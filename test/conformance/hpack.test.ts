@@ -119,7 +119,7 @@ const peers = peersHere();
 if (peers.length === 0) test.skip("other implementations agree", () => undefined);
 
 for (const peer of peers) {
-  test(`${peer.name} reads what we write`, () => {
+  test(`${peer.name} reads what watchkeeper writes`, () => {
     const plans = plansOf(1, 3);
     const requests = plans.map((session) => ({ do: "decode", blocks: codedByUs(session) }));
     const answers = peer.ask<Decoded>(requests);
@@ -133,7 +133,7 @@ for (const peer of peers) {
     figure(`hpack, we to ${peer.name}: ${sessions * blocksPerSession} blocks, 0 differences`);
   });
 
-  test(`we read what ${peer.name} writes`, () => {
+  test(`watchkeeper reads what ${peer.name} writes`, () => {
     // One change at a time: Python forgets the second, and Go does not read its own two updates.
     const plans = plansOf(2, 1);
     const requests = plans.map((blocks) => ({ do: "encode", blocks }));

@@ -147,7 +147,7 @@ function answered({ page, line, text }: Block): string | undefined {
   ajv.addSchema({ $id: "https://here/", components: { schemas } });
   const validate = ajv.getSchema(`https://here/#/components/schemas/${name}`);
   if (validate === undefined) return `no schema of the name "${name}"`;
-  // "..." is a time, or a part that is left out.
+  // "..." is a time, or an omitted part.
   return validate(answer) === true ? undefined : `${name}: ${ajv.errorsText(validate.errors)}`;
 }
 

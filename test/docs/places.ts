@@ -98,7 +98,7 @@ export const rules: readonly Rule[] = [
     {
       run: "nowhere",
       because: "the proxy has to ask a cluster about the token",
-      shownBy: ["test/real/authorization.test.ts", "by our command line either; one that may operate may"],
+      shownBy: ["test/real/authorization.test.ts", "by the command line either; one that may operate may"],
     },
   ],
   [/^(ssh|journalctl|top) /, { run: "nowhere", because: nodesOwn }],

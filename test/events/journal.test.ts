@@ -5,7 +5,7 @@ import { manualClock } from "../support/clock.ts";
 
 const test = suite("journal");
 
-test("a reader hears what happened and when, until it unsubscribes", () => {
+test("a reader gets what happened and when, until it unsubscribes", () => {
   const clock = manualClock();
   const journal = new Journal(clock);
   const heard: [Entry["kind"], number][] = [];

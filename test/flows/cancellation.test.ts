@@ -314,7 +314,7 @@ const ours: Readonly<Record<string, (party: Party, path: PlayedPath) => void>> =
     path.buffered.add(-(1 << 30));
   },
   "a cluster that goes": (_party, path) => path.close(),
-  "a fault of ours": (_party, path) => {
+  "a fault of the proxy": (_party, path) => {
     for (const exchange of path.exchanges.live) exchange.attemptFaulted(new Error("bug"));
   },
 };

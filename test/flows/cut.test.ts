@@ -34,7 +34,7 @@ const callers: Readonly<Record<string, (path: PlayedPath) => void>> = {
       Object.defineProperty(exchange, "queuedBytes", { get: () => 1, configurable: true });
     path.buffered.add(2 * 64 * 1024 * 1024);
   },
-  "a fault of ours": (path) => {
+  "a fault of the proxy": (path) => {
     for (const exchange of path.exchanges.live) exchange.attemptFaulted(new Error("bug"));
   },
 };

@@ -130,7 +130,7 @@ test("a hedge that is refused is asked for again when the version is newer, and 
   assert.match(watch.queryOf(watch.to), "resourceVersion=9&");
 });
 
-test("a refusal that another backend has overtaken is never told: an hour later, when we drain, the watch just ends", () => {
+test("a refusal that another backend has overtaken is never told: an hour later, when the proxy drains, the watch just ends", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "!410");
   watch.end(watch.from);

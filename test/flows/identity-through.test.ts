@@ -67,7 +67,7 @@ for (const [version, ask] of [
     assert.is(judge.seen.at(-1)?.headers.authorization, undefined);
   });
 
-  test(`${version}: who shows no certificate never travels with ours`, async () => {
+  test(`${version}: a client without a certificate never shares a connection with the proxy's own`, async () => {
     const headers = { authorization: "Bearer t", "x-remote-user": "admin" };
     assert.is(await asks({ headers }), "200 bearer t");
     assert.is(await asks({ headers: { "x-remote-user": "admin" } }), "200 anonymous");

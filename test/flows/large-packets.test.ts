@@ -244,7 +244,7 @@ test("a head without a body is forwarded when a later PING has been answered, an
   assert.equal([ear.body, ear.isEnded], ["late", true]);
 });
 
-test("a backend that breaks its answer off behind the head is heard with both", () => {
+test("a backend that breaks its answer off behind the head: the client gets both", () => {
   const path = new PlayedPath(["a", "b"], { isProbed: true });
   path.clock.advance(2000);
   const ear = path.client().ask("GET", "/api/v1/namespaces/d/pods/p");

@@ -220,7 +220,7 @@ test("a slow metrics server does not make the proxy more patient with the apiser
   assert.is(ear.body, "from the other");
 });
 
-test("a refusal of the other is no answer: neither who may not read, nor who is ill, shows that the first hangs", () => {
+test("a refusal of the other is no answer: neither a 403 nor a failing backend shows that the first hangs", () => {
   for (const status of [403, 500]) {
     const scene = start();
     for (let count = 0; count < 5; count += 1) scene.client.ask("GET", object);
@@ -240,7 +240,7 @@ test("slow reads asked twice have a budget of their own (limits.ts)", () => {
   assert.ok(scene.other.asked.length >= most && scene.other.asked.length < most + 20);
 });
 
-test("time in which our own loop stood still makes no read slow (F11)", () => {
+test("time in which the proxy's own loop stood still makes no read slow (F11)", () => {
   const scene = start();
   scene.client.ask("GET", object);
   scene.path.settle();

@@ -26,7 +26,7 @@ test("a backend that is busy for long is not waited for while another one answer
   );
 });
 
-test("a stall of ours is not counted: a watch whose backend is away goes on when that comes back behind it (F11)", () => {
+test("a stall of the proxy is not counted: a watch whose backend is away goes on when that comes back behind it (F11)", () => {
   const path = new PlayedPath(["a", "b"], { down: ["b"] });
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a");
@@ -86,7 +86,7 @@ test("a backend that has no room for three seconds is waited for when there is n
   watch.has("+8a ~9a");
 });
 
-test("so is one that refuses every new socket at once: who was not asked was not asked in vain", () => {
+test("so is one that refuses every new socket at once: a backend that was not asked was not asked in vain", () => {
   const path = new PlayedPath(["a", "b"], { down: ["b"] });
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a");
@@ -318,7 +318,7 @@ test("backends that fall one after another before they answer are no attempts in
   watch.has("+8a ~9a");
 });
 
-test("bookmarks that only we asked for are progress: a watch with nothing else is moved as often as need be", () => {
+test("bookmarks that only the proxy asked for are progress: a watch with nothing else is moved as often as need be", () => {
   const path = new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true });
   const watch = new PlayedWatch({ path });
   let [from, to] = [watch.from, watch.to];

@@ -199,7 +199,7 @@ test("a backend without connections that is answered after a silence answers aga
   assert.is(judge(unreached, opened, 2003, rules).answersAgainAt, 2003);
 });
 
-test("who is told to drain does so while it is well, is ill and dies as others do, and is ready once told so", () => {
+test("a backend that is set to drain does so while it is well, fails and dies as others do, and is ready once taken back", () => {
   const drained = after(ready, { kind: "told", isDrained: true, by: "alice" });
   assert.is(drained.state, "draining");
   assert.is(after(drained, opened, readyz("ready"), { kind: "alone" }).state, "draining", "whatever it says");

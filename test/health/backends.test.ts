@@ -56,7 +56,7 @@ test("those that stay keep their verdict, newcomers are unknown, evidence of the
   );
 });
 
-test("who has no PING of its own hears once that its backend is dead and silent, and not of one that refuses", () => {
+test("an owner without PINGs of its own is told once that its backend is dead and silent, and not of one that refuses", () => {
   const clock = manualClock();
   const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock), rules });
   const heard: string[] = [];
@@ -182,7 +182,7 @@ test("a socket that met silence and that another has overtaken is not told of", 
   assert.equal(met, ["silence", "answer", "silence"]);
 });
 
-test("a stall of ours is no part of a silence of all, nor of how long a backend has been in its state (F11)", () => {
+test("a stall of the proxy is no part of a silence of all, nor of how long a backend has been in its state (F11)", () => {
   const clock = manualClock();
   const patience = new StallAwareClock(clock);
   patience.start();

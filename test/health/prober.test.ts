@@ -160,7 +160,7 @@ test("a backend that stays away is asked half as often, and so it is seen within
   assert.is(played.begun.length - before, 20);
 });
 
-test("our own stall is not the backend's silence (F11)", () => {
+test("a stall of the proxy is not the backend's silence (F11)", () => {
   const played = play(ready);
   played.clock.advance(600);
   played.clock.stall(2000);

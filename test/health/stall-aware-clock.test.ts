@@ -16,7 +16,7 @@ test("it is over when the time is, and once", () => {
   assert.is(count, 1);
 });
 
-test("time in which our own loop stood still does not count (F11)", () => {
+test("time in which the proxy's own loop stood still does not count (F11)", () => {
   const clock = manualClock();
   let overAt = 0;
   stallAwareTimeout(clock, 900, () => (overAt = clock.now()));
@@ -48,7 +48,7 @@ test("it can be undone", () => {
   clock.advance(2000);
 });
 
-test("a patient clock stands still while our own loop does, and never goes back", () => {
+test("a stall-aware clock stands still while the proxy's own loop does, and never goes back", () => {
   const clock = manualClock();
   const patient = new StallAwareClock(clock);
   patient.start();

@@ -43,7 +43,7 @@ test("the journal is told when one begins and when it ends, with what is to be k
   ]);
 });
 
-test("stopped, it hears and does nothing more", () => {
+test("stopped, it reads and does nothing more", () => {
   const played = new PlayedJournal();
   played.write(changed("a", "ready", "suspect"));
   played.incidents.stop();

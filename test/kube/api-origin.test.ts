@@ -34,7 +34,7 @@ test("an aggregated group is another server's, told by list or by a name that no
   assert.is(of(origins, "cert-manager.io"), "own");
 });
 
-test("what is learnt of a group and version holds for all who have it, and for no other version", () => {
+test("what is learnt of a group and version holds for all clients, and for no other version", () => {
   const origins = new Origins();
   const api = { group: "cert-manager.io", version: "v1" };
   const origin = origins.met(api);

@@ -106,7 +106,7 @@ test("bookmarks are added to what the client asked for, and nothing else changes
   );
 });
 
-test("read by the apiserver, a random resumed query differs in what is ours to say only", () => {
+test("read by the apiserver, a random resumed query differs in the proxy's own parameters only", () => {
   const ours = ["resourceVersion", "timeoutSeconds", "allowWatchBookmarks"];
   const gone = ["resourceVersionMatch", "sendInitialEvents", "limit", "continue"];
   const key = fc.constantFrom("watch", "labelSelector", "%6cimit", "a;b", "%", ...ours, ...gone);

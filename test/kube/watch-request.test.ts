@@ -41,7 +41,7 @@ test("a watch without a query asks for the state", () => {
   });
 });
 
-test("a marker is waited for by who asked for the state and for bookmarks", () => {
+test("a client that asked for the state and for bookmarks waits for a marker", () => {
   const awaits = (query: string): boolean => watchRequestOf(`/x?watch=1&${query}`).awaitsMarker;
   assert.ok(awaits("sendInitialEvents=true&allowWatchBookmarks=true"));
   assert.not(awaits("sendInitialEvents=true"));

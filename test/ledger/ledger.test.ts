@@ -18,7 +18,7 @@ test("one caller is one object, by identity, program and address", () => {
   assert.is(ledger.size, 4);
 });
 
-test("a flood of newcomers pushes out itself, not those who are at work", () => {
+test("a flood of newcomers pushes out itself, not the active callers", () => {
   const ledger = new Ledger(0);
   const usual = ledger.of(name("usual"), 0);
   usual.requests = ledgerLimits.callerRequests;

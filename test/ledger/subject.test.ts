@@ -7,7 +7,7 @@ import { jwt } from "../support/jwt.ts";
 
 const test = suite("ledger/subject");
 
-test("a service account's token says who it is, and to which pod and node it was given", () => {
+test("a service account's token names its account, and the pod and node to which it was given", () => {
   const claims = {
     sub: "system:serviceaccount:ingress:nginx",
     "kubernetes.io": { namespace: "ingress", pod: { name: "nginx-1", uid: "u" }, node: { name: "n7" } },

@@ -2,9 +2,9 @@
 import { guards } from "../processes/guards/table.ts";
 import { admission } from "./areas/admission.ts";
 import { configuration } from "./areas/configuration.ts";
+import { connections } from "./areas/connections.ts";
 import { ends } from "./areas/ends.ts";
 import { health } from "./areas/health.ts";
-import { connections } from "./areas/lanes.ts";
 import { operator } from "./areas/operator.ts";
 import { watchSession } from "./areas/watch-session.ts";
 import { watches } from "./areas/watches.ts";

@@ -75,7 +75,7 @@ test("the wall clock jumps an hour ahead, and two back: no client is sent away, 
   await scene.settled({ isCrowd: true });
 });
 
-test("no descriptor is left in spite of the bound: who is there is served, no backend is charged, and it comes back", async () => {
+test("no descriptor is left in spite of the bound: connected clients are served, no backend is charged, and it comes back", async () => {
   if (!has("prlimit")) return;
   const scene = await open({ openFiles: 1000 });
   const { pid } = scene.proxy;

@@ -68,7 +68,7 @@ real("a ghost that renews a lease, with the address where it lives", async () =>
   await stage.stop();
 });
 
-real("a lease that two hold, with the address of who renewed it last", async () => {
+real("a lease that two hold, with the address that renewed it last", async () => {
   const stage = await Stage.start();
   const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
   const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";

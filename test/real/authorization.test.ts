@@ -136,7 +136,7 @@ real("a missing, garbage or altered token, and one for another audience, identif
   assert.is(await statusOf(undefined, "/"), 200, "the page's own files");
 });
 
-real("one that may read may not drain, by our command line either; one that may operate may", async () => {
+real("one that may read may not drain, by the command line either; one that may operate may", async () => {
   assert.is(await statusOf(tokens.get("reader"), drain, "POST"), 403);
   assert.match(await said("reader", "get", "backends"), /^0 .*api-0/s);
   assert.match(

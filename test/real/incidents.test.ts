@@ -12,7 +12,7 @@ import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
 const test = suite("real/incidents");
 const real = testWith(test, clusterNeeds);
 
-real("one bad secret takes down the naive proxy's hosts, and none of ours (seed 000)", async () => {
+real("one bad secret takes down the naive proxy's hosts, and none of watchkeeper's (seed 000)", async () => {
   const { broken, row } = await storyOf(badSecret, realSettings);
   assert.equal(broken, []);
   assert.not.equal(row("bank.example.test").without, row("bank.example.test").with);

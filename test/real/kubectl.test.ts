@@ -173,7 +173,7 @@ for (const { name, env } of transports) {
     assert.is(said.code, 0, said.err);
   });
 
-  real(`attach over ${name} hears the container and is heard`, async () => {
+  real(`attach over ${name} reads from the container and writes to it`, async () => {
     const attached = running(["attach", "-v=4", "-i", "shell"], { env });
     attached.write(`hello by ${name}\n`);
     await attached.says(new RegExp(`heard hello by ${name}`));

@@ -100,7 +100,7 @@ real("a watch that is silent and well looks calm, a hung one does not", async ()
   );
 });
 
-real("a ghost is called one, with who renews its lease", async () => {
+real("a ghost is called one, with the caller that renews its lease", async () => {
   const lease = page.getByRole("row", { name: /nginx-leader/ });
   assert.match(await lease.innerText(), /GHOST[^]*10\.9\.3\.7/);
 });

@@ -250,7 +250,7 @@ export class Watching implements StreamListener {
   stream: Stream | undefined;
   outcome: Outcome = "waiting";
   status = 0;
-  /** `TYPE name@version`, bookmarks left out. */
+  /** `TYPE name@version`, without bookmarks. */
   readonly events: string[] = [];
   #partial = "";
   #answeredAt = 0;

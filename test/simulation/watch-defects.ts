@@ -215,7 +215,7 @@ const ofRequests: readonly WatchDefect[] = [
     find: '  "limit",\n',
     replace: '  "labelSelector",\n',
   }),
-  defect("bookmarks that only we asked for go on", ["bookmarkable"], {
+  defect("bookmarks that only the proxy asked for go on", ["bookmarkable"], {
     file: progress,
     find: 'if (this.#isInjected) return "drop";',
     replace: "",

@@ -18,7 +18,7 @@ export type ToldCluster = {
   readonly name: string;
   /** On "localhost". */
   readonly ports: readonly number[];
-  /** Who vouches for them; left out: the tests' own authority. */
+  /** The CA that issues their certificates; default: the tests' own CA. */
   readonly ca?: string;
   /** More of it, as YAML in flow form, and of its tls. */
   readonly more?: string;

@@ -31,7 +31,7 @@ export function seriesOf(scrape: string, nowSeconds: number): readonly Series[] 
     alerts.flatMap(({ expr }) => [...expr.matchAll(/\b[a-z]+_\w+/g)].map(([name]) => name)),
   );
   const all: Series[] = [{ series: 'up{job="watchkeeper", instance="wk-1"}', values: "1x90" }];
-  // What has no value yet (NaN) is left out: promtool cannot read it.
+  // Series without a value yet (NaN) are omitted: promtool cannot read them.
   for (const [, name = "", labels = "", value = ""] of scrape.matchAll(sample)) {
     if (!asked.has(name)) continue;
     const moved = name.endsWith("_timestamp_seconds") ? Number(value) - nowSeconds : value;
@@ -56,7 +56,7 @@ export type Scenario = {
   readonly series: readonly Series[];
   /** Exactly these fire */
   readonly expected: readonly Firing[];
-  /** so long after the first scrape; 30 when left out. */
+  /** So long after the first scrape; default: 30. */
   readonly atSeconds?: number;
 };
 

@@ -4,7 +4,7 @@ import { apiScene } from "../../support/api-scene.ts";
 
 const test = suite("admin/api/lease-listing");
 
-test("a lease is listed with its holder, and who renews it from where", async () => {
+test("a lease is listed with its holder, and the caller and address that renew it", async () => {
   const { items } = apiScene();
   const [lease] = await items("leases");
   assert.equal([lease?.["holder"], lease?.["state"], lease?.["verdict"]], ["web-0_1", "held", "ok"]);

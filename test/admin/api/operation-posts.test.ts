@@ -47,7 +47,7 @@ test("a watch is moved by its audit id", async () => {
   assert.match(await posted(path, `/api/v1/watches/${id}/move`), /^200 .*1 of 1/);
 });
 
-test("where the API is read-only all four are refused, and told with who asked", async () => {
+test("where the API is read-only all four are refused, and reported with the caller", async () => {
   const path = new PlayedPath(["a", "b"]);
   const paths = ["backends/a/drain", "backends/a/undrain", "watches/x/move", "reload"];
   for (const at of paths)

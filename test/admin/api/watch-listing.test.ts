@@ -4,7 +4,7 @@ import { apiScene } from "../../support/api-scene.ts";
 
 const test = suite("admin/api/watch-listing");
 
-test("a watch is listed with who has it, where it stands and where it has been", async () => {
+test("a watch is listed with its client, its backend and where it has been", async () => {
   const { items } = apiScene();
   const [watch, ...rest] = await items("watches");
   assert.is(rest.length, 0);

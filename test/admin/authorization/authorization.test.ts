@@ -105,7 +105,7 @@ test("without a token, or with one that the cluster does not know, it is 401 in 
   assert.is(await said(undefined, { authorization: "bearer  t-reader " }), "t-reader");
 });
 
-test("who may read and not change is told so with 403, and the journal names them", async () => {
+test("a user that may read and not change gets a 403, and the journal has the name", async () => {
   const { said, told, ask } = scene();
   const post = { verb: "post", path: "/api/v1/backends/cp-1/drain" } as const;
   assert.is(await said("t-operator", post), "t-operator");

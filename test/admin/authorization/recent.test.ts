@@ -31,7 +31,7 @@ test("an answer counts for its time, and is asked for again after it", async () 
   assert.is(asks(), 4);
 });
 
-test("several who ask for one thing at once wait for one answer", async () => {
+test("several clients that ask for one thing at once wait for one answer", async () => {
   const { find, asks } = scene();
   assert.equal(await Promise.all([find("a"), find("a"), find("b")]), ["long", "long", "long"]);
   assert.is(asks(), 2);

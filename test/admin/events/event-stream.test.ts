@@ -80,7 +80,7 @@ function listen(query = "", lastId = "", host = api.address): Promise<Listener> 
 const opened = (name: string): void =>
   journal.write({ kind: "upstream_connection.opened", backend: "a", connection: name });
 
-test("what is written is heard at once, as the kind that it is", async () => {
+test("an event that is written arrives at once, as the kind that it is", async () => {
   const one = await listen();
   assert.is(one.response.headers["content-type"], "text/event-stream; charset=utf-8");
   await one.heard("from now on");

@@ -23,7 +23,7 @@ function answersOf(change: Partial<AnswersParts>) {
   };
 }
 
-test("the journal hears why a probe fails, once, and when it is good again; who asks is told no reason", async () => {
+test("the journal has why a probe fails, once, and when it is good again; the response has no reason", async () => {
   let checks: Readiness[] = [{ name: "backends", ok: false, reason: "0 of 2 ready" }];
   const { answers, heard } = answersOf({ ready: () => checks });
   assert.equal(await answers.checks("readyz"), [{ name: "backends", ok: false }]);
@@ -37,7 +37,7 @@ test("the journal hears why a probe fails, once, and when it is good again; who 
   ]);
 });
 
-test("what is told as a change is looked at once its turn is over, and only what is new is heard", () => {
+test("a reported change is looked at once its turn is over, and only what is new is reported", () => {
   let checks: Readiness[] = [{ name: "draining", ok: true }];
   let looks = 0;
   const ready = (): Readiness[] => {

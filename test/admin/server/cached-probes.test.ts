@@ -57,7 +57,7 @@ test("a busy loop is passed over: what it said last is told, and it is well", as
   assert.equal(await second, [...well, { name: "loop", ok: true }]);
 });
 
-test("a loop that leaves a question unanswered for too long stands still, until it answers; the journal hears of both", async () => {
+test("a loop that leaves a question unanswered for too long stands still, until it answers; the journal has both", async () => {
   const { clock, owed, told, patient } = scene();
   const first = patient.checks("livez");
   clock.advance(adminLimits.probePatienceMs);

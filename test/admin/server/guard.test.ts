@@ -88,7 +88,7 @@ test("all but the page's own files is asked for with a token", async () => {
   assert.match(await ask(port, "/nothing", { headers: good }), /^404 /);
 });
 
-test("who may read may not post, and the page's files cannot be posted to unasked", async () => {
+test("a client that may read may not post, and the page's files cannot be posted to", async () => {
   const port = await start();
   const headers = { ...good, "content-type": "application/json", "x-watchkeeper-operator": "mallory" };
   assert.match(await ask(port, "/do", { method: "POST", headers }), /^403 /);

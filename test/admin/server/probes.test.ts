@@ -29,7 +29,7 @@ test("an excluded check counts as good; what cannot be excluded is named in quot
   assert.is(warned.text, `[+]ping excluded: ok\n${warning}readyz check passed\n`);
 });
 
-test("ready is who has a ready backend and every port, lets clients in, and does not go", () => {
+test("a cluster is ready if it has a ready backend and every port, lets clients in, and does not drain", () => {
   const wrong = (standing: Parameters<typeof readinessOf>[0]): string => complaintOf(readinessOf(standing));
   assert.is(wrong({ clusters: [["dead", "ready"]], lost: [], isDraining: false, refusing: "" }), "");
   assert.is(

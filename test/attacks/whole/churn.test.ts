@@ -77,7 +77,7 @@ const provoked = [
 ] as const;
 
 for (const [what, frames] of provoked) {
-  test(`A2: making us reset streams with ${what} costs what resetting them would`, async () => {
+  test(`A2: provoking resets with ${what} costs what resetting would`, async () => {
     const before = scene.target.asked;
     const client = await scene.attacker();
     client.send(...ids(1000).flatMap((id) => [headers(id).get("/api/v1/hang"), ...frames(id)]));

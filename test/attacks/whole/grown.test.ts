@@ -22,7 +22,7 @@ for (const query of [
   "watch=1",
   "watch=1&resourceVersion=0&sendInitialEvents=true",
 ])
-  test(`A7: a ${query} of 65,520 bytes is asked for as it is, without bookmarks of ours`, async () => {
+  test(`A7: a ${query} of 65,520 bytes is asked for as it is, without bookmarks for the proxy`, async () => {
     const { connectionsClosed } = await scene.proxy.state();
     const path = `/api/v1/pods?${query}&x=`.padEnd(65_520, "y");
     const client = await scene.attacker();
@@ -33,7 +33,7 @@ for (const query of [
     assert.is((await scene.proxy.state()).connectionsClosed.length, connectionsClosed.length);
   });
 
-test("A7: addresses behind a trusted forwarder that come to more than a field are left out, but for the forwarder's own", async () => {
+test("A7: addresses behind a trusted forwarder that come to more than a field are omitted, but for the forwarder's own", async () => {
   const client = await RawH2.connect({ port: scene.proxy.place.ports["trusting"] ?? 0 });
   client.send(
     ...whole("/fields", ["x-forwarded-for", "1".repeat(60_000)], ["x-forwarded-for", "2".repeat(60_000)]),

@@ -125,7 +125,7 @@ async function bundled(): Promise<string> {
   return texts.join("\n");
 }
 
-/** As the log has them; the clock goes on, so that none is left out for its pace. */
+/** As the log has them; the clock goes on, so that the rate limit drops none. */
 function logged(entries: readonly Entry[], format: "JSON" | "Text"): string[] {
   const lines: string[] = [];
   const clock = manualClock();

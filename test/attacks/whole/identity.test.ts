@@ -105,7 +105,7 @@ const claims: Fields = [
 ];
 
 for (const way of ["h2", "h1", "Upgrade"] as const) {
-  test(`A39: over ${way} X-Remote-* in any spelling is dropped, and ours come behind nothing of the client's`, async () => {
+  test(`A39: over ${way} X-Remote-* in any spelling is dropped, and the proxy's own come behind nothing of the client's`, async () => {
     for (const one of claims) isAlice(await ask(way, { pair: alice, fields: [one] }), String(one));
     isAlice(await ask(way, { pair: alice, fields: [...claims.slice(0, -1), ...claims] }), "all of them");
   });
@@ -157,7 +157,7 @@ for (const way of ["h2", "h1", "Upgrade"] as const) {
     }
   });
 
-  test(`the honest twin of A41: over ${way} who asks for nothing is impersonated, elsewhere Impersonate-* passes unmerged`, async () => {
+  test(`the honest twin of A41: over ${way} a client without Impersonate-* is impersonated, elsewhere Impersonate-* passes unmerged`, async () => {
     const own = await ask(way, { listener: "speaks", pair: alice });
     const groups = ["impersonate-group: devs", "impersonate-group: a, b"];
     assert.equal(
@@ -239,7 +239,7 @@ function renew({ certificate, key }: Pair): void {
 const certificateNow = async (): Promise<string | undefined> =>
   (await ask("h2", { pair: alice })).shown?.certificate;
 
-test("A44: our own certificate ends while a watch and a tunnel live on its upstream connection: both go on, and no request is told 401", async () => {
+test("A44: the proxy's own certificate ends while a watch and a tunnel live on its upstream connection: both go on, and no request gets a 401", async () => {
   const lifeMs = 5000;
   const began = Date.now();
   renew(pki.authority.issue({ name: "front-proxy-short", usage: "client", notAfter: began + lifeMs }));
@@ -308,7 +308,7 @@ test("A47: no handshake is resumed, over TLS 1.2 or 1.3, at this host or another
     }
 });
 
-test("the honest twin of A47: who shows the certificate again is the same again, with or without a ticket", async () => {
+test("the honest twin of A47: a client that presents the certificate again is the same again, with or without a ticket", async () => {
   const first = await shake(tlsOptions(place(), alice));
   const session = first.getSession();
   first.destroy();

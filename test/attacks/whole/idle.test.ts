@@ -48,7 +48,7 @@ test("A25: fifty h1 sockets that ask once and no more, or nothing at all, are en
   assert.ok(peers.every((peer, at) => at % 2 === 1 || peer.text.startsWith("HTTP/1.1 200 ")));
 });
 
-test("the honest twin of A25: a silent answer that is awaited, a tunnel without a word, and who asks now and then stay", async () => {
+test("the honest twin of A25: a silent answer that is awaited, a silent tunnel, and a client that asks now and then stay", async () => {
   const [hanging, chatty] = [await scene.attacker(), await scene.attacker()];
   hanging.send(headers(1).get("/hang"));
   const [waiting, watching, tunnel] = [

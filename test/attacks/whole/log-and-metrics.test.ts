@@ -60,7 +60,7 @@ test("A54: ten thousand methods, paths, users and broken SETTINGS are a bounded 
   assert.ok(reasons.length <= 3, reasons.join("\n"));
 });
 
-test("A55: no credential is in what the journal, the metrics or an answer of ours says", async () => {
+test("A55: no credential is in what the journal, the metrics or a local reply says", async () => {
   const client = await scene.attacker();
   client.send(
     headers(1).post(

@@ -189,7 +189,7 @@ const apiPort = (): number => Number(scene.proxy.place.apiAddress.split(":").at(
 const lines = (...all: readonly string[]): string => [...all, "Connection: close", "", ""].join("\r\n");
 const own = "Host: 127.0.0.1";
 
-test("A56: who names another host, and every way around the table of files, is answered with nothing of ours", async () => {
+test("A56: a request for another host, and every way around the table of files, is answered with none of the proxy's data", async () => {
   const hosts = [
     "evil.example",
     "127.0.0.1.evil.example",

@@ -79,7 +79,7 @@ function statusOf(session: http2.ClientHttp2Session, authorization?: string): Pr
   );
 }
 
-test("A43: hundreds of 401s cost those whose credential is good neither a request, nor a watch, nor an upstream connection", async () => {
+test("A43: hundreds of 401s cost clients with good credentials neither a request, nor a watch, nor an upstream connection", async () => {
   const backend = await startBackend();
   const proxy = await startProxy({ backends: 0, targets: [{ name: "a", ...backend }] });
   const good = connected(proxy);

@@ -71,7 +71,7 @@ test("no name of a client, an identity, a pod, a namespace or a lease is left, i
     assert.not.match(text, name);
 });
 
-test("the same name is the same word everywhere, and what is ours stays", () => {
+test("the same name is the same word everywhere, and the proxy's own words stay", () => {
   const { of } = redacted();
   const [, alias = ""] = /"client":"(client-\d+)"/.exec(of("leases")) ?? [];
   assert.match(of("incidents"), `${alias} ledger/v1`);

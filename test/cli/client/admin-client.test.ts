@@ -174,7 +174,7 @@ test("half an event waits, and one without an end is given up", () => {
   assert.is(reader.push(Buffer.alloc(adminLimits.eventBacklogBytes, "x")), undefined);
 });
 
-test("a command begins with its options and whom to ask, or with the reason why not", () => {
+test("a command begins with its options and the address to ask, or with the reason why not", () => {
   const start = begun("get", ["watches", "--admin", "127.0.0.1:9"], new KeptScreen());
   assert.equal(start instanceof Failure ? start.message : [start.client.address, start.options.words], [
     "127.0.0.1:9",

@@ -56,7 +56,7 @@ test("columns filter, a name is one of them, and -q looks everywhere", async () 
   assert.match(sorted.out, /^b [^]*\na /);
 });
 
-test("json is what the API said, and rows that were left out are told aside", async () => {
+test("json is what the API returned; a table reports on stderr how many rows it omits", async () => {
   const { out, complaints } = await got("backends", "-o", "json", "--limit", "1");
   assert.equal(JSON.parse(out).items, (await scene.items("backends")).slice(0, 1));
   assert.is(complaints, "");

@@ -36,7 +36,7 @@ test("a name that would paint the terminal is written out", () => {
   assert.is(line, "a\\u{1b}[2J\\u{a}b  -");
 });
 
-test("a rare column is left out where no row has anything in it", () => {
+test("a rare column is omitted where no row has anything in it", () => {
   const some = [
     { head: "NAME", of: (row: Row) => textAt(row, "name") },
     { head: "CLUSTER", of: (row: Row) => textAt(row, "cluster"), isRare: true },

@@ -83,7 +83,7 @@ test("all users can read what clients need, and only the sidecar the key", async
   assert.is(statSync(join(pod.state, "tls.key")).mode & 0o777, 0o600);
 });
 
-test("the certificate is good for the pod's life and for our address, and its authority's key is nowhere", async (pod) => {
+test("the certificate is good for the pod's life and for the sidecar's address, and its CA's key is nowhere", async (pod) => {
   await preparePod(pod, wallClock);
   const leaf = new X509Certificate(read(pod.state, "tls.crt"));
   const authority = new X509Certificate(read(pod.state, "ca.crt"));

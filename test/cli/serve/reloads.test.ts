@@ -57,7 +57,7 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
   await within(20_000, what, look());
 }
 
-test("who asks for it is told how it ended", async ({ proxy }) => {
+test("the caller of a reload gets its result", async ({ proxy }) => {
   const { file, reloads, apply } = start(proxy, () => Promise.resolve(["health"]));
   apply();
   assert.equal(await within(20_000, "the reload", reloads.now()), { problems: [], waiting: ["health"] });
@@ -79,7 +79,7 @@ test("what came before there was a proxy is taken by it", async ({ proxy }) => {
   assert.equal(entries[0]?.kind === "config.reloaded" ? entries[0].waiting : undefined, ["health"]);
 });
 
-test("a fault of ours is that file's refusal, and the next one is taken", async ({ proxy }) => {
+test("a fault of the proxy is that file's refusal, and the next one is taken", async ({ proxy }) => {
   const outcomes = [() => Promise.reject(new Error("bug")), () => Promise.resolve([])];
   const { apply, entries } = start(proxy, () => outcomes.shift()?.() ?? Promise.resolve([]));
   apply();
@@ -103,7 +103,7 @@ test("while it is frozen nothing changes, and what came is taken after that", as
   await until("the reload", () => taken.length === 1);
 });
 
-test("once stopped it hears nothing", async ({ proxy }) => {
+test("once stopped it reacts to nothing", async ({ proxy }) => {
   const { reloads, apply, taken, file } = start(proxy, () => Promise.resolve([]));
   apply();
   reloads.stop();

@@ -76,13 +76,13 @@ function kubeconfigFor(more: Partial<Wanted>): Kubeconfig {
   return JSON.parse(readFileSync(file, "utf8")) as Kubeconfig;
 }
 
-test("the kubeconfig leads to us, below the same path, in the same namespace", () => {
+test("the kubeconfig leads to the proxy, below the same path, in the same namespace", () => {
   const { clusters, contexts } = kubeconfigFor({});
   assert.is(clusters[0]?.cluster["server"], "https://127.0.0.1:7443/p");
   assert.is(contexts[0]?.context["namespace"], "shop");
 });
 
-test("credentials that pass through stay the client's own; a certificate of ours stands for one that does not", () => {
+test("credentials that pass through stay the client's own; a certificate that the proxy issues stands for one that does not", () => {
   assert.equal(kubeconfigFor({}).users[0]?.user, user);
   const lent = kubeconfigFor({ pair }).users[0]?.user ?? {};
   assert.equal(Object.keys(lent).toSorted(), ["as", "client-certificate-data", "client-key-data"]);

@@ -26,7 +26,7 @@ test("two apiservers on one store show the same objects at the same version", ()
   assert.is(ask(one, `GET ${configmaps}/a`).text, ask(two, `GET ${configmaps}/a`).text);
 });
 
-test("one with a cache of its own serves what that has to watches and to who takes any version", () => {
+test("one with a cache of its own serves what that has to watches and to reads of any version", () => {
   const clock = manualClock();
   const store = newCluster(clock);
   const cache = newCluster(clock);

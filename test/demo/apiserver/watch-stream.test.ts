@@ -83,7 +83,7 @@ test("from a version that is forgotten: 410 inside the stream, and its end", () 
   assert.ok(stream.ended);
 });
 
-test("who enters a selector is ADDED, who leaves it is DELETED as it was, at the version of leaving", () => {
+test("an object that enters a selector is ADDED, one that leaves it is DELETED as it was, at the version of leaving", () => {
   const { watch, write } = newScene();
   const stream = watch(`resourceVersion=${fresh}&labelSelector=app=x`);
   write("a");

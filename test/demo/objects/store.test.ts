@@ -87,7 +87,7 @@ test("a compaction forgets what came before it and nothing else", () => {
   assert.is(store.oldest, 3);
 });
 
-test("who unsubscribed hears nothing more", () => {
+test("a subscriber that unsubscribed gets nothing more", () => {
   const store = new Store();
   let count = 0;
   const stop = store.subscribe(() => {

@@ -81,7 +81,7 @@ function scene(seen: Seen = well) {
   return { faults, played, said, struck };
 }
 
-test("each fault strikes who serves most, is healed, and is told by what was measured", async () => {
+test("each fault strikes the backend that serves most, is healed, and is reported with what was measured", async () => {
   const { faults, played, said, struck } = scene();
   assert.is(await played(faults.play(["hole", "freeze"])), undefined);
   assert.equal(struck, [

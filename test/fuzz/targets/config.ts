@@ -123,7 +123,7 @@ export const config: Target = {
 
 function checkConfig(read: Config): void {
   if (read.listeners.length === 0) throw new Error("no listener, and no problem is reported");
-  if (configsByCluster(read).length !== read.clusters.length) throw new Error("a cluster is left out");
+  if (configsByCluster(read).length !== read.clusters.length) throw new Error("a cluster is missing");
   for (const { trustedForwarderCIDRs, proxyProtocol, address } of read.listeners) {
     // A zone is told in the family's own way, and belongs to no network.
     networksOf([...trustedForwarderCIDRs, ...proxyProtocol.trustedCIDRs]).has(withoutMapping(address.host));

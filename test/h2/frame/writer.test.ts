@@ -67,7 +67,7 @@ test("each frame is written as RFC 9113 has it", () => {
   ]);
 });
 
-test("PING and its answer go before what the turn wrote earlier, our own SETTINGS before all", () => {
+test("PING and its answer go before what the turn wrote earlier, the session's own SETTINGS before all", () => {
   const { writer, written } = makeWriter();
   writer.settings([[4, 100]]);
   writer.data(1, Buffer.from("x"), 0, 1, false);

@@ -33,7 +33,7 @@ function asked(rig: SessionRig): Opened {
   return { stream, ear };
 }
 
-test("what a backend sends for a stream that we reset is forgiven as far as its window went, and no further (A60)", () => {
+test("what a backend sends for a stream that the proxy reset is forgiven as far as its window went, and no further (A60)", () => {
   const rig = clientRig();
   const { stream } = asked(rig);
   rig.peer.sends(headers(1).status(200), data(1, Buffer.alloc(1000)));

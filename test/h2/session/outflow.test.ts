@@ -63,7 +63,7 @@ test("congested, nothing goes until it is drained", () => {
   assert.equal(turns, ["a"]);
 });
 
-test("a turn writes the backlog's bound and then waits to hear what the socket says", () => {
+test("a turn writes the backlog's bound and then waits for the socket", () => {
   const outflow = new Outflow(new Buffered(Number.POSITIVE_INFINITY));
   outflow.widen(10_000_000);
   outflow.spend(limits.socketBacklogBytes);

@@ -23,7 +23,7 @@ function at<T>(list: readonly T[], index: number): T {
   return one;
 }
 
-test("what is under way for a stream that we reset is let pass: body, trailers, cancel (§5.1)", () => {
+test("what is under way for a stream that the session reset is let pass: body, trailers, cancel (§5.1)", () => {
   for (const late of [
     [data(1, "more"), data(1, "last", "end")],
     [data(1, "more"), headers(1).trailers(["a", "b"])],
@@ -99,7 +99,7 @@ test("a hundred answered watches cancelled at once, again and again, cost nothin
   assert.is(rig.session.openCount, 0);
 });
 
-test("a hundred streams that we reset while their client cancels them cost it nothing", () => {
+test("a hundred streams that the session reset while their client cancels them cost it nothing", () => {
   const rig = serverRig();
   let id = 1;
   for (let round = 0; round < 20; round++) {
@@ -111,7 +111,7 @@ test("a hundred streams that we reset while their client cancels them cost it no
   assert.not(rig.session.isOver);
 });
 
-test("making us reset costs the same budget (A2)", () => {
+test("provoking resets costs the same budget (A2)", () => {
   const rig = serverRig();
   for (let id = 1; id < 1001 && !rig.session.isOver; id += 2)
     rig.peer.sends(headers(id).get("/"), windowUpdate(id, 0x7fff_ffff));
@@ -126,7 +126,7 @@ test("RST_STREAM again and again on a closed stream ends the session (A15)", () 
   assert.is(lastLine(rig), "GOAWAY 1 ENHANCE_YOUR_CALM");
 });
 
-test("a backend's resets and our own cost an upstream connection no budget", () => {
+test("a backend's resets and the proxy's own cost an upstream connection no budget", () => {
   const rig = clientRig();
   for (let count = 0; count < 500; count++) {
     const id = rig.session.open(request, true, new Ear()).id;

@@ -92,7 +92,7 @@ test("whatever a turn writes goes out in one flush", () => {
   rig.peer.expects(pong(1), pong(2), settingsAck());
 });
 
-test("a PING is answered before the DATA of its turn, and our own number comes back", () => {
+test("a PING is answered before the DATA of its turn, and the session's own number comes back", () => {
   const rig = serverRig();
   rig.peer.sends(headers(1).get("/"));
   rig.last.stream.sendHeaders(fieldsOf([[":status", "200"]]), false);
@@ -270,7 +270,7 @@ test("a session without streams is over with its GOAWAY", () => {
   assert.equal(rig.lines, ["ended well"]);
 });
 
-test("what crosses our GOAWAY is ignored whole, body, trailers, cancel and all, and costs no stream below it", () => {
+test("what crosses the session's own GOAWAY is ignored whole, body, trailers, cancel and all, and costs no stream below it", () => {
   const rig = serverRig();
   rig.peer.sends(headers(1).get("/watch"));
   rig.session.goAway();
@@ -376,7 +376,7 @@ test("what an owner throws while DATA comes costs its stream, and the others go 
   assert.equal([other?.body.toString(), rig.session.isOver], ["y", false]);
 });
 
-test("an owner that loses the session from within a callback hears nothing after", () => {
+test("an owner that loses the session from within a callback gets no further callback", () => {
   const rig = serverRig();
   rig.peer.sends(headers(1).post("/a"));
   const { ear } = rig.last;

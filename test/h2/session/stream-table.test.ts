@@ -17,7 +17,7 @@ test("streams are found by their ids, oldest first when all are asked for", () =
   );
 });
 
-test("who ends while all are gone through is no trouble", () => {
+test("a stream that ends while all are visited is no trouble", () => {
   const table = new StreamTable<{ readonly id: number }>();
   for (let id = 1; id < 200; id += 2) table.add({ id });
   for (const { id } of table.all()) table.delete(id);

@@ -101,7 +101,7 @@ test("request and answer each take a large packet, so that a path MTU shows", as
   assert.ok((asked[0]?.length ?? 0) > 1460, `${asked[0]?.length} bytes`);
 });
 
-test("one that does not let us ask is alive, and whether it is ready is not known; a 403 is told apart", async () => {
+test("one that does not permit the probe is alive, and whether it is ready is not known; a 403 is told apart", async () => {
   assert.equal(await told(await plain(statusOf(403)), 2), ["answer", "forbidden status 403"]);
   for (const status of [401, 404, 429])
     assert.equal(await told(await plain(statusOf(status)), 2), ["answer", `unknown status ${status}`]);

@@ -19,7 +19,7 @@ const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->whe
 const table6 =
   "   3: 0000000000000000FFFF00000100007F:1F93 0000000000000000FFFF00000B00000A:192B 01 00000040:00000000 01:00000123 0000000A     0        0 1 2 0 20 4 30 10 -1\n";
 
-test("of established sockets those are told that send again, and how often", () => {
+test("of established sockets those that retransmit are reported, and how often", () => {
   assert.equal(retransmissionsIn(table), [["8080-6443-0a00000b", 4]]);
   assert.equal(retransmissionsIn(table6), [["8083-6443-0a00000b", 10]]);
   assert.equal(retransmissionsIn("nonsense\n"), []);

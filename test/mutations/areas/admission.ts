@@ -58,16 +58,16 @@ export const admission: readonly Defect[] = [
     ["proxy/identity/trust", "a JWT is proven no longer"],
   ),
   defect(
-    "a stall of ours counts against those who wait for an upstream connection",
+    "a stall of the proxy counts against requests that wait for an upstream connection",
     {
       file: "proxy/upstream/connection-pool.ts",
       find: "this.#attend(shard, this.#options.stallAwareClock.now());",
       replace: "this.#attend(shard, now);",
     },
-    ["proxy/upstream/shard", "a stall of ours refuses none"],
+    ["proxy/upstream/shard", "a stall of the proxy refuses no request"],
   ),
   defect(
-    "a stall of ours counts against those who are held",
+    "a stall of the proxy counts against those who are held",
     {
       file: "proxy/cluster/path.ts",
       find: "new PendingQueue(stallAwareClock)",
@@ -76,13 +76,13 @@ export const admission: readonly Defect[] = [
     ["proxy/request/pending-queue", "released in vain after it"],
   ),
   defect(
-    "a stall of ours counts against a watch that lost its backend",
+    "a stall of the proxy counts against a watch that lost its backend",
     {
       file: "proxy/cluster/path.ts",
       find: "new StallAwareClock(clock)",
       replace: "Object.assign(new StallAwareClock(clock), clock)",
     },
-    ["flows/watching-patience", "a stall of ours is not counted"],
+    ["flows/watching-patience", "a stall of the proxy is not counted"],
   ),
   defect(
     "one address may have all places",
@@ -227,7 +227,7 @@ export const admission: readonly Defect[] = [
   defect(
     "a full heap is not looked at again after those who filled it have gone",
     { file: "proxy/overload/heap-pressure.ts", find: "    this.#parts.collect();\n", replace: "" },
-    ["proxy/overload/heap-pressure", "looks again by itself"],
+    ["proxy/overload/heap-pressure", "is looked at again"],
   ),
   defect(
     "pages go back at every look",

@@ -81,13 +81,13 @@ export const ends: readonly Defect[] = [
     ["proxy/downstream/h1-connection", "a request that crosses the end of an idle socket"],
   ),
   defect(
-    "a fault of ours ends an HTTP/1.1 request without an answer",
+    "a fault of the proxy ends an HTTP/1.1 request without an answer",
     {
       file: "proxy/downstream/h1-connection.ts",
       find: "if (!this.cut()) this.destroy();",
       replace: "this.destroy();",
     },
-    ["proxy/downstream/h1-connection", "a fault of ours costs its client"],
+    ["proxy/downstream/h1-connection", "a fault of the proxy costs its client"],
   ),
   defect(
     "a peer's FIN is told when the last byte has left",
@@ -132,7 +132,7 @@ export const ends: readonly Defect[] = [
     ["flows/cancellation", "asked of two: RST_STREAM"],
   ),
   defect(
-    "who waits for an upstream connection is not forgotten",
+    "a request that waits for an upstream connection is not forgotten",
     { file: "proxy/upstream/attempt.ts", find: "    this.#waitsIn?.forget(this);\n", replace: "" },
     ["flows/cancellation", "waiting for an upstream connection: RST_STREAM"],
   ),

@@ -35,7 +35,7 @@ export const operator: readonly Defect[] = [
       find: "if (access.isAllowed) return { username: user.username };",
       replace: "return { username: user.username };\n    // oxlint-disable-next-line no-unreachable",
     },
-    seen("who may read and not change is told so with 403"),
+    seen("a user that may read and not change gets a 403"),
   ),
   defect(
     "one path's answer is good for all",

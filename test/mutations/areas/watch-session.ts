@@ -18,7 +18,7 @@ export const watchSession: readonly Defect[] = [
       find: "    this.#parts.host.attemptFaulted(fault);\n    return false;",
       replace: "    void fault;\n    return false;",
     },
-    ["watch/session/session-state", "an input that is impossible is a fault of ours"],
+    ["watch/session/session-state", "an input that is impossible is a fault of the proxy"],
   ),
   defect(
     "no invariant of a watch session is looked at",

@@ -206,13 +206,13 @@ export const wire: readonly Defect[] = [
     ["h2/session/resets", "requests that are cancelled before their answer end the session"],
   ),
   defect(
-    "making us reset costs nothing",
+    "provoking resets costs nothing",
     {
       file: "h2/session/streams.ts",
       find: 'if (this.#isServer && error.code !== errorCode.REFUSED_STREAM) this.#floods.charge("reset");',
       replace: "",
     },
-    ["h2/session/resets", "making us reset costs the same budget"],
+    ["h2/session/resets", "provoking resets costs the same budget"],
   ),
   defect(
     "a backend sends for ever what no client waits for",

@@ -62,7 +62,7 @@ it("each alert of an incident fires for its kinds, with the backend, and ends wi
   await fire(...cases);
 });
 
-it("a lock is told with who renews it from where, whatever else has its name", async () => {
+it("a lock is reported with the caller and address that renew it, whatever else has its name", async () => {
   const lock = `${own}, namespace="ingress", name="leader"`;
   for (const [verdict, alertname] of [
     ["ghost", "WatchkeeperLeaseGhostHolder"],

@@ -50,7 +50,7 @@ test("many questions at once each get their own answer, in whatever order", asyn
   assert.equal(warnings, [], "of listeners that are too many");
 });
 
-test("when it dies everybody who waits hears of it, by its name, and the next question has another", async () => {
+test("when it dies every waiting caller gets its error, with its name, and the next question has another", async () => {
   const child = played(
     "dying",
     `process.on("message", ({ id, path }) => {

@@ -127,7 +127,7 @@ export const guards: readonly Guard[] = [
       replace: "own.length < 0",
     },
     test: identity,
-    fails: "who is impersonated has the groups of the certificate and no other",
+    fails: "an impersonated user has the groups of the certificate and no other",
   },
   {
     row: "A42",

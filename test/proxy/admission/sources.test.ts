@@ -23,7 +23,7 @@ test("IPv6 hosts have a /64 each", () => {
   assert.ok(sources.take("2001:db8:0:1::1"));
 });
 
-test("nothing is kept of who has left", () => {
+test("nothing is kept of clients that have left", () => {
   const sources = new Sources(10);
   const leaving = Array.from({ length: 1000 }, (_, at) => sources.take(`10.0.${at >> 8}.${at & 0xff}`));
   assert.is(sources.size, 1000);

@@ -77,7 +77,7 @@ test("when a backend has come back and is warm, clients follow at 1 % a second, 
   assert.is(onB(), before);
 });
 
-test("who has an exec or a log open stays where it is", () => {
+test("a client with an exec or a log open stays where it is", () => {
   const { path, clients, pass, onB } = crowd(4);
   for (const client of clients)
     client.ask("GET", "/api/v1/namespaces/x/pods/y/log?follow=true", [bearer("t")]);
@@ -177,7 +177,7 @@ test("a backend that is still coming back is filled to its part only", () => {
   assert.ok(moves.length >= 14 && moves.length <= 20, `${moves.length} moves`);
 });
 
-test("who cannot be moved unseen stays, and so does one that is larger than the gap", () => {
+test("a client that cannot be moved unseen stays, and so does one that is larger than the gap", () => {
   const bound = on("a", 10, 10).map((sitter) => ({ ...sitter, isMovable: false }));
   assert.equal(shown(bound, even, 9), []);
   assert.equal(shown(on("a", 100), even, 9), []);

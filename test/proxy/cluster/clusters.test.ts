@@ -105,7 +105,7 @@ test("each has its own authorities, credentials and policy for clients' certific
   assert.ok(us.sockets.includes("front-proxy-client"));
 });
 
-test("who vouches for the backends of one says nothing of another's", async () => {
+test("the CA of one cluster's backends is not valid for another's", async () => {
   const [eu, us] = [await judged("eu"), await judged("us")];
   scene = await startClusters([told("eu", eu), told("us", us, { ca: others.certificate })]);
   await scene.readyAt("eu/b0");

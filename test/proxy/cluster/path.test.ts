@@ -53,7 +53,7 @@ test("when too much waits, the exchange that holds the most ends, and the others
   assert.ok(path.entries.some((entry) => entry.kind === "request.failed" && entry.code === "overload"));
 });
 
-test("so does a slow reader's watch with all that waits for it: who holds little is not cut in its place", () => {
+test("so does a slow reader's watch with all that waits for it: a client that holds little is not cut in its place", () => {
   const path = new PlayedPath(["a"], { bufferBytes: 200_000 });
   const [slow, modest] = ["/api/v1/pods?watch=true&resourceVersion=7", "/log"].map((target) => {
     const ear = path.client().ask("GET", target, [bearer("t")]);

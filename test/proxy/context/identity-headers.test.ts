@@ -71,7 +71,7 @@ const frontProxy = { clientCerts: "FrontProxy", names: usualNames } as const;
 const alice = await shownBy({ name: "alice", groups: ["devs"] });
 const aliceSaid = identityOf(alice, frontProxy);
 
-test("of a certificate's holder goes up what we say, behind all that is its own, and nothing it says of that", () => {
+test("for a certificate's holder the proxy's identity headers go upstream, behind all its own, and none that it sends for them", () => {
   const sent = identified(
     [
       [":method", "GET"],

@@ -146,7 +146,7 @@ test("a client is idle between its requests: not before the first, not during on
   await client.ended();
 });
 
-test("a fault of ours costs its client, not the process", async () => {
+test("a fault of the proxy costs its client, not the process", async () => {
   const client = await h1.connect();
   client.send(post("Content-Length: 3"));
   const exchange = await h1.exchange();

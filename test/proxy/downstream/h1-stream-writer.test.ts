@@ -57,7 +57,7 @@ test("trailers end a chunked answer", async () => {
   await client.expect("3\r\nabc\r\n0\r\nx-sum: 1\r\nx-sum: 2\r\n\r\n");
 });
 
-test("trailers after a length are left out, for HTTP/1.1 has no place for them", async () => {
+test("trailers after a length are dropped, for HTTP/1.1 has no place for them", async () => {
   const client = await h1.connect();
   client.send(get("/") + get("/next"));
   const exchange = await h1.exchange();

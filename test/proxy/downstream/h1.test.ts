@@ -28,7 +28,7 @@ test("a request becomes an exchange with every field as it came, in order", asyn
   assert.ok(exchange.end);
 });
 
-test("100 Continue comes from the backend, never from us", async () => {
+test("100 Continue comes from the backend, never from the proxy", async () => {
   const client = await h1.connect();
   client.send(post("Content-Length: 2", "Expect: 100-continue"));
   const exchange = await h1.exchange();

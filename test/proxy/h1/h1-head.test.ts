@@ -45,7 +45,7 @@ test("what comes behind a head does not count against its bound", () => {
   );
 });
 
-test("fields keep their order and number; those for one connection are left out", () => {
+test("fields keep their order and number; hop-by-hop fields are dropped", () => {
   const head = whole(
     "HTTP/1.1 200\r\nX-A: 1\r\nKeep-Alive: 5\r\nX-B:\r\nx-a: \xe4 2\t\r\nConnection: close\r\n\r\n",
   );

@@ -115,7 +115,7 @@ test("as many fields as HTTP/2 may have, and no more", () => {
   assert.match(String(read("/", ["Host", "a", "X-A", "b", ...many])), /^More than 1024/);
 });
 
-test("trailers that say who asks or how the message ends are refused (A38)", () => {
+test("trailers with an identity or the message's framing are refused (A38)", () => {
   const trailers = readTrailers(["X-Sum", "1", "X-Sum", "2"]);
   assert.equal(typeof trailers === "string" ? trailers : linesOf(trailers), ["x-sum 1", "x-sum 2"]);
   for (const name of [

@@ -40,7 +40,7 @@ test("a certificate becomes X-Remote-*, one field for each group, commas and all
   ]);
 });
 
-test("or Impersonate-*, where our own credential may", () => {
+test("or Impersonate-*, where the proxy's own credential may", () => {
   assert.equal(said(identityOf(alice, { clientCerts: "Impersonate" })), [
     "impersonate-user: alice",
     "impersonate-group: devs",
@@ -49,11 +49,11 @@ test("or Impersonate-*, where our own credential may", () => {
   ]);
 });
 
-test("who is impersonated has the groups of the certificate and no other, also by a service account's name", async () => {
+test("an impersonated user has the groups of the certificate and no other, also by a service account's name", async () => {
   const shown = async (name: string, groups: readonly string[] = []): Promise<string[]> =>
     said(identityOf(await shownBy({ name, groups }), { clientCerts: "Impersonate" }));
   const account = "system:serviceaccount:kube-system:admin";
-  // Left out, the apiserver would add system:serviceaccounts and system:serviceaccounts:kube-system.
+  // Without groups, the apiserver would add system:serviceaccounts and system:serviceaccounts:kube-system.
   assert.equal(await shown(account), [
     `impersonate-user: ${account}`,
     "impersonate-group: system:authenticated",
@@ -68,7 +68,7 @@ test("who is impersonated has the groups of the certificate and no other, also b
   assert.not.ok(asserted.some((field) => field.startsWith("x-remote-group")));
 });
 
-test("or nothing at all, where our own credential is lent: nothing else counts, and the apiserver judges the rest", () => {
+test("or nothing at all, where the proxy's own credential is lent: nothing else counts, and the apiserver judges the rest", () => {
   const identity = identityOf(alice, { clientCerts: "ActAsImpersonator" });
   assert.equal(said(identity), []);
   assert.equal(dropped(identity, ["authorization", "x-remote-user", "X_Remote_Group", "impersonate-user"]), [
@@ -149,7 +149,7 @@ test("a name that no header field can carry is refused, never mended", async () 
   assert.is(said(identityOf(await shown("Zoë"), frontProxy))[0], "x-remote-user: Zo\xc3\xab");
 });
 
-test("who has a certificate is sent away while it still holds; who came later than that, when it ends", () => {
+test("a client with a certificate is sent away before it expires; one that came later than that, when it expires", () => {
   const identity = identityOf(alice, frontProxy);
   const { notAfter } = alice;
   const early = notAfter - certificateLeaveMs;

@@ -46,7 +46,7 @@ test("64 KiB that look like a token take less than 5 ms", () => {
   }
 });
 
-test("a certificate that we vouch for ends when it says, whatever bearer stands beside it", () => {
+test("a certificate with an asserted identity ends at its notAfter, whatever bearer stands beside it", () => {
   const fields = [new Field("authorization", `Bearer ${jwt({ exp: 1 })}`)];
   const isEnded = (wallMs: number): boolean =>
     isCredentialOver({ fields, asserted: { notAfter: end } }, wallMs);

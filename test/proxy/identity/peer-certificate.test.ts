@@ -37,7 +37,7 @@ async function shown(
 
 const alice = authority.issue({ name: "alice", usage: "client" });
 
-test("who shows nothing has shown nothing", async () => {
+test("a client without a certificate has shown none", async () => {
   assert.is(await shown(undefined), undefined);
 });
 

@@ -39,7 +39,7 @@ test("of a bearer beyond 16 KiB nothing is kept with its connection, and it is k
   assert.is(trust.classOf(trust.credentialOf(long, endless)), "proven");
 });
 
-test("who asked before it was taken, on another socket even, is proven with it, and no more when it is refused", () => {
+test("a request before it was accepted, on another socket even, is proven with it, and no more when it is refused", () => {
   const trust = new Trust(manualClock());
   const [early, later] = [memo(), memo()];
   const first = trust.credentialOf(request("t"), early);
@@ -50,7 +50,7 @@ test("who asked before it was taken, on another socket even, is proven with it, 
   assert.is(trust.classOf(trust.credentialOf(request("t"), early)), "unproven");
 });
 
-test("a JWT is proven no longer than it says that it holds, unless a backend takes it long after that: then our clock is wrong", () => {
+test("a JWT is proven no longer than it says that it holds, unless a backend takes it long after that: then the proxy's clock is wrong", () => {
   const clock = manualClock();
   const jwt = (endMs: number): string =>
     ["{}", JSON.stringify({ exp: (clock.wall() + endMs) / 1000 }), "signature"]
@@ -94,7 +94,7 @@ test("it remembers a bounded number of bearers, and none of them readable", () =
   assert.is(trust.classOf(trust.credentialOf(request("very-secret"), memo())), "unproven");
 });
 
-test("what the apiserver does not read as a bearer is anonymous to it, and so to us", () => {
+test("what the apiserver does not read as a bearer is anonymous to it, and so to the proxy", () => {
   const trust = new Trust(manualClock());
   for (const value of ["Basic dTpw", "Bearer", "Bearer  t", "token"]) {
     const fields = [new Field("authorization", value)];

@@ -67,7 +67,7 @@ function firstWord(options: {
   });
 }
 
-test("an upstream connection speaks h2 to a backend whose certificate its CA vouches for", async () => {
+test("an upstream connection speaks h2 to a backend with a certificate of its CA", async () => {
   const { close, ...at } = await backend(["h2", "http/1.1"]);
   assert.is(await within(20_000, "a word", firstWord(at)), "h2");
   assert.is(await within(20_000, "a word", firstWord({ ...at, serverName: "127.0.0.1" })), "h2");

@@ -19,7 +19,7 @@ test("systemd's sockets begin at 3, in the order of their names", () => {
   assert.equal(environment, { PATH: "/bin" });
 });
 
-test("sockets that were passed to another process are not ours", () => {
+test("sockets that were passed to another process are not this one's", () => {
   const environment = { LISTEN_FDS: "1", LISTEN_PID: "8" };
   assert.ok(passedIn(environment, 7).isEmpty);
   assert.equal(environment, {});

@@ -45,7 +45,7 @@ test("bytes that come one by one are seen together, and what is not taken comes 
   assert.is(await within(20_000, "what is left", next), "cdefg");
 });
 
-test("a socket that has been told says nothing to the one who looked, and is not closed by the deadline", async () => {
+test("a socket that has been told has no further callback, and is not closed by the deadline", async () => {
   const { near, far } = await open();
   const clock = manualClock();
   let times = 0;

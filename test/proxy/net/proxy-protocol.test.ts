@@ -202,7 +202,7 @@ test("what is written is read again, whatever the ends are", () => {
   );
 });
 
-test("without ends it says that the connection is our own", () => {
+test("without ends it says that the connection is the sender's own", () => {
   for (const none of [undefined, ends("", 0, "10.0.0.1", 1)]) {
     assert.is(writeHeader("V1", none).toString(), "PROXY UNKNOWN\r\n");
     assert.is(writeHeader("V2", none).toString("hex"), "0d0a0d0a000d0a515549540a20000000");

@@ -54,7 +54,7 @@ test("all chunks of all plain sockets come in one buffer", async () => {
   close();
 });
 
-test("so do those of a TLS socket on top of an accepted one, and of one that we dialled", async () => {
+test("so do those of a TLS socket on top of an accepted one, and of one that the proxy dialled", async () => {
   const { serving, authority } = await testPki();
   const accepted = Promise.withResolvers<tls.TLSSocket>();
   const server = net.createServer((socket) => {

@@ -125,7 +125,7 @@ test("a caller that was forgotten is found anew when it asks again", () => {
   assert.is(scene.callers.at(-1)?.requests, 1);
 });
 
-test("a lock is known by its renewals, and by who sends them", () => {
+test("a lock is known by its renewals, and by their senders", () => {
   const scene = new Scene();
   const client = scene.path.client({ address: "10.0.0.7" });
   scene.renew(client, "web-0_1");

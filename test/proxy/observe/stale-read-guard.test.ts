@@ -205,7 +205,7 @@ test("of events, which no cache has, nothing is demanded: etcd has them, a page 
   assert.is(seen.from.last.request.path, target);
 });
 
-test("who cannot answer from there is not asked again, and after three refusals any state will do", () => {
+test("a backend that cannot answer from there is not asked again, and after three refusals any state will do", () => {
   const { path, seen, ask } = scene("Enforce");
   for (let times = 0; times < limits.floorRefusals; times += 1) {
     ask().answer(504, "{}", [json, new Field("retry-after", "1")]);

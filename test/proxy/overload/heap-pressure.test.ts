@@ -73,7 +73,7 @@ test("full: no new client is let in, and none is sent away; it is reported once 
   assert.is(entries.length, 1);
 });
 
-test("who was full looks again by itself, until all is well and once more; who was not does not (A26)", () => {
+test("a heap that was full is looked at again, until all is well and once more; one that was not is not (A26)", () => {
   const { overload, collected } = scene([], 0);
   overload.look({ share: 0.5, residentBytes: 0 });
   overload.beat();

@@ -46,7 +46,7 @@ test("each level logs its own requests, and off costs no request anything", () =
   assert.is(accessLogger("None", new PlayedPath(["a"]).journal), undefined);
 });
 
-test("a watch's line says who, what, where it went, how far it came and why it ended", () => {
+test("a watch's line has client, request, backend, how far it came and why it ended", () => {
   const line = played("LongRunning").told.at(-1);
   assert.ok((line?.durationMs ?? 0) >= 5000);
   assert.ok((line?.bytes ?? 0) > 100);

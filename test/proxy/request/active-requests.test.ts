@@ -74,7 +74,7 @@ test("counts of backends that are gone become one sum, however many come and go"
   ]);
 });
 
-test("who has left with all bytes taken is not kept, however many come", () => {
+test("a request that has left with all bytes taken is not kept, however many come", () => {
   const path = new PlayedPath(["a"]);
   for (let index = 0; index < 200; index += 1) {
     const ear = path.client().ask("GET", "/x", [bearer("t")]);

@@ -104,7 +104,7 @@ test("two upstream connections of one backend swallow the same LIST: then the ot
   assert.equal([ear.status, ear.body], ["200", "found"]);
 });
 
-test("a false alarm costs nothing visible: who answers first is relayed, the other is cancelled", () => {
+test("a false alarm costs nothing visible: the first response is relayed, the other attempt is cancelled", () => {
   const { path, ear, silent, other } = asking("GET", "/api/v1/pods");
   const letGo = hold(silent);
   path.clock.advance(750);

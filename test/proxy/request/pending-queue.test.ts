@@ -16,7 +16,7 @@ function holding() {
   return { clock, hold: new PendingQueue(patience), heard: [] as string[] };
 }
 
-test("who is held goes when a backend is back, in order, or is refused when its time is over", () => {
+test("a pending request goes when a backend is back, in order, or is refused when its time is over", () => {
   const { clock, hold, heard } = holding();
   const until = hold.until;
   for (const name of ["one", "two"])
@@ -41,7 +41,7 @@ test("who is held goes when a backend is back, in order, or is refused when its 
   assert.is(hold.size, 0);
 });
 
-test("a stall of ours is not counted: a backend that came back meanwhile takes those who are held (F11)", () => {
+test("a stall of the proxy is not counted: a backend that came back meanwhile takes the pending requests (F11)", () => {
   const { clock, hold, heard } = holding();
   hold.wait(
     hold.until,
@@ -57,7 +57,7 @@ test("a stall of ours is not counted: a backend that came back meanwhile takes t
   assert.equal(heard, ["placed"]);
 });
 
-test("a stall of ours is not counted either for who was released in vain, and is held again (F11)", () => {
+test("a stall of the proxy is not counted either for a request that was released in vain, and is pending again (F11)", () => {
   const { clock, hold, heard } = holding();
   const { until } = hold;
   const wait = (): void => void hold.wait(until, wait, () => heard.push("refused"));
@@ -74,7 +74,7 @@ test("a stall of ours is not counted either for who was released in vain, and is
   assert.equal(heard, ["refused"]);
 });
 
-test("a stall of ours refuses no request that is released in vain after it (F11)", () => {
+test("a stall of the proxy refuses no request that is released in vain after it (F11)", () => {
   const path = new PlayedPath(["a"], { isProbed: true, down: ["a"] });
   path.clock.advance(5000);
   const ear = path.client().ask("GET", "/api");
@@ -89,7 +89,7 @@ test("a stall of ours refuses no request that is released in vain after it (F11)
   assert.is(path.backend("a").asked.length, 1);
 });
 
-test("a herd that waited is placed in order, a slice in each loop turn; who leaves meanwhile is not, and what waits again waits", () => {
+test("a herd that waited is placed in order, a slice in each loop turn; one that leaves meanwhile is not, and what waits again waits", () => {
   const turns: (() => void)[] = [];
   const clock = { ...manualClock(), soon: (run: () => void) => void turns.push(run) };
   const hold = new PendingQueue(clock);
@@ -123,7 +123,7 @@ test("a herd that waited is placed in order, a slice in each loop turn; who leav
   assert.is(hold.size, 1);
 });
 
-test("who leaves is neither placed nor refused", () => {
+test("a request that leaves is neither placed nor refused", () => {
   const { clock, hold, heard } = holding();
   const leave = hold.wait(
     hold.until,

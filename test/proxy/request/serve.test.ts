@@ -200,7 +200,7 @@ test("a short body whose stream was refused is sent again, whole and once, and w
   assert.is(path.buffered.bytes, 0);
 });
 
-test("a long body that began to go is not sent twice: the client hears that it may repeat it", () => {
+test("a long body that began to go is not sent twice: the client is told that it may repeat it", () => {
   const path = new PlayedPath(["a", "b"]);
   const write = path.client().ask("POST", "/write", [bearer("t")], false);
   for (let sent = 0; sent <= limits.repeatableBodyBytes; sent += 10_000) {

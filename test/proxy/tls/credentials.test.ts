@@ -86,7 +86,7 @@ test("each trust class with a client certificate has its own, and no other class
   );
 });
 
-test("a renewed pair takes the old one's place by itself, and who shows the old one is told", async () => {
+test("a renewed pair takes the old one's place by itself, and a backend that presents the old one is reported", async () => {
   put("front", first);
   await take(configOf(`, frontProxy: ${pairOf("front")}`));
   const told = new Promise<void>((resolve) => {
@@ -108,7 +108,7 @@ test("one bad pair takes neither, and the last good ones stay", async () => {
   assert.is(credentials.pairFor("impersonate"), undefined);
 });
 
-test("what the configuration names no more stays for those who travel under it", async () => {
+test("what the configuration names no more stays for the connections that use it", async () => {
   put("front", first);
   await take(configOf(`, frontProxy: ${pairOf("front")}`));
   await take(configOf(""));

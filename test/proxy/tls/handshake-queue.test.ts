@@ -29,7 +29,7 @@ test("a few begin at once, and as many more in each turn of the loop (A51)", () 
   assert.is(begun, 101);
 });
 
-test("sources take turns: who comes alone waits for no flood (A51's honest twin)", () => {
+test("sources take turns: a single client waits for no flood (A51's honest twin)", () => {
   const { queue, turn } = stepped();
   let isServed = false;
   for (let count = 0; count < 1000; count += 1) queue.enter("flood", () => {});
@@ -38,7 +38,7 @@ test("sources take turns: who comes alone waits for no flood (A51's honest twin)
   assert.ok(isServed);
 });
 
-test("who goes while waiting is forgotten, and costs no turn", () => {
+test("a client that goes while waiting is forgotten, and costs no turn", () => {
   const { queue, turn } = stepped();
   const begun: number[] = [];
   const leave = Array.from({ length: 20 }, (_, at) => queue.enter("a", () => begun.push(at)));

@@ -77,7 +77,7 @@ test("a host without a good certificate refuses its own clients, and is counted"
   assert.is(outcome, "failed");
 });
 
-test("who does not finish is let go", async () => {
+test("a client that does not finish is closed", async () => {
   const clock = manualClock();
   const outcome = shaken({}, clock, false);
   clock.advance(limits.handshakeMs);

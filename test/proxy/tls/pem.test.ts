@@ -10,7 +10,7 @@ function typesOf(text: string): string[] {
   return splitPem(text).map(({ type, isWhole }) => (isWhole ? type : `${type}, cut`));
 }
 
-test("a mixed file is split into typed blocks, remarks left out", async () => {
+test("a mixed file is split into typed blocks, without remarks", async () => {
   const { serving } = await testPki();
   const mixed = `Subject: CN=x\r\n${serving.certificate.replaceAll("\n", "\r\n")}\n\n${serving.key}-- end --\n`;
   assert.equal(typesOf(mixed), ["CERTIFICATE", "PRIVATE KEY"]);

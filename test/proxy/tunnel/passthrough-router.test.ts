@@ -23,7 +23,7 @@ test("each connection goes to the cluster that its server's name stands for, and
   assert.equal(scene.led.toSorted(), ["eu", "eu", "us"]);
 });
 
-test("a name that stands for none is refused before any cluster hears of it", async () => {
+test("a name that stands for none is refused before it reaches any cluster", async () => {
   scene = await startPassthrough(["a"], [{ serverNames: ["eu.test"], cluster: "eu", backends: [] }]);
   const client = await scene.connect();
   client.send(hello({ serverName: "other.test" }));

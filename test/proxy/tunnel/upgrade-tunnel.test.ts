@@ -157,7 +157,7 @@ test("a refusal cut short does not look whole", async () => {
   assert.not(client.isEnded, "a reset, not an orderly end");
 });
 
-test("a fault of ours costs its tunnel, not the process", async () => {
+test("a fault of the proxy costs its tunnel, not the process", async () => {
   const client = await upgrade.connect();
   client.send(spdy);
   const backend = await upgrade.backend();

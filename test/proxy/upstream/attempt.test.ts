@@ -71,7 +71,7 @@ test("an attempt is told at every tick that it waits for long, or that its upstr
   assert.equal([heard.length, attempt.isSuspect], [4, false]);
 });
 
-test("an attempt whose upstream connection answers hears that its backend is suspected for another reason", () => {
+test("an attempt whose upstream connection answers is told that its backend is suspect for another reason", () => {
   const path = new PlayedPath(["a"]);
   const { attempt, heard } = attemptOn(path);
   path.backends.learn("a", { kind: "connections-silent", ms: 900, limitMs: 500 });
@@ -80,7 +80,7 @@ test("an attempt whose upstream connection answers hears that its backend is sus
   assert.is(attempt.isSuspect, false);
 });
 
-test("an attempt that waits hears when that takes too long, or is in vain", () => {
+test("an attempt that waits is told when that takes too long, or is in vain", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   path.backend("a").isMute = true;
   const { attempt, heard } = attemptOn(path);

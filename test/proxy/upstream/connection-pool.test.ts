@@ -193,7 +193,7 @@ test("GOAWAY retires an upstream connection: what it has goes on, what is new tr
   assert.equal([watch.body, later.body], ["served", "later"]);
 });
 
-test("a removed backend that hangs is found out: who waits on it hears within seconds", () => {
+test("a removed backend that hangs is found out: requests that wait on it end within seconds", () => {
   const path = new PlayedPath(["a", "b"]);
   const client = path.client();
   const write = client.ask("DELETE", "/api/v1/namespaces/n/pods/p", [bearer("t")]);
@@ -272,7 +272,7 @@ test("when the one silent upstream connection of a backend dies, the others spea
   assert.equal(poolOf(path).slice(0, 2), ["proven-plain", "proven-long"]);
 });
 
-test("those who wait for a backend that is replaced go to its successor", () => {
+test("requests that wait for a backend that is replaced go to its successor", () => {
   const path = new PlayedPath(["a"]);
   path.played.set("b", path.backend("a"));
   path.backend("a").isMute = true;
@@ -297,7 +297,7 @@ test("upstream connections that retire hold up no successor, however many watche
   }
 });
 
-test("when an upstream connection cannot be opened, those who wait for it go to the next backend, whatever other upstream connections live", () => {
+test("when an upstream connection cannot be opened, requests that wait for it go to the next backend, whatever other upstream connections live", () => {
   const path = new PlayedPath(["a", "b"]);
   const client = path.client();
   client.ask("GET", "/bind", [bearer("t")]);
@@ -313,7 +313,7 @@ test("when an upstream connection cannot be opened, those who wait for it go to 
   assert.is(path.backend(other).asked.length, 1);
 });
 
-test("who waits for an unproven upstream connection takes a proven one as soon as its bearer is", () => {
+test("a request that waits for an unproven upstream connection takes a proven one as soon as its bearer is proven", () => {
   const path = new PlayedPath(["a"]);
   const trusting = path.client();
   trusting.ask("GET", "/api", [bearer("t")]);
@@ -341,7 +341,7 @@ test("no request waits for an upstream connection for ever: after its attempts i
   assert.equal([late.status, late.heads[0]?.some(({ name }) => name === "retry-after")], ["429", true]);
 });
 
-test("beyond ten thousand who wait for an upstream connection the next one is told to come back", () => {
+test("beyond ten thousand requests that wait for an upstream connection the next one is told to come back", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   path.backend("a").isMute = true;
   const connections = path.pools.poolOf("a");

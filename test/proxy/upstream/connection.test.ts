@@ -49,7 +49,7 @@ test("a backend that allows few streams bears few resets as well", () => {
   assert.is(backend.sessions.length, 2);
 });
 
-test("a backend that answers our GOAWAY with its own, as Go's server does, is not going", () => {
+test("a backend that answers the proxy's GOAWAY with its own, as Go's server does, is not going", () => {
   const path = new PlayedPath(["a"]);
   const backend = path.backend("a");
   const hanging = ["/api", "/api/v1/pods?watch=1"].map((target) =>

@@ -52,7 +52,7 @@ test("suspect is better than nothing, dead never is", () => {
   assert.match(failure instanceof Failure ? failure.message : "", "a dead, b dead");
 });
 
-test("who else may be asked is known to answer, and has the fewest streams of those", () => {
+test("another backend to ask is known to answer, and has the fewest streams of those", () => {
   const views = (["suspect", "ready", "ready", "draining", "unknown"] as const).map((state, index) => ({
     name: "abcde".charAt(index),
     state,

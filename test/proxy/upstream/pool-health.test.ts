@@ -158,7 +158,7 @@ test("what ended the last upstream connection is told: its silence, its socket o
   assert.ok(said.some((evidence) => evidence.kind === "connections-lost" && evidence.by === "dial"));
 });
 
-test("who waits in vain for a session has met silence", () => {
+test("a dial that waits in vain for a session has met silence", () => {
   const { path, said } = listen();
   path.backend("a").isMute = true;
   for (const { cable } of path.backend("a").sessions) cable.cut("read ECONNRESET");

@@ -39,7 +39,7 @@ test("shared keys are one object each, private ones name their client", () => {
   });
 });
 
-test("an upstream connection whose PING has waited for longer than a tenth of a second is not prompt, and is again when it is heard", () => {
+test("an upstream connection whose PING has waited for longer than a tenth of a second is not prompt, and is again when it is answered", () => {
   const path = new PlayedPath(["a"]);
   path.clock.advance(250);
   const key = poolKey("proven", "plain");

@@ -94,7 +94,7 @@ test("upstream connections of other classes do not care", () => {
   assert.equal(shards(path), ["proven plain: 1 of 1, 0", "proven long: 1 of 1, 0"]);
 });
 
-test("who waits in a row that gets no upstream connection is told so once", () => {
+test("a request that waits in a shard without an upstream connection is refused once", () => {
   const key = poolKey("proven", "plain");
   const told: string[] = [];
   const waiter = {
@@ -110,7 +110,7 @@ test("who waits in a row that gets no upstream connection is told so once", () =
   assert.equal(told, ["gone"]);
 });
 
-test("of 10,000 that wait a slice is refused in each loop turn; who has left or is served meanwhile is not", () => {
+test("of 10,000 that wait a slice is refused in each loop turn; a request that has left or is served meanwhile is not", () => {
   const clock = manualClock();
   const key = poolKey("proven", "plain");
   let refused = 0;
@@ -151,7 +151,7 @@ test("upstream connections that a burst has opened close within 5 s of it, down 
   ]);
 });
 
-test("a stall of ours refuses none of those who wait for an upstream connection (F11)", () => {
+test("a stall of the proxy refuses no request that waits for an upstream connection (F11)", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   path.backend("a").maxStreams = 0;
   const heard: string[] = [];

@@ -68,7 +68,7 @@ export function startEcho(port: number, address: string): Server {
   return createServer((request, reply) => {
     const [, name = "", argument = ""] = /^\/(\w*)\/?([^?/]*)/.exec(request.url ?? "") ?? [];
     const answer = Object.hasOwn(answers, name) ? answers[name] : answers["echo"];
-    // Left out, Go would guess it from the first bytes that happen to have come.
+    // Without it, Go would guess it from the first bytes that happen to have come.
     reply.setHeader("content-type", "text/plain");
     answer?.(request, reply, argument);
   }).listen(port, address);

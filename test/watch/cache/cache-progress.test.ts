@@ -73,7 +73,7 @@ test("without a watch there is nothing that it would show", () => {
   assert.equal(names(caches, 68 * second), ["b 9 8000"]);
 });
 
-test("who has refused a version is known to refuse every older one, of that resource, until it begins anew", () => {
+test("a backend that has refused a version is known to refuse every older one, of that resource, until it begins anew", () => {
   const { caches, a } = two();
   const resource = a.resource;
   assert.equal(caches.refusing(resource, "9"), []);
@@ -115,7 +115,7 @@ test("a backend without watches is a measure all the same, until it is gone", ()
   assert.is.not(caches.of("a", "/pods"), a);
 });
 
-test("who is found to stand still is avoided for a minute, then for two, until it shows what it had not", () => {
+test("a backend that is found to stand still is avoided for a minute, then for two, until it shows what it had not", () => {
   const { caches, a, b } = two();
   const at = (now: number): readonly string[] => caches.stalledWith("/pods", now);
   a.showEvent("9", 0);
@@ -309,7 +309,7 @@ test("the scope of another resource, and the resource as a whole, are not compar
   assert.equal(scope.backends(0, 5000), []);
 });
 
-test("time in which our own loop stood still is not counted", () => {
+test("time in which the proxy's own loop stood still is not counted", () => {
   const scope = new Scope();
   scope.a.showEvent("5", 0);
   scope.lagging(0);

@@ -61,7 +61,7 @@ for (const [form, stream, decoder] of decoders) {
     for (const event of relayed(decoder(false), [stream]).events) assert.is(event.key, "");
   });
 
-  test(`${form}: a run of events goes on in one piece, and one among them can be left out`, () => {
+  test(`${form}: a run of events goes on in one piece, and one among them can be dropped`, () => {
     const events = decoder(false);
     const runs: [number, number][] = [];
     let runStart = 0;

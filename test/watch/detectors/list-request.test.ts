@@ -62,7 +62,7 @@ test("a refusal is told by its status, an end without an answer as 0", () => {
   assert.equal(late.told, [{ status: 0, version: "", ms: watchLimits.progressAnswerMs }]);
 });
 
-test("a body that is no list has no version; a fault of ours ends it", () => {
+test("a body that is no list has no version; a fault of the proxy ends it", () => {
   const { told, ask, feed } = asked();
   ask.attemptHeaders(ask.attempt, ok, false);
   feed('{"kind":"Status"}', true);

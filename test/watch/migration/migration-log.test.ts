@@ -30,7 +30,7 @@ test("moves of one second are told as one for each way they went", () => {
   assert.is(entries.length, 4);
 });
 
-test("so are ends, by their reason and by who served last", () => {
+test("so are ends, by their reason and by the backend that served last", () => {
   const clock = manualClock();
   const journal = new Journal(clock);
   const entries: Entry[] = [];

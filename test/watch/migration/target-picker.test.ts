@@ -33,7 +33,7 @@ test("a backend that serves it already, or failed to, is chosen last", () => {
   assert.is(to.elsewhereFor(session, ["a", "b", "c"]), undefined);
 });
 
-test("one who is silent is no better than the one it has", () => {
+test("a silent backend is no better than the one it has", () => {
   const { path, watch, to, session, from, others } = played();
   assert.ok(others.includes(to.better(session, from) ?? ""));
   assert.ok(to.mayEnd(session));
@@ -44,7 +44,7 @@ test("one who is silent is no better than the one it has", () => {
   assert.not(to.mayEnd(session));
 });
 
-test("who has said GOAWAY is being left; so is who is none of ours any more", () => {
+test("a backend that sent GOAWAY is being left; so is one that was removed", () => {
   const { watch, to, session } = played();
   const { attempt } = session;
   if (attempt === undefined) throw new Error("A live watch has a stream");
@@ -83,7 +83,7 @@ test("a version before which all caches begin is forgotten; so is one that only 
   }
 });
 
-test("a backend that fell silent before a stall of ours may still know what the others have forgotten (F11)", () => {
+test("a backend that fell silent before a stall of the proxy may still know what the others have forgotten (F11)", () => {
   const { path, to, session, watch, from, others } = played(["a", "b"]);
   path.migrations.caches.of(from, session.merge.resource).refuse("8", "100");
   for (const name of others) blackHole(path.backend(name));

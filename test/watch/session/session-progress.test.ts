@@ -126,7 +126,7 @@ test("an older event is counted, and the cursor never goes back (001, row 12)", 
   assert.equal([progress.cursor, progress.violations], ["11", 3]);
 });
 
-test("bookmarks that we asked for are kept from the client, and still prove the version", () => {
+test("bookmarks that the proxy asked for are kept from the client, and still prove the version", () => {
   const { progress, fate } = fed({ ...exact, isInjected: true }, "~9 =12 =12");
   assert.equal([fate, progress.resumeVersion, progress.events], ["drop", "12", 1]);
 });

@@ -31,7 +31,7 @@ test("its state is told with its backends, why, and how far it has come", () => 
   assert.is(String(session), "ended (suspect at a), live at 8");
 });
 
-test("an input that is impossible is a fault of ours: it is journaled, and the watch ends between two events", () => {
+test("an input that is impossible is a fault of the proxy: it is journaled, and the watch ends between two events", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   watch.advance(watchLimits.shortWatchMs);

@@ -91,7 +91,7 @@ test("a watch is asked for elsewhere with its own fields, in their order, but fo
   assert.is(order.fields.length, fields.length);
 });
 
-test("bookmarks that we asked for are asked for again", () => {
+test("bookmarks that the proxy asked for are asked for again", () => {
   const order = orderAt(watchOf([new Field(":path", target)]), asked({ isInjected: true }), "42", times);
   assert.match(order.fields[0]?.value ?? "", "&allowWatchBookmarks=true&");
 });

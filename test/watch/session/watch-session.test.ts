@@ -168,7 +168,7 @@ test("a watch that was moved ends when its client wanted (row 16)", () => {
   assert.equal([watch.from.asked.length, watch.to.asked.length], [1, 1]);
 });
 
-test("who may not see it any more is told so by its own next request (row 16)", () => {
+test("a client that may not see it any more learns so from its own next request (row 16)", () => {
   for (const status of ["401", "403"]) {
     const watch = new PlayedWatch();
     watch.serve(watch.from, "+8a");

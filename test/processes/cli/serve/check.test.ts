@@ -166,7 +166,7 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
   ]);
 });
 
-test("every pair that it would show is looked at: of each host, of the API, and our own for backends", async () => {
+test("every pair that it would show is looked at: of each host, of the API, and the client certificates for backends", async () => {
   const bad = "{certFile: tls.crt, keyFile: other.key}";
   writeFileSync(join(directory, "other.key"), authority.issue({ name: "other" }).key);
   const text = readFileSync(file, "utf8")

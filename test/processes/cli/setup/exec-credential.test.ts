@@ -37,7 +37,7 @@ test("it has the environment that kubectl would give it, and its own", async () 
   assert.is(await come(program, { env: [{ name: "MINE", value: "1" }] }), "C K");
 });
 
-test("one that must talk with its user is not run by us, and a user without a plugin has none", async () => {
+test("one that must talk with its user is not run, and a user without a plugin has none", async () => {
   assert.is(await come("process.exit(1)", { interactiveMode: "Always" }), "none");
   const user = { token: "t" };
   assert.is(await certificateFromPlugin({ name: "u", namespace: undefined, cluster: {}, user }), undefined);

@@ -6,7 +6,7 @@ import { storyOf } from "../../../support/story.ts";
 
 const test = suite("demo/incidents/replay-loop");
 
-test("both sides replay history, and only one names who (seed 001)", async () => {
+test("both sides replay history, and only one names the cause (seed 001)", async () => {
   const { said, broken, row } = await storyOf({ play, wishes });
   assert.equal(broken, []);
   assert.match(said, /version-regression: apiserver-[12] sent DELETED of \/configmaps at version 1/);

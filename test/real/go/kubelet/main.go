@@ -25,7 +25,7 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// Silence ends nothing here: a stream that is cut for being idle was cut by whoever is under test.
+// Silence ends nothing here: a stream that is cut for being idle was cut by the proxy under test.
 const idle = 24 * time.Hour
 
 type container struct {

@@ -36,7 +36,7 @@ export const connections: readonly Defect[] = [
       find: "this.#session.isPeerGoing && !this.#hasYielded",
       replace: "this.#session.isPeerGoing",
     },
-    ["proxy/upstream/connection", "a backend that answers our GOAWAY"],
+    ["proxy/upstream/connection", "a backend that answers the proxy's GOAWAY"],
   ),
   defect(
     "a slow upload is taken for silence",
@@ -92,7 +92,7 @@ export const connections: readonly Defect[] = [
     ["proxy/upstream/shard", "upstream connections that a burst has opened close within 5 s"],
   ),
   defect(
-    "our own stall is held against upstream connections",
+    "a stall of the proxy is held against upstream connections",
     {
       file: "proxy/upstream/keepalive.ts",
       find: "if (isLate) for (const connection of connections()) connection.discountStall(now - this.#waitsSince);",
@@ -164,13 +164,13 @@ export const connections: readonly Defect[] = [
     ["flows/all-silent", "all silent for 9000 ms"],
   ),
   defect(
-    "who waits for a connection is refused although it has left meanwhile",
+    "a request that waits for a connection is refused although it has left meanwhile",
     {
       file: "proxy/upstream/shard.ts",
       find: "if (waiting.delete(waiter)) waiter.refused(failure);",
       replace: "waiting.delete(waiter);\n    waiter.refused(failure);",
     },
-    ["proxy/upstream/shard", "who has left or is served meanwhile"],
+    ["proxy/upstream/shard", "a request that has left or is served meanwhile"],
   ),
   defect(
     "what is over when its turn comes is cut where memory is short",
@@ -200,7 +200,7 @@ export const connections: readonly Defect[] = [
     ["proxy/request/pending-queue", "a slice in each loop turn"],
   ),
   defect(
-    "a stall of ours is part of a silence of all backends",
+    "a stall of the proxy is part of a silence of all backends",
     {
       file: "health/backends.ts",
       find: "return this.#stallAwareClock.now() < this.silentUntil;",
@@ -209,13 +209,13 @@ export const connections: readonly Defect[] = [
     ["health/backends", "no part of a silence of all"],
   ),
   defect(
-    "a backend that died before a stall of ours has forgotten what it knew",
+    "a backend that died before a stall of the proxy has forgotten what it knew",
     {
       file: "watch/migration/target-picker.ts",
       find: "backends.stateMs(name) < watchLimits.resumeMs",
       replace: "backends.stateMs(name) < 0",
     },
-    ["watch/migration/target-picker", "before a stall of ours may still know"],
+    ["watch/migration/target-picker", "before a stall of the proxy may still know"],
   ),
   defect(
     "connections to a removed backend are given up two seconds after a silence of all",
