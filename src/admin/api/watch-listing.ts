@@ -28,7 +28,7 @@ export const watchFields = {
   queuedBytes: count("Bytes that wait until its client reads.", "queuedBytes"),
   startResourceVersion: text(
     "The resourceVersion of the request.",
-    ({ watch }) => watch?.merge.askedFrom ?? "",
+    ({ watch }) => watch?.requestedVersion ?? "",
   ),
   resourceVersion: text("The version that it has reached.", ({ watch }) => watch?.progress.cursor ?? ""),
   lastEventAgeMs: age("Time since its latest event.", ({ watch }) => watch?.progress.lastEventAt ?? -1),
@@ -37,7 +37,7 @@ export const watchFields = {
     ({ watch }) => watch?.progress.lastBookmarkAt ?? -1,
   ),
   events: count("Events delivered.", ({ watch }) => watch?.progress.events ?? 0),
-  moves: count("Moves from one backend to another.", ({ watch }) => watch?.merge.moves ?? 0),
+  moves: count("Moves from one backend to another.", ({ watch }) => watch?.moves ?? 0),
   session: oneOf(
     "The state of its upstream streams; empty if no response has come or its bytes cannot be read.",
     [...watchStates, ""],
@@ -71,9 +71,9 @@ export function watchListing(live: () => readonly Exchange[], times: Times): Lis
 function stateOf({ watch, isAnswered }: Exchange): string {
   if (!isAnswered) return "pending";
   if (watch === undefined) return "opaque";
-  if (watch.merge.isHung) return "hung";
+  if (watch.isHung) return "hung";
   if (watch.attempt === undefined) return "parked";
-  return watch.merge.stalledMs >= 0 ? "stale" : watch.progress.phase;
+  return watch.stalledMs >= 0 ? "stale" : watch.progress.phase;
 }
 
 function lastAt({ context, watch }: Exchange): number {

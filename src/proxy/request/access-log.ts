@@ -57,7 +57,7 @@ function entryOf(
     bytes: sentBytes,
     events: watch?.progress.events ?? 0,
     version: watch?.progress.resumeVersion ?? "",
-    moves: watch?.merge.moves ?? 0,
+    moves: watch?.moves ?? 0,
     durationMs: Math.round(now - at),
     auditId,
   };

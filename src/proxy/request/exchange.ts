@@ -197,9 +197,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   /** Octets that wait here for this exchange, in either direction. */
   get queuedBytes(): number {
-    const { merge } = this.#watch ?? {};
     return (
-      this.down.queuedBytes + this.attempts.queuedBytes + (merge?.heldBytes ?? 0) + (this.#body?.length ?? 0)
+      this.down.queuedBytes +
+      this.attempts.queuedBytes +
+      (this.#watch?.heldBytes ?? 0) +
+      (this.#body?.length ?? 0)
     );
   }
 

@@ -4,22 +4,6 @@ import { compareVersions } from "../../kube/resource-version.ts";
 import type { CacheProgress, LagSuspicion } from "./cache-progress.ts";
 import { watchLimits } from "./limits.ts";
 
-/** Times of one watch, as clock readings; -1 for what has not happened. */
-export type Silence = {
-  readonly lastEventAt: number;
-  readonly lastBookmarkAt: number;
-  /** True if data waits for the client because its window is shut, so that the client may be the cause of the silence. */
-  readonly isBlocked: boolean;
-};
-
-/**
- * True if a watch has missed two bookmarks in a row. A watch that never had a bookmark may be silent for ever (watch.md
- * §6.2). Before anything follows, another request is sent on its connection.
- */
-export function isHung({ lastEventAt, lastBookmarkAt, isBlocked }: Silence, now: number): boolean {
-  return lastBookmarkAt >= 0 && !isBlocked && now - lastEventAt >= watchLimits.hungMs;
-}
-
 /**
  * True if a stream continues from a version that its backend has not reached, although its cache moves. No cache lags so
  * far for so long: etcd was restored from a backup, for example, and versions went back. The apiserver accepts such a

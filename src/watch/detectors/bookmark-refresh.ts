@@ -74,8 +74,8 @@ export class BookmarkRefresher {
 
   /** A cache of this backend was listed again, for example: it cannot continue from versions up to `refused`. */
   forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
-    const isOld = ({ merge, progress: { resumeVersion = "" } }: WatchSession): boolean =>
-      merge.resource === resource && compareVersions(resumeVersion, refused) <= 0;
+    const isOld = ({ resource: of, progress: { resumeVersion = "" } }: WatchSession): boolean =>
+      of === resource && compareVersions(resumeVersion, refused) <= 0;
     this.#begin(backend, isOld);
   }
 
@@ -87,7 +87,7 @@ export class BookmarkRefresher {
 
   /** A cache of this backend was just filled: no watch elsewhere without an event since then could continue there. */
   warmed({ backend, resource }: Pick<CacheProgress, "backend" | "resource">): void {
-    this.#begin(backend, ({ merge }) => merge.resource === resource);
+    this.#begin(backend, (watch) => watch.resource === resource);
   }
 
   /** Finds the watches that another backend serves. */
@@ -140,10 +140,10 @@ export class BookmarkRefresher {
 
   #refresh(refresh: BookmarkRefresh): boolean {
     const { watch, since } = refresh;
-    const { attempt, merge } = watch;
-    if (attempt === undefined || !watch.mayHedge || !merge.isOlderThan(since, undefined)) return false;
+    const { attempt } = watch;
+    if (attempt === undefined || !watch.mayHedge || !watch.isOlderThan(since, undefined)) return false;
     const version = this.#progress.versionFor(refresh, attempt.backend);
-    if (version === undefined || !merge.isOlderThan(since, version)) return false;
+    if (version === undefined || !watch.isOlderThan(since, version)) return false;
     this.#parts.migrations.refresh(watch);
     this.#progress.refreshed(watch, attempt.backend);
     return true;

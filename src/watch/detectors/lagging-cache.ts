@@ -89,8 +89,8 @@ export class LaggingCacheDetector extends Interval {
     if (this.#hedged.has(name)) return hedge();
     // Hedge only if some watch would have delivered the missing event.
     let isShown = false;
-    const ask = ({ merge }: WatchSession): unknown => {
-      isShown = suspicions.some((one) => merge.isLate(one, this.#afterMs(one.cache.backend)));
+    const ask = (watch: WatchSession): unknown => {
+      isShown = suspicions.some((one) => watch.isLate(one, this.#afterMs(one.cache.backend)));
       return isShown ? stop : undefined;
     };
     this.#walk(cache, ask, () => {

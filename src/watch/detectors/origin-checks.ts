@@ -69,7 +69,6 @@ export class OriginChecks {
     const backend = watch.attempt?.backend;
     if (backend === undefined) return;
     this.#sentAt.set(origin, clock.now());
-    const { merge } = watch;
     listAs(
       watch,
       {
@@ -81,7 +80,7 @@ export class OriginChecks {
           // A new CRD's OpenAPI is there a second after it. If one client may not read it, another may.
           else if (unanswered.has(status) && !origin.isKnown && pauseMs < watchLimits.originAgainMs)
             clock.after(pauseMs, () => {
-              if (!origin.isKnown && merge.first !== undefined)
+              if (!origin.isKnown && watch.attempt !== undefined)
                 this.#send({ group, version }, origin, { watch, pauseMs: 2 * pauseMs });
             });
         },

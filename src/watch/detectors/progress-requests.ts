@@ -80,7 +80,7 @@ export class ProgressRequests {
    */
   versionFor(refresh: BookmarkRefresh, backend: string): string | undefined {
     const { watch, since } = refresh;
-    const fact = this.#factOf(backend, watch.merge.resource);
+    const fact = this.#factOf(backend, watch.resource);
     const isNew = !fact.isAsked && fact.askedAt >= since;
     if (isNew && !this.#mayTry(fact, watch)) return fact.version;
     fact.waiting.push(refresh);
@@ -94,7 +94,7 @@ export class ProgressRequests {
 
   /** The watch got a second stream that should deliver `version` or later; whether it did is checked later. */
   refreshed(watch: WatchSession, backend: string): void {
-    const fact = this.#factOf(backend, watch.merge.resource);
+    const fact = this.#factOf(backend, watch.resource);
     if (fact.version === "") return;
     fact.refreshed.push(watch);
     this.#checkIn(fact, limits.progressCheckMs);
@@ -196,8 +196,8 @@ export class ProgressRequests {
       this.#parts.clock,
       refreshed,
       (watch) => {
-        const { attempt, merge, mayHedge } = watch;
-        if (attempt?.backend === backend && mayHedge && merge.isBehind(version)) left.push(watch);
+        const { attempt, mayHedge } = watch;
+        if (attempt?.backend === backend && mayHedge && watch.isBehind(version)) left.push(watch);
       },
       () => this.#askFor(fact, left, version),
     );

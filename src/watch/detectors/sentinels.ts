@@ -49,9 +49,7 @@ export class Sentinels extends Interval {
   /** Which watch is the sentinel of each resource, and the second backend that accepted it. */
   get all(): readonly Sentinel[] {
     return Array.from(this.#posts).flatMap(([resource, { watch, backend }]) =>
-      watch?.merge.isPosted === true && watch.merge.other?.isAccepted === true
-        ? [{ resource, watch, backend }]
-        : [],
+      watch?.isPosted === true && watch.second?.isAccepted === true ? [{ resource, watch, backend }] : [],
     );
   }
 
@@ -107,9 +105,8 @@ export class Sentinels extends Interval {
   }
 
   #stands(post: Post, watch: WatchSession, now: number): boolean {
-    const { merge } = watch;
-    if (!merge.isPosted || merge.other?.attempt.backend !== post.backend) return false;
-    if (merge.other.isAccepted && !post.isTaken) this.#taken(post, merge.resource);
+    if (!watch.isPosted || watch.second?.attempt.backend !== post.backend) return false;
+    if (watch.second.isAccepted && !post.isTaken) this.#taken(post, watch.resource);
     // If the backend does not answer, another one is asked, as for any watch that waits for its next stream.
     const isWaitedFor = post.isTaken || now - post.askedAt < watchLimits.resumeAnswerMs;
     if (!isWaitedFor) watch.dropSecond();
@@ -139,7 +136,7 @@ export class Sentinels extends Interval {
     const { watch: present } = post;
     if (isKept && present !== undefined) {
       if (!post.isTaken) return undefined;
-      const cold = present.merge.isSentinel ? this.#coldFor(present, post, ready) : undefined;
+      const cold = present.isSentinel ? this.#coldFor(present, post, ready) : undefined;
       if (cold !== undefined) return { watch: present, backend: cold };
       return whole.has(present) ? undefined : this.#firstOf(whole, post, ready);
     }
@@ -157,18 +154,18 @@ export class Sentinels extends Interval {
     for (const watch of watches) {
       if (tries === 0) break;
       tries -= 1;
-      if (second !== undefined && !watch.merge.mayBeRefreshed) continue;
+      if (second !== undefined && !watch.mayBeRefreshed) continue;
       const backend = this.#backendFor(watch, post, ready);
       if (backend === undefined) continue;
-      if (watch.merge.mayBeRefreshed) return { watch, backend };
+      if (watch.mayBeRefreshed) return { watch, backend };
       second = { watch, backend };
     }
     return second;
   }
 
   #backendFor(watch: WatchSession, post: Post, ready: readonly string[]): string | undefined {
-    const { attempt, merge, mayHedge } = watch;
-    if (attempt === undefined || merge.other !== undefined || !mayHedge || !ready.includes(attempt.backend))
+    const { attempt, second, mayHedge } = watch;
+    if (attempt === undefined || second !== undefined || !mayHedge || !ready.includes(attempt.backend))
       return undefined;
     const cold = this.#coldFor(watch, post, ready);
     if (cold !== undefined) return cold;
@@ -182,17 +179,17 @@ export class Sentinels extends Interval {
   /** Returns a ready backend that has not been asked for this resource since it came back. */
   #coldFor(watch: WatchSession, post: Post, ready: readonly string[]): string | undefined {
     const { caches, migrations } = this.#parts;
-    const { attempt, merge } = watch;
+    const { attempt, second, resource } = watch;
     const refusing = migrations.targets.refusing(watch);
     // No record exists of resources beyond the limit of compared ones.
-    if (attempt === undefined || !caches.knows(attempt.backend, merge.resource)) return undefined;
+    if (attempt === undefined || !caches.knows(attempt.backend, resource)) return undefined;
     return ready.find(
       (name) =>
         name !== attempt.backend &&
-        name !== merge.other?.attempt.backend &&
+        name !== second?.attempt.backend &&
         !post.pauses.has(name) &&
         !refusing.includes(name) &&
-        !caches.knows(name, merge.resource),
+        !caches.knows(name, resource),
     );
   }
 }

@@ -49,12 +49,12 @@ export class StalledCacheDetector extends Interval {
     const { cache } = suspicion;
     if (this.#asked.has(cache)) return;
     this.#asked.add(cache);
-    const testify = ({ merge }: WatchSession): unknown => {
-      if (!merge.testifies(suspicion)) return undefined;
+    const prove = (watch: WatchSession): unknown => {
+      if (!watch.provesLag(suspicion)) return undefined;
       if (!cache.isStalled(clock.now())) this.#markStalled(suspicion, "watch");
       return stop;
     };
-    inSlices(clock, migrations.watches.of(cache.resource), testify, () => this.#asked.delete(cache));
+    inSlices(clock, migrations.watches.of(cache.resource), prove, () => this.#asked.delete(cache));
   }
 
   #markStalled(suspicion: LagSuspicion, detector: "bookmark" | "watch"): void {
@@ -73,7 +73,7 @@ export class StalledCacheDetector extends Interval {
       watches,
     });
     inSlices(clock, migrations.watches.of(resource), (watch) => {
-      if (watch.merge.first?.cache === cache) migrations.migrateNow(watch);
+      if (watch.cache === cache) migrations.migrateNow(watch);
     });
   }
 }

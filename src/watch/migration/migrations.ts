@@ -159,9 +159,9 @@ export class Migrations {
 
   /** Opens a second stream on the same backend for a bookmark; bookmark-refresh.ts decides when. */
   refresh(watch: WatchSession): void {
-    const { attempt, merge } = watch;
-    if (attempt === undefined || merge.other !== undefined || !watch.mayHedge) return;
-    if (this.targets.isDoubtful(attempt.backend) || !merge.mayBeRefreshed) return;
+    const { attempt } = watch;
+    if (attempt === undefined || watch.second !== undefined || !watch.mayHedge) return;
+    if (this.targets.isDoubtful(attempt.backend) || !watch.mayBeRefreshed) return;
     this.refreshes += 1;
     this.#send(watch.ask(attempt.backend, "refreshed"), undefined);
   }
@@ -191,7 +191,7 @@ export class Migrations {
   }
 
   /** `from` served the watch last. */
-  ended({ merge: { resource }, progress }: WatchSession, reason: EndReason, from: string): void {
+  ended({ resource, progress }: WatchSession, reason: EndReason, from: string): void {
     this.#log.end(reason, from, { resource, version: progress.resumeVersion ?? "" });
     this.ends.set(reason, (this.ends.get(reason) ?? 0) + 1);
   }
@@ -262,9 +262,9 @@ export class Migrations {
   }
 
   #migrateNow(watch: WatchSession): void {
-    const { attempt, mayHedge, merge } = watch;
-    if (attempt === undefined || merge.stalledMs < 0) return;
-    if (merge.hasCompany) return watch.promote("stale");
+    const { attempt, mayHedge } = watch;
+    if (attempt === undefined || watch.stalledMs < 0) return;
+    if (watch.mayPromote) return watch.promote("stale");
     const backend = mayHedge ? this.targets.better(watch, attempt.backend) : undefined;
     if (backend !== undefined) this.#send(watch.ask(backend, "stale"), undefined);
   }
@@ -319,7 +319,7 @@ export class Migrations {
     this.#leaving.delete(watch);
     const { attempt } = watch;
     // A watch that cannot be moved, or was moved for another reason meanwhile, ends when its backend ends it.
-    if (attempt === undefined || !(watch.mayHedge || watch.merge.isSentinel)) return;
+    if (attempt === undefined || !(watch.mayHedge || watch.isSentinel)) return;
     this.#contain(watch, () => {
       if (!this.#mayLeave(watch, attempt, reason)) return;
       if (this.#isPostedWell(watch, reason)) watch.promote(reason);
@@ -334,7 +334,7 @@ export class Migrations {
     if (reason === "rebalance")
       return rebound !== attempt.backend && !isStalled && this.targets.stateOf(rebound ?? "") === "ready";
     if (reason === "operator") return true;
-    return reason === "draining" ? this.targets.isLeaving(attempt) : watch.merge.isHung;
+    return reason === "draining" ? this.targets.isLeaving(attempt) : watch.isHung;
   }
 
   #leave(watch: WatchSession, from: string, reason: LeaveReason): void {
@@ -349,12 +349,11 @@ export class Migrations {
   }
 
   /** True if a sentinel's second stream already stands where the watch should move, so that it can be promoted at once. */
-  #isPostedWell({ merge, client }: WatchSession, reason: LeaveReason): boolean {
-    const { other, isSentinel, isOtherSettled } = merge;
-    if (!isSentinel || !isOtherSettled || other === undefined || !merge.hasCompany) return false;
-    const { backend } = other.attempt;
+  #isPostedWell({ second, isSentinel, mayPromote, client }: WatchSession, reason: LeaveReason): boolean {
+    if (!isSentinel || second === undefined || !mayPromote) return false;
+    const { backend } = second.attempt;
     if (reason === "rebalance") return backend === client.rebound;
-    return this.targets.stateOf(backend) === "ready" && !this.targets.isLeaving(other.attempt);
+    return this.targets.stateOf(backend) === "ready" && !this.targets.isLeaving(second.attempt);
   }
 
   #stayForNow(watch: WatchSession): void {

@@ -24,7 +24,8 @@ export type TargetPickerParts = {
 export type Seeker = {
   readonly client: { readonly backend: string | undefined };
   readonly attempt: Attempt | undefined;
-  readonly merge: { readonly resource: string; readonly isRepeating: boolean };
+  readonly resource: string;
+  readonly isRepeating: boolean;
   readonly progress: { readonly resumeVersion: string | undefined };
   poolKey(): PoolKey;
 };
@@ -48,7 +49,7 @@ export class TargetPicker {
       !refusing.includes(name) && (state !== "dead" || this.#isHidden(name));
     if (refusing.length === 0) return false;
     // All backends read these versions from the same etcd, not from their caches.
-    return seeker.merge.isRepeating || !this.#parts.backends.views.some(mayKnow);
+    return seeker.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
   /**
@@ -128,14 +129,14 @@ export class TargetPicker {
     return backend === from || this.stalled(seeker).includes(backend ?? "") ? undefined : backend;
   }
 
-  stalled({ merge: { resource } }: Seeker): readonly string[] {
+  stalled({ resource }: Seeker): readonly string[] {
     return this.#parts.caches.isClear
       ? none
       : this.#parts.caches.stalledWith(resource, this.#parts.clock.now());
   }
 
   /** Returns the backends whose caches are known to begin after its version. */
-  refusing({ merge: { resource }, progress: { resumeVersion: version } }: Seeker): readonly string[] {
+  refusing({ resource, progress: { resumeVersion: version } }: Seeker): readonly string[] {
     return version === undefined ? none : this.#parts.caches.refusing(resource, version);
   }
 

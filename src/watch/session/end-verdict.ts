@@ -6,8 +6,7 @@
 import { limits } from "../../base/limits.ts";
 import type { Start } from "../../kube/watch-request.ts";
 import { watchLimits } from "../cache/limits.ts";
-import type { Phase, Progress } from "./session-progress.ts";
-import type { Times } from "./watch-context.ts";
+import type { Phase } from "./session-progress.ts";
 
 /**
  * How the stream ended. `unanswered`: no response, not even a head. `ended`: END_STREAM. `broken`: a reset, a lost or
@@ -153,15 +152,6 @@ export type EndReason =
   | "stale"
   | "version_rollback"
   | "deadline_missed";
-
-/** Collects what is known when the first stream of a watch is over. */
-export function endingOf(
-  { phase, start, resumeVersion, liveEvents }: Progress,
-  times: Times,
-  how: Pick<Ending, "over" | "isDraining" | "isOurs" | "isBlocked" | "isRepeated">,
-): Ending {
-  return { ...times, ...how, phase, start, liveEvents, isResumable: resumeVersion !== undefined };
-}
 
 /** Why a watch whose stream is over continues on another backend. */
 export function moveReason(over: Over, isDraining: boolean): MoveReason {

@@ -9,7 +9,7 @@
 import type { Origin } from "../../kube/api-origin.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Start } from "../../kube/watch-request.ts";
-import type { WatchEvent } from "../codec/event.ts";
+import type { EventType, WatchEvent } from "../codec/event.ts";
 import { Mark, type Reading } from "./stream-progress.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
@@ -166,13 +166,23 @@ export class Progress {
     return reading.hasReached(this.#delivered);
   }
 
+  /** An event came that ends the silence of the first stream. `isExpected`: true if that stream delivers such bookmarks. */
+  arrived(type: EventType, now: number, isExpected: boolean): void {
+    if (type === "ERROR") return;
+    this.lastEventAt = now;
+    if (type !== "BOOKMARK") this.lastChangeAt = now;
+    else if (isExpected) this.lastBookmarkAt = now;
+  }
+
+  /** Another stream is the first from now on: it has had no bookmark yet, and may have none for long. */
+  promoted(): void {
+    this.lastBookmarkAt = -1;
+  }
+
   /** Takes the next whole event of a stream. `isMerged`: true if another stream delivers this watch, too. */
   take(event: WatchEvent, reading: Reading, isMerged: boolean, now: number): Fate {
     reading.events += 1;
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
-    this.lastEventAt = now;
-    if (event.type === "BOOKMARK") this.lastBookmarkAt = now;
-    else this.lastChangeAt = now;
     const fate = this.#fate(event, reading, isMerged);
     if (fate === "forward") this.#count();
     if (event.endsInitialEvents) this.#endInitialEvents(now);

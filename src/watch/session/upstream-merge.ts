@@ -6,16 +6,12 @@ import type { Clock } from "../../base/clock.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { RequestContext } from "../../proxy/context/request-context.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
-import type { LagSuspicion } from "../cache/cache-progress.ts";
-import { isHung, isRewound, wouldShow } from "../cache/coverage.ts";
-import { watchLimits } from "../cache/limits.ts";
 import type { WatchEvent } from "../codec/event.ts";
 import type { AnomalyLog, AnomalySource } from "./anomaly-log.ts";
 import type { ClientWriter } from "./client-writer.ts";
-import { type Ending, endingOf } from "./end-verdict.ts";
 import type { ResumeRetry } from "./resume-retry.ts";
 import type { Fate, Progress } from "./session-progress.ts";
-import { mayHaveBookmarks, type Times, timesOf, type WatchContext } from "./watch-context.ts";
+import type { WatchContext } from "./watch-context.ts";
 import { isMerging, type WatchState } from "./watch-state.ts";
 import type { EventTaker, WatchStream } from "./watch-stream.ts";
 
@@ -44,6 +40,16 @@ export class UpstreamMerge implements EventTaker {
     this.#parts = parts;
   }
 
+  begin(first: WatchStream): void {
+    this.first = first;
+  }
+
+  /** `isPosted`: true if it was requested as a sentinel. */
+  add(other: WatchStream, isPosted: boolean): void {
+    this.other = other;
+    this.isPosted = isPosted;
+  }
+
   of(attempt: Attempt): WatchStream | undefined {
     if (this.first?.attempt === attempt) return this.first;
     return this.other?.attempt === attempt ? this.other : undefined;
@@ -66,22 +72,8 @@ export class UpstreamMerge implements EventTaker {
     return this.#parts.session.state === "sentinel";
   }
 
-  /**
-   * True if a second stream can be of use. False for a client that reads slowly: its backend would end the stream
-   * (watch.md §5.5).
-   */
-  get mayHedge(): boolean {
-    const { progress, writer } = this.#parts;
-    return progress.resumeVersion !== undefined && !writer.isBlocked;
-  }
-
   get #isRefreshing(): boolean {
     return this.#parts.session.state === "refreshing";
-  }
-
-  /** True if only etcd and no cache knows its versions. */
-  get isRepeating(): boolean {
-    return this.#parts.asked.isRepeating;
   }
 
   /** Returns what becomes of the other stream, now that `stream` has delivered something. */
@@ -107,147 +99,10 @@ export class UpstreamMerge implements EventTaker {
     return reading.events > 0 && (writer.isBlocked || session.state !== "hedged");
   }
 
-  /** Collects what is known when a stream is over. */
-  ending(attempt: Pick<Ending, "over" | "isDraining" | "isOurs">): Ending {
-    const { progress, retry, writer } = this.#parts;
-    const how = { ...attempt, isRepeated: retry.hasEndedInVain, isBlocked: writer.isBlocked };
-    return endingOf(progress, this.times, how);
-  }
-
-  get times(): Times {
-    const { asked, progress, clock } = this.#parts;
-    return timesOf(asked, progress.markerAt, clock.now());
-  }
-
-  /** True if the deadline that the client set has passed. */
-  get isPastDeadline(): boolean {
-    const { asked, clock } = this.#parts;
-    const { timeoutMs } = asked.request;
-    return timeoutMs !== undefined && clock.now() - asked.at >= timeoutMs;
-  }
-
-  /** The times for the next stream's request: a stream for a bookmark has a short timeout. */
-  get timesOfNext(): Times {
-    return this.#isRefreshing ? { ...this.times, leftMs: watchLimits.bookmarkRefreshMs } : this.times;
-  }
-
-  /**
-   * True if a bookmark is possible, and is needed to prove that the watch is complete up to `at` (a clock reading).
-   * `version` is etcd's at that time, undefined while it is not known and "" if it cannot be. A bookmark that came since
-   * proves no more than its version: a cache that etcd does not notify sends old ones.
-   */
-  isOlderThan(at: number, version: string | undefined): boolean {
-    const { lastEventAt, lastChangeAt } = this.#parts.progress;
-    const isSilent = (version === "" ? lastEventAt : lastChangeAt) < at;
-    return (
-      isSilent && this.mayBeRefreshed && (version === undefined || version === "" || this.isBehind(version))
-    );
-  }
-
-  /** True if the watch has not reached this version. */
-  isBehind(version: string): boolean {
-    return compareVersions(this.#parts.progress.resumeVersion ?? "", version) < 0;
-  }
-
-  /** True if one more request would get a bookmark, and there is time for that. */
-  get mayBeRefreshed(): boolean {
-    const isShort = (this.times.leftMs ?? watchLimits.bookmarkRefreshMs) < watchLimits.bookmarkRefreshMs;
-    return !isShort && mayHaveBookmarks(this.#parts.asked);
-  }
-
-  /** True if the first stream has missed its bookmarks although the client reads. */
-  get isHung(): boolean {
-    const { progress, writer, clock } = this.#parts;
-    const { lastEventAt, lastBookmarkAt } = progress;
-    return isHung({ lastEventAt, lastBookmarkAt, isBlocked: writer.isBlocked }, clock.now());
-  }
-
-  /** Journals that the first stream is hung. */
-  complain(): void {
-    const { clock, progress, anomalies } = this.#parts;
-    if (this.first !== undefined)
-      anomalies.hung(this.#sourceOf(this.first), clock.now() - progress.lastEventAt);
-  }
-
-  #sourceOf({ attempt }: WatchStream): AnomalySource {
+  /** The watch as the journal names it, on this stream. */
+  sourceOf({ attempt }: WatchStream): AnomalySource {
     const { context, asked } = this.#parts;
     return { context, resource: asked.resource, backend: attempt.backend };
-  }
-
-  /** The version that the client requested. */
-  get askedFrom(): string {
-    return this.#parts.asked.request.version;
-  }
-
-  /** The resource, as `resourceKey` returns it. */
-  get resource(): string {
-    return this.#parts.asked.resource;
-  }
-
-  /** How long the cache of the first stream's backend has been known to be stalled, in ms; -1 if it is not. */
-  get stalledMs(): number {
-    const cache = this.first?.cache;
-    const now = this.#parts.clock.now();
-    return cache?.stall !== undefined && cache.isStalled(now) ? now - cache.stall.since : -1;
-  }
-
-  /** True if the proxy requested the first stream from a version that its backend's cache, which moves, is far from. */
-  get isRewound(): boolean {
-    const { first } = this;
-    const isWaiting = first?.reading.isOurs === true && first.reading.events === 0;
-    if (!isWaiting || first.cache === undefined || !this.#parts.progress.isReadable) return false;
-    const coverage = { from: first.reading.from, since: first.acceptedAt };
-    return isRewound(coverage, first.cache, this.#parts.clock.now());
-  }
-
-  /** True if the other was accepted, and no ERROR followed at once. */
-  get isOtherSettled(): boolean {
-    const { other } = this;
-    return other?.isAccepted === true && this.#parts.clock.now() - other.acceptedAt > watchLimits.settledMs;
-  }
-
-  /** The cache of the first stream's backend is stalled. True if the client can continue on the other stream at once. */
-  get hasCompany(): boolean {
-    const { retry, session } = this.#parts;
-    if (this.isSentinel && this.other?.cache?.isStalled(this.#parts.clock.now()) === true) return false;
-    return this.isOtherSettled && (retry.reason === "stale" || session.state === "hedged" || this.isSentinel);
-  }
-
-  /**
-   * True if a stream that sees the whole scope, and has its initial state, has not delivered for `afterMs` what others
-   * have.
-   */
-  isLate(suspicion: LagSuspicion, afterMs: number): boolean {
-    const { progress, writer, clock, asked } = this.#parts;
-    const hasState =
-      progress.phase === "live" || (progress.phase === "opening" && asked.request.start === "exact");
-    const attempt = this.#witnesses.find(({ scopeCache }) => scopeCache === suspicion.cache);
-    if (attempt === undefined || !hasState || writer.isBlocked) return false;
-    const coverage = {
-      from: attempt.reading.from,
-      since: attempt.acceptedAt,
-      isWhole: true,
-      hasBookmarks: false,
-    };
-    return wouldShow(coverage, suspicion, clock.now(), afterMs);
-  }
-
-  /** True if a stream proves that its backend lacks what others have delivered. */
-  testifies(suspicion: LagSuspicion): boolean {
-    const { asked, progress, writer } = this.#parts;
-    const attempt = this.#witnesses.find(({ cache }) => cache === suspicion.cache);
-    if (attempt === undefined || progress.phase === "opaque" || writer.isBlocked) return false;
-    const { isWhole, isInjected, isRepeating, request } = asked;
-    // Injected bookmarks come after a move, or from the beginning if the client's first request could carry the query.
-    const hasOurs = isInjected && (attempt.reading.isOurs || request.start === "exact");
-    const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
-    const coverage = { from: attempt.reading.from, since: attempt.acceptedAt, isWhole, hasBookmarks };
-    return wouldShow(coverage, suspicion, this.#parts.clock.now());
-  }
-
-  /** The streams by which a backend's cache is judged: the first, and a sentinel's second. */
-  get #witnesses(): readonly WatchStream[] {
-    return [this.first, this.isSentinel ? this.other : undefined].filter((attempt) => attempt !== undefined);
   }
 
   /** Makes the other stream the first. Forwards what only it has delivered; returns false if that does not fit. */
@@ -290,7 +145,7 @@ export class UpstreamMerge implements EventTaker {
     const { violations, cursor } = progress;
     const isCompared = this.isSentinel;
     const fate = this.#fateOf(event, from, now);
-    if (progress.violations !== violations) anomalies.outdated(this.#sourceOf(from), event, cursor);
+    if (progress.violations !== violations) anomalies.outdated(this.sourceOf(from), event, cursor);
     const { type, version } = event;
     if (type === "BOOKMARK" || type === "ERROR") this.#takeWord(event, from, now);
     else from.show(version, now);
@@ -303,11 +158,9 @@ export class UpstreamMerge implements EventTaker {
   #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
-    const { lastBookmarkAt } = progress;
-    const fate = progress.take(event, from.reading, this.isMerged, now);
     // The first stream may have no bookmarks: one that was requested elsewhere must not be expected here.
-    if (from === this.other && this.#isRefreshing) progress.lastBookmarkAt = lastBookmarkAt;
-    return fate;
+    progress.arrived(event.type, now, from === this.first || !this.#isRefreshing);
+    return progress.take(event, from.reading, this.isMerged, now);
   }
 
   /** Takes an event of a sentinel's second stream: the client has it already, or the first stream has to deliver it first. */
@@ -319,12 +172,8 @@ export class UpstreamMerge implements EventTaker {
       else if (!from.isTooFarAhead) return "hold";
       return "broken";
     }
-    // Events of the second stream alone do not end the silence of the first.
-    const { lastEventAt, lastBookmarkAt } = progress;
-    const fate = progress.take(event, from.reading, true, now);
-    progress.lastEventAt = lastEventAt;
-    progress.lastBookmarkAt = lastBookmarkAt;
-    return fate;
+    // Events of the second stream alone do not end the silence of the first: `arrived` is not called.
+    return progress.take(event, from.reading, true, now);
   }
 
   /** The first stream has delivered something: what the second has delivered up to there must be the same. */
@@ -332,7 +181,6 @@ export class UpstreamMerge implements EventTaker {
     const { other } = this;
     const { progress } = this.#parts;
     if (other === undefined) return;
-    const { lastEventAt, lastBookmarkAt } = progress;
     let isUnlike = false;
     for (
       let next = other.nextAhead;
@@ -344,8 +192,6 @@ export class UpstreamMerge implements EventTaker {
       progress.take(event, other.reading, true, now);
       other.shiftAhead();
     }
-    progress.lastEventAt = lastEventAt;
-    progress.lastBookmarkAt = lastBookmarkAt;
     isUnlike ||= other.isAhead && !progress.isShownBy(other.reading);
     if (!isUnlike) return;
     this.#tellUnlike(progress.cursor);
@@ -357,7 +203,7 @@ export class UpstreamMerge implements EventTaker {
     const { asked, anomalies } = this.#parts;
     const isProof = asked.scope !== "" && !asked.isRepeating;
     if (isProof && this.first !== undefined && this.other !== undefined)
-      anomalies.unlike(this.#sourceOf(this.first), this.other.attempt.backend, version);
+      anomalies.unlike(this.sourceOf(this.first), this.other.attempt.backend, version);
   }
 
   /** An injected bookmark also counts as progress: it proves more than was known (watch.md §5.2). */

@@ -10,6 +10,7 @@ import type { Field } from "../../h2/core/field.ts";
 import { lost } from "../../h2/core/protocol-error.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Origin } from "../../kube/api-origin.ts";
+import { compareVersions } from "../../kube/resource-version.ts";
 import {
   type Acceptance,
   type Answer,
@@ -22,12 +23,15 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
+import type { CacheProgress, LagSuspicion } from "../cache/cache-progress.ts";
+import { isRewound, wouldShow } from "../cache/coverage.ts";
 import { watchLimits } from "../cache/limits.ts";
 import { decoderFor } from "../codec/framing.ts";
 import type { AnomalyLog } from "./anomaly-log.ts";
 import { ClientWriter } from "./client-writer.ts";
 import {
   type AskReason,
+  type Ending,
   type EndReason,
   endOf,
   endReason,
@@ -41,7 +45,15 @@ import { ResumeRetry } from "./resume-retry.ts";
 import { Progress } from "./session-progress.ts";
 import { Reading } from "./stream-progress.ts";
 import { UpstreamMerge } from "./upstream-merge.ts";
-import { answerOf, listOrder, orderAt, type WatchContext } from "./watch-context.ts";
+import {
+  answerOf,
+  listOrder,
+  mayHaveBookmarks,
+  orderAt,
+  type Times,
+  timesOf,
+  type WatchContext,
+} from "./watch-context.ts";
 import { hasRoom, next, violated, type WatchInput, type WatchState } from "./watch-state.ts";
 import { WatchStream } from "./watch-stream.ts";
 
@@ -110,7 +122,7 @@ export class WatchSession implements AttemptOwner {
   readonly progress: Progress;
   readonly #writer: ClientWriter;
   readonly #retry: ResumeRetry;
-  readonly merge: UpstreamMerge;
+  readonly #merge: UpstreamMerge;
   /** Invariants: `invariants` in watch-state.ts. Only `#become` writes it. */
   #state: WatchState = "streaming";
 
@@ -123,11 +135,11 @@ export class WatchSession implements AttemptOwner {
     this.#retry = new ResumeRetry(clock, migrations.stallAwareClock);
     const shared = { clock, progress: this.progress, writer: this.#writer, retry: this.#retry, asked };
     const { anomalies } = migrations;
-    this.merge = new UpstreamMerge({ ...shared, anomalies, context: host.context, session: this });
-    const first = new WatchStream(attempt, this.merge, buffered);
+    this.#merge = new UpstreamMerge({ ...shared, anomalies, context: host.context, session: this });
+    const first = new WatchStream(attempt, this.#merge, buffered);
     first.open(new Reading(asked.request.version, false));
     this.#accept(first);
-    this.merge.first = first;
+    this.#merge.begin(first);
     attempt.handOver(this);
     migrations.watches.add(this, asked);
     // The backend may have started to drain before it answered.
@@ -142,7 +154,7 @@ export class WatchSession implements AttemptOwner {
 
   /** As logs, errors and the admin API show it: `hedged at cp-1 and cp-2 (suspect), live at 4711`. */
   toString(): string {
-    const { first, other } = this.merge;
+    const { first, other } = this.#merge;
     const backends = [first, other].flatMap((stream) =>
       stream === undefined ? [] : [stream.attempt.backend],
     );
@@ -156,7 +168,7 @@ export class WatchSession implements AttemptOwner {
 
   /** Returns the invariant that does not hold; undefined if all do. The simulation checks after every step. */
   check(): string | undefined {
-    const { first, other, isPosted, heldBytes } = this.merge;
+    const { first, other, isPosted, heldBytes } = this.#merge;
     const { isWaiting } = this.#retry;
     const broken = violated({
       state: this.#state,
@@ -182,7 +194,7 @@ export class WatchSession implements AttemptOwner {
     const fault = new Error(`A watch took "${input}", which is impossible: ${String(this)}`);
     if (this.#state !== "ended") this.#state = "ending";
     this.#retry.stop();
-    this.merge.dropOther();
+    this.#merge.dropOther();
     this.#parts.host.attemptFaulted(fault);
     return false;
   }
@@ -193,14 +205,14 @@ export class WatchSession implements AttemptOwner {
 
   /** Gives the second stream up. */
   dropSecond(): void {
-    if (this.merge.other !== undefined && this.#become("drop")) this.merge.dropOther();
+    if (this.#merge.other !== undefined && this.#become("drop")) this.#merge.dropOther();
   }
 
   // --- called by its exchange ---
 
   /** The attempt that its events come from. */
   get attempt(): Attempt | undefined {
-    return this.merge.first?.attempt;
+    return this.#merge.first?.attempt;
   }
 
   /** `count` octets have left for the client; returns how many of them to grant. */
@@ -219,24 +231,30 @@ export class WatchSession implements AttemptOwner {
    */
   look(): void {
     const { migrations } = this.#parts;
-    const { leftMs } = this.merge.times;
+    const { leftMs } = this.#times;
     if (leftMs !== undefined && leftMs < -watchLimits.overdueMs) {
       migrations.ended(this, "deadline_missed", this.attempt?.backend ?? this.#retry.from);
       this.#endAtDeadline();
-    } else if (this.merge.stalledMs >= 0) this.#leaveStalled();
-    else if (this.merge.isRewound) this.#end("version_rollback");
-    else if (this.mayHedge && this.merge.isHung) {
+    } else if (this.stalledMs >= 0) this.#leaveStalled();
+    else if (this.#isRewound) this.#end("version_rollback");
+    else if (this.mayHedge && this.isHung) {
       // Another backend is asked as well: if that delivers more, this one hung; if not, nothing was lost.
-      this.merge.complain();
+      this.#journalHung();
       migrations.leave(this, "hung");
     }
+  }
+
+  #journalHung(): void {
+    const { first } = this.#merge;
+    const silentMs = this.#now - this.progress.lastEventAt;
+    if (first !== undefined) this.#parts.migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
   }
 
   /** A watch that no other backend accepts is ended after a while: the client's next one begins on a backend that moves. */
   #leaveStalled(): void {
     const { migrations } = this.#parts;
-    const isLate = this.merge.stalledMs > watchLimits.caughtUpMs;
-    if (this.merge.hasCompany) this.promote("stale");
+    const isLate = this.stalledMs > watchLimits.caughtUpMs;
+    if (this.mayPromote) this.promote("stale");
     else if (this.mayHedge) migrations.migrateNow(this);
     else if (isLate && this.progress.isReadable && migrations.targets.mayEnd(this)) this.#end("stale");
   }
@@ -247,8 +265,8 @@ export class WatchSession implements AttemptOwner {
     migrations.watches.remove(this, asked);
     if (!this.#become("cancel")) return;
     this.#retry.stop();
-    this.merge.dropFirst();
-    this.merge.dropOther();
+    this.#merge.dropFirst();
+    this.#merge.dropOther();
   }
 
   // --- called by Histories ---
@@ -263,7 +281,7 @@ export class WatchSession implements AttemptOwner {
    * is reset, since client-go lists again after a reset. A watch that got none continues on another backend.
    */
   leaveHistory(backend: string, version: string): void {
-    const { first, other } = this.merge;
+    const { first, other } = this.#merge;
     if (other?.attempt.backend === backend) this.#giveUp(other);
     if (first?.attempt.backend !== backend) return;
     if (first.isOfHistory(version)) this.#parts.host.breaksOff();
@@ -286,9 +304,13 @@ export class WatchSession implements AttemptOwner {
     return this.#retry.tried;
   }
 
-  /** True if it may have a second stream. */
+  /**
+   * True if it may have a second stream. False for a client that reads slowly: its backend would end the stream (watch.md
+   * §5.5).
+   */
   get mayHedge(): boolean {
-    return hasRoom(this.#state) && !this.#retry.isDeclined && this.merge.mayHedge && !this.#isExpired;
+    const mayJoin = this.progress.resumeVersion !== undefined && !this.#writer.isBlocked;
+    return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.#isExpired;
   }
 
   /**
@@ -310,7 +332,7 @@ export class WatchSession implements AttemptOwner {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
     migrations.watches.add(this, asked);
-    if (this.merge.first !== undefined) migrations.follow(this.merge.first, asked);
+    if (this.#merge.first !== undefined) migrations.follow(this.#merge.first, asked);
   }
 
   /** A backend answered a request with its identity. */
@@ -323,10 +345,9 @@ export class WatchSession implements AttemptOwner {
     if (this.#state === "refreshing" || this.#state === "sentinel") this.dropSecond();
     if (!this.#become(this.#state === "parked" ? "ask" : inputOf(reason))) return undefined;
     const attempt = new Attempt(backend, this);
-    const other = new WatchStream(attempt, this.merge, this.#parts.buffered);
-    const { first } = this.merge;
-    this.merge.other = other;
-    this.merge.isPosted = reason === "sentinel";
+    const other = new WatchStream(attempt, this.#merge, this.#parts.buffered);
+    const { first } = this.#merge;
+    this.#merge.add(other, reason === "sentinel");
     if (first === undefined) this.#await(other);
     else this.#retry.begin(reason, first.attempt.backend);
     return attempt;
@@ -337,10 +358,170 @@ export class WatchSession implements AttemptOwner {
    * true.
    */
   isTooLate(isForgotten: boolean): boolean {
-    if (this.merge.isPastDeadline) this.#endDue();
+    if (this.#isPastDeadline) this.#endDue();
     else if (isForgotten || this.#retry.isOver) this.#end(isForgotten ? "expired" : this.#retry.endReason);
     else return false;
     return true;
+  }
+
+  // --- read by the detectors, Migrations, and the admin API ---
+
+  /** How often it continued on another backend. */
+  get moves(): number {
+    return this.#merge.moves;
+  }
+
+  get heldBytes(): number {
+    return this.#merge.heldBytes;
+  }
+
+  /** The version that the client requested. */
+  get requestedVersion(): string {
+    return this.#parts.asked.request.version;
+  }
+
+  /** As `resourceKey` returns it. */
+  get resource(): string {
+    return this.#parts.asked.resource;
+  }
+
+  /** True if only etcd and no cache knows its versions. */
+  get isRepeating(): boolean {
+    return this.#parts.asked.isRepeating;
+  }
+
+  /** The second stream, whatever it was opened for; without a first, the attempt at the next. */
+  get second(): WatchStream | undefined {
+    return this.#merge.other;
+  }
+
+  get isSentinel(): boolean {
+    return this.#state === "sentinel";
+  }
+
+  /** True if the second stream was requested as a sentinel (sentinels.ts), even while it serves as a hedge. */
+  get isPosted(): boolean {
+    return this.#merge.isPosted;
+  }
+
+  /** The progress of the cache that its first stream reads. */
+  get cache(): CacheProgress | undefined {
+    return this.#merge.first?.cache;
+  }
+
+  /** How long the cache of the first stream's backend has been known to be stalled, in ms; -1 if it is not. */
+  get stalledMs(): number {
+    const { cache } = this;
+    const now = this.#now;
+    return cache?.stall !== undefined && cache.isStalled(now) ? now - cache.stall.since : -1;
+  }
+
+  /** The cache of the first stream's backend is stalled. True if the client can continue on the second stream at once. */
+  get mayPromote(): boolean {
+    const { second, isSentinel } = this;
+    // No ERROR followed its acceptance at once.
+    const isSettled = second?.isAccepted === true && this.#now - second.acceptedAt > watchLimits.settledMs;
+    if (!isSettled || (isSentinel && second.cache?.isStalled(this.#now) === true)) return false;
+    return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
+  }
+
+  /**
+   * True if the first stream has missed two bookmarks in a row although the client reads. A watch that never had a
+   * bookmark may be silent for ever (watch.md §6.2). Before anything follows, another request is sent on its connection.
+   */
+  get isHung(): boolean {
+    const { lastEventAt, lastBookmarkAt } = this.progress;
+    return lastBookmarkAt >= 0 && !this.#writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
+  }
+
+  /** True if the proxy requested the first stream from a version that its backend's cache, which moves, is far from. */
+  get #isRewound(): boolean {
+    const { first } = this.#merge;
+    const isWaiting = first?.reading.isOurs === true && first.reading.events === 0;
+    if (!isWaiting || first.cache === undefined || !this.progress.isReadable) return false;
+    return isRewound({ from: first.reading.from, since: first.acceptedAt }, first.cache, this.#now);
+  }
+
+  /**
+   * True if a bookmark is possible, and is needed to prove that the watch is complete up to `at` (a clock reading).
+   * `version` is etcd's at that time, undefined while it is not known and "" if it cannot be. A bookmark that came since
+   * proves no more than its version: a cache that etcd does not notify sends old ones.
+   */
+  isOlderThan(at: number, version: string | undefined): boolean {
+    const { lastEventAt, lastChangeAt } = this.progress;
+    const isSilent = (version === "" ? lastEventAt : lastChangeAt) < at;
+    return (
+      isSilent && this.mayBeRefreshed && (version === undefined || version === "" || this.isBehind(version))
+    );
+  }
+
+  /** True if the watch has not reached this version. */
+  isBehind(version: string): boolean {
+    return compareVersions(this.progress.resumeVersion ?? "", version) < 0;
+  }
+
+  /** True if one more request would get a bookmark, and there is time for that. */
+  get mayBeRefreshed(): boolean {
+    const isShort = (this.#times.leftMs ?? watchLimits.bookmarkRefreshMs) < watchLimits.bookmarkRefreshMs;
+    return !isShort && mayHaveBookmarks(this.#parts.asked);
+  }
+
+  /**
+   * True if a stream that sees the whole scope, and has its initial state, has not delivered for `afterMs` what others
+   * have.
+   */
+  isLate(suspicion: LagSuspicion, afterMs: number): boolean {
+    const { phase, start } = this.progress;
+    const hasState = phase === "live" || (phase === "opening" && start === "exact");
+    const stream = this.#compared.find(({ scopeCache }) => scopeCache === suspicion.cache);
+    if (stream === undefined || !hasState || this.#writer.isBlocked) return false;
+    const coverage = {
+      from: stream.reading.from,
+      since: stream.acceptedAt,
+      isWhole: true,
+      hasBookmarks: false,
+    };
+    return wouldShow(coverage, suspicion, this.#now, afterMs);
+  }
+
+  /** True if a stream proves that its backend lacks what others have delivered. */
+  provesLag(suspicion: LagSuspicion): boolean {
+    const stream = this.#compared.find(({ cache }) => cache === suspicion.cache);
+    if (stream === undefined || !this.progress.isReadable || this.#writer.isBlocked) return false;
+    const { isWhole, isInjected, isRepeating, request } = this.#parts.asked;
+    // Injected bookmarks come after a move, or from the beginning if the client's first request could carry the query.
+    const hasOurs = isInjected && (stream.reading.isOurs || request.start === "exact");
+    const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
+    const coverage = { from: stream.reading.from, since: stream.acceptedAt, isWhole, hasBookmarks };
+    return wouldShow(coverage, suspicion, this.#now);
+  }
+
+  /** The streams by which a backend's cache is judged: the first, and a sentinel's second. */
+  get #compared(): readonly WatchStream[] {
+    const { first, other } = this.#merge;
+    return [first, this.isSentinel ? other : undefined].filter((stream) => stream !== undefined);
+  }
+
+  // --- times ---
+
+  get #now(): number {
+    return this.#parts.migrations.clock.now();
+  }
+
+  get #times(): Times {
+    return timesOf(this.#parts.asked, this.progress.markerAt, this.#now);
+  }
+
+  /** The times for the next stream's request: a stream for a bookmark has a short timeout. */
+  get #timesOfNext(): Times {
+    const isShort = this.#state === "refreshing";
+    return isShort ? { ...this.#times, leftMs: watchLimits.bookmarkRefreshMs } : this.#times;
+  }
+
+  /** True if the deadline that the client set has passed. */
+  get #isPastDeadline(): boolean {
+    const { leftMs } = this.#times;
+    return leftMs !== undefined && leftMs <= 0;
   }
 
   // --- called by its attempts ---
@@ -348,7 +529,7 @@ export class WatchSession implements AttemptOwner {
   /** Computed when it is sent: events may have come while the attempt waited for a connection. */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
-    return orderAt(host.context, asked, this.progress.resumeVersion, this.merge.timesOfNext);
+    return orderAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
   }
 
   poolKey(): PoolKey {
@@ -356,7 +537,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   attemptOpened(attempt: Attempt): void {
-    this.merge.of(attempt)?.open(new Reading(this.progress.resumeVersion ?? "", true));
+    this.#merge.of(attempt)?.open(new Reading(this.progress.resumeVersion ?? "", true));
   }
 
   attemptRefused(attempt: Attempt): void {
@@ -364,18 +545,18 @@ export class WatchSession implements AttemptOwner {
   }
 
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void {
-    const stream = this.merge.of(attempt);
+    const stream = this.#merge.of(attempt);
     if (stream?.isAccepted === true) this.#over(attempt, "ended");
     else if (stream !== undefined && Number(fields[0]?.value) >= 200) this.#judge(stream, fields, end);
   }
 
   attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void {
-    const stream = this.merge.of(attempt);
+    const stream = this.#merge.of(attempt);
     if (stream === undefined) return;
     const passed = end > start ? stream.pass(bytes, start, end) : "all";
     if (passed === "all") this.#advanced(stream);
     else if (passed === "refused") this.#refused(stream, stream.errorCode);
-    else if (passed === "opaque" && stream === this.merge.first) this.#lose();
+    else if (passed === "opaque" && stream === this.#merge.first) this.#lose();
     else this.#broken(stream);
     if (endStream) this.#over(attempt, "ended");
   }
@@ -383,19 +564,19 @@ export class WatchSession implements AttemptOwner {
   attemptSent(): void {}
 
   attemptGone(attempt: Attempt, code: number): void {
-    if (code === lost) this.#lostUnanswered(this.merge.of(attempt));
+    if (code === lost) this.#lostUnanswered(this.#merge.of(attempt));
     this.#over(attempt, "broken");
   }
 
   attemptSuspected(attempt: Attempt): void {
-    const stream = this.merge.of(attempt);
+    const stream = this.#merge.of(attempt);
     if (stream === undefined || this.#endIfPastDeadline(stream)) return;
-    if (stream === this.merge.other && !this.#parts.migrations.targets.isInVain(this, attempt)) return;
-    if (stream === this.merge.other) {
+    if (stream === this.#merge.other && !this.#parts.migrations.targets.isInVain(this, attempt)) return;
+    if (stream === this.#merge.other) {
       this.#lostUnanswered(stream);
       this.#giveUp(stream);
     } else if (this.heeds([])) return;
-    else if (this.merge.isMerged && this.#retry.ms >= watchLimits.hedgedMs) this.promote();
+    else if (this.#merge.isMerged && this.#retry.ms >= watchLimits.hedgedMs) this.promote();
     else this.#parts.migrations.hedge(this, attempt);
   }
 
@@ -405,7 +586,7 @@ export class WatchSession implements AttemptOwner {
     if (attempt !== this.attempt) return;
     this.#retry.declined(0);
     if (this.#state !== "hedged") return;
-    if (!this.merge.isPosted) return this.dropSecond();
+    if (!this.#merge.isPosted) return this.dropSecond();
     if (this.#become("compare")) this.#retry.begin("sentinel", attempt.backend);
   }
 
@@ -424,14 +605,14 @@ export class WatchSession implements AttemptOwner {
     const answer = answerOf(fields);
     host.learnt(answer.status);
     if (answer.status === 429) this.#busy(answer);
-    if (answer.status === 404 && this.merge.first === undefined && this.#isGone(stream.attempt.backend))
+    if (answer.status === 404 && this.#merge.first === undefined && this.#isGone(stream.attempt.backend))
       return this.#turnDown(stream, { kind: "end" }, "not_found");
     const acceptance = acceptanceOf(answer, contentType);
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
     this.#accept(stream);
     // A second stream beside a first has to deliver an event before it is promoted: the next one may be an ERROR.
-    if (this.merge.first === undefined) this.promote();
+    if (this.#merge.first === undefined) this.promote();
   }
 
   /**
@@ -440,7 +621,7 @@ export class WatchSession implements AttemptOwner {
    */
   #busy(answer: Answer): void {
     if (!isInitialising(answer)) this.#parts.migrations.slowDown();
-    else if (this.merge.first === undefined) this.#retry.uncount();
+    else if (this.#merge.first === undefined) this.#retry.uncount();
   }
 
   /** The last attempt was answered 404. True if no backend serves the resource any more. */
@@ -457,7 +638,7 @@ export class WatchSession implements AttemptOwner {
 
   /** Whole events came, or none. */
   #advanced(stream: WatchStream): void {
-    const fate = this.merge.fateOfOther(stream);
+    const fate = this.#merge.fateOfOther(stream);
     if (fate === "first") this.promote();
     else if (fate === "drop") this.dropSecond();
   }
@@ -467,13 +648,13 @@ export class WatchSession implements AttemptOwner {
    * as its hedge from now on. What only the second has delivered is forwarded at once.
    */
   heeds(except: readonly string[]): boolean {
-    const { first, other } = this.merge;
+    const { first, other } = this.#merge;
     if (this.#state !== "sentinel" || first === undefined || other?.isAccepted !== true) return false;
     const { backend } = other.attempt;
     if (except.includes(backend) || this.#parts.migrations.targets.isDoubtful(backend)) return false;
     if (!this.#become("hedge")) return false;
     this.#retry.begin("suspect", first.attempt.backend);
-    if (!this.merge.releaseAhead(other)) this.dropSecond();
+    if (!this.#merge.releaseAhead(other)) this.dropSecond();
     return true;
   }
 
@@ -484,14 +665,13 @@ export class WatchSession implements AttemptOwner {
     const reason = asked === "sentinel" ? "lost" : asked;
     this.#leavePost(reason);
     const { from, ms } = this.#retry;
-    const isFit = this.merge.promote();
-    // The new stream has had no bookmark yet, and may have none for long.
-    this.progress.lastBookmarkAt = -1;
+    const isFit = this.#merge.promote();
+    this.progress.promoted();
     this.#retry.found();
     const backend = this.attempt?.backend ?? "";
     host.goesOn(backend);
     if (reason !== "refreshed") migrations.moved(reason, from, backend, ms);
-    if (!isFit && this.merge.first !== undefined) this.#broken(this.merge.first);
+    if (!isFit && this.#merge.first !== undefined) this.#broken(this.#merge.first);
   }
 
   /** A sentinel's first stream is lost or left: the search for the next begins now, not when the second was requested. */
@@ -512,7 +692,7 @@ export class WatchSession implements AttemptOwner {
   /** An ERROR in answer to the proxy's own request, or on one of two streams. */
   #refused(stream: WatchStream, code: number): void {
     this.#dropRefresh(stream);
-    const { first, other } = this.merge;
+    const { first, other } = this.#merge;
     if (stream === first && other !== undefined) {
       this.#drop(stream);
       return this.#goOnWithOther(other);
@@ -524,11 +704,12 @@ export class WatchSession implements AttemptOwner {
   }
 
   #turnDown(stream: WatchStream, acceptance: Acceptance, reason: EndReason): void {
-    const isCompared = this.#state === "sentinel" && stream === this.merge.other;
+    const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
     // A temporary refusal of a sentinel does not delay a hedge.
-    if (this.merge.first !== undefined) return isCompared && isPassing ? undefined : this.#decline(isPassing);
+    if (this.#merge.first !== undefined)
+      return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#retry.inVain(stream.attempt.backend);
     if (isPassing) this.#resume(acceptance.inMs);
     else this.#end(reason);
@@ -536,11 +717,11 @@ export class WatchSession implements AttemptOwner {
 
   /** The stream delivers what it was not requested for, or omits what the other has delivered. */
   #broken(stream: WatchStream): void {
-    const isCompared = this.#state === "sentinel" && stream === this.merge.other;
+    const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     this.#drop(stream);
     // The client got nothing of a sentinel's second stream.
     if (isCompared) return;
-    if (this.merge.first === undefined) this.#end("out_of_order");
+    if (this.#merge.first === undefined) this.#end("out_of_order");
     else this.#decline(false);
   }
 
@@ -557,7 +738,7 @@ export class WatchSession implements AttemptOwner {
 
   /** Its connection is lost, or silent, before its answer. */
   #lostUnanswered(stream: WatchStream | undefined): void {
-    const isOnly = stream !== undefined && stream === this.merge.other && this.merge.first === undefined;
+    const isOnly = stream !== undefined && stream === this.#merge.other && this.#merge.first === undefined;
     if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();
   }
 
@@ -567,25 +748,25 @@ export class WatchSession implements AttemptOwner {
   }
 
   #drop(stream: WatchStream): void {
-    if (stream !== this.merge.first) return this.dropSecond();
-    if (this.#become("lose")) this.merge.dropFirst();
+    if (stream !== this.#merge.first) return this.dropSecond();
+    if (this.#become("lose")) this.#merge.dropFirst();
   }
 
   /** The first stream is over: a stream that is open for a bookmark has no use any more. */
   #dropRefresh(stream: WatchStream): void {
-    if (stream === this.merge.first && this.#state === "refreshing") this.dropSecond();
+    if (stream === this.#merge.first && this.#state === "refreshing") this.dropSecond();
   }
 
   // --- what follows when a stream is over ---
 
   #over(attempt: Attempt, over: Over): void {
-    const stream = this.merge.of(attempt);
+    const stream = this.#merge.of(attempt);
     if (stream === undefined) return;
-    const isFirst = stream === this.merge.first;
+    const isFirst = stream === this.#merge.first;
     this.#dropRefresh(stream);
     this.#drop(stream);
     if (isFirst) return this.#firstOver(stream, over);
-    if (this.merge.first !== undefined) return this.#secondOver(over);
+    if (this.#merge.first !== undefined) return this.#secondOver(over);
     this.#retry.inVain(attempt.backend);
     this.#resume(stream.isOpened ? 0 : this.#retry.unsent());
   }
@@ -596,7 +777,7 @@ export class WatchSession implements AttemptOwner {
    * server's timeout.
    */
   #secondOver(over: Over): void {
-    if (over === "ended" && isDeadline(this.merge.times.leftMs)) this.#endAtDeadline();
+    if (over === "ended" && isDeadline(this.#times.leftMs)) this.#endAtDeadline();
     else if (this.#retry.reason === "draining") this.#decline(true);
   }
 
@@ -605,25 +786,37 @@ export class WatchSession implements AttemptOwner {
    * silent: an unreachable backend cannot report it, and while all are silent nothing else ends the watch (D14).
    */
   #endIfPastDeadline(stream: WatchStream): boolean {
-    const { first, isPastDeadline } = this.merge;
+    const { first } = this.#merge;
     const isLast = first === undefined || stream === first;
-    if (!isLast || !isPastDeadline || !this.progress.isReadable) return false;
+    if (!isLast || !this.#isPastDeadline || !this.progress.isReadable) return false;
     this.#endAtDeadline();
     return true;
   }
 
   #endAtDeadline(): void {
     if (!this.#close()) return;
-    this.merge.dropFirst();
+    this.#merge.dropFirst();
     this.#whenOld(() => this.#parts.host.endsHere(true));
   }
 
   #firstOver({ attempt, reading: { isOurs } }: WatchStream, over: Over): void {
     const isDraining = over === "ended" && this.#parts.migrations.targets.isLeaving(attempt);
-    const ending = this.merge.ending({ over, isDraining, isOurs });
+    const { phase, start, liveEvents, resumeVersion } = this.progress;
+    const ending: Ending = {
+      ...this.#times,
+      over,
+      isDraining,
+      isOurs,
+      phase,
+      start,
+      liveEvents,
+      isResumable: resumeVersion !== undefined,
+      isRepeated: this.#retry.hasEndedInVain,
+      isBlocked: this.#writer.isBlocked,
+    };
     const { kind } = verdictOn(ending);
     if (over === "broken" || isDraining) this.#retry.inVain(attempt.backend);
-    const { other } = this.merge;
+    const { other } = this.#merge;
     if (kind === "resume" && other !== undefined) {
       this.#leavePost(moveReason(over, isDraining));
       return this.#goOnWithOther(other);
@@ -644,7 +837,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   #resume(inMs: number): void {
-    if (this.merge.isPastDeadline) return this.#endAtDeadline();
+    if (this.#isPastDeadline) return this.#endAtDeadline();
     if (this.#isExpired) return this.#end("refused");
     if (this.#isOver || !this.#retry.mayTry())
       return this.#end(this.#retry.isFruitless ? "no_progress" : this.#retry.endReason);
@@ -663,9 +856,9 @@ export class WatchSession implements AttemptOwner {
     if (this.#isOver || !this.#close()) return;
     const { host, migrations } = this.#parts;
     const { refusal } = this.#retry;
-    if (refusal !== undefined && this.merge.first === undefined) {
+    if (refusal !== undefined && this.#merge.first === undefined) {
       // The refusal answers what the client requested, so it is no end of the proxy's own.
-      this.merge.release(refusal);
+      this.#merge.release(refusal);
       return host.endsHere(true);
     }
     this.#whenOld(() => {
@@ -677,13 +870,13 @@ export class WatchSession implements AttemptOwner {
   #close(): boolean {
     if (!this.#become("end")) return false;
     this.#retry.stop();
-    this.merge.dropOther();
+    this.#merge.dropOther();
     return true;
   }
 
   #whenOld(end: () => void): void {
     const { phase, liveEvents } = this.progress;
-    const inMs = endOf({ phase, liveEvents, liveMs: this.merge.times.liveMs });
+    const inMs = endOf({ phase, liveEvents, liveMs: this.#times.liveMs });
     if (inMs > 0) this.#retry.after(inMs, end);
     else end();
   }

@@ -60,8 +60,8 @@ export const watchSession: readonly Defect[] = [
     "a second stream stays open when the first answers again",
     {
       file: "watch/session/watch-session.ts",
-      find: "if (!this.merge.isPosted) return this.dropSecond();",
-      replace: "if (!this.merge.isPosted) return;",
+      find: "if (!this.#merge.isPosted) return this.dropSecond();",
+      replace: "if (!this.#merge.isPosted) return;",
     },
     ["watch/migration/transcripts", "hedged-and-cleared.txt"],
   ),

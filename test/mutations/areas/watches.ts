@@ -27,7 +27,7 @@ export const watches: readonly Defect[] = [
   defect(
     "an old bookmark counts as news",
     {
-      file: "watch/session/upstream-merge.ts",
+      file: "watch/session/watch-session.ts",
       find: '(version === "" ? lastEventAt : lastChangeAt) < at',
       replace: "lastEventAt < at",
     },
@@ -130,7 +130,7 @@ export const watches: readonly Defect[] = [
     "a second attempt's end is taken for the client's deadline",
     {
       file: "watch/session/watch-session.ts",
-      find: 'if (over === "ended" && isDeadline(this.merge.times.leftMs)) this',
+      find: 'if (over === "ended" && isDeadline(this.#times.leftMs)) this',
       replace: 'if (over === "ended") this',
     },
     ["watch/detectors/bookmark-refresh", "no end of a watch that is older than half an hour"],
@@ -139,8 +139,8 @@ export const watches: readonly Defect[] = [
     "a watch on a silent attempt outlives its client's deadline",
     {
       file: "watch/session/watch-session.ts",
-      find: "|| !this.progress.isReadable) return false;",
-      replace: "|| this.progress.isReadable) return false;",
+      find: "#isPastDeadline || !this.progress.isReadable) return false;",
+      replace: "#isPastDeadline || this.progress.isReadable) return false;",
     },
     ["flows/watching-patience", "all silent ends at its client's own deadline"],
   ),
@@ -148,7 +148,7 @@ export const watches: readonly Defect[] = [
     "a watch that waits for a cache to be filled outlives its client's deadline",
     {
       file: "watch/session/watch-session.ts",
-      find: "    if (this.merge.isPastDeadline) return this.#endAtDeadline();\n",
+      find: "    if (this.#isPastDeadline) return this.#endAtDeadline();\n",
       replace: "",
     },
     ["flows/watching-patience", "waits for a cache that is being filled ends at its client's own deadline"],
@@ -240,8 +240,8 @@ export const watches: readonly Defect[] = [
     "a CRD that is found is followed from its next watch on only",
     {
       file: "watch/session/watch-session.ts",
-      find: "migrations.watches.add(this, asked);\n    if (this.merge.first !== undefined) migrations.follow",
-      replace: "if (this.merge.first !== undefined) migrations.follow",
+      find: "migrations.watches.add(this, asked);\n    if (this.#merge.first !== undefined) migrations.follow",
+      replace: "if (this.#merge.first !== undefined) migrations.follow",
     },
     ["watch/detectors/origin-checks", "a CRD's watch goes on elsewhere from then on"],
   ),
@@ -286,8 +286,8 @@ export const watches: readonly Defect[] = [
     "a false alarm takes the sentinel away",
     {
       file: "watch/session/watch-session.ts",
-      find: "if (!this.merge.isPosted) return this.dropSecond();",
-      replace: "if (this.merge.isPosted) return this.dropSecond();",
+      find: "if (!this.#merge.isPosted) return this.dropSecond();",
+      replace: "if (this.#merge.isPosted) return this.dropSecond();",
     },
     ["watch/detectors/sentinels", "a false alarm leaves the sentinel where it is"],
   ),
@@ -313,7 +313,7 @@ export const watches: readonly Defect[] = [
     "a cache that is being filled is tried three times",
     {
       file: "watch/session/watch-session.ts",
-      find: "else if (this.merge.first === undefined) this.#retry.uncount();",
+      find: "else if (this.#merge.first === undefined) this.#retry.uncount();",
       replace: "",
     },
     ["flows/watching-patience", "a cache that is being filled is waited for"],

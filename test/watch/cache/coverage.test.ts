@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { LagSuspicion } from "../../../src/watch/cache/cache-progress.ts";
-import { type Coverage, isHung, isRewound, wouldShow } from "../../../src/watch/cache/coverage.ts";
+import { type Coverage, isRewound, wouldShow } from "../../../src/watch/cache/coverage.ts";
 import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { bookmark, names, suspected, two } from "../../support/caches.ts";
 
@@ -57,16 +57,6 @@ test("an upstream stream waits in vain for a cache that moves and is far from it
   assert.not(isRewound({ ...ahead, from: "20" }, b, late));
   b.showEvent("901", late);
   assert.not(isRewound(ahead, b, late), "it has come to it");
-});
-
-test("a watch hangs when it has missed two bookmarks, and only one that had any", () => {
-  const since = (lastEventAt: number, lastBookmarkAt: number, isBlocked = false): boolean =>
-    isHung({ lastEventAt, lastBookmarkAt, isBlocked }, 130 * second);
-  assert.ok(since(0, 0));
-  assert.not(since(1, 0), "an event came since");
-  assert.not(since(0, -1), "never a bookmark: silence is no illness (D7)");
-  assert.not(since(-1, -1));
-  assert.not(since(0, 0, true), "its client does not read");
 });
 
 test.run();

@@ -257,12 +257,10 @@ test("of 50,000 watches elsewhere the one that was shown something last is the f
         attempt: { backend: index % 2 === 0 ? "a" : "b" },
         mayHedge: true,
         progress: { lastEventAt },
-        merge: {
-          isOlderThan(): boolean {
-            order.push(lastEventAt);
-            perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
-            return false;
-          },
+        isOlderThan(): boolean {
+          order.push(lastEventAt);
+          perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
+          return false;
         },
       },
     };

@@ -48,6 +48,17 @@ test("a watch that has missed two bookmarks is asked for elsewhere, and what tha
   );
 });
 
+test("a watch whose client does not read is not hung: its silence may be the client's", () => {
+  const watch = new PlayedWatch({ query: "resourceVersion=7&allowWatchBookmarks=true" });
+  watch.ear.isReading = false;
+  const many = Array.from({ length: 300 }, (_, index) => `+${index + 9}${"x".repeat(1000)}`);
+  watch.serve(watch.from, `=8 ${many.join(" ")}`);
+  const [exchange] = watch.path.exchanges.live;
+  watch.advance(watchLimits.hungMs + watchLimits.hungLookMs);
+  assert.is(exchange?.watch?.isHung, false);
+  assert.is(watch.to.asked.length, 0);
+});
+
 test("a quiet watch that never had a bookmark is left alone for hours (D7)", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");

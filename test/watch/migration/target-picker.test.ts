@@ -69,7 +69,7 @@ test("a version before which all caches begin is forgotten; so is one that only 
   for (const isLost of [false, true]) {
     const { path, to, session, watch, from, others } = played(["a", "b"]);
     const refuse = (name: string): void =>
-      path.migrations.caches.of(name, session.merge.resource).refuse("8", "100");
+      path.migrations.caches.of(name, session.resource).refuse("8", "100");
     assert.not(to.isForgotten(session));
     refuse(from);
     assert.not(to.isForgotten(session), "another may know it");
@@ -85,7 +85,7 @@ test("a version before which all caches begin is forgotten; so is one that only 
 
 test("a backend that fell silent before a stall of the proxy may still know what the others have forgotten (F11)", () => {
   const { path, to, session, watch, from, others } = played(["a", "b"]);
-  path.migrations.caches.of(from, session.merge.resource).refuse("8", "100");
+  path.migrations.caches.of(from, session.resource).refuse("8", "100");
   for (const name of others) blackHole(path.backend(name));
   watch.advance(6_000);
   assert.equal(path.backends.views.map(({ state }) => state).includes("dead"), true);

@@ -1,8 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Ending } from "../../../src/watch/session/end-verdict.ts";
-import { endingOf, endReason, moveReason } from "../../../src/watch/session/end-verdict.ts";
-import { exactProgress } from "../../support/progress.ts";
+import { endReason, moveReason } from "../../../src/watch/session/end-verdict.ts";
 
 const test = suite("ending: reasons");
 
@@ -26,27 +25,6 @@ test("a watch moves because its backend goes, ended it, or was lost", () => {
     [moveReason("ended", true), moveReason("ended", false), moveReason("broken", false)],
     ["draining", "ended", "lost"],
   );
-});
-
-test("what is known of a watch and of how its stream ended decides together", () => {
-  const progress = exactProgress();
-  const how = {
-    over: "broken",
-    isDraining: false,
-    isOurs: false,
-    isBlocked: true,
-    isRepeated: false,
-  } as const;
-  assert.equal(endingOf(progress, { ageMs: 9, leftMs: 5, liveMs: 9 }, how), {
-    ...how,
-    phase: "opening",
-    start: "exact",
-    liveEvents: 0,
-    isResumable: true,
-    ageMs: 9,
-    leftMs: 5,
-    liveMs: 9,
-  });
 });
 
 test("of an end the nearest reason is told: the client, the resumes that came to nothing, where it stood", () => {

@@ -155,7 +155,25 @@ test("the count of events starts anew behind the initial ones, as client-go's do
   const { progress } = fed(state, "+5 +3 =9$");
   assert.equal([progress.events, progress.liveEvents], [3, 0]);
   progress.take(eventFrom("~10"), new Reading("", false), false, 50);
-  assert.equal([progress.events, progress.liveEvents, progress.lastEventAt], [4, 1, 50]);
+  assert.equal([progress.events, progress.liveEvents], [4, 1]);
+});
+
+test("the times of the last event, bookmark and change are kept, except those of bookmarks that are not its own", () => {
+  const { progress } = fed(state, "");
+  const times = (): readonly number[] => [
+    progress.lastEventAt,
+    progress.lastChangeAt,
+    progress.lastBookmarkAt,
+  ];
+  progress.arrived("ERROR", 10, true);
+  assert.equal(times(), [-1, -1, -1]);
+  progress.arrived("ADDED", 20, true);
+  progress.arrived("BOOKMARK", 30, true);
+  assert.equal(times(), [30, 20, 30]);
+  progress.arrived("BOOKMARK", 40, false);
+  assert.equal(times(), [40, 20, 30]);
+  progress.promoted();
+  assert.equal(times(), [40, 20, -1]);
 });
 
 // --- events, whose versions repeat (watch.md §5.3) ---

@@ -3,6 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import type { WatchSession } from "../../../src/watch/session/watch-session.ts";
 import { blackHole, PlayedWatch } from "../../support/watch-path.ts";
 
@@ -51,9 +52,13 @@ test("the invariants are checked on the session itself", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   const session = sessionOf(watch);
-  session.merge.isPosted = true;
-  assert.is(session.check(), "streaming at a, live at 8: a sentinel's second stream compares, or hedges");
-  session.merge.isPosted = false;
+  blackHole(watch.from);
+  watch.advance(750);
+  watch.kill(watch.from);
+  assert.is(session.check(), undefined);
+  session.second?.accept(new JsonEvents(false), 0);
+  const broken = "a stream that is answered while there is no other is the first";
+  assert.is(session.check(), `resuming at b (suspect at a), live at 8: ${broken}`);
 });
 
 test("an end comes when the watch is 1.1 s old, and once, for the reason that came first", () => {

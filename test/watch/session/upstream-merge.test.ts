@@ -73,18 +73,19 @@ function say(stream: WatchStream, words: string): string {
 
 test("two upstream streams are merged into one, and each byte is granted once", () => {
   const { session, merge, writer, body, sideOf } = played();
-  merge.first = sideOf("7", false);
-  merge.first.accept(new JsonEvents(false), 0);
-  say(merge.first, "+8a");
+  const first = sideOf("7", false);
+  merge.begin(first);
+  first.accept(new JsonEvents(false), 0);
+  say(first, "+8a");
   assert.is(writer.creditFor(linesOf("+8a").length), linesOf("+8a").length, "of one stream, when they leave");
   const hedge = sideOf("8", true);
-  merge.other = hedge;
+  merge.add(hedge, false);
   session.state = "hedged";
   assert.not(merge.isMerged, "not answered yet");
   hedge.accept(new JsonEvents(false), 0);
   assert.ok(merge.isMerged);
   say(hedge, "~9a");
-  say(merge.first, "~9a ~10a");
+  say(first, "~9a ~10a");
   assert.is(body(), linesOf("+8a ~9a ~10a"));
   assert.is(writer.creditFor(linesOf("~9a ~10a").length), 0, "of two, when they came");
 });
@@ -92,8 +93,8 @@ test("two upstream streams are merged into one, and each byte is granted once", 
 test("a stream is found by what was asked, until it is closed", () => {
   const { merge, sideOf } = played();
   const [first, other] = [sideOf("7", false), sideOf("7", true)];
-  merge.first = first;
-  merge.other = other;
+  merge.begin(first);
+  merge.add(other, false);
   assert.is(merge.of(first.attempt), first);
   assert.is(merge.of(other.attempt), other);
   merge.promote();
@@ -106,8 +107,8 @@ test("only the first stream's unreadable bytes are forwarded to its client", () 
   const { merge, body, sideOf } = played();
   const [first, other] = [sideOf("7", false), sideOf("7", true)];
   for (const stream of [first, other]) stream.accept(new JsonEvents(false), 0);
-  merge.first = first;
-  merge.other = other;
+  merge.begin(first);
+  merge.add(other, false);
   assert.is(other.pass(Buffer.from("<"), 0, 1), "opaque");
   assert.is(body(), "");
   assert.is(first.pass(Buffer.from("<"), 0, 1), "opaque");
