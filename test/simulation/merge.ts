@@ -6,8 +6,7 @@
 
 import { ownOrigin } from "../../src/kube/api-origin.ts";
 import type { WatchEvent } from "../../src/watch/codec/event.ts";
-import { Progress } from "../../src/watch/session/session-progress.ts";
-import { Reading } from "../../src/watch/session/stream-progress.ts";
+import { Progress, Reading } from "../../src/watch/session/session-progress.ts";
 import { Random } from "./random.ts";
 
 type Change = { readonly version: number; readonly key: string };

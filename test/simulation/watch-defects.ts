@@ -14,7 +14,7 @@ export type WatchDefect = {
 };
 
 const progress = "watch/session/session-progress.ts";
-const reading = "watch/session/stream-progress.ts";
+const reading = "watch/session/session-progress.ts";
 
 /** Faults in how upstream streams are merged into one watch, played without a proxy around it. */
 const ofMerging: readonly WatchDefect[] = [

@@ -1,7 +1,7 @@
 /**
  * How far the watch cache of each backend has come, by resource and by scope, as its watches show (watch.md §4). Versions
  * are compared within one resource only (watch.md §6.3). Silence alone proves nothing: a cache that lacks what another
- * backend has delivered is suspected, and its watches that should have delivered it decide (coverage.ts).
+ * backend has delivered is suspected, and its watches that should have delivered it decide (`wouldShow`).
  */
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
@@ -385,4 +385,55 @@ function hasRoom(all: Map<string, Peers>): boolean {
   if (all.size < watchLimits.comparedResources) return true;
   for (const [name, peers] of all) if (!peers.isWatched) return all.delete(name);
   return false;
+}
+
+// --- what the silence of one upstream stream means ---
+
+/**
+ * True if a stream continues from a version that its backend has not reached, although its cache moves. No cache lags so
+ * far for so long: etcd was restored from a backup, for example, and versions went back. The apiserver accepts such a
+ * watch and sends nothing until its versions have passed that one (k/k 107457, watch.md §11 row 13). A cache that does
+ * not move is no evidence.
+ */
+export function isRewound(
+  { from, since }: Pick<Coverage, "from" | "since">,
+  { version, stillSince }: CacheProgress,
+  now: number,
+): boolean {
+  const isMoving = stillSince > since;
+  return isMoving && now - since >= watchLimits.caughtUpMs && compareVersions(version, from) < 0;
+}
+
+/** What one upstream stream of a watch must deliver of its backend's cache. */
+export type Coverage = {
+  /** The version that it was requested from; "" if the request named none. */
+  readonly from: string;
+  /** When its response was accepted. */
+  readonly since: number;
+  /** True if it sees the whole resource, in every namespace. */
+  readonly isWhole: boolean;
+  readonly hasBookmarks: boolean;
+};
+
+/**
+ * True if this stream would have delivered by now what others have, if its backend had it. A stream of the whole resource
+ * would have at once. Any other would have with its next bookmark, which comes within 62.3 s from a cache that moves
+ * (watch.md §6.1). This includes watches that were moved there (§6.4). `wholeMs`: the time allowed for a stream of the
+ * whole resource.
+ */
+export function wouldShow(
+  { from, since, isWhole, hasBookmarks }: Coverage,
+  suspicion: LagSuspicion,
+  now: number,
+  wholeMs: number = limits.behindMs,
+): boolean {
+  const { stillSince } = suspicion.cache;
+  const withinMs = isWhole ? wholeMs : watchLimits.caughtUpMs;
+  if (!isWhole && !(hasBookmarks && suspicion.hasBookmarks)) return false;
+  return suspicion.missing.some(({ version, at }) => {
+    // A stream opened at about the time of the event may have got a state that includes it, so its silence is no
+    // evidence.
+    const isEarlier = since + watchLimits.sightMs <= at;
+    return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
+  });
 }

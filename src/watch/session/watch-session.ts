@@ -23,8 +23,7 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
-import type { CacheProgress, LagSuspicion } from "../cache/cache-progress.ts";
-import { isRewound, wouldShow } from "../cache/coverage.ts";
+import { type CacheProgress, isRewound, type LagSuspicion, wouldShow } from "../cache/cache-progress.ts";
 import { watchLimits } from "../cache/limits.ts";
 import { decoderFor } from "../codec/framing.ts";
 import type { AnomalyLog } from "./anomaly-log.ts";
@@ -42,8 +41,7 @@ import {
   verdictOn,
 } from "./end-verdict.ts";
 import { ResumeRetry } from "./resume-retry.ts";
-import { Progress } from "./session-progress.ts";
-import { Reading } from "./stream-progress.ts";
+import { Progress, Reading } from "./session-progress.ts";
 import { UpstreamMerge } from "./upstream-merge.ts";
 import {
   answerOf,

@@ -10,9 +10,7 @@ import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import type { CacheProgress } from "../cache/cache-progress.ts";
 import { watchLimits } from "../cache/limits.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
-import { Ahead, type Waiting } from "./sentinel-buffer.ts";
-import type { Fate } from "./session-progress.ts";
-import { Reading } from "./stream-progress.ts";
+import { type Fate, Reading } from "./session-progress.ts";
 
 /** Judges events, and sends them. */
 export type EventTaker = {
@@ -220,5 +218,52 @@ export class WatchStream {
     this.#isOpaque = true;
     if (this.#taker.mayGoOn(this)) this.#send(bytes, start, end);
     return "opaque";
+  }
+}
+
+/** One whole event with its bytes. */
+export type Waiting = { readonly event: WatchEvent; readonly bytes: Buffer };
+
+/**
+ * What a sentinel's second stream has delivered before the first: whole events that wait until the first stream delivers
+ * them, too. If the first stream is lost, they are forwarded to the client at once, in order.
+ */
+export class Ahead {
+  readonly #waiting: Waiting[] = [];
+  #bytes = 0;
+
+  get count(): number {
+    return this.#waiting.length;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get next(): Waiting | undefined {
+    return this.#waiting[0];
+  }
+
+  /** `event` is the decoder, whose fields change with its next event, so they are copied. */
+  push(event: WatchEvent, bytes: Buffer): void {
+    const { type, version, endsInitialEvents, code, reason, oldest, key } = event;
+    // Of several bookmarks in a row the last one proves everything that the others did.
+    if (type === "BOOKMARK" && this.#waiting.at(-1)?.event.type === "BOOKMARK")
+      this.#drop(this.#waiting.pop());
+    this.#waiting.push({
+      event: { type, version, endsInitialEvents, code, reason, oldest, key },
+      bytes,
+    });
+    this.#bytes += bytes.length;
+  }
+
+  shift(): Waiting | undefined {
+    const first = this.#waiting.shift();
+    this.#drop(first);
+    return first;
+  }
+
+  #drop(waiting: Waiting | undefined): void {
+    this.#bytes -= waiting?.bytes.length ?? 0;
   }
 }

@@ -1,7 +1,11 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { LagSuspicion } from "../../../src/watch/cache/cache-progress.ts";
-import { type Coverage, isRewound, wouldShow } from "../../../src/watch/cache/coverage.ts";
+import {
+  type Coverage,
+  isRewound,
+  type LagSuspicion,
+  wouldShow,
+} from "../../../src/watch/cache/cache-progress.ts";
 import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { bookmark, names, suspected, two } from "../../support/caches.ts";
 

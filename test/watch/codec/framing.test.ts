@@ -4,8 +4,7 @@ import { ownOrigin } from "../../../src/kube/api-origin.ts";
 import { decoderFor } from "../../../src/watch/codec/framing.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import { ProtobufEvents } from "../../../src/watch/codec/protobuf-events.ts";
-import { Progress } from "../../../src/watch/session/session-progress.ts";
-import { Reading } from "../../../src/watch/session/stream-progress.ts";
+import { Progress, Reading } from "../../../src/watch/session/session-progress.ts";
 import { figure } from "../../support/figure.ts";
 import { field, jsonEvent, protobufEvent, protobufMetadata } from "../../support/watch-bytes.ts";
 

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { EventType, WatchEvent } from "../../../src/watch/codec/event.ts";
-import { Ahead } from "../../../src/watch/session/sentinel-buffer.ts";
+import { Ahead } from "../../../src/watch/session/watch-stream.ts";
 
 const test = suite("watch/session/sentinel-buffer");
 

@@ -7,8 +7,8 @@ import {
   type Phase,
   Progress,
   type ProgressOptions,
+  Reading,
 } from "../../../src/watch/session/session-progress.ts";
-import { Reading } from "../../../src/watch/session/stream-progress.ts";
 import { eventFrom, eventOf } from "../../support/watch-events.ts";
 
 const test = suite("watch/session/session-progress");

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Mark, Reading } from "../../../src/watch/session/stream-progress.ts";
+import { Mark, Reading } from "../../../src/watch/session/session-progress.ts";
 import { eventFrom } from "../../support/watch-events.ts";
 
 const test = suite("watch/session/stream-progress");

@@ -10,7 +10,7 @@ import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import { AnomalyLog } from "../../../src/watch/session/anomaly-log.ts";
 import { ClientWriter } from "../../../src/watch/session/client-writer.ts";
 import { ResumeRetry } from "../../../src/watch/session/resume-retry.ts";
-import { Reading } from "../../../src/watch/session/stream-progress.ts";
+import { Reading } from "../../../src/watch/session/session-progress.ts";
 import { UpstreamMerge } from "../../../src/watch/session/upstream-merge.ts";
 import { watchContextOf } from "../../../src/watch/session/watch-context.ts";
 import type { WatchState } from "../../../src/watch/session/watch-state.ts";
