@@ -30,7 +30,7 @@ export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
   /**
-   * Watches whose version may be too old for a returned backend, with the time since when; in the order of refreshing.
+   * Watches whose version may be too old for a returned backend, with the time since when.
    */
   readonly #old = new Map<WatchSession, number>();
   #isUnderWay = false;
@@ -50,26 +50,7 @@ export class BookmarkRefresher {
    * before.
    */
   returned(backend: string): void {
-    // The watch with the latest event waits longest for its own bookmark, so it is refreshed first.
-    const since = this.#parts.clock.now();
-    this.#elsewhere(
-      backend,
-      () => true,
-      (watches) => this.#addByAge(watches, since),
-    );
-  }
-
-  /** Sorting 50,000 watches at once takes 30 ms, so runs are sorted, and merged as they are added. */
-  #addByAge(watches: readonly WatchSession[], since: number): void {
-    const runs: Aged[][] = [];
-    const starts = Array.from({ length: Math.ceil(watches.length / runLength) }, (_, at) => at * runLength);
-    const { clock } = this.#parts;
-    const sort = (start: number): void => {
-      const run = watches.slice(start, start + runLength);
-      const aged = run.map((watch) => ({ watch, at: watch.progress.lastEventAt }));
-      runs.push(aged.toSorted((one, other) => other.at - one.at).toReversed());
-    };
-    inSlices(clock, starts, sort, () => this.#add(refreshesOf(merged(runs), since)));
+    this.#begin(backend, () => true);
   }
 
   /** A cache of this backend was listed again, for example: it cannot continue from versions up to `refused`. */
@@ -90,24 +71,16 @@ export class BookmarkRefresher {
     this.#begin(backend, (watch) => watch.resource === resource);
   }
 
-  /** Finds the watches that another backend serves. */
-  #elsewhere(
-    backend: string,
-    isMeant: (watch: WatchSession) => boolean,
-    found: (watches: readonly WatchSession[]) => void,
-  ): void {
+  /** Refreshes the watches that another backend serves, as of now. */
+  #begin(backend: string, isMeant: (watch: WatchSession) => boolean): void {
     const { clock, exchanges } = this.#parts;
-    const watches: WatchSession[] = [];
+    const since = clock.now();
+    const found: BookmarkRefresh[] = [];
     const look = ({ watch, isEnded }: Exchange): void => {
       if (watch === undefined || isEnded || watch.attempt?.backend === backend) return;
-      if (isMeant(watch)) watches.push(watch);
+      if (isMeant(watch)) found.push({ watch, since });
     };
-    inSlices(clock, exchanges.live, look, () => found(watches));
-  }
-
-  #begin(backend: string, isMeant: (watch: WatchSession) => boolean): void {
-    const since = this.#parts.clock.now();
-    this.#elsewhere(backend, isMeant, (watches) => this.#add(refreshesOf(watches, since)));
+    inSlices(clock, exchanges.live, look, () => this.#add(found));
   }
 
   #add(refreshes: Iterable<BookmarkRefresh>): void {
@@ -147,29 +120,5 @@ export class BookmarkRefresher {
     this.#parts.migrations.refresh(watch);
     this.#progress.refreshed(watch, attempt.backend);
     return true;
-  }
-}
-
-/** A watch, and the clock reading of its last event. */
-type Aged = { readonly watch: WatchSession; readonly at: number };
-
-const runLength = 1000;
-
-function* refreshesOf(watches: Iterable<WatchSession>, since: number): Iterable<BookmarkRefresh> {
-  for (const watch of watches) yield { watch, since };
-}
-
-/** Yields the watches of sorted runs (the latest of each run is last), the latest of all first. Empties the runs. */
-function* merged(runs: readonly Aged[][]): Iterable<WatchSession> {
-  for (;;) {
-    let first: Aged[] | undefined;
-    let latest = Number.NEGATIVE_INFINITY;
-    for (const run of runs) {
-      const at = run.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
-      if (at > latest) [first, latest] = [run, at];
-    }
-    const aged = first?.pop();
-    if (aged === undefined) return;
-    yield aged.watch;
   }
 }

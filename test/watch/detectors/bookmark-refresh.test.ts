@@ -245,20 +245,18 @@ for (const [what, resource, query, count] of [
   });
 }
 
-test("of 50,000 watches elsewhere the one that was shown something last is the first, and no loop turn is for all of them", () => {
+test("each of 50,000 watches elsewhere is looked at once, and no loop turn is for all of them", () => {
   const clock = countedClock();
-  const order: number[] = [];
+  let count = 0;
   const perTurn = new Map<number, number>();
   const live = Array.from({ length: 50_000 }, (_, index) => {
-    const lastEventAt = (index * 7919) % 50_000;
     return {
       isEnded: false,
       watch: {
         attempt: { backend: index % 2 === 0 ? "a" : "b" },
         mayHedge: true,
-        progress: { lastEventAt },
         isOlderThan(): boolean {
-          order.push(lastEventAt);
+          count += 1;
           perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
           return false;
         },
@@ -271,8 +269,7 @@ test("of 50,000 watches elsewhere the one that was shown something last is the f
   } as unknown as BookmarkRefresherParts);
   refresher.returned("b");
   clock.advance(1000);
-  assert.is(order.length, 25_000);
-  assert.ok(order.every((at, index) => index === 0 || at < (order[index - 1] ?? 0)));
+  assert.is(count, 25_000);
   assert.ok(Math.max(...perTurn.values()) <= sliceLimits.sliceEntries, String(Math.max(...perTurn.values())));
 });
 
