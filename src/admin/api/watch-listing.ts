@@ -28,7 +28,7 @@ export const watchFields = {
   queuedBytes: count("Bytes that wait until its client reads.", "queuedBytes"),
   startResourceVersion: text(
     "The resourceVersion of the request.",
-    ({ watch }) => watch?.requestedVersion ?? "",
+    ({ watch }) => watch?.asked.request.version ?? "",
   ),
   resourceVersion: text("The version that it has reached.", ({ watch }) => watch?.progress.cursor ?? ""),
   lastEventAgeMs: age("Time since its latest event.", ({ watch }) => watch?.progress.lastEventAt ?? -1),

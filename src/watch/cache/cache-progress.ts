@@ -102,6 +102,11 @@ export class CacheProgress {
     return hasForgotten;
   }
 
+  /** How long it has been known to be stalled, in ms; -1 if it is not. */
+  stalledMs(now: number): number {
+    return this.stall !== undefined && this.isStalled(now) ? now - this.stall.since : -1;
+  }
+
   isStalled(now: number): boolean {
     return this.stall !== undefined && now < this.stall.until;
   }

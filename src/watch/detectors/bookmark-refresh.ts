@@ -16,7 +16,12 @@ import type { CacheProgress } from "../cache/cache-progress.ts";
 import { watchLimits } from "../cache/limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { WatchSession } from "../session/watch-session.ts";
-import { type BookmarkRefresh, type ProgressCounts, ProgressRequests } from "./progress-requests.ts";
+import {
+  type BookmarkRefresh,
+  isBehind,
+  type ProgressCounts,
+  ProgressRequests,
+} from "./progress-requests.ts";
 
 export type BookmarkRefresherParts = {
   readonly clock: Clock;
@@ -114,11 +119,22 @@ export class BookmarkRefresher {
   #refresh(refresh: BookmarkRefresh): boolean {
     const { watch, since } = refresh;
     const { attempt } = watch;
-    if (attempt === undefined || !watch.mayHedge || !watch.isOlderThan(since, undefined)) return false;
+    if (attempt === undefined || !watch.mayHedge || !isOlderThan(watch, since, undefined)) return false;
     const version = this.#progress.versionFor(refresh, attempt.backend);
-    if (version === undefined || !watch.isOlderThan(since, version)) return false;
+    if (version === undefined || !isOlderThan(watch, since, version)) return false;
     this.#parts.migrations.refresh(watch);
     this.#progress.refreshed(watch, attempt.backend);
     return true;
   }
+}
+
+/**
+ * True if a bookmark is possible, and is needed to prove that the watch is complete up to `at` (a clock reading).
+ * `version` is etcd's at that time, undefined while it is not known and "" if it cannot be. A bookmark that came since
+ * proves no more than its version: a cache that etcd does not notify sends old ones.
+ */
+function isOlderThan(watch: WatchSession, at: number, version: string | undefined): boolean {
+  const { lastEventAt, lastChangeAt } = watch.progress;
+  if ((version === "" ? lastEventAt : lastChangeAt) >= at || !watch.mayBeRefreshed) return false;
+  return version === undefined || version === "" || isBehind(watch, version);
 }

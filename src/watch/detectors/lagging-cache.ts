@@ -10,7 +10,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
 import { limits } from "../../base/limits.ts";
 import { inSlices, stop } from "../../base/slices.ts";
-import type { CacheTracker, LagSuspicion } from "../cache/cache-progress.ts";
+import { type CacheTracker, type LagSuspicion, wouldShow } from "../cache/cache-progress.ts";
 import { watchLimits } from "../cache/limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import { resourceOf } from "../session/watch-context.ts";
@@ -90,7 +90,9 @@ export class LaggingCacheDetector extends Interval {
     // Hedge only if some watch would have delivered the missing event.
     let isShown = false;
     const ask = (watch: WatchSession): unknown => {
-      isShown = suspicions.some((one) => watch.isLate(one, this.#afterMs(one.cache.backend)));
+      isShown = suspicions.some((one) =>
+        isLate(watch, one, { now: clock.now(), afterMs: this.#afterMs(one.cache.backend) }),
+      );
       return isShown ? stop : undefined;
     };
     this.#walk(cache, ask, () => {
@@ -132,4 +134,26 @@ function cacheOf({ cache: { backend, resource: scope } }: LagSuspicion): Cache {
 
 function nameOf({ backend, resource }: Cache): string {
   return `${backend} ${resource}`;
+}
+
+/**
+ * True if a stream that sees the whole scope, and has its initial state, has not delivered for `afterMs` what others
+ * have.
+ */
+function isLate(
+  watch: WatchSession,
+  suspicion: LagSuspicion,
+  { now, afterMs }: { readonly now: number; readonly afterMs: number },
+): boolean {
+  const { phase, start } = watch.progress;
+  const hasState = phase === "live" || (phase === "opening" && start === "exact");
+  const stream = watch.compared.find(({ scopeCache }) => scopeCache === suspicion.cache);
+  if (stream === undefined || !hasState || watch.isBlocked) return false;
+  const { reading, acceptedAt: since } = stream;
+  return wouldShow(
+    { from: reading.from, since, isWhole: true, hasBookmarks: false },
+    suspicion,
+    now,
+    afterMs,
+  );
 }

@@ -197,7 +197,7 @@ export class ProgressRequests {
       refreshed,
       (watch) => {
         const { attempt, mayHedge } = watch;
-        if (attempt?.backend === backend && mayHedge && watch.isBehind(version)) left.push(watch);
+        if (attempt?.backend === backend && mayHedge && isBehind(watch, version)) left.push(watch);
       },
       () => this.#askFor(fact, left, version),
     );
@@ -244,4 +244,9 @@ export class ProgressRequests {
     fact.isMissing = false;
     this.#again(refreshed.map((watch) => ({ watch, since: askedAt })));
   }
+}
+
+/** True if the watch has not reached this version. */
+export function isBehind({ progress }: WatchSession, version: string): boolean {
+  return compareVersions(progress.resumeVersion ?? "", version) < 0;
 }

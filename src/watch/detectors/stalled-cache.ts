@@ -6,7 +6,12 @@ import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { CacheProgress, CacheTracker, LagSuspicion } from "../cache/cache-progress.ts";
+import {
+  type CacheProgress,
+  type CacheTracker,
+  type LagSuspicion,
+  wouldShow,
+} from "../cache/cache-progress.ts";
 import { watchLimits } from "../cache/limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { WatchSession } from "../session/watch-session.ts";
@@ -50,8 +55,9 @@ export class StalledCacheDetector extends Interval {
     if (this.#asked.has(cache)) return;
     this.#asked.add(cache);
     const prove = (watch: WatchSession): unknown => {
-      if (!watch.provesLag(suspicion)) return undefined;
-      if (!cache.isStalled(clock.now())) this.#markStalled(suspicion, "watch");
+      const now = clock.now();
+      if (!provesLag(watch, suspicion, now)) return undefined;
+      if (!cache.isStalled(now)) this.#markStalled(suspicion, "watch");
       return stop;
     };
     inSlices(clock, migrations.watches.of(cache.resource), prove, () => this.#asked.delete(cache));
@@ -81,4 +87,16 @@ export class StalledCacheDetector extends Interval {
 /** True if some watch of this cache would have delivered by now what the cache has. */
 function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
   return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= watchLimits.caughtUpMs);
+}
+
+/** True if a stream of the watch proves that its backend lacks what others have delivered. */
+function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): boolean {
+  const stream = watch.compared.find(({ cache }) => cache === suspicion.cache);
+  if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;
+  const { isWhole, isInjected, isRepeating, request } = watch.asked;
+  // Injected bookmarks come after a move, or from the beginning if the client's first request could carry the query.
+  const hasOurs = isInjected && (stream.reading.isOurs || request.start === "exact");
+  const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
+  const coverage = { from: stream.reading.from, since: stream.acceptedAt, isWhole, hasBookmarks };
+  return wouldShow(coverage, suspicion, now);
 }

@@ -10,7 +10,6 @@ import type { Field } from "../../h2/core/field.ts";
 import { lost } from "../../h2/core/protocol-error.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Origin } from "../../kube/api-origin.ts";
-import { compareVersions } from "../../kube/resource-version.ts";
 import {
   type Acceptance,
   type Answer,
@@ -23,7 +22,7 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
-import { type CacheProgress, isRewound, type LagSuspicion, wouldShow } from "../cache/cache-progress.ts";
+import type { CacheProgress } from "../cache/cache-progress.ts";
 import { watchLimits } from "../cache/limits.ts";
 import { decoderFor } from "../codec/framing.ts";
 import type { AnomalyLog } from "./anomaly-log.ts";
@@ -52,7 +51,7 @@ import {
   timesOf,
   type WatchContext,
 } from "./watch-context.ts";
-import { hasRoom, next, violated, type WatchInput, type WatchState } from "./watch-state.ts";
+import { hasRoom, inputOf, next, violated, type WatchInput, type WatchState } from "./watch-state.ts";
 import { WatchStream } from "./watch-stream.ts";
 
 /** Which backends a watch may go to: `TargetPicker` implements it. */
@@ -170,8 +169,8 @@ export class WatchSession implements AttemptOwner {
     const { isWaiting } = this.#retry;
     const broken = violated({
       state: this.#state,
-      first: answerState(first),
-      second: answerState(other),
+      first: first?.answer ?? "none",
+      second: other?.answer ?? "none",
       isPosted,
       isWaiting,
       heldBytes,
@@ -373,9 +372,9 @@ export class WatchSession implements AttemptOwner {
     return this.#merge.heldBytes;
   }
 
-  /** The version that the client requested. */
-  get requestedVersion(): string {
-    return this.#parts.asked.request.version;
+  /** What the client requested. */
+  get asked(): WatchContext {
+    return this.#parts.asked;
   }
 
   /** As `resourceKey` returns it. */
@@ -393,6 +392,11 @@ export class WatchSession implements AttemptOwner {
     return this.#merge.other;
   }
 
+  /** True if data waits because the client does not read. */
+  get isBlocked(): boolean {
+    return this.#writer.isBlocked;
+  }
+
   get isSentinel(): boolean {
     return this.#state === "sentinel";
   }
@@ -407,11 +411,9 @@ export class WatchSession implements AttemptOwner {
     return this.#merge.first?.cache;
   }
 
-  /** How long the cache of the first stream's backend has been known to be stalled, in ms; -1 if it is not. */
+  /** How long that cache has been known to be stalled, in ms; -1 if it is not. */
   get stalledMs(): number {
-    const { cache } = this;
-    const now = this.#now;
-    return cache?.stall !== undefined && cache.isStalled(now) ? now - cache.stall.since : -1;
+    return this.cache?.stalledMs(this.#now) ?? -1;
   }
 
   /** The cache of the first stream's backend is stalled. True if the client can continue on the second stream at once. */
@@ -432,30 +434,8 @@ export class WatchSession implements AttemptOwner {
     return lastBookmarkAt >= 0 && !this.#writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
   }
 
-  /** True if the proxy requested the first stream from a version that its backend's cache, which moves, is far from. */
   get #isRewound(): boolean {
-    const { first } = this.#merge;
-    const isWaiting = first?.reading.isOurs === true && first.reading.events === 0;
-    if (!isWaiting || first.cache === undefined || !this.progress.isReadable) return false;
-    return isRewound({ from: first.reading.from, since: first.acceptedAt }, first.cache, this.#now);
-  }
-
-  /**
-   * True if a bookmark is possible, and is needed to prove that the watch is complete up to `at` (a clock reading).
-   * `version` is etcd's at that time, undefined while it is not known and "" if it cannot be. A bookmark that came since
-   * proves no more than its version: a cache that etcd does not notify sends old ones.
-   */
-  isOlderThan(at: number, version: string | undefined): boolean {
-    const { lastEventAt, lastChangeAt } = this.progress;
-    const isSilent = (version === "" ? lastEventAt : lastChangeAt) < at;
-    return (
-      isSilent && this.mayBeRefreshed && (version === undefined || version === "" || this.isBehind(version))
-    );
-  }
-
-  /** True if the watch has not reached this version. */
-  isBehind(version: string): boolean {
-    return compareVersions(this.progress.resumeVersion ?? "", version) < 0;
+    return this.progress.isReadable && this.#merge.first?.isRewound(this.#now) === true;
   }
 
   /** True if one more request would get a bookmark, and there is time for that. */
@@ -464,38 +444,8 @@ export class WatchSession implements AttemptOwner {
     return !isShort && mayHaveBookmarks(this.#parts.asked);
   }
 
-  /**
-   * True if a stream that sees the whole scope, and has its initial state, has not delivered for `afterMs` what others
-   * have.
-   */
-  isLate(suspicion: LagSuspicion, afterMs: number): boolean {
-    const { phase, start } = this.progress;
-    const hasState = phase === "live" || (phase === "opening" && start === "exact");
-    const stream = this.#compared.find(({ scopeCache }) => scopeCache === suspicion.cache);
-    if (stream === undefined || !hasState || this.#writer.isBlocked) return false;
-    const coverage = {
-      from: stream.reading.from,
-      since: stream.acceptedAt,
-      isWhole: true,
-      hasBookmarks: false,
-    };
-    return wouldShow(coverage, suspicion, this.#now, afterMs);
-  }
-
-  /** True if a stream proves that its backend lacks what others have delivered. */
-  provesLag(suspicion: LagSuspicion): boolean {
-    const stream = this.#compared.find(({ cache }) => cache === suspicion.cache);
-    if (stream === undefined || !this.progress.isReadable || this.#writer.isBlocked) return false;
-    const { isWhole, isInjected, isRepeating, request } = this.#parts.asked;
-    // Injected bookmarks come after a move, or from the beginning if the client's first request could carry the query.
-    const hasOurs = isInjected && (stream.reading.isOurs || request.start === "exact");
-    const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
-    const coverage = { from: stream.reading.from, since: stream.acceptedAt, isWhole, hasBookmarks };
-    return wouldShow(coverage, suspicion, this.#now);
-  }
-
   /** The streams by which a backend's cache is judged: the first, and a sentinel's second. */
-  get #compared(): readonly WatchStream[] {
+  get compared(): readonly WatchStream[] {
     const { first, other } = this.#merge;
     return [first, this.isSentinel ? other : undefined].filter((stream) => stream !== undefined);
   }
@@ -878,15 +828,4 @@ export class WatchSession implements AttemptOwner {
     if (inMs > 0) this.#retry.after(inMs, end);
     else end();
   }
-}
-
-function inputOf(reason: AskReason): WatchInput {
-  if (reason === "suspect") return "hedge";
-  if (reason === "sentinel") return "compare";
-  return reason === "refreshed" ? "refresh" : "migrate";
-}
-
-function answerState(stream: WatchStream | undefined): "none" | "asked" | "answered" {
-  if (stream === undefined) return "none";
-  return stream.isAccepted ? "answered" : "asked";
 }

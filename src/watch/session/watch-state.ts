@@ -11,6 +11,8 @@
  *                      drop
  */
 
+import type { AskReason } from "./end-verdict.ts";
+
 export const watchStates = [
   /** One upstream stream is open. */
   "streaming",
@@ -53,6 +55,13 @@ export const watchInputs = [
   "cancel",
 ] as const;
 export type WatchInput = (typeof watchInputs)[number];
+
+/** What requests a second stream beside the first, by the reason for it. */
+export function inputOf(reason: AskReason): WatchInput {
+  if (reason === "suspect") return "hedge";
+  if (reason === "sentinel") return "compare";
+  return reason === "refreshed" ? "refresh" : "migrate";
+}
 
 type Row = Partial<Record<WatchInput, WatchState>>;
 

@@ -7,7 +7,7 @@ import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
-import type { CacheProgress } from "../cache/cache-progress.ts";
+import { type CacheProgress, isRewound } from "../cache/cache-progress.ts";
 import { watchLimits } from "../cache/limits.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
 import { type Fate, Reading } from "./session-progress.ts";
@@ -74,6 +74,10 @@ export class WatchStream {
     return this.#decoder !== undefined;
   }
 
+  get answer(): "asked" | "answered" {
+    return this.isAccepted ? "answered" : "asked";
+  }
+
   accept(decoder: EventDecoder | undefined, now: number): void {
     this.#decoder = decoder;
     this.acceptedAt = now;
@@ -103,6 +107,13 @@ export class WatchStream {
     const shown = compareVersions(mark.version, bookmark) > 0 ? mark.version : bookmark;
     if (shown !== "") return compareVersions(shown, version) <= 0;
     return !isOurs && compareVersions(from, version) <= 0;
+  }
+
+  /** True if the proxy requested it from a version that its backend's cache, which moves, is far from. */
+  isRewound(now: number): boolean {
+    const { from, isOurs, events } = this.#reading;
+    if (!isOurs || events > 0 || this.cache === undefined) return false;
+    return isRewound({ from, since: this.acceptedAt }, this.cache, now);
   }
 
   /** The code of the last event, if that was an ERROR; else 0. */

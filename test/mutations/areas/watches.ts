@@ -27,9 +27,9 @@ export const watches: readonly Defect[] = [
   defect(
     "an old bookmark counts as news",
     {
-      file: "watch/session/watch-session.ts",
-      find: '(version === "" ? lastEventAt : lastChangeAt) < at',
-      replace: "lastEventAt < at",
+      file: "watch/detectors/bookmark-refresh.ts",
+      find: '(version === "" ? lastEventAt : lastChangeAt) >= at',
+      replace: "lastEventAt >= at",
     },
     [
       "watch/detectors/progress-requests",

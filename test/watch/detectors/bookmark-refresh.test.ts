@@ -255,10 +255,10 @@ test("each of 50,000 watches elsewhere is looked at once, and no loop turn is fo
       watch: {
         attempt: { backend: index % 2 === 0 ? "a" : "b" },
         mayHedge: true,
-        isOlderThan(): boolean {
+        get progress() {
           count += 1;
           perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
-          return false;
+          return { lastChangeAt: 1e9 };
         },
       },
     };
