@@ -145,7 +145,7 @@ export class Histories extends Interval {
   #askerOf(resource: string): WatchSession | undefined {
     let tries: number = watchLimits.historyTries;
     for (const watch of this.#parts.migrations.watches.of(resource)) {
-      if (watch.mayAsk && watch.listed() !== undefined) return watch;
+      if (!watch.isExpired && watch.listed() !== undefined) return watch;
       tries -= 1;
       if (tries === 0) break;
     }

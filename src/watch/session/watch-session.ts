@@ -268,11 +268,6 @@ export class WatchSession implements AttemptOwner {
 
   // --- called by Histories ---
 
-  /** True if a request with its identity may be sent. */
-  get mayAsk(): boolean {
-    return !this.#isExpired;
-  }
-
   /**
    * This backend has another history than clients have seen, which has come to `version`. A watch that got events of it
    * is reset, since client-go lists again after a reset. A watch that got none continues on another backend.
@@ -307,14 +302,14 @@ export class WatchSession implements AttemptOwner {
    */
   get mayHedge(): boolean {
     const mayJoin = this.progress.resumeVersion !== undefined && !this.#writer.isBlocked;
-    return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.#isExpired;
+    return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.isExpired;
   }
 
   /**
    * True if the client's token or certificate has expired. Then the client has to present its new one itself (watch.md
    * §8).
    */
-  get #isExpired(): boolean {
+  get isExpired(): boolean {
     return isCredentialOver(this.#parts.host.context, this.#parts.migrations.clock.wall());
   }
 
@@ -786,7 +781,7 @@ export class WatchSession implements AttemptOwner {
 
   #resume(inMs: number): void {
     if (this.#isPastDeadline) return this.#endAtDeadline();
-    if (this.#isExpired) return this.#end("refused");
+    if (this.isExpired) return this.#end("refused");
     if (this.#isOver || !this.#retry.mayTry())
       return this.#end(this.#retry.isFruitless ? "no_progress" : this.#retry.endReason);
     this.#retry.waitFor(this.#parts.migrations.resume(this, Math.min(inMs, this.#retry.leftMs)));
