@@ -274,7 +274,7 @@ const ofEndings: readonly WatchDefect[] = [
     ["ends", "progress", "fresh", "deadline", "tidy"],
     {
       file: session,
-      find: "if (this.#merge.first !== undefined) return isCompared && isPassing ? undefined : this.#decline(isPassing);",
+      find: "    if (this.#merge.first !== undefined)\n      return isCompared && isPassing ? undefined : this.#decline(isPassing);\n",
       replace: "",
     },
   ),
