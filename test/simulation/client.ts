@@ -85,9 +85,7 @@ export class SimulatedClient {
       new Field(":path", path),
       ...extra.map(([name, value]) => new Field(name, value)),
     ];
-    const stream = this.#openSession().open(fields, isWhole, owner);
-    stream.isHead = method === "HEAD";
-    return stream;
+    return this.#openSession().open(fields, isWhole, owner, method === "HEAD");
   }
 
   #openSession(): Session {

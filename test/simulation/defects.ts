@@ -61,8 +61,11 @@ export const defects: readonly Defect[] = [
       return wrap(Connection.prototype, "open", (original) => {
         return function (this: Connection, ...parameters) {
           const stream = original.apply(this, parameters);
-          if (last !== undefined && !last.isClosed && isDue())
-            [stream.owner, last.owner] = [last.owner, stream.owner];
+          if (last !== undefined && !last.isClosed && isDue()) {
+            const { owner } = stream;
+            stream.accept(last.owner, -1);
+            last.accept(owner, -1);
+          }
           last = stream;
           return stream;
         };

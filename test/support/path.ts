@@ -314,8 +314,7 @@ export class PlayedClient {
       new Field(":authority", "kube.test"),
       ...fields,
     ];
-    const stream = this.session.open(head, end, ear);
-    stream.isHead = method === "HEAD";
+    const stream = this.session.open(head, end, ear, method === "HEAD");
     ear.side = stream;
     return Object.assign(ear, { stream });
   }

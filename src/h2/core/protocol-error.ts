@@ -36,3 +36,8 @@ export class ProtocolError extends Error {
     this.scope = scope;
   }
 }
+
+/** The stream error of any malformed message (RFC 9113 §8.1.1): it is never forwarded. */
+export function malformed(what: string): ProtocolError {
+  return new ProtocolError(errorCode.PROTOCOL_ERROR, "stream", what);
+}

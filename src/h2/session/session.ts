@@ -146,9 +146,9 @@ export class Session implements SessionFrames {
       this.#midFrameSince = this.#clock.now();
   }
 
-  /** Opens a stream and sends its head (client role). The caller must have checked `isOpen`. */
-  open(fields: readonly Field[], end: boolean, owner: StreamListener): Stream {
-    return this.#streams.start(fields, end, owner);
+  /** Opens a stream and sends its head (client role). The caller must have checked `isOpen`. `isHead`: the method is HEAD. */
+  open(fields: readonly Field[], end: boolean, owner: StreamListener, isHead = false): Stream {
+    return this.#streams.start(fields, end, owner, isHead);
   }
 
   /** Sends a PING; its number is returned through `ponged`. */
@@ -169,7 +169,7 @@ export class Session implements SessionFrames {
   goAway(code: ErrorCode = errorCode.NO_ERROR, debug = ""): void {
     if (this.#isOver || this.#isGoing) return;
     this.#isGoing = true;
-    this.#streams.acceptUpTo = this.#streams.lastId;
+    this.#streams.stopAccepting();
     this.#writer.goAway(this.#streams.lastId, code, debug);
     this.#endIfDone();
   }

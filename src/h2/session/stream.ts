@@ -1,11 +1,13 @@
 /**
- * One open stream: its state, its windows, and the DATA that waits for the peer. It implements StreamWriter for the
- * exchange that owns it and calls that exchange's StreamListener. The session calls it for the peer's frames.
+ * One open stream: its state, its message (RFC 9113 §8.1), its windows, and the DATA that waits for the peer. It implements
+ * StreamWriter for the exchange that owns it and calls that exchange's StreamListener. The session calls it for the peer's
+ * frames.
  */
-
-import type { Field } from "../core/field.ts";
+import { limits } from "../../base/limits.ts";
+import { Field } from "../core/field.ts";
+import { readResponse, trailersFault } from "../core/fields.ts";
 import { h2Limits } from "../core/limits.ts";
-import { errorCode, ProtocolError } from "../core/protocol-error.ts";
+import { errorCode, malformed, ProtocolError } from "../core/protocol-error.ts";
 import type { StreamListener, StreamWriter } from "../core/stream-writer.ts";
 import { frameBytes } from "../frame/frame.ts";
 import type { FrameWriter } from "../frame/writer.ts";
@@ -13,7 +15,7 @@ import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { Outflow } from "./outflow.ts";
 import { type Block, giveBack, roomFor } from "./slabs.ts";
 import { next, type StreamInput, type StreamState } from "./stream-state.ts";
-import { ReceiveWindow } from "./window.ts";
+import { ReceiveWindow, widened } from "./window.ts";
 
 /** What a stream calls on its session. */
 export type StreamHost = {
@@ -42,6 +44,7 @@ type Piece = {
 };
 
 const empty = Buffer.alloc(0);
+const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
 /** A shorter first piece gets its own Buffer: a block would be mostly empty, and most waiting pieces are one event. */
 const smallBytes = 2048;
 /** What one stream may send in its turn of the round. */
@@ -53,23 +56,20 @@ const noPieces: Piece[] = [];
 export class Stream implements StreamWriter {
   readonly id: number;
   readonly #host: StreamHost;
-  owner: StreamListener;
-  state: StreamState = "idle";
-  sendWindow: number;
+  #owner: StreamListener;
+  #state: StreamState = "idle";
+  #sendWindow: number;
   readonly #receiveBytes: number;
   #receiveWindow: ReceiveWindow | undefined;
   /** Body bytes still expected by `content-length`, or -1 without one (A29). */
-  expected = -1;
-  /** Client role: the final head has arrived. */
-  isAnswered = false;
-  /** Client role: the response violated the protocol, and the stream was reset. */
-  isMalformed = false;
-  /** Server role: the final head has been sent. Later resets are normal (A1). */
-  hasAnswered = false;
+  #expected = -1;
+  #isAnswered = false;
+  #isMalformed = false;
+  #hasAnswered = false;
   /** Interim heads received so far. */
-  interimHeads = 0;
+  #interimHeads = 0;
   /** True for a HEAD request, whose response states the length of a body that it does not have. */
-  isHead = false;
+  readonly #isHead: boolean;
   #queue = noPieces;
   #queuedBytes = 0;
   /** The turn (outflow.ts) in which DATA was last written immediately. */
@@ -84,12 +84,14 @@ export class Stream implements StreamWriter {
     host: StreamHost,
     owner: StreamListener,
     windows: { readonly send: number; readonly receive: number },
+    isHead = false,
   ) {
     this.id = id;
     this.#host = host;
-    this.owner = owner;
-    this.sendWindow = windows.send;
+    this.#owner = owner;
+    this.#sendWindow = windows.send;
     this.#receiveBytes = windows.receive;
+    this.#isHead = isHead;
   }
 
   /** Created on first use: a request without a body never needs one. */
@@ -102,16 +104,105 @@ export class Stream implements StreamWriter {
     return this.#queuedBytes;
   }
 
+  get state(): StreamState {
+    return this.#state;
+  }
+
   get isClosed(): boolean {
-    return this.state === "closed";
+    return this.#state === "closed";
+  }
+
+  get owner(): StreamListener {
+    return this.#owner;
+  }
+
+  get sendWindow(): number {
+    return this.#sendWindow;
+  }
+
+  /** Client role: the final head has arrived. */
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
+  /** Client role: the response violated the protocol, and the stream was reset. */
+  get isMalformed(): boolean {
+    return this.#isMalformed;
+  }
+
+  /** Server role: the final head has been sent. Later resets are normal (A1). */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  /** Server role: the request is valid, and `owner` handles it. */
+  accept(owner: StreamListener, contentLength: number): void {
+    this.#owner = owner;
+    this.#expected = contentLength;
+  }
+
+  /** A response head arrived: up to 16 interim ones, then the final one (A37). */
+  receiveAnswer(fields: readonly Field[], end: boolean): void {
+    const head = readResponse(fields);
+    if (typeof head === "string") throw malformed(head);
+    if (head.status < 200) {
+      if (end) throw malformed("interim head that ends its stream");
+      this.#interimHeads += 1;
+      if (this.#interimHeads > limits.interimHeads) throw malformed("too many interim heads");
+      return;
+    }
+    this.#isAnswered = true;
+    // The response to HEAD and a 304 state the length of a body that they do not have (RFC 9110 §8.6).
+    const isBodiless = this.#isHead || head.status === 304 || head.status === 204;
+    this.#expected = isBodiless ? 0 : head.contentLength;
+    if (end && this.#expected > 0) throw malformed("content-length without a body");
+  }
+
+  receiveTrailers(fields: readonly Field[], end: boolean): void {
+    if (!end) throw malformed("trailers that do not end their stream");
+    const fault = trailersFault(fields);
+    if (fault !== undefined) throw malformed(fault);
+    this.countBody(0, true);
+  }
+
+  /** Enforces `content-length` (A29): more bytes, or fewer at the end, make the message malformed. */
+  countBody(count: number, end: boolean): void {
+    if (this.#expected < 0) return;
+    this.#expected -= count;
+    if (this.#expected < 0) throw malformed("body longer than its content-length");
+    if (end && this.#expected > 0) throw malformed("body shorter than its content-length");
+  }
+
+  /** Answers a header list beyond the limits with a readable error (RFC 6585 §5), once per session. */
+  answerLongHead(): void {
+    this.sendHeaders(longHead, true);
+    this.reset(errorCode.NO_ERROR);
+  }
+
+  /** The peer accepts `increment` more bytes. Throws an error of that scope if the window becomes too large. */
+  widen(increment: number, scope: "stream" | "session"): void {
+    this.#sendWindow = widened(this.#sendWindow, increment, scope);
+  }
+
+  /** The peer violated a rule of this stream. */
+  refuse(code: number): void {
+    this.#isMalformed = true;
+    this.reset(code);
+  }
+
+  /** The peer ended the stream, or its session is over: nothing is sent. */
+  close(): void {
+    this.#dropQueue();
+    this.#state = "closed";
+    this.#host.closed(this);
   }
 
   /** Applies the input or throws a stream error STREAM_CLOSED if RFC 9113 §5.1 forbids it. */
   step(input: StreamInput): void {
-    const after = next(this.state, input);
+    const after = next(this.#state, input);
     if (after === undefined)
-      throw new ProtocolError(errorCode.STREAM_CLOSED, "stream", `Cannot ${input} in state ${this.state}`);
-    this.state = after;
+      throw new ProtocolError(errorCode.STREAM_CLOSED, "stream", `Cannot ${input} in state ${this.#state}`);
+    this.#state = after;
     if (after === "closed") this.#host.closed(this);
   }
 
@@ -128,7 +219,7 @@ export class Stream implements StreamWriter {
     if (!this.#maySend()) return;
     const length = end - start;
     const fits = this.#queue.length === 0 && length <= frameBytes;
-    if (fits && length <= this.sendWindow && (length <= this.#host.outflow.room || length === 0)) {
+    if (fits && length <= this.#sendWindow && (length <= this.#host.outflow.room || length === 0)) {
       if (length >= h2Limits.crumbBytes || !this.#isScattered) this.#writeData(bytes, start, end, endStream);
       else this.#gather(bytes, start, end, endStream);
       return;
@@ -184,19 +275,17 @@ export class Stream implements StreamWriter {
   }
 
   reset(code: number): void {
-    if (this.state === "closed") return;
+    if (this.#state === "closed") return;
     if (code === errorCode.NO_ERROR && this.#queue.at(-1)?.endStream === true) {
       // It makes the peer stop its upload, and must not overtake the response (RFC 9113 §8.1).
       this.#stopsAtEnd = true;
       return;
     }
-    if (this.state !== "idle") {
+    if (this.#state !== "idle") {
       this.#host.resetSent(this);
       this.#host.writer.reset(this.id, code);
     }
-    this.dropQueue();
-    this.state = "closed";
-    this.#host.closed(this);
+    this.close();
   }
 
   /** `count` bytes were delivered to the owner; the session's window stays reduced until they are granted. */
@@ -215,7 +304,7 @@ export class Stream implements StreamWriter {
     const count = Math.min(wanted, this.#owed);
     this.#owed -= count;
     this.#host.granted(count);
-    if (this.state === "closed" || this.state === "half-closed-remote") return;
+    if (this.#state === "closed" || this.#state === "half-closed-remote") return;
     const increment = this.receiveWindow.grant(count);
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
@@ -229,7 +318,7 @@ export class Stream implements StreamWriter {
 
   /** Raises the receive window immediately (a fast reader on a long path). */
   growReceiveWindow(size: number): void {
-    if (size <= this.receiveWindow.size || this.state === "closed") return;
+    if (size <= this.receiveWindow.size || this.#state === "closed") return;
     const increment = this.receiveWindow.grow(size);
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
@@ -253,7 +342,7 @@ export class Stream implements StreamWriter {
   }
 
   /** Drops the waiting DATA: the stream is over. */
-  dropQueue(): void {
+  #dropQueue(): void {
     if (this.#queue.length === 0) return;
     this.#host.outflow.queued(-this.#queuedBytes);
     for (const { block } of this.#queue) if (block !== undefined) giveBack(block);
@@ -269,7 +358,7 @@ export class Stream implements StreamWriter {
       want,
       most,
       frameBytes,
-      Math.max(0, this.sendWindow),
+      Math.max(0, this.#sendWindow),
       want === 0 ? 0 : this.#host.outflow.room,
     );
     if (count === 0 && want > 0) return -1;
@@ -311,7 +400,9 @@ export class Stream implements StreamWriter {
   /** Also false if the end waits in the queue: nothing may follow it. */
   #maySend(): boolean {
     return (
-      this.state !== "closed" && this.state !== "half-closed-local" && this.#queue.at(-1)?.endStream !== true
+      this.#state !== "closed" &&
+      this.#state !== "half-closed-local" &&
+      this.#queue.at(-1)?.endStream !== true
     );
   }
 
@@ -324,7 +415,7 @@ export class Stream implements StreamWriter {
     this.#host.writer.headers(this.id, this.#host.encoder, fields, end);
     this.step("send-headers");
     // An interim head (1xx) is not a final response.
-    this.hasAnswered ||= fields[0]?.value.startsWith("1") !== true;
+    this.#hasAnswered ||= fields[0]?.value.startsWith("1") !== true;
     if (end) this.#sentEnd();
   }
 
@@ -337,7 +428,7 @@ export class Stream implements StreamWriter {
   /** The writer copies the bytes, so the caller may reuse the buffer. */
   #putData(bytes: Buffer, start: number, end: number, endStream: boolean, isCrumb: boolean): void {
     const count = end - start;
-    this.sendWindow -= count;
+    this.#sendWindow -= count;
     this.#host.spent(count, isCrumb);
     this.#host.writer.data(this.id, bytes, start, end, endStream);
   }
@@ -345,6 +436,6 @@ export class Stream implements StreamWriter {
   /** The owner is called last, so that it finds this stream in a consistent state. */
   #dataSent(count: number, endStream: boolean): void {
     if (endStream) this.#sentEnd();
-    if (count > 0) this.owner.sent(count);
+    if (count > 0) this.#owner.sent(count);
   }
 }

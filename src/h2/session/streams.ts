@@ -7,19 +7,18 @@ import type { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
 import { type RequestHead, readRequest } from "../core/fields.ts";
 import { h2Limits } from "../core/limits.ts";
-import { errorCode, ProtocolError } from "../core/protocol-error.ts";
+import { errorCode, malformed, ProtocolError } from "../core/protocol-error.ts";
 import type { StreamListener } from "../core/stream-writer.ts";
 import type { StreamFrames } from "../frame/frame.ts";
 import type { FrameWriter } from "../frame/writer.ts";
 import { HpackDecoder } from "../hpack/hpack-decoder.ts";
 import { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { Floods } from "./floods.ts";
-import { answerLongHead, countBody, malformed, receiveAnswer, receiveTrailers } from "./message.ts";
 import { Outflow } from "./outflow.ts";
 import { defaultSettings } from "./settings.ts";
 import { Stream, type StreamHost } from "./stream.ts";
 import { StreamTable } from "./stream-table.ts";
-import { defaultWindow, ReceiveWindow, widened } from "./window.ts";
+import { defaultWindow, ReceiveWindow } from "./window.ts";
 
 export type Role = "server" | "client";
 
@@ -65,7 +64,7 @@ export class Streams implements StreamHost, StreamFrames {
   readonly #refusals = new Refusals();
   readonly #strayBytes = new StrayBytes();
   /** Later streams above this id are not served: GOAWAY has named it. */
-  acceptUpTo = Number.POSITIVE_INFINITY;
+  #acceptUpTo = Number.POSITIVE_INFINITY;
 
   constructor(
     role: Role,
@@ -106,11 +105,16 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   /** Client role: opens a stream and sends its head. */
-  start(fields: readonly Field[], end: boolean, owner: StreamListener): Stream {
-    const stream = this.#create(this.#nextId, owner);
+  start(fields: readonly Field[], end: boolean, owner: StreamListener, isHead: boolean): Stream {
+    const stream = this.#create(this.#nextId, owner, isHead);
     this.#nextId += 2;
     stream.sendHeaders(fields, end);
     return stream;
+  }
+
+  /** Streams that the peer opens from now on are not served. */
+  stopAccepting(): void {
+    this.#acceptUpTo = this.#lastId;
   }
 
   /** Ends every stream; each owner gets `code` as the reason. */
@@ -206,7 +210,7 @@ export class Streams implements StreamHost, StreamFrames {
     if (!stream.receiveWindow.use(count))
       throw new ProtocolError(errorCode.FLOW_CONTROL_ERROR, "stream", "DATA beyond the window");
     if (!this.#isServer && !stream.isAnswered) throw malformed("body before its head");
-    countBody(stream, count, endStream);
+    stream.countBody(count, endStream);
   }
 
   headers(
@@ -253,7 +257,7 @@ export class Streams implements StreamHost, StreamFrames {
       return;
     }
     try {
-      stream.sendWindow = widened(stream.sendWindow, increment, "stream");
+      stream.widen(increment, "stream");
     } catch (error) {
       return this.#streamError(stream, error);
     }
@@ -262,7 +266,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   /** INITIAL_WINDOW_SIZE changed by `change`. This takes O(open streams), and SETTINGS have a budget (A13). */
   windowsChanged(change: number): void {
-    for (const stream of this.open.all()) stream.sendWindow = widened(stream.sendWindow, change, "session");
+    for (const stream of this.open.all()) stream.widen(change, "session");
     this.outflow.pump();
   }
 
@@ -273,28 +277,25 @@ export class Streams implements StreamHost, StreamFrames {
     if (!this.peer.hasArrived) throw sessionError(errorCode.PROTOCOL_ERROR, "No SETTINGS first");
   }
 
-  #create(id: number, owner: StreamListener): Stream {
-    const stream = new Stream(id, this, owner, {
-      send: this.peer.initialWindow,
-      receive: h2Limits.streamWindowBytes,
-    });
+  #create(id: number, owner: StreamListener, isHead: boolean): Stream {
+    const windows = { send: this.peer.initialWindow, receive: h2Limits.streamWindowBytes };
+    const stream = new Stream(id, this, owner, windows, isHead);
     this.open.add(stream);
     return stream;
   }
 
   #openedByPeer(id: number, fields: Field[], end: boolean): void {
     if (!this.#isNew(id)) return;
-    const stream = this.#create(id, ignored);
+    const stream = this.#create(id, ignored, false);
     stream.step("receive-headers");
     const refusal = this.#refusals.ofOneOf(this.open.size, this.#maxStreams);
     if (refusal !== undefined) return this.#streamError(stream, refusal);
     if (this.#decoder.isOversize) return this.#tooLong(stream, end);
     const request = readRequest(fields);
     if (typeof request === "string") return this.#streamError(stream, malformed(request));
-    stream.expected = request.contentLength;
     if (end && request.contentLength > 0)
       return this.#streamError(stream, malformed("content-length without a body"));
-    stream.owner = this.#owner.opened(stream, request, end);
+    stream.accept(this.#owner.opened(stream, request, end), request.contentLength);
     if (end && !stream.isClosed) stream.step("receive-end");
   }
 
@@ -303,7 +304,7 @@ export class Streams implements StreamHost, StreamFrames {
     if (id % 2 === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "HEADERS on an even stream");
     const isKnown = id <= this.#seenId;
     this.#seenId = Math.max(this.#seenId, id);
-    if (id > this.acceptUpTo) return false;
+    if (id > this.#acceptUpTo) return false;
     if (!isKnown) {
       this.#lastId = id;
       return true;
@@ -316,15 +317,15 @@ export class Streams implements StreamHost, StreamFrames {
   #tooLong(stream: Stream, end: boolean): void {
     this.#refusals.longHead();
     if (end) stream.step("receive-end");
-    answerLongHead(stream);
+    stream.answerLongHead();
   }
 
   #moreHeaders(stream: Stream, fields: Field[], end: boolean): void {
     try {
       if (this.#decoder.isOversize) throw malformed("header list too long");
       stream.step("receive-headers");
-      if (this.#isServer || stream.isAnswered) receiveTrailers(stream, fields, end);
-      else receiveAnswer(stream, fields, end);
+      if (this.#isServer || stream.isAnswered) stream.receiveTrailers(fields, end);
+      else stream.receiveAnswer(fields, end);
     } catch (error) {
       return this.#streamError(stream, error);
     }
@@ -340,7 +341,7 @@ export class Streams implements StreamHost, StreamFrames {
     if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "DATA on an idle stream");
     this.granted(count);
     if (!this.#isServer) return this.#strayBytes.take(count);
-    if (id > this.acceptUpTo) return;
+    if (id > this.#acceptUpTo) return;
     const wasReset = endStream ? this.#resetIds.delete(id) : this.#resetIds.has(id);
     if (!wasReset) throw sessionError(errorCode.STREAM_CLOSED, "DATA on a closed stream");
   }
@@ -352,9 +353,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   /** The peer ended the stream: its owner gets the code, and nothing is sent to the peer. */
   #end(stream: Stream, code: number): void {
-    stream.dropQueue();
-    stream.state = "closed";
-    this.closed(stream);
+    stream.close();
     this.#notifyReset(stream.owner, code);
   }
 
@@ -382,8 +381,7 @@ export class Streams implements StreamHost, StreamFrames {
   #streamError(stream: Stream, error: unknown): void {
     if (!(error instanceof ProtocolError) || error.scope === "session") throw error;
     const { owner } = stream;
-    stream.isMalformed = true;
-    stream.reset(error.code);
+    stream.refuse(error.code);
     this.#notifyReset(owner, error.code);
     if (this.#isServer && error.code !== errorCode.REFUSED_STREAM) this.#floods.charge("reset");
   }

@@ -188,8 +188,7 @@ export class Attempt implements ConnectionUser, Waiter {
     const { fields, isBodiless, method } = this.#owner.context;
     // Set first: a fault in what follows must not make a request that was sent look unsent.
     this.#sentAt = Math.trunc(connection.now);
-    const stream = connection.open(fields, isBodiless, this);
-    stream.isHead = method === "HEAD";
+    const stream = connection.open(fields, isBodiless, this, method === "HEAD");
     this.#stream = stream;
     this.#owner.attemptOpened?.(this, stream);
   }

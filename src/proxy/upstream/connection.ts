@@ -173,9 +173,9 @@ export class Connection implements WireOwner {
     return this.#options.rttMs();
   }
 
-  open(fields: readonly Field[], end: boolean, owner: StreamListener): Stream {
+  open(fields: readonly Field[], end: boolean, owner: StreamListener, isHead = false): Stream {
     this.#isAwaited = true;
-    return this.#session.open(fields, end, owner);
+    return this.#session.open(fields, end, owner, isHead);
   }
 
   /**

@@ -138,8 +138,8 @@ function play(role: "server" | "client", shape: number, pieces: readonly Buffer[
         request,
         count !== 3,
         sideOf(() => own.stream),
+        count === 2,
       );
-      own.stream.isHead = count === 2;
       owner.last = own.stream;
     }
   for (const [at, piece] of pieces.entries()) {

@@ -23,8 +23,7 @@ const request = fieldsOf([
 
 function asked(rig: SessionRig, isHead = false): Opened {
   const ear = new Ear();
-  const stream = rig.session.open(request, true, ear);
-  stream.isHead = isHead;
+  const stream = rig.session.open(request, true, ear, isHead);
   rig.clock.turn();
   rig.peer.heard();
   return { stream, ear };

@@ -223,7 +223,7 @@ test("however a stream with DATA that waits ends, its blocks are given back", ()
     ({ stream }) => stream.reset(errorCode.CANCEL),
     ({ rig }) => rig.peer.sends(reset(1, "CANCEL")),
     ({ rig }) => rig.session.lose(),
-    ({ stream }) => stream.dropQueue(),
+    ({ stream }) => stream.close(),
     ({ rig, stream, ear }) => {
       ear.onSent = () => stream.reset(errorCode.CANCEL);
       rig.peer.sends(windowUpdate(1, 20_000));

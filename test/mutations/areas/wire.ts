@@ -245,8 +245,8 @@ export const wire: readonly Defect[] = [
   defect(
     "interim heads have no end",
     {
-      file: "h2/session/message.ts",
-      find: 'if (stream.interimHeads > limits.interimHeads) throw malformed("too many interim heads");',
+      file: "h2/session/stream.ts",
+      find: 'if (this.#interimHeads > limits.interimHeads) throw malformed("too many interim heads");',
       replace: "",
     },
     ["h2/session/message", "sixteen interim heads pass"],
@@ -254,8 +254,8 @@ export const wire: readonly Defect[] = [
   defect(
     "a body is longer than it said",
     {
-      file: "h2/session/message.ts",
-      find: 'if (stream.expected < 0) throw malformed("body longer than its content-length");',
+      file: "h2/session/stream.ts",
+      find: 'if (this.#expected < 0) throw malformed("body longer than its content-length");',
       replace: "",
     },
     ["h2/session/message", "a body is held to its content-length"],
@@ -263,8 +263,8 @@ export const wire: readonly Defect[] = [
   defect(
     "a body is shorter than it said",
     {
-      file: "h2/session/message.ts",
-      find: 'if (end && stream.expected > 0) throw malformed("body shorter than its content-length");',
+      file: "h2/session/stream.ts",
+      find: 'if (end && this.#expected > 0) throw malformed("body shorter than its content-length");',
       replace: "",
     },
     ["h2/session/message", "a body is held to its content-length"],
