@@ -81,8 +81,7 @@ export class Listener {
   /** A listening socket that was passed in, used if it is bound at this address. */
   #inherited: number | undefined;
   handshakeErrors = 0;
-  /** Called each time that the last socket has closed. */
-  onEmpty: () => void = () => {};
+  #onEmpty: () => void = () => {};
 
   constructor(
     config: ListenerConfig,
@@ -165,10 +164,11 @@ export class Listener {
 
   /**
    * Drains every HTTP/2 client in two GOAWAY steps, every HTTP/1.1 client with its present response, and those whose TLS
-   * handshake is not over yet.
+   * handshake is not over yet. Calls `onEmpty` when the last socket has closed.
    */
-  drain(): void {
+  drain(onEmpty: () => void = () => {}): void {
     this.#isDraining = true;
+    this.#onEmpty = onEmpty;
     inSlices(this.#parts.clock, this.#sessions(), (one) => one.drain());
   }
 
@@ -211,7 +211,7 @@ export class Listener {
     this.#sockets.add(socket);
     socket.on("close", () => {
       this.#sockets.delete(socket);
-      if (this.#sockets.size === 0) this.onEmpty();
+      if (this.#sockets.size === 0) this.#onEmpty();
     });
     // A socket without a listener for "error" would end the process (A52).
     socket.on("error", () => {});

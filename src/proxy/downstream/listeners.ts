@@ -152,8 +152,7 @@ export class Listeners {
     };
     if (listener.socketCount === 0) return forget();
     this.#leaving.add(listener);
-    listener.onEmpty = forget;
-    listener.drain();
+    listener.drain(forget);
   }
 
   /**

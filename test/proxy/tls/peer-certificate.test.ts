@@ -5,11 +5,11 @@ import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { createAuthority, type Pair } from "../../../src/pki/pki.ts";
 import type { PeerCertificate } from "../../../src/proxy/identity/client-identity.ts";
-import { peerCertificateOn } from "../../../src/proxy/identity/peer-certificate.ts";
+import { peerCertificateOn } from "../../../src/proxy/tls/handshake.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/identity/peer-certificate");
+const test = suite("proxy/tls/peer-certificate");
 
 const { authority, serving } = await testPki();
 
