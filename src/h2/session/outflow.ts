@@ -47,13 +47,11 @@ export class Outflow {
     this.pump();
   }
 
-  /** `count` bytes of DATA were written. */
   spend(count: number): void {
     this.#window -= count;
     this.#unflushedBytes += count;
   }
 
-  /** A stream has started or stopped waiting to send. */
   wait(stream: Waiting, isWaiting: boolean): void {
     if (isWaiting) this.#waiting.add(stream);
     else this.#waiting.delete(stream);

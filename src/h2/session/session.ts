@@ -110,7 +110,6 @@ export class Session implements SessionFrames {
     return this.#isOver;
   }
 
-  /** True if the peer has sent GOAWAY. */
   get isPeerGoing(): boolean {
     return this.#isPeerGoing;
   }
@@ -201,7 +200,6 @@ export class Session implements SessionFrames {
     }
   }
 
-  /** Writes the turn's output. */
   flush(): void {
     this.#streams.outflow.gathered();
     const buffers = this.#writer.take();

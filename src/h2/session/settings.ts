@@ -31,7 +31,6 @@ export function defaultSettings(): PeerSettings {
   };
 }
 
-/** Applies a frame's entries in order. */
 export function applySettings(into: PeerSettings, bytes: Buffer, start: number, end: number): void {
   for (let at = start; at < end; at += 6) applyOne(into, u16(bytes, at), u32(bytes, at + 2));
   into.hasArrived = true;

@@ -45,7 +45,6 @@ export class Slabs {
     return this.#count * slabBytes;
   }
 
-  /** Blocks in use. */
   get taken(): number {
     return this.#taken;
   }

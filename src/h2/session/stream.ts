@@ -66,7 +66,6 @@ export class Stream implements StreamWriter {
   #isAnswered = false;
   #isMalformed = false;
   #hasAnswered = false;
-  /** Interim heads received so far. */
   #interimHeads = 0;
   /** True for a HEAD request, whose response states the length of a body that it does not have. */
   readonly #isHead: boolean;

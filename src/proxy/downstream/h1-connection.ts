@@ -74,7 +74,6 @@ export class Http1Connection implements H1End {
     return !this.#isBusy && this.#hasRequested && !this.#isDraining && !this.#isRefused;
   }
 
-  /** A head was parsed. */
   take(request: IncomingMessage, response: ServerResponse): void {
     for (const each of [request, response]) each.on("error", () => {});
     // No response can follow the proxy's FIN: a request that crossed it is not executed, since its client may repeat it.
@@ -240,7 +239,6 @@ export class Http1Connection implements H1End {
 /** One socket, as its listener uses it. */
 export type H1Client = Pick<Http1Connection, "client" | "isIdle" | "idleSince" | "drain" | "cut">;
 
-/** Takes over sockets that use HTTP/1.1. */
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
   const connections = new WeakMap<Duplex, Http1Connection>();
   // Node has this setting for the whole process only.

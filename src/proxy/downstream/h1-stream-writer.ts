@@ -84,7 +84,6 @@ export class Http1StreamWriter implements StreamWriter {
     return this.#state === "ended";
   }
 
-  /** True if the whole request was read. */
   get isReceived(): boolean {
     return this.#isReceived;
   }

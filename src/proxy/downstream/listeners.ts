@@ -119,12 +119,10 @@ export class Listeners {
     for (const listener of this.#all()) listener.close();
   }
 
-  /** Drains every client. */
   drain(): void {
     for (const listener of this.#all()) listener.drain();
   }
 
-  /** Ends everything now. */
   cut(): void {
     for (const { hosts, listener } of this.#opened) {
       hosts?.stop();
