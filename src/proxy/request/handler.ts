@@ -87,9 +87,18 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       headBytes: longHeadBytes(request.fields),
     });
     parts.exchanges.add(exchange);
-    exchange.begin(isRefused ? identified : undefined);
+    exchange.begin(isRefused ? identified : crowdedOut(parts, exchange));
     return exchange;
   };
+}
+
+/**
+ * Returns the refusal of a long head that arrives while too much waits (A26). The buffer limiter acts when a loop turn's
+ * input has been read, and on a busy machine one turn may bring a thousand of them.
+ */
+function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failure | undefined {
+  if (headBytes === 0 || !buffered.isOver) return undefined;
+  return new Failure("overload", "proxy", "Too much waits in this process");
 }
 
 /** A bearer beside a certificate is not sent, and proves nothing. */

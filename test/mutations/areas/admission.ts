@@ -357,6 +357,15 @@ export const admission: readonly Defect[] = [
     ["proxy/overload/buffer-limiter", "long heads wait like bytes"],
   ),
   defect(
+    "long heads that arrive while too much waits are taken all the same",
+    {
+      file: "proxy/request/handler.ts",
+      find: "if (headBytes === 0 || !buffered.isOver) return undefined;",
+      replace: "if (headBytes >= 0 || !buffered.isOver) return undefined;",
+    },
+    ["proxy/overload/buffer-limiter", "of a thousand long heads in one loop turn"],
+  ),
+  defect(
     "long heads wait for ever",
     { file: "proxy/request/exchange.ts", find: "buffered.add(-this.headBytes);", replace: "void buffered;" },
     ["proxy/overload/buffer-limiter", "long heads wait like bytes"],

@@ -45,7 +45,7 @@ function tryOut(command: string, env: NodeJS.ProcessEnv): void {
   assert.ok(pki.code === 0 || pki.err.includes("nothing is overwritten"), pki.err);
   const checked = run(command, ["check", "--offline", "--config", configFile()], env);
   assert.is(checked.code, 0, checked.out + checked.err);
-  assert.match(checked.out, /✓ .*watchkeeper\.yaml: valid[^]*✓ upstream CA: certificate good until/);
+  assert.match(checked.out, /✓ .*watchkeeper\.yaml: valid[^]*✓ backend CA: certificate good until/);
   // Its apiservers are processes of their own, forked from the same package.
   const demo = run(command, ["demo", "--once", "--faults", "none", "--port", "0"], env);
   assert.equal([demo.code, demo.err], [0, ""]);

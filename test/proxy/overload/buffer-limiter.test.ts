@@ -74,4 +74,20 @@ test("long heads wait like bytes for as long as their requests live: the longest
   assert.is(path.buffered.bytes, 0);
 });
 
+test("of a thousand long heads in one loop turn only those up to the bound are taken, the rest is answered 429 (A26)", () => {
+  const path = new PlayedPath(["a"], { bufferBytes: 100_000 });
+  const client = path.client();
+  let mostBytes = 0;
+  path.buffered.onOver = () => {
+    mostBytes = Math.max(mostBytes, path.buffered.bytes);
+  };
+  const asked = Array.from({ length: 20 }, () =>
+    client.ask("GET", "/hang", [new Field("x-long", "x".repeat(30_000))]),
+  );
+  path.settle();
+  assert.ok(mostBytes < 200_000, `${mostBytes} bytes waited`);
+  assert.is(asked.filter(({ status }) => status === "429").length, 16);
+  assert.is(path.exchanges.size, 4);
+});
+
 test.run();
