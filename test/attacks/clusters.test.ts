@@ -95,7 +95,7 @@ test("h2: one stream that asks for the other cluster costs itself, before and be
   const statuses = client.heard.flatMap(
     (line) => /^HEADERS (\d+) :status=(\d+)/.exec(line)?.slice(1).join("=") ?? [],
   );
-  // "localhost" is no cluster's name: on a connection to us it means us.
+  // "localhost" is no cluster's name: on a connection to the cluster `us` it selects `us`.
   assert.equal(statuses.toSorted(), ["1=200", "3=421", "5=200", "7=200", "9=200"]);
   assert.equal(seenBy("/row/3"), [0, 1]);
   client.destroy();

@@ -96,7 +96,7 @@ function casesOf(seed: number, count: number): Buffer[][] {
   );
 }
 
-/** Our verdict on a session: the lists up to the first refusal. */
+/** watchkeeper's verdict on a session: the lists up to the first refusal. */
 function ours(blocks: readonly Buffer[]): Verdict {
   const decoder = new HpackDecoder();
   const lists: string[][] = [];

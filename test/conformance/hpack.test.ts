@@ -93,7 +93,7 @@ function fieldsOf(list: readonly Words[]): Field[] {
   return list.map(({ name, value, never }) => new Field(name, value, never));
 }
 
-/** What the other side should read: we mark credentials and identities ourselves. */
+/** What the other side should read: watchkeeper itself marks credentials and identities. */
 function asWeMark(list: readonly Words[]): Words[] {
   return wordsOf(fieldsOf(list));
 }

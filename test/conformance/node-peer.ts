@@ -30,7 +30,7 @@ export class NodePeer {
   #progress: (() => void) | undefined;
   #judged: ((verdict: string) => void) | undefined;
 
-  /** `ourTableBytes` is what we advertise. */
+  /** `ourTableBytes` is what watchkeeper advertises. */
   constructor(ourTableBytes: number) {
     const [inner, outer] = duplexPair();
     this.#decoder = new HpackDecoder(ourTableBytes);

@@ -163,7 +163,7 @@ function singular(word: string): string {
   );
 }
 
-/** Every metric that is asked for is one of ours. Whether it can be read is for promtool: test/real/docs.test.ts. */
+/** Every metric in a query is one of the proxy's. Whether it can be read is for promtool: test/real/docs.test.ts. */
 function asked({ text }: Block): string | undefined {
   const ours = new Set([...metricsPage().matchAll(/`(watchkeeper_\w+)`/g)].map(([, name]) => name));
   const foreign = [...text.matchAll(/\bwatchkeeper_\w+/g)].filter(([name]) => !ours.has(name));

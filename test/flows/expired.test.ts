@@ -30,7 +30,7 @@ test("one that all have forgotten: it is told at once, in the words of the first
   watch.serve(watch.from, "!410");
   watch.serve(watch.to, "!410");
   watch.has("!410", "ended");
-  assert.is(watch.path.migrations.ends.size, 0, "no end of ours");
+  assert.is(watch.path.migrations.ends.size, 0, "no watch ended by the proxy");
 });
 
 test("the refusal comes in two pieces, and goes on whole", () => {

@@ -1,4 +1,4 @@
-/** Who asks, from a client's own TLS socket to what a backend takes it for. */
+/** A client's identity, from its own TLS socket to the user that a backend takes it for. */
 
 import { once } from "node:events";
 import http2 from "node:http2";

@@ -239,7 +239,7 @@ test("a watch that waits for any backend ends at its client's own deadline, as t
   watch.kill(watch.from);
   watch.advance(5_000);
   watch.has("+8a", "ended");
-  assert.equal([...watch.path.migrations.ends], [], "no end of ours");
+  assert.equal([...watch.path.migrations.ends], [], "no watch ended by the proxy");
 });
 
 test("a watch whose backends are all silent ends at its client's own deadline, though nothing else is given up (D14)", () => {
@@ -253,7 +253,7 @@ test("a watch whose backends are all silent ends at its client's own deadline, t
   watch.has("+8a");
   watch.advance(500);
   watch.has("+8a", "ended");
-  assert.equal([...watch.path.migrations.ends], [], "no end of ours");
+  assert.equal([...watch.path.migrations.ends], [], "no watch ended by the proxy");
 });
 
 test("a watch that waits for a cache that is being filled ends at its client's own deadline", () => {
@@ -289,7 +289,7 @@ test("an end by its server that client-go would take for a failure is held back,
     watch.has("");
     watch.advance(watchLimits.shortWatchMs - 1_000);
     watch.has("", "ended");
-    assert.equal([...watch.path.migrations.ends], [], "no end of ours");
+    assert.equal([...watch.path.migrations.ends], [], "no watch ended by the proxy");
   }
 });
 

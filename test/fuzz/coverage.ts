@@ -30,7 +30,7 @@ export class Coverage {
     this.#session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
   }
 
-  /** Did anything run since the last reading that never ran before? It is kept only if `keeps` says so. */
+  /** True if anything ran since the last reading that never ran before. It is kept only if `keeps` is set. */
   gained(keeps: boolean): boolean {
     let isNew = false;
     for (const script of this.#read())

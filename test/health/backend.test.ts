@@ -272,7 +272,7 @@ test("draining is never dead while it answers, and what answers PING but not /re
   assert.is(after(ready, { kind: "connections-going" }).state, "draining");
   assert.is(after(ready, { kind: "connections-going" }, opened).state, "ready");
   for (const bad of ["failing", "hanging"] as const) assert.is(after(ready, readyz(bad)).state, "suspect");
-  assert.is(after(ready, readyz("unknown")).state, "ready", "it does not let us ask");
+  assert.is(after(ready, readyz("unknown")).state, "ready", "it does not permit the probe");
 });
 
 test("one fresh socket that meets silence is nothing while upstream connections answer; two in a row are a server that takes none", () => {

@@ -18,7 +18,7 @@ const test = suite("kube/resume-request");
 
 const at42 = { version: "42", hasBookmarks: true, ageMs: 0, leftMs: 300_000 };
 
-/** Golden: the client's target, and ours (row 14). */
+/** Golden: the client's target, and the proxy's (row 14). */
 const targets: readonly (readonly [string, string])[] = [
   // client-go's reflector
   [

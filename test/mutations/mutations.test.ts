@@ -1,4 +1,4 @@
-/** Whether the planted faults can still be planted, and name a test that is there; `npm run mutations` sees each caught. */
+/** The planted faults can still be planted, and each names an existing test; `npm run mutations` checks that each is caught. */
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

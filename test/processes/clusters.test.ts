@@ -187,7 +187,7 @@ test("what a client has seen of one cluster is no floor for its answers of anoth
   const [ofEu, ofUs] = [await Caller.of("eu"), await Caller.of("us")];
   for (let count = 0; count < 40; count += 1) await ofUs.create(`far-${count}`);
   assert.is((await ofUs.ask(`${path}?resourceVersion=0`)).status, 200);
-  // The same token, from the same address: as eu's floor the version of us would be one that eu comes to much later.
+  // The same token, from the same address: the version seen at `us` would be one that `eu` reaches much later.
   for (let asked = 0; asked < 3; asked += 1)
     assert.is((await ofEu.ask(`${path}?resourceVersion=0`)).status, 200);
   const metrics = await scene.metrics();

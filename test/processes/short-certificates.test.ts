@@ -72,7 +72,7 @@ test("certificates that last for seconds cost no client a request", async () => 
   assert.ok(felt.certificates > (12 * seconds * 1000) / lifeMs, "and had other certificates again and again");
   assert.ok(felt.sentAway > 0, "those that keep their connections are told to come again");
   assert.equal([...shown], ["front-proxy-client"]);
-  assert.ok(connections > (2 * seconds * 1000) / lifeMs, "and so had we");
+  assert.ok(connections > (2 * seconds * 1000) / lifeMs, "and so had the proxy");
 });
 
 /** As the kubelet swaps them, one file after the other: between the two they are no pair. */

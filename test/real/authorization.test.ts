@@ -1,4 +1,4 @@
-/** Who may use the API, by the word of real apiservers: their tokens, their RBAC, their own role for everybody. */
+/** Which users may use the API, as real apiservers decide: their tokens, their RBAC, their own role for all users. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,7 +22,7 @@ const tokens = new Map<string, string>();
 const rbac = "rbac.authorization.k8s.io";
 const accounts = "/api/v1/namespaces/default/serviceaccounts";
 
-/** A service account, and a role of its own that lets it do this to our API. */
+/** A service account, and a role of its own that permits this on the proxy's API. */
 async function account(name: string, verbs: readonly string[]): Promise<void> {
   await order(cluster.admin, { method: "POST", path: accounts, body: { metadata: { name } } });
   if (verbs.length > 0) {
@@ -46,7 +46,7 @@ function bind(name: string, role: string): Promise<string> {
   return order(cluster.admin, { method: "POST", path: `/apis/${rbac}/v1/clusterrolebindings`, body });
 }
 
-/** For our audience unless it is to be another. */
+/** For the proxy's audience unless another is given. */
 async function tokenOf(name: string, audiences: readonly string[] = ["watchkeeper"]): Promise<string> {
   const path = `${accounts}/${name}/token`;
   const body = { spec: { audiences, expirationSeconds: 600 } };
@@ -101,7 +101,7 @@ test.after(async () => {
 
 const drain = "/api/v1/backends/api-0/drain";
 
-/** As our own command line: by token, from any address. */
+/** As the command line does: by token, from any address. */
 async function said(name: string, ...words: readonly string[]): Promise<string> {
   const tokenFile = join(cluster.folder, `${name}.token`);
   writeFileSync(tokenFile, tokens.get(name) ?? name, { mode: 0o600 });

@@ -129,7 +129,7 @@ class Holder {
     }
   }
 
-  /** What it is told: does the watch show what is written now? */
+  /** True if the watch delivers what is written now. */
   async sees(name: string): Promise<boolean> {
     for (let left = 60; left > 0 && !this.#seen.includes(`"${name}"`); left -= 1) await pause(50);
     return this.#seen.includes(`"${name}"`);
@@ -200,7 +200,7 @@ real("what follows from a certificate's end is the same directly and through the
     const { before: first, after, anew, isWatchAlive } = course;
     assert.is(first, "200", holder.name);
     assert.is(isWatchAlive, true, `${holder.name}: the watch that runs goes on`);
-    // Ours is sent away a little earlier, so as to be told nothing at all.
+    // The proxy's client is sent away a little earlier, and gets no error at all.
     assert.ok(["401", "no connection"].includes(after), `${holder.name}: ${after}`);
     assert.is(anew, "401", holder.name);
     assert.is(await holder.sees("long-after-the-end"), true, `${holder.name}: also after the 401`);

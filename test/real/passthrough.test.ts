@@ -131,7 +131,7 @@ function startWriter(): { readonly writtenAt: Map<string, number>; stop(): Promi
   };
 }
 
-/** Every other connection to one apiserver, and pipes: what is done without us. */
+/** Every other connection to one apiserver, and pipes: the comparison without the proxy. */
 async function startNaive(): Promise<{ readonly url: string; stop(): void }> {
   const sockets: net.Socket[] = [];
   let count = 0;

@@ -56,7 +56,7 @@ function taken({ status, text }: Answer): string {
 
 type Named = { readonly metadata: { readonly name: string; readonly resourceVersion: string } };
 
-/** What we take it for. */
+/** What the proxy takes it for. */
 function read(target: string): string {
   return classify("GET", target).kind === "watch" ? watchRequestOf(target).start : "plain";
 }

@@ -38,7 +38,7 @@ function read({ certFile, keyFile }: Pair): OwnPair {
   return { certificate: readFileSync(certFile, "utf8"), key: readFileSync(keyFile, "utf8") };
 }
 
-/** Our own certificates, written anew at half of their life: first one file, then the other. */
+/** The proxy's own certificates, written anew at half of their life: first one file, then the other. */
 function keepFresh(name: string, subject: string, issuer: Pair): Pair {
   const issue = (): Pair => cluster.pki.issueFor(lifeSeconds, { name: `${name}-next`, subject }, issuer);
   const { folder } = cluster.pki;

@@ -1,4 +1,4 @@
-/** Clients that know nothing of us, in a pod with a sidecar: everything they are told is where the kubelet would put it. */
+/** Clients that know nothing of the proxy, in a pod with a sidecar: all their files are where the kubelet would put them. */
 import { appendFileSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";

@@ -71,7 +71,7 @@ class Trial {
     return this.#call.says(pattern, 45_000);
   }
 
-  /** Who the apiserver takes kubectl for. */
+  /** The user that the apiserver takes kubectl for. */
   async whoami(args: readonly string[] = []): Promise<{ username: string; groups: readonly string[] }> {
     const said = await this.kubectl(["auth", "whoami", "-o", "json", ...args]);
     assert.is(said.code, 0, said.err);

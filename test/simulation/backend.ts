@@ -22,7 +22,7 @@ export type BackendOptions = {
   readonly run: Run;
   readonly store: Store;
   readonly maxStreams: number;
-  /** Is every session one client's own? */
+  /** True if every session is one client's own. */
   readonly isPrivate: boolean;
 };
 

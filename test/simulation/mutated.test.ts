@@ -1,4 +1,4 @@
-/** Whether the planted faults can still be planted; `npm run test:seeds` sees that each is caught. */
+/** The planted faults can still be planted; `npm run test:seeds` checks that each is caught. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { loadMutated } from "./mutated.ts";

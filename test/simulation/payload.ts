@@ -35,7 +35,7 @@ export function astray(body: Body, position: number, bytes: Buffer, [start, end]
   return count;
 }
 
-/** Has the path written into what it was only to pass on? */
+/** True if the path has written into bytes that it was only to pass on. */
 export function isUntouched(): boolean {
   return block.equals(original);
 }

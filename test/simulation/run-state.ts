@@ -12,7 +12,7 @@ export class Run {
   readonly plans = new Map<number, Plan>();
   /** Digest of the fields that each tag's client sent. */
   readonly sent = new Map<number, string>();
-  /** Who asked each tag, and whether a backend had taken that client's token before. */
+  /** The client that sent each tag, and whether a backend had accepted that client's token before. */
   readonly asked = new Map<number, { readonly client: string; readonly isProven: boolean }>();
   readonly #answers = new Map<number, Said[]>();
   /** How often backends saw each tag. */

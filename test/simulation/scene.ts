@@ -343,12 +343,12 @@ function heardCode({ resetCode }: Plan): number {
   return isMistakable ? errorCode.INTERNAL_ERROR : resetCode;
 }
 
-/** Was a session given up that was open? */
+/** True if an open session was given up. */
 function isLost(entry: Entry): boolean {
   return entry.kind === "upstream_connection.closed" && entry.reason.startsWith("PING unanswered");
 }
 
-/** Does the journal speak ill of a backend? What clients do must never be the cause. */
+/** True if the journal has an entry against a backend. What clients do must never be the cause. */
 function isEvidence(entry: Entry): boolean {
   if (entry.kind === "backend.changed") return entry.to === "suspect" || entry.to === "dead";
   if (entry.kind === "request.failed" && entry.code === "outcome-unknown") return false;

@@ -1,5 +1,5 @@
 /**
- * All backends silent for 1.5 to 9 s, as when our own network is away (D14): nothing is lost, all of it is late. What
+ * All backends silent for 1.5 to 9 s, as when the proxy's own network is away (D14): nothing is lost, all of it is late. What
  * was under way comes with its kernel's next retransmission; new sockets, with their next SYN.
  */
 import type { ProbeEar } from "../../src/health/prober.ts";
@@ -33,7 +33,7 @@ export class Silence {
     };
   }
 
-  /** Has it been, and is all that it held back there? */
+  /** True if it is over, and all that it held back has arrived. */
   get isOver(): boolean {
     const now = this.#world.now();
     return this.until > 0 && now > this.until && now > this.arrivedAt;

@@ -143,7 +143,7 @@ function defect(name: string, scene: readonly Validator[], mutation: Mutation): 
   return { name, scene, mutations: [mutation] };
 }
 
-/** What is wrong in how bytes are cut into events, and put together again. */
+/** Faults in how bytes are cut into events, and put together again. */
 const ofBytes: readonly WatchDefect[] = [
   defect("a byte of what is held is dropped", ["whole", "ends"], {
     file: stream,
@@ -178,7 +178,7 @@ const ofBytes: readonly WatchDefect[] = [
   }),
 ];
 
-/** What is wrong in the request that a watch is moved with. */
+/** Faults in the request that moves a watch. */
 const ofRequests: readonly WatchDefect[] = [
   defect("a watch is asked for one version too far on", ["reliable", "bookmarkable", "ends"], {
     file: resume,
@@ -232,7 +232,7 @@ const ofRequests: readonly WatchDefect[] = [
   }),
 ];
 
-/** What is wrong in what follows from an ending, a refusal, or silence. */
+/** Faults in what follows from an end, a refusal, or silence. */
 const ofEndings: readonly WatchDefect[] = [
   defect("a lost backend ends its watches", ["ends"], {
     file: ending,
@@ -320,7 +320,7 @@ const ofEndings: readonly WatchDefect[] = [
   }),
 ];
 
-/** What is wrong in how a silence of all backends is borne, which is most likely our own network's (D14). */
+/** Faults in how a silence of all backends is borne, which is most likely caused by the proxy's own network (D14). */
 const ofSilences: readonly WatchDefect[] = [
   defect("a silence of all backends is taken for their death", ["carried", "ends"], {
     file: "proxy/upstream/keepalive.ts",
@@ -344,7 +344,7 @@ const ofSilences: readonly WatchDefect[] = [
   }),
 ];
 
-/** What is wrong in how quiet watches follow what etcd knows. */
+/** Faults in how quiet watches follow what etcd knows. */
 const ofProgress: readonly WatchDefect[] = [
   {
     name: "etcd is not asked for progress",
@@ -381,7 +381,7 @@ const ofProgress: readonly WatchDefect[] = [
   },
 ];
 
-/** What is wrong in how backends are compared, and caches filled that an apiserver fills when it is first asked. */
+/** Faults in how backends are compared, and in caches that an apiserver fills when it is first asked. */
 const ofComparing: readonly WatchDefect[] = [
   {
     name: "no cache of a custom resource is filled before it is needed",

@@ -16,7 +16,7 @@ import type { PlayedTarget, TestProxy } from "./proxy.ts";
 export type FrontProxyPki = {
   /** Signs clients. */
   readonly clients: Authority;
-  /** Signs what we vouch with. */
+  /** Signs the front-proxy certificate. */
   readonly authority: Authority;
   readonly pair: Pair;
 };
@@ -161,7 +161,7 @@ export function shake(options: tls.ConnectionOptions): Promise<tls.TLSSocket> {
   });
 }
 
-/** Where a proxy is, and who vouches for it. */
+/** Where a proxy is, and the CA of its certificate. */
 export type Place = Pick<TestProxy, "url" | "port" | "ca">;
 
 export type Asking = {

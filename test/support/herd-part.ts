@@ -30,7 +30,7 @@ export type PartState = {
   readonly slowestOwnMs: number;
   /** A backend's: those that it has sent. */
   readonly goAways: number;
-  /** The herd's: is each watch answered? */
+  /** True if each watch of the herd is answered. */
   readonly isDone: boolean;
 };
 

@@ -13,7 +13,7 @@ import { testPki } from "./pki.ts";
 export type Cause = {
   /** The incident's kind. */
   readonly kind: string;
-  /** Who is to blame, and what proves it: part of its summary or evidence. */
+  /** The cause, and what proves it: part of its summary or evidence. */
   readonly culprit: string;
   readonly evidence: RegExp;
   /** When it showed on the wire. */

@@ -340,7 +340,7 @@ export class PlayedPath extends Path {
       down?: readonly string[];
       bufferBytes?: number;
       warm?: number;
-      /** Are backends probed, as in life? */
+      /** True if backends are probed, as in production. */
       isProbed?: boolean;
     } = {},
   ) {

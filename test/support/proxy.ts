@@ -73,7 +73,7 @@ async function startBackend(name: string): Promise<TestBackend> {
   };
 }
 
-/** A backend that the test plays itself, and who vouches for its certificate. */
+/** A backend that the test plays itself, and the CA of its certificate. */
 export type PlayedTarget = { readonly name: string; readonly port: number; readonly ca: string };
 
 export type ProxyOptions = {

@@ -16,7 +16,7 @@ export type ScriptedSplice = {
   readonly splices: UpgradeHandler;
   /** What the next dial gives instead of a socket. */
   failure: Failure | undefined;
-  /** Thrown when a tunnel opens, as a bug of ours would. */
+  /** Thrown when a tunnel opens, as a bug of the proxy would. */
   journalFault: string | undefined;
   connect(): Promise<RawPeer>;
   /** The backend's end of the next upstream socket. */

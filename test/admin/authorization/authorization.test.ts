@@ -136,7 +136,7 @@ test("a cluster that cannot be asked lets no user in: 503, with its reason in th
   assert.is(await said("t-operator"), "t-operator", "and a failure is not remembered");
   clock.advance(adminLimits.tokenReviewedMs);
   cluster.failure = failure;
-  assert.is(await said("t-operator"), 503, "nor who it was, for longer than its time");
+  assert.is(await said("t-operator"), 503, "nor the user's name, for longer than its time");
   assert.is(told.length, 2, "it is told again, when it was well between");
 });
 

@@ -32,7 +32,7 @@ test("A1: many clients that each stay below their budget do not earn the shared 
   }
   const heard = writer.heard.filter((line) => /HEADERS|RST_STREAM|GOAWAY/.test(line));
   const state = await scene.settled();
-  // Upstream connections that have reset many are let go by us; nothing that was on one is lost with it.
+  // The proxy closes upstream connections that have reset many streams; nothing that was on one is lost with it.
   assert.equal(new Set(state.connectionsClosed.slice(connectionsClosed.length)), new Set(["ended"]));
   assert.equal(heard, []);
 });

@@ -1,5 +1,5 @@
 /**
- * What we add to a request must not make one of its fields longer than a backend takes: whatever is built on nghttp2 ends
+ * What the proxy adds to a request must not make one of its fields longer than a backend takes: whatever is built on nghttp2 ends
  * its session for a field beyond 64 KiB, and that may be an upstream connection of many (A7).
  */
 import { suite } from "uvu";

@@ -46,7 +46,7 @@ const ok: [string, string] = ["content-type", "application/json"];
 /** What breaks the rules before anything of it went on; a reset would have Go's transport send a write again. */
 const badGateway = /HEADERS 1 :status=502/;
 
-/** Is answered by us, or the stream is reset: it never ends as if it were whole. */
+/** The proxy answers, or the stream is reset: it never ends as if it were whole. */
 const cut: Record<string, readonly [Play, RegExp]> = {
   "a head of 1,100 fields": [(id) => [headers(id).status(200, ...bomb(1100, 1))], badGateway],
   "twenty interim heads": [

@@ -77,7 +77,7 @@ function hostile(id: number, number: number): Frame {
     ["impersonate-extra-scopes", token],
     ["sec-websocket-protocol", `base64url.bearer.authorization.k8s.io.${token}`],
     ["audit-id", `audit-${number}${spoiler}`],
-    // What is no field value costs its stream, and must not be told either.
+    // An invalid field value costs its stream, and must not be logged either.
     ...(number % 20 === 7 ? ([["x-broken", `${token}\r\nforged: line`]] as const) : []),
   );
 }

@@ -75,7 +75,7 @@ function wordsIn({ shown }: Told): readonly string[] {
   );
 }
 
-/** What we say of alice, and nothing else. */
+/** What the proxy asserts of alice, and nothing else. */
 function isAlice(told: Told, what: string): void {
   assert.is(told.shown?.certificate, "front-proxy-client", what);
   const words = wordsIn(told);

@@ -80,7 +80,7 @@ test("A26: 200 MiB of usual heads that hang against a heap of 160: requests end,
   const idle = await Promise.all(Array.from({ length: 30 }, () => scene.attacker()));
   // All of them before memory is short: afterwards no client would be let in.
   const attackers = await Promise.all(Array.from({ length: 150 }, () => scene.attacker()));
-  // Who became idle last goes first: attackers are idle, too, before they ask, and once they were refused.
+  // The client that became idle last goes first: attackers are idle, too, before they ask, and once they were refused.
   const idleH1 = await Promise.all(Array.from({ length: 10 }, () => kept()));
   let busyMs = 0;
   const look = async () => {

@@ -61,7 +61,7 @@ test("A48: names of any kind cost nothing and change nothing", async () => {
   for (const servername of ["LOCALHOST", "localhost.", "nobody.example", "xn--", "a".repeat(60), "-"])
     assert.is(await shakes({ ...lax, servername }), "TLSv1.3 h2", servername);
   assert.is(await shakes({ ...lax, servername: "" }), "TLSv1.3 h2");
-  // Longer than a name may be: refused, by us or by the client's own library.
+  // Longer than a name may be: refused, by the proxy or by the client's own library.
   assert.match(await shakes({ ...lax, servername: "a".repeat(255) }), /refused|TLSv1.3/);
 });
 

@@ -32,7 +32,7 @@ function answerFrom(input: Buffer, shape: number): void {
   if (head.status === 101) return;
   const written = readAnswer(writeLastAnswer(head));
   if (written === undefined || typeof written === "string")
-    throw new Error(`what we wrote is refused: ${written}`);
+    throw new Error(`the message as written again is refused: ${written}`);
   same("read, written and read", [written.status, written.framing], [head.status, head.framing]);
 }
 

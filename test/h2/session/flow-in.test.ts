@@ -1,4 +1,4 @@
-/** What a peer may send us: windows, grants, and that none is ever lost (A19). */
+/** What a peer may send: windows, grants, and that none is ever lost (A19). */
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

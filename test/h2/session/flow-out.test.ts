@@ -1,4 +1,4 @@
-/** What a peer lets us send: windows, the socket's patience, and fair turns. */
+/** What a peer permits to send: windows, the socket's patience, and fair turns. */
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

@@ -1,4 +1,4 @@
-/** Who resets what, what is still under way then, and what it costs (A1, A2, A15). */
+/** Resets by either side, what is still under way then, and what it costs (A1, A2, A15). */
 
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

@@ -67,7 +67,7 @@ export const admission: readonly Defect[] = [
     ["proxy/upstream/shard", "a stall of the proxy refuses no request"],
   ),
   defect(
-    "a stall of the proxy counts against those who are held",
+    "a stall of the proxy counts against pending requests",
     {
       file: "proxy/cluster/path.ts",
       find: "new PendingQueue(stallAwareClock)",
@@ -225,7 +225,7 @@ export const admission: readonly Defect[] = [
     ["proxy/overload/heap-pressure", "it must ease"],
   ),
   defect(
-    "a full heap is not looked at again after those who filled it have gone",
+    "a full heap is not looked at again after the clients that filled it have gone",
     { file: "proxy/overload/heap-pressure.ts", find: "    this.#parts.collect();\n", replace: "" },
     ["proxy/overload/heap-pressure", "is looked at again"],
   ),

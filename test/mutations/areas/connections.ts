@@ -30,7 +30,7 @@ export const connections: readonly Defect[] = [
     ["proxy/upstream/connection", "a backend that allows few streams bears few resets"],
   ),
   defect(
-    "the answer to our own GOAWAY counts as one of the backend's",
+    "the answer to the proxy's own GOAWAY counts as one of the backend's",
     {
       file: "proxy/upstream/connection.ts",
       find: "this.#session.isPeerGoing && !this.#hasYielded",
@@ -376,7 +376,7 @@ export const connections: readonly Defect[] = [
     ["proxy/request/hedge", "two upstream connections of one backend swallow the same LIST"],
   ),
   defect(
-    "a pause of ours is charged from its beginning to the next beat",
+    "a pause of the proxy is charged from its beginning to the next beat",
     {
       file: "proxy/upstream/keepalive.ts",
       find: "connection.discountStall(now - this.#waitsSince)",

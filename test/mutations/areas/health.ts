@@ -22,7 +22,7 @@ export const health: readonly Defect[] = [
     ["health/backend", "a certificate that is not to be trusted"],
   ),
   defect(
-    "who flaps comes back as soon as ever",
+    "a backend that flaps comes back as soon as ever",
     {
       file: "health/backend.ts",
       find: "rise * 2 ** Math.min(4, Math.max(0, ejections - 1))",
@@ -185,12 +185,12 @@ export const health: readonly Defect[] = [
     ["flows/slow-reads", "reads of what another server answers say nothing of the apiserver"],
   ),
   defect(
-    "a metrics server that hangs makes us impatient with /readyz",
+    "a metrics server that hangs makes the proxy impatient with /readyz",
     { file: "proxy/request/hedge.ts", find: "    if (!context.isOwn) return;\n", replace: "" },
     ["flows/slow-reads", "reads of what another server answers say nothing of the apiserver"],
   ),
   defect(
-    "a slow metrics server makes us patient with the apiserver",
+    "a slow metrics server makes the proxy patient with the apiserver",
     {
       file: "kube/request-info.ts",
       find: "info.isResource && isOwnResource(info)",

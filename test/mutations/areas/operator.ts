@@ -20,7 +20,7 @@ export const operator: readonly Defect[] = [
     ["admin/server/guard", "while the cluster cannot be asked a stream stays"],
   ),
   defect(
-    "an apiserver beside us is taken for our own listener",
+    "an apiserver beside the proxy is taken for the proxy's own listener",
     {
       file: "proxy/cluster/backend-set.ts",
       find: "if (!overlaps(address, found)) return false;",

@@ -159,7 +159,7 @@ export const watches: readonly Defect[] = [
     ["watch/session/watch-session", "a restart is not the server's timeout"],
   ),
   defect(
-    "an early end of a request of ours is taken for the server's timeout",
+    "an early end of a request by the proxy is taken for the server's timeout",
     { file: "watch/session/end-verdict.ts", find: "(isOurs || isDraining ?", replace: "(isDraining ?" },
     ["watch/session/watch-session", "a restart is not the server's timeout"],
   ),

@@ -73,7 +73,7 @@ export const wire: readonly Defect[] = [
     ["proxy/downstream/downstream", "a PRIORITY and a WINDOW_UPDATE with each of 3,000 requests"],
   ),
   defect(
-    "a refusal of ours pays for control frames",
+    "a refusal by the proxy pays for control frames",
     {
       file: "proxy/request/exchange.ts",
       find: "this.#status = sendLocalReply(this.down, this.context.method, failure);",
@@ -270,7 +270,7 @@ export const wire: readonly Defect[] = [
     ["h2/session/message", "a body is held to its content-length"],
   ),
   defect(
-    "trailers say who asks",
+    "trailers carry an identity",
     { file: "h2/core/fields.ts", find: "role.credential, role.identity],", replace: "role.credential]," },
     ["h2/core/fields", "trailers hold no pseudo-field"],
   ),

@@ -21,7 +21,7 @@ const certificates = "test/proxy/tls/certificates.test.ts";
 export const guards: readonly Guard[] = [
   {
     row: "A39",
-    without: "a client's X-Remote-* goes up beside ours",
+    without: "a client's X-Remote-* goes upstream beside the proxy's",
     removal: {
       file: "proxy/identity/client-identity.ts",
       find: "field.role === role.identity && !isImpersonation(field);",
@@ -109,7 +109,7 @@ export const guards: readonly Guard[] = [
   },
   {
     row: "A41",
-    without: "who is impersonated by us asks to be a third",
+    without: "an impersonated client impersonates a third user",
     removal: {
       file: "proxy/context/identity-headers.ts",
       find: "if (!fields.some((field) => identity.isPresumptuous(field))) return identity;",

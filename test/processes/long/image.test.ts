@@ -21,7 +21,7 @@ function instructions(): readonly (readonly [name: string, rest: string])[] {
   return [...text.matchAll(/^([A-Z]+) (.+)$/gm)].map(([, name = "", rest = ""]) => [name, rest]);
 }
 
-/** What the image has at its root is in ours. */
+/** What the image has at its root is in the root of the test's image. */
 function inRoot(text: string): string {
   return text.replaceAll(/(?<=^|[\s"])\/(app|usr)\b/g, `${root}/$1`);
 }
@@ -35,7 +35,7 @@ function copy(rest: string): void {
 }
 
 function runStep(rest: string): void {
-  // npm and Node are those of the image's base there, and ours here.
+  // npm and Node are those of the image's base there, and this machine's here.
   const own = (process.env["PATH"] ?? "")
     .split(delimiter)
     .filter((one) => !one.endsWith("node_modules/.bin"));

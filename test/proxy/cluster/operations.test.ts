@@ -65,7 +65,7 @@ test("it stays so whatever the backend says of itself, and is ready as soon as i
   assert.is(stateOf(path, "a"), "dead", "a drained one that dies is told dead");
   path.backend("a").isDown = false;
   path.clock.advance(30_000);
-  assert.is(stateOf(path, "a"), "draining", "back from its restart it waits for us");
+  assert.is(stateOf(path, "a"), "draining", "back from its restart it waits for the operator");
   assert.is(operations.undrain("a", alice), "a is no longer drained: it is ready");
   assert.equal([stateOf(path, "a"), path.measurementsOf("a").isDrained], ["ready", false]);
 });

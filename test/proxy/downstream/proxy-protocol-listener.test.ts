@@ -14,7 +14,7 @@ type Mode = "Disabled" | "Optional" | "Required";
 const balancer = "127.0.0.0/8";
 const elsewhere = "10.0.0.0/8";
 
-/** Who it is taken for, and what is read afterwards; or why not. */
+/** The client address that the listener accepts, and what is read afterwards; or why it refuses. */
 async function met(mode: Mode, trusted: string, said: string): Promise<string> {
   const { near, far, close } = await openPair();
   const rules = { mode, trusted: networksOf([trusted]) };

@@ -15,7 +15,7 @@ async function issued(name: string, groups: readonly string[] = []): Promise<Sub
   return subjectOf(new X509Certificate(certificate).raw);
 }
 
-/** DER by hand: what no issuer of ours would write. */
+/** DER by hand: what the tests' issuer would never write. */
 function element(tag: number, ...parts: readonly (string | Uint8Array)[]): Buffer {
   const body = Buffer.concat(
     parts.map((part) => (typeof part === "string" ? Buffer.from(part, "latin1") : part)),

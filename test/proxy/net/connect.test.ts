@@ -226,7 +226,7 @@ test("where a backend asks for a PROXY header each connection begins with one, b
   const upgraded = await within(3000, "a socket", connectUpgrade(address, { keepalive, ends }, 2000));
   if (!(upgraded instanceof Failure)) upgraded.destroy();
   const named203 = "PROXY TCP4 203.0.113.7 192.0.2.1 1234 443\r\n";
-  // An upstream connection is our own; a passthrough connection and an Upgrade are a client's.
+  // An upstream connection is the proxy's own; a passthrough connection and an Upgrade are a client's.
   assert.equal(headers, ["PROXY UNKNOWN\r\n", named203, named203]);
   // A name that resolves to several addresses, and its loss, are no different.
   const named = openSocket({ ...address, host: "localhost" }, "h2");

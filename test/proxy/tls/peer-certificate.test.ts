@@ -13,7 +13,7 @@ const test = suite("proxy/tls/peer-certificate");
 
 const { authority, serving } = await testPki();
 
-/** What a server of ours knows of a client that shows this pair. */
+/** What the proxy's server knows of a client that presents this pair. */
 async function shown(
   pair: Pair | undefined,
   ca = authority.certificate,

@@ -343,10 +343,10 @@ test("a session that a client may reuse by its certificate is not another cluste
     "eu.corp.test",
     "EU.corp.test.:6443",
   ]);
-  // kubectl --tls-server-name us.corp.test, with eu's name as its address: it never asks for us by name.
+  // kubectl --tls-server-name us.corp.test, with eu's name as its address: it never sends the name of `us`.
   assert.equal(refused("us.corp.test", "eu.corp.test", "eu.corp.test:6443"), []);
   // Addresses, names of a cluster's own, names that the certificate does not have, and no name: as always.
-  const anybodys = [
+  const ofEach = [
     "127.0.0.1:6443",
     "[::1]:6443",
     "10.0.0.1",
@@ -354,12 +354,12 @@ test("a session that a client may reuse by its certificate is not another cluste
     "kubernetes.default.svc",
     "x.test",
   ];
-  assert.equal(refused("us.corp.test", us, ...anybodys), []);
+  assert.equal(refused("us.corp.test", us, ...ofEach), []);
   assert.equal(refused("own.corp.test", "own.corp.test", "eu.corp.test"), []);
   assert.equal(refused("twin.corp.test", "twin.corp.test", "eu.corp.test"), []);
   for (const servername of ["", "eu.corp.test"])
     assert.equal(
-      refused(servername, "eu.corp.test", "us.corp.test", "twin.corp.test", "y.corp.test", ...anybodys),
+      refused(servername, "eu.corp.test", "us.corp.test", "twin.corp.test", "y.corp.test", ...ofEach),
       ["us.corp.test"],
     );
 });

@@ -176,7 +176,7 @@ test("a tunnel ends with its backend: once that is dead and silent", async () =>
   stop();
   clock.advance(1000);
   path.backend("a").blackHole();
-  // It is the only backend: silence of all backends may be our own network's fault for this long (D14).
+  // It is the only backend: silence of all backends may be the fault of the proxy's own network for this long (D14).
   clock.advance(9900);
   assert.equal(reasons, []);
   clock.advance(1600);

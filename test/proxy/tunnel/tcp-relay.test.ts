@@ -15,7 +15,7 @@ type Joined = {
   readonly relay: TcpRelay;
   readonly clock: ManualClock;
   readonly ends: string[];
-  /** Our own two sockets. */
+  /** The proxy's own two sockets. */
   readonly down: Socket;
   readonly up: Socket;
 };

@@ -143,7 +143,7 @@ export class GoWatches {
     }
   }
 
-  /** The last version that every watch should have told by now; has each? */
+  /** True if each watch has delivered the last version that it should have by now. */
   hasAll(truth: Truth): boolean {
     return [...this.#held.values()].every(({ prefix, contains, side, from, seen }) => {
       const told = seen.at(-1)?.version ?? 0;

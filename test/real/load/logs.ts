@@ -1,4 +1,4 @@
-/** `logs -f` of one pod, held idle: does it live, and when did it end? */
+/** `logs -f` of one pod, held idle: whether it lives, and when it ended. */
 import type { Client } from "./client.ts";
 
 export class Logs {

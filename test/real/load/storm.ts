@@ -29,7 +29,7 @@ export type Crowd = {
 
 export type Outcome = {
   readonly watches: Verdict;
-  /** Each 410, and each end for want of a backend that knows the version: was it true? */
+  /** Each 410, and each end for want of a backend that knows the version, with whether it was true. */
   readonly gone: readonly Inquiry[];
   /** Why the proxy ended watches, in its own words. */
   readonly reasons: ReadonlyMap<string, number>;
@@ -188,7 +188,7 @@ export class Storm {
     return { relists, backwards, unequal };
   }
 
-  /** What it was not told of its namespace, from its last word's names and versions; and did it live till now? */
+  /** Which events of its namespace it missed, by names and versions; and whether it lived till now. */
   async #stopOther(call: Call | undefined): Promise<[missing: number, lives: boolean]> {
     if (call === undefined) return [-1, true];
     let lives = true;

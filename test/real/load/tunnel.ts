@@ -1,4 +1,4 @@
-/** Exec and port-forward over websockets, held idle: do they live, and when did they end? */
+/** Exec and port-forward over websockets, held idle: whether they live, and when they ended. */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
@@ -63,7 +63,7 @@ export class Tunnel {
     if (this.isOpen) this.#socket.send(Buffer.concat([Buffer.of(this.#form.inward), Buffer.from(text)]));
   }
 
-  /** Does it carry a line there and back? */
+  /** True if it carries a line there and back. */
   async answers(timeoutMs = 15_000): Promise<boolean> {
     const line = `${randomUUID()}\n`;
     this.say(line);

@@ -45,7 +45,7 @@ export type Result = {
   };
   readonly watches: readonly { readonly ends: readonly WatchEnd[]; readonly difference: Difference }[];
   readonly tunnels: readonly Fate[];
-  /** A new exec in the middle of the fault: did it open and answer? */
+  /** True if a new exec in the middle of the fault opened and answered. */
   readonly newExec: boolean;
 };
 

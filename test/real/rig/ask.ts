@@ -58,7 +58,7 @@ export async function order(server: Server, question: Question): Promise<string>
   return text;
 }
 
-/** Who the server takes the asker for; the status alone when it refuses to say. */
+/** The user that the server takes the client for; the status alone when it refuses. */
 export async function whoIs(server: Server): Promise<{ username: string; groups: string[] } | number> {
   const body = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
   const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";

@@ -12,7 +12,7 @@ export type Change = {
   /** Its first version: PUT with the two equal is a creation. */
   readonly createdAt: number;
   readonly value: Buffer;
-  /** Milliseconds since the epoch, when we heard of it. */
+  /** Milliseconds since the epoch, when the watch delivered it. */
   readonly at: number;
 };
 

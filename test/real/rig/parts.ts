@@ -90,7 +90,7 @@ export const clusterNeeds: readonly Need[] = [
 
 const prepare = "run test/real/prepare.sh (minutes, once)";
 
-/** Exported for build.ts: is `command` on the PATH? */
+/** True if `command` is on the PATH. Exported for build.ts. */
 export function has(command: string): boolean {
   return (process.env["PATH"] ?? "").split(delimiter).some((folder) => {
     try {

@@ -95,7 +95,7 @@ export class Pod {
     await this.#sidecar?.stop();
   }
 
-  /** The application: it has the two variables of its manifest, and nothing else of us. */
+  /** The application: it has the two variables of its manifest, and nothing else of the proxy. */
   start(command: string, args: readonly string[], timeoutMs = 60_000): Call {
     const [program, ...rest] = this.#inside(command, args);
     const env = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(this.#ports.port) };

@@ -72,14 +72,14 @@ export class SimulatedApiserver {
     return this.#apiserver.watchCount;
   }
 
-  /** Could it serve a watch from `version` on, if it were asked now? */
+  /** True if it could serve a watch from `version` on now. */
   serves(resource: string, version: number): boolean {
     const { host, isInitialising } = this;
     const isReachable = !host.isDown && !host.isFrozen && !host.dropsIn && !host.dropsOut;
     return isReachable && !isInitialising && this.knows(resource, version);
   }
 
-  /** Would it go on from `version`, if it could be reached, now or later? */
+  /** True if it would continue from `version` once it can be reached. */
   knows(resource: string, version: number): boolean {
     const oldest = resource === "events" ? this.#store.oldest : this.cache.oldestOf(resource);
     return !this.host.isDown && version >= oldest;
@@ -246,7 +246,7 @@ export class SimulatedApiserver {
     });
   }
 
-  /** Is its cache not filled yet? Then it is from now on, a moment later. */
+  /** True if its cache is not filled yet; it is a moment after the first call. */
   #isCold(resource: string): boolean {
     if (this.#parts.custom?.includes(resource) !== true || this.#filled.has(resource)) return false;
     if (this.#asked.has(resource)) return true;

@@ -1,4 +1,4 @@
-/** Who takes part in a run: clients of every kind, drawn from the seed. */
+/** The clients of a run: every kind, drawn from the seed. */
 import type { Random } from "../random.ts";
 import { Asker } from "./asker.ts";
 import type { Caller } from "./caller.ts";

@@ -31,7 +31,7 @@ const freshMs = 6_000;
 const foundMs = 1_000;
 /** Events that come so soon one after another were held up together. */
 const rushMs = 100;
-/** Who has been well for so long is known to be: a backend that fell often is believed again after 16 s (backend.ts). */
+/** A backend that has been well for so long is known to be: a backend that fell often is believed again after 16 s (backend.ts). */
 const wellMs = 20_000;
 /** A cache that stands still is told from a quiet one by its peers' progress, 10 s later (F5). */
 const staleMs = 10_000;
@@ -43,9 +43,9 @@ export type EndParts = {
   readonly apiservers: readonly SimulatedApiserver[];
   readonly attempts: Attempts;
   readonly truth: Truth;
-  /** Are ends without a reason violations, or only counted? */
+  /** True if ends without a reason are violations, and not only counted. */
   readonly isStrict: boolean;
-  /** Is a silence of all backends all that befalls them? Then no watch ends but for its client (D14). */
+  /** True if the only fault is a silence of all backends. Then no watch ends but for its client (D14). */
   readonly isCarried: boolean;
 };
 
@@ -60,7 +60,7 @@ export class EndJudge {
     this.#reach = new Reach(parts.apiservers, () => parts.findings.world.now());
   }
 
-  /** An event came; was it late, although some backend could have delivered it? */
+  /** Judges an event that came: it is a violation if it was late although some backend could have delivered it. */
   judgeDelay(call: WatchCall, version: number): void {
     const { findings, truth, apiservers, isStrict } = this.#parts;
     const now = findings.world.now();
@@ -173,7 +173,7 @@ export class EndJudge {
     return this.#reasonOfMove(call, now);
   }
 
-  /** It was live and could have gone on: what came of trying? */
+  /** Why a watch that was live and could have gone on ended: what came of trying. */
   #reasonOfMove(call: WatchCall, now: number): string {
     const attempts = this.#parts.attempts
       .of(call.auditId)

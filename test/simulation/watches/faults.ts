@@ -16,7 +16,7 @@ export type FaultParts = {
 
 export type Fault = {
   readonly name: string;
-  /** Does it strike all backends at once? */
+  /** True if it strikes all backends at once. */
   readonly isOfAll?: boolean;
   /** How long it lasts; by default the scene says. */
   readonly ms?: (random: Random) => number;
@@ -47,7 +47,7 @@ function restarted(backend: SimulatedApiserver, random: Random): void {
   backend.restart(random.chance(0.3) ? random.size(3_000) : 0);
 }
 
-/** Every way to every backend has the hole: most likely our own network's (D14). */
+/** Every way to every backend has the hole: most likely the proxy's own network (D14). */
 export const blip: Fault = {
   name: "all backends silent",
   isOfAll: true,

@@ -23,7 +23,7 @@ export type QuietOptions = {
   readonly progress?: Progress;
   /** Between two faults, once all backends are known to be well. Default: 5 s, a list and a bookmark within 2.3 s. */
   readonly leastMs?: number;
-  /** Are they custom resources, whose caches an apiserver fills when it is first asked? */
+  /** True if they are custom resources, whose caches an apiserver fills when it is first asked. */
   readonly isCustom?: boolean;
   readonly trace?: (line: string) => void;
 };

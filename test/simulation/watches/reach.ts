@@ -1,4 +1,4 @@
-/** Who could have served, and since when: what befell each backend, as the weather tells it. */
+/** Which backends could have served, and since when, from the faults that befell each. */
 import type { SimulatedApiserver } from "./apiserver.ts";
 
 export class Reach {
@@ -58,7 +58,7 @@ export class Reach {
     return times.length === 0 ? Number.NEGATIVE_INFINITY : Math.min(...times);
   }
 
-  /** Was it out of reach, and came back after that? */
+  /** True if it was out of reach, and came back after that. */
   isBackSince(one: SimulatedApiserver, since: number): boolean {
     return (this.#hiddenUntil.get(one) ?? Number.NEGATIVE_INFINITY) > since;
   }

@@ -124,7 +124,7 @@ export class Follower {
     this.wholeVersion = beginning.version;
   }
 
-  /** Is all that it was told of one version, which nothing proved to be complete? */
+  /** True if all events that it got are of one version, which nothing proved to be complete. */
   get isFirstVersionOpen(): boolean {
     return this.#placedAt !== 0 && this.version === this.#placedAt && this.#bookmarked < this.version;
   }

@@ -7,7 +7,7 @@ export type Weather = {
   /** Faults begin before this; all are over by then. */
   readonly stormMs: number;
   readonly faults: number;
-  /** Is the only fault a silence of all backends at once, now and then? Then nothing that lives may end (D14). */
+  /** True if the only fault is a silence of all backends at once, now and then. Then nothing that lives may end (D14). */
   readonly isBlips: boolean;
   readonly backends: number;
   readonly clients: number;

@@ -169,7 +169,7 @@ export class End implements Wire {
     return this.#isConnected && !this.host.isFrozen;
   }
 
-  /** Does what is sent from here not arrive? */
+  /** True if what is sent from here does not arrive. */
   get isCut(): boolean {
     return this.drops || this.host.dropsOut || this.peer?.host.dropsIn === true;
   }

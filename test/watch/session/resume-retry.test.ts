@@ -14,7 +14,7 @@ test("it knows why and since when, and forgets which backends it asked once some
   retry.inVain("a");
   retry.inVain("b");
   assert.equal([retry.reason, retry.from, retry.ms, retry.tried], ["lost", "a", 30, ["a", "b"]]);
-  // Who takes it may still refuse it in its first event.
+  // A backend that accepts it may still refuse it in its first event.
   retry.found();
   assert.equal(retry.tried, ["a", "b"]);
   retry.progressed();

@@ -37,7 +37,7 @@ async function statusOf(session: http2.ClientHttp2Session, path = "/readyz"): Pr
   return Number((head as http2.IncomingHttpHeaders)[":status"]);
 }
 
-/** Does a PING stay unanswered for a while? */
+/** True if a PING stays unanswered for a while. */
 async function isSilent(session: http2.ClientHttp2Session): Promise<boolean> {
   let hasAnswered = false;
   session.ping((error) => (hasAnswered = error === null));
