@@ -20,6 +20,26 @@ export type Option = {
   readonly usual?: string;
 };
 
+/** `flags` is as in a usage text: "-o, --output FORMAT", "--once", "--host NAME..." for an option that may be repeated. */
+function option(
+  flags: string,
+  about: string,
+  usual?: string,
+  rules: Pick<Option, "isRequired" | "choices" | "only"> = {},
+): Option {
+  const [, short, name = "", value, repeats] =
+    /^(?:-(\w), )?--([\w-]+)(?: (\S+?)(\.\.\.)?)?$/.exec(flags) ?? [];
+  return {
+    name,
+    ...(short === undefined ? {} : { short }),
+    ...(value === undefined ? {} : { value }),
+    ...(repeats === undefined ? {} : { isMultiple: true }),
+    about,
+    ...(usual === undefined ? {} : { usual }),
+    ...rules,
+  };
+}
+
 export type CommandSpec = {
   readonly summary: string;
   /** Positional arguments: "KIND [NAME]". */
@@ -38,73 +58,38 @@ export type Kind = (typeof kinds)[number];
 
 export const shells = ["bash", "zsh", "fish"] as const;
 
-const admin: Option = {
-  name: "admin",
-  value: "ADDRESS",
-  about: "address of the JSON API: host:port or a URL",
-  usual: "$WATCHKEEPER_ADMIN, or 127.0.0.1:7480",
-};
-const tokenFile: Option = {
-  name: "token-file",
-  value: "FILE",
-  about: "bearer token, for an API with authorization",
-  usual: "$WATCHKEEPER_TOKEN_FILE, or none",
-};
-const caFile: Option = {
-  name: "ca-file",
-  value: "FILE",
-  about: "CA bundle that verifies an https:// ADDRESS",
-  usual: "$WATCHKEEPER_CA_FILE, or the system's CAs",
-};
+const admin = option(
+  "--admin ADDRESS",
+  "address of the JSON API: host:port or a URL",
+  "$WATCHKEEPER_ADMIN, or 127.0.0.1:7480",
+);
+const tokenFile = option(
+  "--token-file FILE",
+  "bearer token, for an API with authorization",
+  "$WATCHKEEPER_TOKEN_FILE, or none",
+);
+const caFile = option(
+  "--ca-file FILE",
+  "CA bundle that verifies an https:// ADDRESS",
+  "$WATCHKEEPER_CA_FILE, or the system's CAs",
+);
 /** How to reach the API. */
 const reach = [admin, tokenFile, caFile] as const;
 const formats = ["table", "wide", "json"] as const;
-const output: Option = {
-  name: "output",
-  short: "o",
-  value: "FORMAT",
-  choices: formats,
-  about: "table, wide or json",
-  usual: "table",
-};
-const reason: Option = {
-  name: "reason",
-  value: "TEXT",
-  about: "reason to log",
-  usual: "none",
-};
-const plainOutput: Option = {
-  ...output,
-  choices: ["table", "json"],
-  about: "table or json",
-};
+const output = option("-o, --output FORMAT", "table, wide or json", "table", { choices: formats });
+const reason = option("--reason TEXT", "reason to log", "none");
+const plainOutput = option("-o, --output FORMAT", "table or json", "table", { choices: ["table", "json"] });
 
-const configOption: Option = {
-  name: "config",
-  short: "c",
-  value: "FILE",
-  isRequired: true,
-  about: "the configuration file",
-};
+const configOption = option("-c, --config FILE", "the configuration file", undefined, { isRequired: true });
 
 export const commands = {
   demo: {
     summary: "demonstrate it with embedded apiservers, no cluster needed",
     words: "",
     options: [
-      {
-        name: "port",
-        value: "N",
-        about: "port of the demo's proxy",
-        usual: "8443, or any free port",
-      },
-      { name: "once", about: "exit after the last act" },
-      {
-        name: "faults",
-        value: "LIST",
-        about: "faults to play, separated by commas: hole, freeze, restart, or none",
-        usual: "all",
-      },
+      option("--port N", "port of the demo's proxy", "8443, or any free port"),
+      option("--once", "exit after the last act"),
+      option("--faults LIST", "faults to play, separated by commas: hole, freeze, restart, or none", "all"),
     ],
     exits: "1: it could not be played, or a fault affected watchkeeper's client",
   },
@@ -119,37 +104,23 @@ export const commands = {
   run: {
     summary: "serve with a configuration file",
     words: "",
-    options: [
-      configOption,
-      { name: "pid-file", value: "FILE", about: "file for the process ID", usual: "none" },
-    ],
+    options: [configOption, option("--pid-file FILE", "file for the process ID", "none")],
     exits: "1: it ended because of an internal error",
   },
   sidecar: {
     summary: "serve one pod, without a configuration",
     words: "",
     options: [
-      { name: "print-config", about: "print its configuration and exit" },
-      { name: "port", value: "N", about: "port to listen on", usual: "7443" },
-      { name: "metrics-port", value: "N", about: "port of metrics and probes", usual: "7481" },
-      {
-        name: "direct",
-        value: "DIR",
-        about: "directory of the projected token and CA",
-        usual: "/var/run/secrets/watchkeeper",
-      },
-      {
-        name: "shared",
-        value: "DIR",
-        about: "directory where clients look for token and CA",
-        usual: "/var/run/secrets/kubernetes.io/serviceaccount",
-      },
-      {
-        name: "state",
-        value: "DIR",
-        about: "directory of files that survive a restart",
-        usual: "/var/run/watchkeeper",
-      },
+      option("--print-config", "print its configuration and exit"),
+      option("--port N", "port to listen on", "7443"),
+      option("--metrics-port N", "port of metrics and probes", "7481"),
+      option("--direct DIR", "directory of the projected token and CA", "/var/run/secrets/watchkeeper"),
+      option(
+        "--shared DIR",
+        "directory where clients look for token and CA",
+        "/var/run/secrets/kubernetes.io/serviceaccount",
+      ),
+      option("--state DIR", "directory of files that survive a restart", "/var/run/watchkeeper"),
     ],
     exits: "1: it ended because of an internal error",
   },
@@ -158,56 +129,25 @@ export const commands = {
     words: "static-pod|deployment|sidecar",
     choices: ["static-pod", "deployment", "sidecar"],
     options: [
-      { name: "image", value: "IMAGE", about: "image of watchkeeper", usual: "watchkeeper:VERSION" },
-      {
-        name: "file",
-        short: "f",
-        value: "FILE",
+      option("--image IMAGE", "image of watchkeeper", "watchkeeper:VERSION"),
+      option("-f, --file FILE", "the workload's YAML; - is stdin", "none; required for sidecar", {
         only: ["sidecar"],
-        about: "the workload's YAML; - is stdin",
-        usual: "none; required for sidecar",
-      },
-      {
-        name: "port",
-        value: "N",
+      }),
+      option("--port N", "port to listen on", "8443, or 7443 for a sidecar", {
         only: ["static-pod", "sidecar"],
-        about: "port to listen on",
-        usual: "8443, or 7443 for a sidecar",
-      },
-      {
-        name: "metrics-port",
-        value: "N",
-        only: ["static-pod", "sidecar"],
-        about: "port of metrics and probes",
-        usual: "7481",
-      },
-      {
-        name: "print-config",
+      }),
+      option("--metrics-port N", "port of metrics and probes", "7481", { only: ["static-pod", "sidecar"] }),
+      option("--print-config", "print the configuration file for the node instead of the pod", undefined, {
         only: ["static-pod"],
-        about: "print the configuration file for the node instead of the pod",
-      },
-      {
-        name: "backend",
-        value: "NAME=URL",
-        isMultiple: true,
+      }),
+      option("--backend NAME=URL...", "a kube-apiserver for the configuration", undefined, {
         only: ["static-pod"],
-        about: "a kube-apiserver for the configuration",
-      },
-      { name: "passthrough", only: ["static-pod"], about: "leave TLS to the apiservers; needs no key" },
-      {
-        name: "namespace",
-        value: "NAME",
-        only: ["deployment"],
-        about: "its namespace",
-        usual: "watchkeeper",
-      },
-      {
-        name: "replicas",
-        value: "N",
-        only: ["deployment"],
-        about: "number of replicas, from 2 to 50",
-        usual: "2",
-      },
+      }),
+      option("--passthrough", "leave TLS to the apiservers; needs no key", undefined, {
+        only: ["static-pod"],
+      }),
+      option("--namespace NAME", "its namespace", "watchkeeper", { only: ["deployment"] }),
+      option("--replicas N", "number of replicas, from 2 to 50", "2", { only: ["deployment"] }),
     ],
     exits: "1: the workload cannot have a sidecar",
     examples: [
@@ -221,12 +161,11 @@ export const commands = {
     summary: "print a configuration with the backends of a haproxy.cfg or an envoy.yaml",
     words: "FILE",
     options: [
-      {
-        name: "from",
-        value: "NAME",
-        about: "backend or cluster of the file to import",
-        usual: "the only one, or the only one whose servers have port 6443",
-      },
+      option(
+        "--from NAME",
+        "backend or cluster of the file to import",
+        "the only one, or the only one whose servers have port 6443",
+      ),
     ],
     exits: "1: it has no backends that can be imported",
     examples: ["watchkeeper import /etc/haproxy/haproxy.cfg > watchkeeper.yaml"],
@@ -235,34 +174,28 @@ export const commands = {
     summary: "serve the current kubectl context on this machine",
     words: "",
     options: [
-      {
-        name: "kubeconfig",
-        value: "FILE",
-        about: "kubeconfig file",
-        usual: "as kubectl finds it",
-      },
-      { name: "context", value: "NAME", about: "context to use", usual: "the current one" },
-      { name: "port", value: "N", about: "port to listen on", usual: "7443, or any free port" },
-      { name: "discover", about: "discover the apiservers behind the server's address" },
+      option("--kubeconfig FILE", "kubeconfig file", "as kubectl finds it"),
+      option("--context NAME", "context to use", "the current one"),
+      option("--port N", "port to listen on", "7443, or any free port"),
+      option("--discover", "discover the apiservers behind the server's address"),
     ],
     exits: "1: it could not serve",
   },
   check: {
     summary: "check whether a configuration would work",
     words: "",
-    options: [configOption, { name: "offline", about: "connect to no backend" }],
+    options: [configOption, option("--offline", "connect to no backend")],
     exits: "1: a check failed",
   },
   config: {
     summary: "print a commented configuration to start from",
     words: "",
     options: [
-      {
-        name: "convert",
-        value: "FILE",
-        about: "print this v1alpha1 configuration as v1alpha2 instead",
-        usual: "a sample is printed",
-      },
+      option(
+        "--convert FILE",
+        "print this v1alpha1 configuration as v1alpha2 instead",
+        "a sample is printed",
+      ),
     ],
     exits: "1: the converted configuration is not valid",
     examples: ["watchkeeper config --convert watchkeeper.yaml > converted.yaml"],
@@ -272,21 +205,10 @@ export const commands = {
     words: "init|csr",
     choices: ["init", "csr"],
     options: [
-      { name: "dir", value: "DIR", about: "output directory", usual: "pki" },
-      {
-        name: "host",
-        value: "NAME",
-        isMultiple: true,
-        about: "DNS name or address of the proxy for the certificate",
-      },
-      {
-        name: "signer",
-        value: "NAME",
-        only: ["csr"],
-        about: "Kubernetes signer",
-        usual: "none; required for csr",
-      },
-      { name: "name", value: "NAME", about: "common name of the certificate", usual: "watchkeeper" },
+      option("--dir DIR", "output directory", "pki"),
+      option("--host NAME...", "DNS name or address of the proxy for the certificate"),
+      option("--signer NAME", "Kubernetes signer", "none; required for csr", { only: ["csr"] }),
+      option("--name NAME", "common name of the certificate", "watchkeeper"),
     ],
     exits: "1: nothing was written",
   },
@@ -303,21 +225,14 @@ export const commands = {
     options: [
       ...reach,
       output,
-      {
-        name: "query",
-        short: "q",
-        value: "TEXT",
-        about: "only rows with this text in a column",
-        usual: "all",
-      },
-      {
-        name: "sort",
-        value: "COLUMN",
-        about: 'column to sort by; "-" first: descending (--sort=-bytes)',
-        usual: "see docs/admin-api.md",
-      },
-      { name: "limit", value: "N", about: "maximum number of rows, up to 50000", usual: "100" },
-      { name: "no-headers", about: "omit the header" },
+      option("-q, --query TEXT", "only rows with this text in a column", "all"),
+      option(
+        "--sort COLUMN",
+        'column to sort by; "-" first: descending (--sort=-bytes)',
+        "see docs/admin-api.md",
+      ),
+      option("--limit N", "maximum number of rows, up to 50000", "100"),
+      option("--no-headers", "omit the header"),
     ],
     exits: "1: there is no row of that NAME",
     examples: [
@@ -340,9 +255,9 @@ export const commands = {
     options: [
       ...reach,
       plainOutput,
-      { name: "once", about: "measure once and exit" },
-      { name: "interval", value: "SECONDS", about: "interval between updates, from 1 to 60", usual: "2" },
-      { name: "rows", value: "N", about: "maximum number of rows, up to 500", usual: "20" },
+      option("--once", "measure once and exit"),
+      option("--interval SECONDS", "interval between updates, from 1 to 60", "2"),
+      option("--rows N", "maximum number of rows, up to 500", "20"),
     ],
   },
   tap: {
@@ -351,7 +266,7 @@ export const commands = {
     options: [
       ...reach,
       plainOutput,
-      { name: "for", value: "SECONDS", about: "exit after this time, up to 86400", usual: "until a signal" },
+      option("--for SECONDS", "exit after this time, up to 86400", "until a signal"),
     ],
     examples: [
       "watchkeeper tap",
@@ -389,14 +304,9 @@ export const commands = {
     words: "",
     options: [
       ...reach,
-      {
-        name: "to",
-        value: "PATH",
-        about: "a .tar file, or a new directory",
-        usual: "watchkeeper-TIME.tar",
-      },
-      { name: "metrics", value: "ADDRESS", about: "address of the metrics", usual: "127.0.0.1:7481" },
-      { name: "names", about: "keep names and addresses; default: redacted" },
+      option("--to PATH", "a .tar file, or a new directory", "watchkeeper-TIME.tar"),
+      option("--metrics ADDRESS", "address of the metrics", "127.0.0.1:7481"),
+      option("--names", "keep names and addresses; default: redacted"),
     ],
     exits: "1: it was not written",
   },
