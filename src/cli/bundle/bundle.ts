@@ -8,8 +8,8 @@ import { type Clock, timestampOf, wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { ownVersion } from "../../version.ts";
 import { AdminClient, begun } from "../client/admin-client.ts";
-import type { Row, RowList } from "../client/rows.ts";
 import { kinds } from "../commands/commands.ts";
+import type { Row, RowList } from "../commands/rows.ts";
 import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
 import { Redactor } from "./redact.ts";
 

@@ -4,7 +4,7 @@
  */
 import { isIP } from "node:net";
 import { withoutSecrets } from "../../admin/events/log.ts";
-import { type Row, rowOf } from "../client/rows.ts";
+import { type Row, rowOf } from "../commands/rows.ts";
 
 /** Fields that contain a name, and the kind of its alias. */
 const named: Readonly<Record<string, string>> = {

@@ -10,8 +10,8 @@ import { readText } from "../../base/read-text.ts";
 import { quote } from "../../config/problem.ts";
 import type { CommandName } from "../commands/commands.ts";
 import { type Given, given } from "../commands/options.ts";
+import { listOf, type Row, type RowList, rowOf } from "../commands/rows.ts";
 import type { Screen } from "../commands/screen.ts";
-import { listOf, type Row, type RowList, rowOf } from "./rows.ts";
 
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";

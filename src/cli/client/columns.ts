@@ -1,6 +1,6 @@
 /** The columns that `get` prints for each kind, and the column that NAME is matched against. */
 import type { Kind } from "../commands/commands.ts";
-import { at, numberAt, type Row, rowsAt, textAt } from "./rows.ts";
+import { at, numberAt, type Row, rowsAt, textAt } from "../commands/rows.ts";
 import type { Column } from "./table.ts";
 import { age, amount, left, marked, milliseconds } from "./words.ts";
 

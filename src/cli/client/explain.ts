@@ -3,9 +3,9 @@ import { runbookOf } from "../../admin/monitoring/alerts.ts";
 import { Failure } from "../../base/failure.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { usage } from "../commands/options.ts";
+import { numberAt, type Row, rowsAt, shown, textAt } from "../commands/rows.ts";
 import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
 import { type AdminClient, begun } from "./admin-client.ts";
-import { numberAt, type Row, rowsAt, shown, textAt } from "./rows.ts";
 import { tableOf } from "./table.ts";
 import { age, marked } from "./words.ts";
 

@@ -4,10 +4,10 @@ import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Kind, kinds } from "../commands/commands.ts";
 import { type Given, usage } from "../commands/options.ts";
+import type { RowList } from "../commands/rows.ts";
 import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
 import { begun } from "./admin-client.ts";
 import { views } from "./columns.ts";
-import type { RowList } from "./rows.ts";
 import { tableOf } from "./table.ts";
 
 /** Rows that one command prints. */

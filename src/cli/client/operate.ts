@@ -2,9 +2,9 @@
 import { userInfo } from "node:os";
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
+import { shown, textAt } from "../commands/rows.ts";
 import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 import { begun } from "./admin-client.ts";
-import { shown, textAt } from "./rows.ts";
 
 /** The API's path of each operation. */
 const paths = {

@@ -2,10 +2,10 @@
 
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
+import { listOf, numberAt, type Row, type RowList, rowOf, shown, textAt } from "../commands/rows.ts";
 import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
 import { type AdminClient, begun } from "./admin-client.ts";
 import { views } from "./columns.ts";
-import { listOf, numberAt, type Row, type RowList, rowOf, shown, textAt } from "./rows.ts";
 import { tableOf } from "./table.ts";
 import { age, amount, counted, marked } from "./words.ts";
 

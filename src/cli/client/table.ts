@@ -1,5 +1,5 @@
 /** Formats rows under headings as kubectl does: column widths fit their values, with two spaces between columns. Pure. */
-import { type Row, shown } from "./rows.ts";
+import { type Row, shown } from "../commands/rows.ts";
 
 export type Column = {
   readonly head: string;

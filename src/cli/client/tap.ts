@@ -2,9 +2,9 @@
 
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
+import { type Row, rowOf, shown, textAt } from "../commands/rows.ts";
 import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 import { type AdminClient, begun, type ServerSentEvent } from "./admin-client.ts";
-import { type Row, rowOf, shown, textAt } from "./rows.ts";
 
 /** Attempts to reconnect, and the pause between two: a restart takes less time. */
 const attempts = 10;

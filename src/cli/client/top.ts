@@ -4,10 +4,10 @@ import { adminLimits } from "../../admin/http/limits.ts";
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Given } from "../commands/options.ts";
+import { numberAt, type Row, rowOf, shown, textAt } from "../commands/rows.ts";
 import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
 import { type AdminClient, begun } from "./admin-client.ts";
 import { views } from "./columns.ts";
-import { numberAt, type Row, rowOf, shown, textAt } from "./rows.ts";
 import { tableOf } from "./table.ts";
 import { age, amount } from "./words.ts";
 

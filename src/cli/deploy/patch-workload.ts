@@ -4,6 +4,7 @@
  */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
+import { at, type Row, rowOf, rowsAt } from "../commands/rows.ts";
 import {
   type Addition,
   clientEnv,
@@ -87,10 +88,10 @@ class PodPatch {
       remarks.push(`${name} had no token (automountServiceAccountToken: false), and now has one`);
     // The other containers first: which of them start before the sidecar is read from the list as it was.
     for (const container of this.#clients()) this.#direct(container);
-    const at = (field: string): Place => [...place, field];
     const own = sidecarContainer(addition);
-    this.#document.put(at("initContainers"), own, { key: "name", end: "first" });
-    for (const volume of podVolumes) this.#document.put(at("volumes"), volume, { key: "name", end: "last" });
+    this.#document.put([...place, "initContainers"], own, { key: "name", end: "first" });
+    for (const volume of podVolumes)
+      this.#document.put([...place, "volumes"], volume, { key: "name", end: "last" });
     return undefined;
   }
 
@@ -100,7 +101,7 @@ class PodPatch {
     const alias = this.#aliases()[0];
     if (alias !== undefined)
       return `it uses the alias ${quote(`*${alias}`)} where the sidecar is added: expand it`;
-    if (asList(this.#document.valueAt([...place, "containers"])).length === 0) return "it has no containers";
+    if (this.#listAt([...place, "containers"]).length === 0) return "it has no containers";
     if (this.#document.valueAt([...place, "hostNetwork"]) === true)
       return "hostNetwork: true, so its loopback is the node's: run one watchkeeper on the node instead";
     return this.#clients()
@@ -121,30 +122,33 @@ class PodPatch {
   /** Returns every container that starts after the sidecar. */
   #clients(): readonly Place[] {
     const { place } = this.#parts;
-    const initial = asList(this.#document.valueAt([...place, "initContainers"]));
-    const own = initial.findIndex((one) => fieldOf(one, "name") === sidecarName);
+    const initial = this.#listAt([...place, "initContainers"]);
+    const own = initial.findIndex((one) => one["name"] === sidecarName);
     return [
       ...initial.flatMap((_, index): Place[] => (index > own ? [[...place, "initContainers", index]] : [])),
-      ...asList(this.#document.valueAt([...place, "containers"])).map(
-        (_, index): Place => [...place, "containers", index],
-      ),
+      ...this.#listAt([...place, "containers"]).map((_, index): Place => [...place, "containers", index]),
     ];
+  }
+
+  #listAt(place: Place): readonly Row[] {
+    const value = this.#document.valueAt(place);
+    return Array.isArray(value) ? value.map(rowOf) : [];
   }
 
   #clash(container: Place): string | undefined {
     const value = this.#document.valueAt(container);
-    const name = `container ${quote(fieldOf(value, "name") ?? "")}`;
-    const mounts = asList(fieldOf(value, "volumeMounts"));
+    const name = `container ${quote(at(value, "name") ?? "")}`;
+    const mounts = rowsAt(value, "volumeMounts");
     const { addition } = this.#parts;
     const strange = clientMounts.find(({ mountPath, name: volume }) =>
-      mounts.some((one) => fieldOf(one, "mountPath") === mountPath && fieldOf(one, "name") !== volume),
+      mounts.some((one) => one["mountPath"] === mountPath && one["name"] !== volume),
     );
     if (strange !== undefined) return `${name} mounts another volume at ${strange.mountPath}`;
-    const isOurs = mounts.some((one) => fieldOf(one, "name") === clientMounts[0]?.name);
-    const env = asList(fieldOf(value, "env"));
-    const taken = clientEnv(addition).find((one) => env.some((other) => fieldOf(other, "name") === one.name));
+    const isOurs = mounts.some((one) => one["name"] === clientMounts[0]?.name);
+    const env = rowsAt(value, "env");
+    const taken = clientEnv(addition).find((one) => env.some((other) => other["name"] === one.name));
     if (taken !== undefined && !isOurs) return `${name} sets ${taken.name} itself`;
-    const ports = asList(fieldOf(value, "ports")).map((port) => fieldOf(port, "containerPort"));
+    const ports = rowsAt(value, "ports").map((port) => port["containerPort"]);
     if (ports.includes(addition.port))
       return `${name} listens on ${addition.port} as well: choose another --port`;
     if (ports.includes(addition.metricsPort))
@@ -158,12 +162,4 @@ class PodPatch {
     for (const mount of clientMounts)
       this.#document.put([...container, "volumeMounts"], mount, { key: "mountPath", end: "last" });
   }
-}
-
-function asList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function fieldOf(value: unknown, field: string): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, field) : undefined;
 }

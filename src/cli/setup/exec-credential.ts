@@ -7,14 +7,15 @@ import { wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import type { Pair } from "../../pki/pki.ts";
-import { type Context, fieldsOf, textOf } from "./kubeconfig.ts";
+import { rowOf } from "../commands/rows.ts";
+import { type Context, textOf } from "./kubeconfig.ts";
 
 /** Time for the plugin, which may open a browser and wait for its user. */
 const timeoutMs = 60_000;
 
 /** Undefined: the plugin returned no certificate, or it is interactive, which works when the client runs it. */
 export async function certificateFromPlugin({ name, user }: Context): Promise<Pair | undefined | Failure> {
-  const exec = fieldsOf(user["exec"]);
+  const exec = rowOf(user["exec"]);
   const command = textOf(exec["command"]);
   if (command === "" || exec["interactiveMode"] === "Always") return undefined;
   const late = Promise.withResolvers<Failure>();

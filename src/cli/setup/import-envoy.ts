@@ -2,6 +2,7 @@
 import { Failure } from "../../base/failure.ts";
 import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import { readYaml, type YamlDocument } from "../../config/yaml-document.ts";
+import { at, type Row, rowsAt } from "../commands/rows.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
 import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
 
@@ -18,14 +19,14 @@ const understood = new Set(["name", "type", "load_assignment", "connect_timeout"
 export function groupsOfEnvoy(text: string, file: string): readonly Group[] | Failure {
   const document = readYaml(text, file);
   if (isProblems(document)) return refused(document.map((problem) => lineOf(problem)).join("\n"));
-  const clusters = listAt(document.value, ["static_resources", "clusters"]);
+  const clusters = rowsAt(document.value, "static_resources.clusters");
   const groups: Group[] = [];
   for (const [index, cluster] of clusters.entries()) {
     const pointer = `/static_resources/clusters/${index}`;
     const backends = backendsOf(cluster, { document, pointer });
     if (backends instanceof Failure) return backends;
     if (backends.length === 0) continue;
-    const named = at(cluster, ["name"]);
+    const named = at(cluster, "name");
     const name = typeof named === "string" ? named : `clusters[${index}]`;
     groups.push({ name, backends, ...addressOf(document), notes: notesOf(cluster, { document, pointer }) });
   }
@@ -35,15 +36,15 @@ export function groupsOfEnvoy(text: string, file: string): readonly Group[] | Fa
 type Place = { readonly document: YamlDocument; readonly pointer: string };
 
 function backendsOf(cluster: unknown, { document, pointer }: Place): NamedBackend[] | Failure {
-  if (at(cluster, ["type"]) === "EDS")
+  if (at(cluster, "type") === "EDS")
     return refused(
       `${document.positionOf(`${pointer}/type`)}: an EDS cluster's endpoints are not in this file: use discovery`,
     );
   const backends: NamedBackend[] = [];
-  for (const [group, endpoints] of listAt(cluster, ["load_assignment", "endpoints"]).entries()) {
-    for (const [index, one] of listAt(endpoints, ["lb_endpoints"]).entries()) {
-      const address = at(one, ["endpoint", "address", "socket_address"]);
-      const [host, port] = [at(address, ["address"]), at(address, ["port_value"])];
+  for (const [group, endpoints] of rowsAt(cluster, "load_assignment.endpoints").entries()) {
+    for (const [index, one] of rowsAt(endpoints, "lb_endpoints").entries()) {
+      const address = at(one, "endpoint.address.socket_address");
+      const [host, port] = [at(address, "address"), at(address, "port_value")];
       const url = urlOf(typeof host === "string" ? host : "", typeof port === "number" ? String(port) : "");
       const where = `${pointer}/load_assignment/endpoints/${group}/lb_endpoints/${index}`;
       if (url === undefined)
@@ -65,15 +66,14 @@ function distinct(backends: readonly NamedBackend[]): NamedBackend[] {
 
 /** Returns the address of the first listener: to find a cluster's own one would need the whole filter chain. */
 function addressOf({ value }: YamlDocument): { address?: string } {
-  const [first] = listAt(value, ["static_resources", "listeners"]);
-  const address = at(first, ["address", "socket_address"]);
-  const [host, port] = [at(address, ["address"]), at(address, ["port_value"])];
+  const [first] = rowsAt(value, "static_resources.listeners");
+  const address = at(first, "address.socket_address");
+  const [host, port] = [at(address, "address"), at(address, "port_value")];
   if (typeof host !== "string" || typeof port !== "number") return {};
   return { address: `${host === "0.0.0.0" || host.includes(":") ? "" : host}:${port}` };
 }
 
-function notesOf(cluster: unknown, { document, pointer }: Place): Note[] {
-  if (typeof cluster !== "object" || cluster === null) return [];
+function notesOf(cluster: Row, { document, pointer }: Place): Note[] {
   return Object.keys(cluster)
     .filter((key) => !understood.has(key))
     .map((key) => {
@@ -81,18 +81,4 @@ function notesOf(cluster: unknown, { document, pointer }: Place): Note[] {
       const text = why === undefined ? "was not imported" : `is not needed: ${why}`;
       return { at: document.keyPositionOf(`${pointer}/${key}`), text: `${quote(key)} ${text}` };
     });
-}
-
-function at(value: unknown, path: readonly string[]): unknown {
-  let here = value;
-  for (const key of path) {
-    if (typeof here !== "object" || here === null || !Object.hasOwn(here, key)) return undefined;
-    here = Reflect.get(here, key);
-  }
-  return here;
-}
-
-function listAt(value: unknown, path: readonly string[]): readonly unknown[] {
-  const list = at(value, path);
-  return Array.isArray(list) ? list : [];
 }

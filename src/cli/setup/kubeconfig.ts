@@ -12,15 +12,14 @@ import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
 import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import { readYaml } from "../../config/yaml-document.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
+import { type Row, rowOf, rowsAt } from "../commands/rows.ts";
 
 /** One context with its cluster and user. Paths are absolute. */
 export type Context = {
   readonly name: string;
   readonly namespace: string | undefined;
-  readonly cluster: Fields;
-  readonly user: Fields;
+  readonly cluster: Row;
+  readonly user: Row;
 };
 
 /** Returns kubectl's search path: the flag's file, else $KUBECONFIG's list, else the file in the home directory. */
@@ -46,8 +45,8 @@ export function readContext(files: readonly string[], wanted: string | undefined
   return { name, namespace: textOf(context["namespace"]) || undefined, cluster, user };
 }
 
-function readConfigs(files: readonly string[]): readonly Fields[] | Failure {
-  const configs: Fields[] = [];
+function readConfigs(files: readonly string[]): readonly Row[] | Failure {
+  const configs: Row[] = [];
   for (const file of files) {
     const config = readConfig(file);
     if (!(config instanceof Failure)) configs.push(config);
@@ -60,13 +59,13 @@ function refuse(message: string): Failure {
   return new Failure("bad-file", "client", message);
 }
 
-function readConfig(file: string): Fields | Failure {
+function readConfig(file: string): Row | Failure {
   const text = readText(file, limits.manifestBytes);
   if (text instanceof Failure) return refuse(`${quote(file)} ${text.message}`);
   const document = readYaml(text, file);
   if (isProblems(document)) return refuse(document.map(lineOf).join("\n"));
   const directory = dirname(resolve(file));
-  const config = fieldsOf(document.value);
+  const config = rowOf(document.value);
   return {
     ...config,
     clusters: inside(config["clusters"], "cluster", (cluster) =>
@@ -76,16 +75,16 @@ function readConfig(file: string): Fields | Failure {
   };
 }
 
-function userFrom(user: Fields, directory: string): Fields {
+function userFrom(user: Row, directory: string): Row {
   const whole = withPaths(user, directory, ["client-certificate", "client-key", "tokenFile"]);
-  const exec = fieldsOf(user["exec"]);
+  const exec = rowOf(user["exec"]);
   const command = textOf(exec["command"]);
   // A bare name is looked up in PATH; a relative path starts at the file (client-go, clientcmd.ResolveLocalPaths).
   if (!command.includes("/") || isAbsolute(command)) return whole;
   return { ...whole, exec: { ...exec, command: resolve(directory, command) } };
 }
 
-function withPaths(fields: Fields, directory: string, names: readonly string[]): Fields {
+function withPaths(fields: Row, directory: string, names: readonly string[]): Row {
   const paths = names
     .filter((name) => textOf(fields[name]) !== "")
     .map((name) => [name, resolve(directory, textOf(fields[name]))] as const);
@@ -93,28 +92,23 @@ function withPaths(fields: Fields, directory: string, names: readonly string[]):
 }
 
 /** Applies `change` inside each `{name, [field]}` of a list. */
-function inside(list: unknown, field: string, change: (fields: Fields) => Fields): readonly Fields[] {
+function inside(list: unknown, field: string, change: (fields: Row) => Row): readonly Row[] {
   return (Array.isArray(list) ? list : []).map((item) => {
-    const fields = fieldsOf(item);
-    return { ...fields, [field]: change(fieldsOf(fields[field])) };
+    const fields = rowOf(item);
+    return { ...fields, [field]: change(rowOf(fields[field])) };
   });
 }
 
 /** Returns the first entry of that name over all files. */
 function entry(
-  configs: readonly Fields[],
+  configs: readonly Row[],
   { list, name, field }: { readonly list: string; readonly name: string; readonly field: string },
-): Fields | undefined {
+): Row | undefined {
   for (const config of configs) {
-    const items: readonly unknown[] = Array.isArray(config[list]) ? config[list] : [];
-    const found = items.map(fieldsOf).find((item) => item["name"] === name);
-    if (found !== undefined) return fieldsOf(found[field]);
+    const found = rowsAt(config, list).find((item) => item["name"] === name);
+    if (found !== undefined) return rowOf(found[field]);
   }
   return undefined;
-}
-
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
 export function textOf(value: unknown): string {
@@ -148,7 +142,7 @@ export function accessOf({ name, cluster }: Context): ClusterAccess | Failure {
 }
 
 /** Returns the server's URL, or why it cannot be used. */
-function urlOf(cluster: Fields): URL | string {
+function urlOf(cluster: Row): URL | string {
   if (cluster["insecure-skip-tls-verify"] === true)
     return "insecure-skip-tls-verify is set: watchkeeper always verifies a server, give it a certificate-authority";
   if (textOf(cluster["proxy-url"]) !== "") return "it uses a proxy-url, which watchkeeper does not support";
@@ -163,14 +157,14 @@ function urlOf(cluster: Fields): URL | string {
 export type UserPair = { readonly certificate: FileOrText; readonly key: FileOrText };
 
 /** Returns undefined if this user has no client certificate. */
-export function pairOf(user: Fields): UserPair | undefined {
+export function pairOf(user: Row): UserPair | undefined {
   const certificate = fileOrText(user, "client-certificate");
   const key = fileOrText(user, "client-key");
   return certificate === undefined || key === undefined ? undefined : { certificate, key };
 }
 
 /** As in client-go: data takes precedence over a file. */
-function fileOrText(fields: Fields, name: string): FileOrText | undefined {
+function fileOrText(fields: Row, name: string): FileOrText | undefined {
   const data = textOf(fields[`${name}-data`]);
   if (data !== "") return { text: Buffer.from(data, "base64").toString() };
   const file = textOf(fields[name]);
@@ -178,15 +172,15 @@ function fileOrText(fields: Fields, name: string): FileOrText | undefined {
 }
 
 /** Returns the impersonation settings, which the client keeps when the proxy presents the certificate. */
-export function impersonationOf(user: Fields): Readonly<Record<string, unknown>> {
+export function impersonationOf(user: Row): Readonly<Record<string, unknown>> {
   const names = ["as", "as-uid", "as-groups", "as-user-extra"];
   return Object.fromEntries(names.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])));
 }
 
 /** Describes the credentials, without their values. */
-export function kindOf(user: Fields): string {
+export function kindOf(user: Row): string {
   if (pairOf(user) !== undefined) return "a client certificate";
-  if (user["exec"] !== undefined) return `a bearer token from ${quote(fieldsOf(user["exec"])["command"])}`;
+  if (user["exec"] !== undefined) return `a bearer token from ${quote(rowOf(user["exec"])["command"])}`;
   if (user["token"] !== undefined || user["tokenFile"] !== undefined) return "a bearer token";
   return Object.keys(user).length === 0 ? "anonymous: no credentials" : "credentials of the kubeconfig's own";
 }

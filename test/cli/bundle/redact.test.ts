@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Redactor } from "../../../src/cli/bundle/redact.ts";
-import type { Row } from "../../../src/cli/client/rows.ts";
+import type { Row } from "../../../src/cli/commands/rows.ts";
 
 const test = suite("cli/bundle/redact");
 

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Row, textAt } from "../../../src/cli/client/rows.ts";
 import { tableOf } from "../../../src/cli/client/table.ts";
+import { type Row, textAt } from "../../../src/cli/commands/rows.ts";
 
 const test = suite("cli/client/table");
 const columns = [

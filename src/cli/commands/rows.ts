@@ -1,6 +1,7 @@
 /**
- * Reads rows of the API defensively: the proxy may be older or newer than this command, so an absent field reads as
- * missing, and control characters are removed before text reaches a terminal (A53).
+ * Reads objects of unknown shape defensively: the API's rows (the proxy may be older or newer than this command) and YAML
+ * files of other programs. An absent field reads as missing, and control characters are removed before text reaches a
+ * terminal (A53).
  */
 
 export type Row = { readonly [name: string]: unknown };
@@ -33,8 +34,8 @@ export function listOf(value: unknown): RowList {
 }
 
 /** Returns the value at a path such as "renewedBy.client". */
-export function at(row: Row, path: string): unknown {
-  return path.split(".").reduce<unknown>((value, name) => rowOf(value)[name], row);
+export function at(value: unknown, path: string): unknown {
+  return path.split(".").reduce((inner, name) => rowOf(inner)[name], value);
 }
 
 /** Returns "" for an absent field. */
@@ -50,7 +51,7 @@ export function numberAt(row: Row, path: string): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-export function rowsAt(row: Row, path: string): readonly Row[] {
+export function rowsAt(row: unknown, path: string): readonly Row[] {
   const value = at(row, path);
   return Array.isArray(value) ? value.map(rowOf) : [];
 }

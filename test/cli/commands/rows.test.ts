@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { at, listOf, numberAt, rowOf, rowsAt, shown, textAt } from "../../../src/cli/client/rows.ts";
+import { at, listOf, numberAt, rowOf, rowsAt, shown, textAt } from "../../../src/cli/commands/rows.ts";
 
-const test = suite("cli/client/rows");
+const test = suite("cli/commands/rows");
 
 test("what is deep inside is found, and what is not there is missing", () => {
   const row = { renewedBy: { client: "10.0.0.7" }, odd: ["new", "failing"], idle: null, probes: { ok: 3 } };
