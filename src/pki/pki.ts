@@ -21,7 +21,7 @@ export type Pair = { readonly certificate: string; readonly key: string };
 
 export type KeyType = "ec" | "rsa";
 
-export type Wanted = {
+export type CertificateOptions = {
   /** The subject's common name. */
   readonly name: string;
   /** Its organisations: a client's groups. */
@@ -37,7 +37,7 @@ export type Wanted = {
 
 export type Authority = {
   readonly certificate: string;
-  issue(wanted: Wanted): Pair;
+  issue(wanted: CertificateOptions): Pair;
   /** The CA's private key, PEM. It can sign any certificate. */
   exportKey(): string;
 };
@@ -46,7 +46,7 @@ const dayMs = 86_400_000;
 
 /** A self-signed CA, valid for ten years. Asynchronous because forge (11 MB) is loaded on first use. */
 export async function createAuthority(
-  options: Pick<Wanted, "name" | "keyType" | "notAfter"> & { readonly clock: Clock },
+  options: Pick<CertificateOptions, "name" | "keyType" | "notAfter"> & { readonly clock: Clock },
 ): Promise<Authority> {
   const forge = await loadForge();
   const { clock, name, keyType } = options;
@@ -107,7 +107,7 @@ function keyIdOf(publicKey: KeyObject): string {
 }
 
 /** The names, key usages and extensions of a leaf certificate, for any signer. */
-function usesOf({ hosts = [], usage = "server" }: Pick<Wanted, "hosts" | "usage">): object[] {
+function usesOf({ hosts = [], usage = "server" }: Pick<CertificateOptions, "hosts" | "usage">): object[] {
   const altNames = hosts.map((host) =>
     isIpAddress(host) ? { type: 7, ip: host } : { type: 2, value: host },
   );
@@ -120,12 +120,12 @@ function usesOf({ hosts = [], usage = "server" }: Pick<Wanted, "hosts" | "usage"
 }
 
 /** A key, and a request for a certificate that another CA signs: both PEM. */
-export type Request = { readonly request: string; readonly key: string };
+export type SigningRequest = { readonly request: string; readonly key: string };
 
 /** The signer chooses dates and issuer. The request contains a name, hosts and a usage (RFC 2986). */
 export async function createRequest(
-  wanted: Pick<Wanted, "name" | "hosts" | "usage" | "keyType">,
-): Promise<Request> {
+  wanted: Pick<CertificateOptions, "name" | "hosts" | "usage" | "keyType">,
+): Promise<SigningRequest> {
   const forge = await loadForge();
   const keys = makeKeys(wanted.keyType);
   const request = forge.pki.createCertificationRequest();

@@ -17,7 +17,7 @@ import { Redactor } from "./redact.ts";
 const mostRows = 5000;
 
 /** Everything read from the proxy. */
-type Known = {
+type BundleContents = {
   readonly figures: Row;
   readonly lists: ReadonlyMap<string, RowList>;
   readonly metrics: string | Failure;
@@ -48,7 +48,7 @@ export async function bundle(
   return 0;
 }
 
-async function readAll(client: AdminClient, metrics: AdminClient): Promise<Known | Failure> {
+async function readAll(client: AdminClient, metrics: AdminClient): Promise<BundleContents | Failure> {
   const figures = await client.one("stats");
   if (figures instanceof Failure) return figures;
   const lists = new Map<string, RowList>();
@@ -62,7 +62,7 @@ async function readAll(client: AdminClient, metrics: AdminClient): Promise<Known
 }
 
 function filesOf(
-  { figures, lists, metrics }: Known,
+  { figures, lists, metrics }: BundleContents,
   hasNames: boolean,
   time: string,
 ): readonly ArchiveFile[] {

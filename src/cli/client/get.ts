@@ -13,7 +13,7 @@ import { tableOf } from "./table.ts";
 /** Rows that one command prints. */
 const mostRows = 50_000;
 
-type Asked = {
+type GetRequest = {
   readonly kind: Kind;
   readonly name: string | undefined;
   readonly query: Record<string, string>;
@@ -37,7 +37,7 @@ export async function get(args: string[], screen: Screen = standardScreen): Prom
   return 0;
 }
 
-function askedIn(options: Given): Asked | Failure {
+function askedIn(options: Given): GetRequest | Failure {
   const [kind, ...rest] = options.words;
   // `given` accepts no other kind.
   const known = kinds.find((one) => one === kind) ?? "backends";

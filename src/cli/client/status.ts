@@ -20,7 +20,7 @@ const asked = {
   certificates: ["certificates", {}, adminLimits.apiPageMost],
 } as const;
 
-type Known = Readonly<Record<keyof typeof asked, RowList>> & { readonly figures: Row };
+type StatusParts = Readonly<Record<keyof typeof asked, RowList>> & { readonly figures: Row };
 
 /** Exit codes: 0 no problem, 1 an incident is active or no backend is ready, 2 usage error, 3 the API is unreachable. */
 export async function status(args: string[], screen: Screen = standardScreen): Promise<number> {
@@ -33,7 +33,7 @@ export async function status(args: string[], screen: Screen = standardScreen): P
   return isWell(known) ? 0 : 1;
 }
 
-async function readAll(client: AdminClient): Promise<Known | Failure> {
+async function readAll(client: AdminClient): Promise<StatusParts | Failure> {
   const figures = await client.one("stats");
   if (figures instanceof Failure) return figures;
   let failure: Failure | undefined;
@@ -57,11 +57,11 @@ async function readAll(client: AdminClient): Promise<Known | Failure> {
   return failure ?? known;
 }
 
-function isWell({ backends, incidents }: Known): boolean {
+function isWell({ backends, incidents }: StatusParts): boolean {
   return incidents.matching === 0 && backends.items.some(({ state }) => state === "ready");
 }
 
-function screenOf(known: Known): string {
+function screenOf(known: StatusParts): string {
   const { backends, incidents } = known;
   const look = { isWide: false, hasHeads: true };
   const wrong = incidents.items.map((one) => incidentLines(one)).join("");
@@ -91,7 +91,7 @@ function headOf(figures: Row): string {
   return `${words.filter((word) => word !== "").join("  ")}\n`;
 }
 
-function countsOf({ watches, hung, clients, leases, certificates }: Known): string {
+function countsOf({ watches, hung, clients, leases, certificates }: StatusParts): string {
   const odd = leases.items.filter(({ verdict }) => verdict !== "ok").length;
   const near = certificates.items.filter(({ level }) => level !== "ok").length;
   return [

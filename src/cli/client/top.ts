@@ -17,7 +17,7 @@ const subjects = {
   watches: { count: "events", per: "EVENTS/S", key: ["auditId"] },
 } as const;
 
-type Options = {
+type TopOptions = {
   readonly subject: keyof typeof subjects;
   readonly everyMs: number;
   readonly rows: number;
@@ -52,7 +52,7 @@ export async function top(
   }
 }
 
-function optionsIn(given: Given, screen: Screen): Options | Failure {
+function optionsIn(given: Given, screen: Screen): TopOptions | Failure {
   const seconds = given.whole("interval", 2, [1, 60]);
   const rows = given.whole("rows", 20, [1, adminLimits.apiPageMost]);
   if (seconds instanceof Failure) return seconds;
@@ -68,7 +68,7 @@ function optionsIn(given: Given, screen: Screen): Options | Failure {
 }
 
 /** Reads only the rows with the highest counts: a fast client or watch soon has a high count. */
-async function look(client: AdminClient, { subject }: Options): Promise<Look | Failure> {
+async function look(client: AdminClient, { subject }: TopOptions): Promise<Look | Failure> {
   const { count } = subjects[subject];
   const [rows, figures] = await Promise.all([
     client.list(subject, { sort: `-${count}` }, adminLimits.apiPageMost),
@@ -78,7 +78,7 @@ async function look(client: AdminClient, { subject }: Options): Promise<Look | F
   return figures instanceof Failure ? figures : { rows: rows.items, figures };
 }
 
-function show(before: Look, now: Look, options: Options, screen: Screen): void {
+function show(before: Look, now: Look, options: TopOptions, screen: Screen): void {
   const { subject, rows, isJson, isOnce } = options;
   const { per } = subjects[subject];
   const seconds = secondsBetween(before.figures, now.figures);

@@ -2,7 +2,7 @@
 import { allCommands, type CommandSpec, type Option } from "./commands.ts";
 
 export function overview(): string {
-  const rows = allCommands.map(([name, { summary }]): Row => [name, summary]);
+  const rows = allCommands.map(([name, { summary }]): HelpLine => [name, summary]);
   return `usage: watchkeeper COMMAND [options]\n\n${columns(rows)}\nwatchkeeper COMMAND --help describes one command.\n`;
 }
 
@@ -44,14 +44,14 @@ export function aboutOf({ about, usual, only }: Option): string {
   return usual === undefined ? purpose : `${purpose}; default: ${usual}`;
 }
 
-type Row = readonly [name: string, text: string];
+type HelpLine = readonly [name: string, text: string];
 
-function optionRow(option: Option): Row {
+function optionRow(option: Option): HelpLine {
   const { short } = option;
   return [`${short === undefined ? "    " : `-${short}, `}${flagOf(option)}`, aboutOf(option)];
 }
 
-function exitsOf({ options, exits }: CommandSpec): Row[] {
+function exitsOf({ options, exits }: CommandSpec): HelpLine[] {
   const [, bad] = exits?.split("1: ") ?? [];
   const asks = options.some(({ name }) => name === "admin");
   const reads = options.some(({ name }) => name === "config");
@@ -64,7 +64,7 @@ function exitsOf({ options, exits }: CommandSpec): Row[] {
 }
 
 /** The second column begins after the longest entry of the first. */
-function columns(rows: readonly Row[]): string {
+function columns(rows: readonly HelpLine[]): string {
   const width = Math.max(...rows.map(([name]) => name.length)) + 2;
   return rows.map(([name, text]) => `  ${name.padEnd(width)}${text}\n`).join("");
 }

@@ -11,7 +11,7 @@ export type ConfigWishes = {
   readonly name: string;
   readonly address: string;
   /** Default: none; the apiservers terminate TLS (passthrough). */
-  readonly serving?: Serving;
+  readonly serving?: ServingFiles;
   readonly backends: readonly NamedBackend[];
   /** More lines of the cluster's section. */
   readonly cluster?: readonly string[];
@@ -20,7 +20,7 @@ export type ConfigWishes = {
   readonly metricsAddress: string;
 };
 
-type Serving = {
+type ServingFiles = {
   readonly certFile: string;
   readonly keyFile: string;
   readonly clientCAFile?: string;
@@ -53,7 +53,7 @@ function backendLine({ name, url }: NamedBackend): string {
   return `      - {name: ${name}, url: ${JSON.stringify(url)}}\n`;
 }
 
-function servingLines(serving: Serving | undefined): string {
+function servingLines(serving: ServingFiles | undefined): string {
   if (serving === undefined)
     return "    mode: Passthrough # TLS passes through unchanged: no key is needed\n";
   const { certFile, keyFile, clientCAFile } = serving;

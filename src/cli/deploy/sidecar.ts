@@ -30,9 +30,9 @@ export async function sidecar(args: string[]): Promise<number> {
   return serve(config, shape);
 }
 
-type Options = Shape & PodDirectories;
+type SidecarOptions = Shape & PodDirectories;
 
-function shapeOf(options: Given, env: NodeJS.ProcessEnv): Options | Failure {
+function shapeOf(options: Given, env: NodeJS.ProcessEnv): SidecarOptions | Failure {
   const [host, port] = [env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"]];
   if (host === undefined || port === undefined)
     return usage("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: a sidecar runs in a pod");

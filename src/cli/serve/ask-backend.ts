@@ -24,7 +24,7 @@ export type Question = {
   readonly withinMs: number;
 };
 
-export type Answer = {
+export type BackendAnswer = {
   readonly status: number;
   readonly tookMs: number;
   /** When the backend's certificate expires, in milliseconds since 1970; undefined without TLS. */
@@ -39,18 +39,18 @@ const versionBytes = 4096;
  * Sends GET /readyz, which the apiserver answers for anonymous clients; no answer within `withinMs` is a Failure. Then
  * sends GET /version, whose answer is optional.
  */
-export function askBackend(question: Question): Promise<Answer | Failure> {
+export function askBackend(question: Question): Promise<BackendAnswer | Failure> {
   const { backend, clock, withinMs } = question;
   const startedAt = clock.now();
   const session = http2.connect(urlOf(backend), { createConnection: () => openedFor(question) });
   return new Promise((resolve) => {
     let notAfter: number | undefined;
-    const end = (outcome: Answer | Failure): void => {
+    const end = (outcome: BackendAnswer | Failure): void => {
       cancel();
       session.destroy();
       resolve(outcome);
     };
-    let ready: Answer | undefined;
+    let ready: BackendAnswer | undefined;
     const fail = (reason: unknown): void => end(ready ?? failureFrom(reason, "backend"));
     const cancel = clock.after(withinMs, () => fail(new Error(`No answer within ${withinMs / 1000} s`)));
     session.on("error", fail);

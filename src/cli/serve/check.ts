@@ -14,7 +14,7 @@ import { ServingCertificate } from "../../proxy/tls/certificates.ts";
 import { certificatesIn, hasAnyOf } from "../../proxy/tls/serving-pair.ts";
 import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
-import { type Answer, askBackend } from "./ask-backend.ts";
+import { askBackend, type BackendAnswer } from "./ask-backend.ts";
 
 /** One result. Only a failure changes the exit code; a warning or a skipped check does not. */
 type Finding = {
@@ -168,7 +168,7 @@ function pageOf({ code, message }: Failure): string {
   return code === "backend-refused" ? runbook("BackendDead") : "docs/faq.md";
 }
 
-function said(backend: BackendConfig, answer: Answer): Omit<Finding, "subject"> {
+function said(backend: BackendConfig, answer: BackendAnswer): Omit<Finding, "subject"> {
   const expiry = answer.notAfter === undefined ? undefined : expiryOf(answer.notAfter);
   const text = [`${backend.url} ${saidBy(answer)}`, expiry?.text]
     .filter((part) => part !== undefined)
@@ -182,17 +182,17 @@ function said(backend: BackendConfig, answer: Answer): Omit<Finding, "subject"> 
 }
 
 /** True if the apiserver is alive: where anonymous requests are disabled it answers 401. */
-function isAlive({ status }: Answer): boolean {
+function isAlive({ status }: BackendAnswer): boolean {
   return [200, 401, 403].includes(status);
 }
 
 /** True if ConsistentListFromCache may be on: its default since 1.31. True also for an unknown version. */
-function asksForProgress({ version }: Answer): boolean {
+function asksForProgress({ version }: BackendAnswer): boolean {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   return major === undefined || Number(major) > 1 || Number(minor) >= 31;
 }
 
-function saidBy({ status, tookMs }: Answer): string {
+function saidBy({ status, tookMs }: BackendAnswer): string {
   return `answered /readyz with ${status} in ${Math.round(tookMs)} ms`;
 }
 

@@ -48,7 +48,7 @@ export async function demo(args: string[]): Promise<number> {
 async function play(
   started: Demo,
   story: Story,
-  { once, faults, signal }: Options & { readonly signal: AbortSignal },
+  { once, faults, signal }: DemoOptions & { readonly signal: AbortSignal },
 ): Promise<Failure | undefined> {
   const failure = await story.begin();
   if (failure !== undefined) return failure;
@@ -59,13 +59,13 @@ async function play(
   return started.playFaults({ faults, faultMs, say, signal });
 }
 
-type Options = {
+type DemoOptions = {
   readonly port: number | undefined;
   readonly once: boolean;
   readonly faults: readonly FaultKind[];
 };
 
-function optionsOf(args: string[]): Options | Failure {
+function optionsOf(args: string[]): DemoOptions | Failure {
   const options = given("demo", args);
   if (options instanceof Failure) return options;
   const port = options.whole("port", undefined, [0, 65_535]);

@@ -33,9 +33,9 @@ export function groupsOfEnvoy(text: string, file: string): readonly Group[] | Fa
   return groups;
 }
 
-type Place = { readonly document: YamlDocument; readonly pointer: string };
+type ClusterPlace = { readonly document: YamlDocument; readonly pointer: string };
 
-function backendsOf(cluster: unknown, { document, pointer }: Place): NamedBackend[] | Failure {
+function backendsOf(cluster: unknown, { document, pointer }: ClusterPlace): NamedBackend[] | Failure {
   if (at(cluster, "type") === "EDS")
     return refused(
       `${document.positionOf(`${pointer}/type`)}: an EDS cluster's endpoints are not in this file: use discovery`,
@@ -73,7 +73,7 @@ function addressOf({ value }: YamlDocument): { address?: string } {
   return { address: `${host === "0.0.0.0" || host.includes(":") ? "" : host}:${port}` };
 }
 
-function notesOf(cluster: Row, { document, pointer }: Place): Note[] {
+function notesOf(cluster: Row, { document, pointer }: ClusterPlace): Note[] {
   return Object.keys(cluster)
     .filter((key) => !understood.has(key))
     .map((key) => {

@@ -12,7 +12,7 @@ import { given, usage } from "../commands/options.ts";
 import { failed } from "../commands/screen.ts";
 import { type NewFile, writeNewFiles } from "../deploy/new-files.ts";
 
-type Options = {
+type PkiOptions = {
   readonly dir: string;
   readonly hosts: readonly string[];
   readonly name: string;
@@ -49,7 +49,7 @@ export async function pki(args: string[]): Promise<number> {
 }
 
 /** Makes two CAs: with one, any client that it signed could act as the front proxy (k/k 119267). */
-async function initFiles({ dir, hosts, name }: Options): Promise<readonly Described[]> {
+async function initFiles({ dir, hosts, name }: PkiOptions): Promise<readonly Described[]> {
   const clock = wallClock;
   const authority = await createAuthority({ name: `${name} CA`, clock });
   const serving = authority.issue({ name, hosts: [...usualHosts, ...hosts] });
@@ -79,7 +79,7 @@ async function initFiles({ dir, hosts, name }: Options): Promise<readonly Descri
 /** The only built-in signer of Kubernetes that signs for others than kubelets; it signs client certificates only. */
 const clientSigner = "kubernetes.io/kube-apiserver-client";
 
-async function csrFiles({ dir, hosts, name, signer }: Options): Promise<readonly Described[] | Failure> {
+async function csrFiles({ dir, hosts, name, signer }: PkiOptions): Promise<readonly Described[] | Failure> {
   if (signer === undefined)
     return usage(`--signer is missing: ${quote(clientSigner)} for a client certificate, or your own signer`);
   const isClient = signer === clientSigner;

@@ -28,7 +28,7 @@ import {
 import type { Source, Store } from "../objects/store.ts";
 
 /** One request for objects, parsed as far as every verb needs it. */
-export type Request = {
+export type ObjectRequest = {
   readonly method: string;
   readonly target: Target;
   readonly query: URLSearchParams;
@@ -46,14 +46,14 @@ export class Rest {
   /** Serves reads that accept any state, or one of at least a given version: resourceVersion 0 or a minimum. */
   readonly #cache: Source;
   readonly #clock: Clock;
-  readonly #verbs: ReadonlyMap<string, (request: Request) => Result | Refusal> = new Map([
-    ["GET object", (request: Request) => this.#get(request)],
-    ["GET collection", (request: Request) => this.#list(request)],
-    ["POST collection", (request: Request) => this.#create(request)],
-    ["PUT object", (request: Request) => this.#update(request)],
-    ["PATCH object", (request: Request) => this.#patch(request)],
-    ["DELETE object", (request: Request) => this.#delete(request)],
-    ["DELETE collection", (request: Request) => this.#deleteAll(request)],
+  readonly #verbs: ReadonlyMap<string, (request: ObjectRequest) => Result | Refusal> = new Map([
+    ["GET object", (request: ObjectRequest) => this.#get(request)],
+    ["GET collection", (request: ObjectRequest) => this.#list(request)],
+    ["POST collection", (request: ObjectRequest) => this.#create(request)],
+    ["PUT object", (request: ObjectRequest) => this.#update(request)],
+    ["PATCH object", (request: ObjectRequest) => this.#patch(request)],
+    ["DELETE object", (request: ObjectRequest) => this.#delete(request)],
+    ["DELETE collection", (request: ObjectRequest) => this.#deleteAll(request)],
   ]);
 
   constructor(store: Store, clock: Clock, cache: Source = store) {
@@ -62,7 +62,7 @@ export class Rest {
     this.#clock = clock;
   }
 
-  answer(request: Request): Result | Refusal {
+  answer(request: ObjectRequest): Result | Refusal {
     const { method, target, query } = request;
     if (query.has("dryRun")) return badRequest("the demo apiserver does no dry runs");
     // Every verb except reading needs the namespace, for a namespaced resource.
@@ -76,13 +76,13 @@ export class Rest {
     return source.get(resource.plural, namespace, name) ?? notFound(resource, name);
   }
 
-  #get({ target, query }: Request): Result | Refusal {
+  #get({ target, query }: ObjectRequest): Result | Refusal {
     const isAny = (query.get("resourceVersion") ?? "") !== "";
     const object = this.#find(target, isAny ? this.#cache : this.#store);
     return object instanceof Refusal ? object : { kind: "object", code: 200, object };
   }
 
-  #list({ target, query }: Request): Result | Refusal {
+  #list({ target, query }: ObjectRequest): Result | Refusal {
     const selected = selectorOf(query, target.resource);
     if (selected instanceof Refusal) return selected;
     const version = query.get("resourceVersion") ?? "";
@@ -94,7 +94,7 @@ export class Rest {
     return { kind: "list", objects, version: revision };
   }
 
-  #create(request: Request): Result | Refusal {
+  #create(request: ObjectRequest): Result | Refusal {
     const body = readBody(request, "application/json");
     if (body instanceof Refusal) return body;
     const object = readObject(body, request.target, this.#suffix());
@@ -114,14 +114,14 @@ export class Rest {
     return { kind: "object", code: 201, object: stored };
   }
 
-  #update(request: Request): Result | Refusal {
+  #update(request: ObjectRequest): Result | Refusal {
     const existing = this.#find(request.target);
     if (existing instanceof Refusal) return existing;
     const body = readBody(request, "application/json");
     return body instanceof Refusal ? body : this.#replace(request.target, existing, body);
   }
 
-  #patch(request: Request): Result | Refusal {
+  #patch(request: ObjectRequest): Result | Refusal {
     const { target, contentType } = request;
     const patch = patches.get(contentType);
     if (patch === undefined) return unsupportedMediaType([...patches.keys()].join(", "));
@@ -155,7 +155,7 @@ export class Rest {
     return { kind: "object", code: 200, object: this.#store.put(target.resource.plural, object) };
   }
 
-  #delete(request: Request): Result | Refusal {
+  #delete(request: ObjectRequest): Result | Refusal {
     const { target } = request;
     const existing = this.#find(target);
     if (existing instanceof Refusal) return existing;
@@ -177,7 +177,7 @@ export class Rest {
     };
   }
 
-  #deleteAll(request: Request): Result | Refusal {
+  #deleteAll(request: ObjectRequest): Result | Refusal {
     const found = this.#list(request);
     if (found instanceof Refusal || found.kind !== "list") return found;
     for (const object of found.objects) this.#remove(request.target.resource, object);
@@ -208,7 +208,7 @@ export class Rest {
 }
 
 /** Returns the body as JSON, from any of the accepted types. */
-function readBody({ contentType, body }: Request, expected: string): Json | Refusal {
+function readBody({ contentType, body }: ObjectRequest, expected: string): Json | Refusal {
   if (contentType === protobufType) return readProtobuf(body) ?? unsupportedMediaType(expected);
   if (contentType !== "" && contentType !== expected) return unsupportedMediaType(expected);
   return parseJson(body.toString()) ?? badRequest("the body of the request is not JSON");

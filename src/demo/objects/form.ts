@@ -51,15 +51,18 @@ export function renderList(objects: readonly KubeObject[], version: number, rend
   };
 }
 
-type Column = { readonly name: string; readonly cell: (object: KubeObject, wallMs: number) => Json };
+type TableColumn = { readonly name: string; readonly cell: (object: KubeObject, wallMs: number) => Json };
 
-const age: Column = {
+const age: TableColumn = {
   name: "Age",
   cell: ({ metadata }, wallMs) => duration(wallMs - wallOf(metadata.creationTimestamp)),
 };
-const dataCount: Column = { name: "Data", cell: ({ fields }) => Object.keys(mapOf(fields["data"])).length };
+const dataCount: TableColumn = {
+  name: "Data",
+  cell: ({ fields }) => Object.keys(mapOf(fields["data"])).length,
+};
 
-function textAt(name: string, ...path: readonly string[]): Column {
+function textAt(name: string, ...path: readonly string[]): TableColumn {
   const cell = ({ fields }: KubeObject): Json => {
     let value: Json = fields;
     for (const key of path) value = mapOf(value)[key] ?? "";
@@ -69,7 +72,7 @@ function textAt(name: string, ...path: readonly string[]): Column {
 }
 
 /** The columns between the name and the age. */
-const columns: ReadonlyMap<string, readonly Column[]> = new Map([
+const columns: ReadonlyMap<string, readonly TableColumn[]> = new Map([
   ["namespaces", [textAt("Status", "status", "phase")]],
   ["configmaps", [dataCount]],
   ["secrets", [textAt("Type", "type"), dataCount]],
@@ -78,8 +81,8 @@ const columns: ReadonlyMap<string, readonly Column[]> = new Map([
   ["leases", [textAt("Holder", "spec", "holderIdentity")]],
 ]);
 
-function columnsOf(resource: Resource): Column[] {
-  const name: Column = { name: "Name", cell: ({ metadata }) => metadata.name };
+function columnsOf(resource: Resource): TableColumn[] {
+  const name: TableColumn = { name: "Name", cell: ({ metadata }) => metadata.name };
   return [name, ...(columns.get(resource.plural) ?? []), age];
 }
 

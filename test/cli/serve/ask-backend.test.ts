@@ -5,7 +5,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { type Answer, askBackend, type Question } from "../../../src/cli/serve/ask-backend.ts";
+import { askBackend, type BackendAnswer, type Question } from "../../../src/cli/serve/ask-backend.ts";
 import { createAuthority } from "../../../src/pki/pki.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
@@ -40,7 +40,7 @@ function answering(status: number): http2.Http2SecureServer {
   });
 }
 
-function ask(port: number, change: Partial<Question> = {}): Promise<Answer | Failure> {
+function ask(port: number, change: Partial<Question> = {}): Promise<BackendAnswer | Failure> {
   const backend = { name: "cp-1", url: "", host: "127.0.0.1", port, isEncrypted: true, ...change.backend };
   const question = {
     ca: authority.certificate,
@@ -52,7 +52,7 @@ function ask(port: number, change: Partial<Question> = {}): Promise<Answer | Fai
   return within(20_000, "an answer", askBackend({ ...question, backend }));
 }
 
-function problemOf(outcome: Answer | Failure): string {
+function problemOf(outcome: BackendAnswer | Failure): string {
   return outcome instanceof Failure ? outcome.message : `status ${outcome.status}`;
 }
 
@@ -105,7 +105,7 @@ test("a plain backend on loopback is asked without TLS", async () => {
   const outcome = await ask(port, {
     backend: { name: "a", url: "", host: "127.0.0.1", port, isEncrypted: false },
   });
-  assert.equal([problemOf(outcome), (outcome as Answer).notAfter], ["status 500", undefined]);
+  assert.equal([problemOf(outcome), (outcome as BackendAnswer).notAfter], ["status 500", undefined]);
 });
 
 test("a backend of another authority, or with another name, is a Failure", async () => {
