@@ -47,7 +47,7 @@ real("a bad secret, and no alert once a good one is back", async () => {
 });
 
 real("an apiserver that falls silent, by its name", async () => {
-  const stage = await Stage.start({ isStruck: true });
+  const stage = await Stage.start();
   const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
   const { culprit, since, heal } = await silentApiserver(stage);
   const labels = await timed(prometheus, "WatchkeeperBackendBlackholed", since);

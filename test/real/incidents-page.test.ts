@@ -104,7 +104,7 @@ real("003: an apiserver's own certificate that ends soon, by its backend and dat
 });
 
 real("004: an apiserver that falls silent, by its name", async () => {
-  await shown(await Stage.start({ isStruck: true }), silentApiserver);
+  await shown(await Stage.start(), silentApiserver);
 });
 
 test.run();

@@ -4,10 +4,9 @@ import { Log } from "../../src/admin/events/log.ts";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
 import { explain } from "../../src/cli/client/explain.ts";
-import { Apiserver, type Encoding } from "../../src/demo/apiserver/apiserver.ts";
+import type { Encoding } from "../../src/demo/apiserver/apiserver.ts";
 import { newCluster } from "../../src/demo/apiserver/cluster.ts";
 import { Embedded } from "../../src/demo/apiserver/embedded.ts";
-import { Host } from "../../src/demo/apiserver/host.ts";
 import type { Store } from "../../src/demo/objects/store.ts";
 import { DemoClient } from "../../src/demo/story/client.ts";
 import { Journal } from "../../src/events/journal.ts";
@@ -34,8 +33,6 @@ export type Shown = {
 };
 
 type Options = ProxyOptions & {
-  /** Backends in processes of their own, which can be struck; else they are in this one. */
-  readonly isStruck?: boolean;
   readonly encodingFor?: (accept: string) => Encoding | undefined;
   readonly loopback?: Pair;
 };
@@ -59,7 +56,7 @@ export class Stage {
     this.#stops = stops;
   }
 
-  static async start({ isStruck = false, encodingFor, loopback, ...options }: Options = {}): Promise<Stage> {
+  static async start({ encodingFor, loopback, ...options }: Options = {}): Promise<Stage> {
     const { authority, serving } = await testPki();
     const store = newCluster(wallClock);
     const stops: (() => void | Promise<void>)[] = [];
@@ -68,12 +65,9 @@ export class Stage {
       ["cp-1", "cp-2"].map(async (name) => {
         const parts = { name, store, clock: wallClock };
         const more = encodingFor === undefined ? {} : { encodingFor };
-        const apiserver = new Apiserver({ ...parts, ...more });
         const shown = loopback === undefined || name === "cp-1" ? {} : { loopback };
-        const host = isStruck
-          ? new Embedded({ ...parts, pair: serving })
-          : new Host({ apiserver, ...serving, ...shown });
-        if (host instanceof Embedded) embedded.push(host);
+        const host = new Embedded({ ...parts, ...more, ...shown, pair: serving });
+        embedded.push(host);
         const port = await host.start();
         if (port instanceof Failure) throw new Error(port.message);
         stops.push(() => host.stop());

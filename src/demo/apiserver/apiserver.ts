@@ -27,7 +27,7 @@ export const watchQueueBytes = 4 * 1024 * 1024;
 /** `--min-request-timeout`: a watch without timeoutSeconds lasts 1800 to 3600 s. */
 const watchFloorMs = 1_800_000;
 
-type Options = {
+type ApiserverOptions = {
   readonly store: Store;
   /** This apiserver's view of the store, which may lag behind it; default: the store itself. */
   readonly cache?: Source;
@@ -45,15 +45,15 @@ export type Encoding = { readonly contentType: string; readonly encode: Encode }
 
 const inJson: Encoding = { contentType: json, encode: encodeJson };
 
-type Reply = { readonly code: number; readonly contentType: string; readonly body: Buffer };
+type WholeReply = { readonly code: number; readonly contentType: string; readonly body: Buffer };
 
 export class Apiserver {
-  readonly #options: Options;
+  readonly #options: ApiserverOptions;
   readonly #rest: Rest;
   readonly #watches = new Set<WatchStream>();
   #askedCount = 0;
 
-  constructor(options: Options) {
+  constructor(options: ApiserverOptions) {
     this.#options = options;
     this.#rest = new Rest(options.store, options.clock, options.cache);
   }
@@ -85,7 +85,7 @@ export class Apiserver {
     for (const watch of this.#watches) watch.end();
   }
 
-  #contained(ask: Ask, answer: Answer, auditId: string): Reply | undefined {
+  #contained(ask: Ask, answer: Answer, auditId: string): WholeReply | undefined {
     try {
       return this.#reply(ask, answer, auditId);
     } catch (reason) {
@@ -95,7 +95,7 @@ export class Apiserver {
   }
 
   /** Undefined: a watch has taken over the response. */
-  #reply(ask: Ask, answer: Answer, auditId: string): Reply | undefined {
+  #reply(ask: Ask, answer: Answer, auditId: string): WholeReply | undefined {
     const [path = "", ...rest] = ask.path.split("?");
     const plain = plainReply(ask.method, path);
     if (plain !== undefined) return plain;
@@ -113,7 +113,7 @@ export class Apiserver {
     return undefined;
   }
 
-  #objects(ask: Ask, asked: { target: Target; query: URLSearchParams; form: Form }): Reply {
+  #objects(ask: Ask, asked: { target: Target; query: URLSearchParams; form: Form }): WholeReply {
     const { target, query, form } = asked;
     if (ask.body.length > bodyBytes) return refused(tooLarge(bodyBytes));
     const [contentType = ""] = fieldOf(ask, "content-type").split(";");
@@ -160,7 +160,7 @@ export class Apiserver {
 }
 
 /** Responses without objects: health, discovery, the version. */
-function plainReply(method: string, path: string): Reply | undefined {
+function plainReply(method: string, path: string): WholeReply | undefined {
   const isHealth = /^\/(livez|readyz|healthz)(\/|$)/.test(path);
   const document = isHealth ? undefined : documentAt(path);
   if (!isHealth && document === undefined) return undefined;
@@ -194,10 +194,10 @@ function headOf(contentType: string, auditId: string): [string, string][] {
   ];
 }
 
-function jsonReply(code: number, body: JsonMap): Reply {
+function jsonReply(code: number, body: JsonMap): WholeReply {
   return { code, contentType: json, body: Buffer.from(`${JSON.stringify(body)}\n`) };
 }
 
-function refused({ code, status }: Refusal): Reply {
+function refused({ code, status }: Refusal): WholeReply {
   return jsonReply(code, status);
 }

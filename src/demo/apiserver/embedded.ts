@@ -9,7 +9,7 @@ import { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
 import type { Store } from "../objects/store.ts";
 import { Apiserver, type Encoding } from "./apiserver.ts";
-import { Host } from "./host.ts";
+import { Host, type HostOptions } from "./host.ts";
 import { startServerProcess } from "./loopback-server.ts";
 import type { RelayOrder } from "./relay-child.ts";
 
@@ -17,7 +17,7 @@ import type { RelayOrder } from "./relay-child.ts";
 export const faultKinds = ["hole", "freeze", "restart"] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-export type EmbeddedOptions = {
+export type EmbeddedOptions = Pick<HostOptions, "loopback"> & {
   readonly name: string;
   readonly store: Store;
   readonly clock: Clock;
@@ -39,10 +39,10 @@ export class Embedded {
   /** The relay's port, which stays the same over restarts. */
   #port = 0;
 
-  constructor({ pair, ...options }: EmbeddedOptions) {
+  constructor({ pair, loopback, ...options }: EmbeddedOptions) {
     this.name = options.name;
     this.#apiserver = new Apiserver(options);
-    this.#host = new Host({ apiserver: this.#apiserver, ...pair });
+    this.#host = new Host({ apiserver: this.#apiserver, ...pair, ...(loopback && { loopback }) });
   }
 
   /** Number of watches that it serves now. */

@@ -1,10 +1,9 @@
 /** Two embedded apiservers on one store: they need neither a cluster nor root privileges. */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { Apiserver, type Encoding } from "../apiserver/apiserver.ts";
+import type { Encoding } from "../apiserver/apiserver.ts";
 import { newCluster } from "../apiserver/cluster.ts";
 import { Embedded } from "../apiserver/embedded.ts";
-import { Host } from "../apiserver/host.ts";
 import { type Encode, encodeJson } from "../apiserver/watch-stream.ts";
 import { mapOf } from "../objects/json.ts";
 import type { Store } from "../objects/store.ts";
@@ -27,7 +26,7 @@ async function make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure
   const store = newCluster(wallClock);
   const hosts = ["apiserver-1", "apiserver-2"].map((name) => hostOf(name, { store, files, wishes }));
   const stop = async (): Promise<void> => {
-    for (const host of hosts) await host.stop();
+    await Promise.all(hosts.map((host) => host.stop()));
   };
   const ports = await Promise.all(hosts.map((host) => host.start()));
   const bad = ports.find((port) => port instanceof Failure);
@@ -45,8 +44,7 @@ async function make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure
     // The kernel in front of the relay still accepts sockets.
     silentKind: "backend-frozen",
     async silence(name) {
-      const host = hosts[backends.findIndex((backend) => backend.name === name)];
-      if (host instanceof Embedded) await host.strike("hole");
+      await hosts.find((host) => host.name === name)?.strike("hole");
     },
     podToken: (pod) => Promise.resolve(unsignedToken(pod)),
     stop,
@@ -57,13 +55,11 @@ const encodingFor = (): Encoding => ({ contentType: "application/json", encode: 
 
 type HostParts = { readonly store: Store; readonly files: DemoFiles; readonly wishes: Wishes };
 
-function hostOf(name: string, { store, files, wishes }: HostParts): Embedded | Host {
-  const { isStruck = false, tellsOldVersions = false, loopback } = wishes;
-  const parts = { name, store, clock: wallClock, ...(tellsOldVersions ? { encodingFor } : {}) };
-  const pair = files.issue("apiserver");
-  if (isStruck) return new Embedded({ ...parts, pair });
+function hostOf(name: string, { store, files, wishes }: HostParts): Embedded {
+  const { tellsOldVersions = false, loopback } = wishes;
   const own = name === "apiserver-2" && loopback !== undefined ? { loopback: loopback(files) } : {};
-  return new Host({ apiserver: new Apiserver(parts), ...pair, ...own });
+  const encoding = tellsOldVersions ? { encodingFor } : {};
+  return new Embedded({ name, store, clock: wallClock, pair: files.issue("apiserver"), ...encoding, ...own });
 }
 
 /** A pod's token in the format of Kubernetes, without a signature: embedded apiservers do not verify it. */

@@ -6,8 +6,6 @@ import type { DemoBackend, DemoFiles } from "../story/files.ts";
 
 /** What a story needs beyond the common scene. */
 export type Wishes = {
-  /** Apiservers that can be made silent. */
-  readonly isStruck?: boolean;
   /** Apiservers that send deletions with an old version, as some releases did. */
   readonly tellsOldVersions?: boolean;
   /** The loopback certificate of apiserver-2; real apiservers create their own. */
@@ -28,7 +26,7 @@ export type Setting = {
   readonly oldVersion: string;
   /** The kind of the incident when one falls silent. */
   readonly silentKind: string;
-  /** From now on no packet passes in either direction; only if `isStruck`. */
+  /** From now on no packet passes in either direction. */
   silence(name: string): Promise<void>;
   /** A bearer token for the process of this pod in "default", with permission for leases there. */
   podToken(pod: string): Promise<string>;

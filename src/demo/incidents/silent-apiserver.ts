@@ -9,7 +9,7 @@ const holeMs = 20_000;
 /** An event above this delay is late from its client's point of view. */
 const lateMs = 2_000;
 
-export const wishes: Wishes = { isStruck: true };
+export const wishes: Wishes = {};
 
 export async function play(scene: Scene): Promise<Outcome> {
   scene.beat.start();

@@ -12,7 +12,7 @@ const test = suite("incidents/whole/004-silent-apiserver");
 const watchCount = 8;
 
 async function strike(fault: FaultKind, kind: string): Promise<void> {
-  const stage = await Stage.start({ isStruck: true });
+  const stage = await Stage.start();
   const callers = Array.from({ length: watchCount }, () => stage.caller({ "user-agent": "kubelet/v1" }));
   const watches = await Promise.all(
     callers.map((one) => one.watch("/api/v1/configmaps?watch=1&resourceVersion=1")),

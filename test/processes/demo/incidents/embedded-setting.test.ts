@@ -50,7 +50,7 @@ test("what is written at one is read at the other, and a beat reaches both", asy
 });
 
 test("a silenced apiserver answers no request, and the other does", async () => {
-  const setting = await made({ isStruck: true });
+  const setting = await made({});
   await setting.silence("apiserver-2");
   const answers = [0, 1].map(async (number) => {
     const client = clientOf(setting, number);
