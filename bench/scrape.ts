@@ -22,7 +22,7 @@ const settleMs = 3_000;
 const opensPerSecond = 3_000;
 /** Longer than a scrape's text is used again (adminLimits.scrapeReuseMs). */
 const pauseMs = 1_200;
-/** Longer than the pauses between all periodic looks (watchLimits.hungLookMs, limits.balanceMs). */
+/** Longer than the pauses between all periodic looks (watchLimits.hungLookMs, balanceLimits.balanceMs). */
 const looksMs = 6_000;
 const round = "no requests, for as long as one round of all periodic checks";
 /** No periodic look takes more of one loop turn. */

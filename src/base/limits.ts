@@ -40,115 +40,19 @@ export const limits = {
   /** Largest certificate file with its key, or CA bundle: a hundred RSA certificates are 200 KiB. */
   certificateBytes: 512 * KiB,
 
-  /**
-   * After this many resets before an answer an upstream connection takes no new streams. All of its 80 streams may
-   * still be reset after that. A backend that is another watchkeeper allows 200 in all; kube-apiserver was measured to
-   * bear 500 whose handlers keep running.
-   */
-  connectionResetBurst: 120,
   /** Most interim (1xx) heads before the final one (A37). */
   interimHeads: 16,
 
-  streamWindowMostBytes: 4 * MiB,
-  streamWindowTightBytes: 64 * KiB,
-  /** One gigabit per second: a stream's window never exceeds what arrives at this rate in one round trip. */
-  streamBytesPerMs: 128 * KiB,
   /** Bytes written to a socket but not yet taken by the kernel. Above it DATA waits in its stream. */
   socketBacklogBytes: 512 * KiB,
-  /** Share of the heap limit that may be buffered for slow readers in total. Above half of it, windows shrink (D2). */
-  bufferShare: 0.25,
-  /** A request body up to this size is kept until the response, so that a refused stream can be retried. */
-  repeatableBodyBytes: 64 * KiB,
-  /**
-   * The head of a refusal with a body up to this size waits for the body, so that a truncated one can be retried. A
-   * Status is 1 KiB.
-   */
-  shortRefusalBytes: 16 * KiB,
 
   /** A session without a stream for this long is closed with two GOAWAYs (A25). */
   idleSessionMs: 300_000,
 
-  /**
-   * Most upstream connections of one backend, per trust class and kind: 1,000 with 80 streams each carry 80,000
-   * watches. The two rates limit dials, separately for the unproven class.
-   */
-  connections: 1000,
-  unprovenDialsPerSecond: 50,
-  dialsPerSecond: 50,
-  /**
-   * Most concurrent requests, over all backends, without a bearer or with one that no backend has accepted yet: in
-   * total, and from one client address. With responses in 100 ms one address gets 2,560 new bearers accepted per
-   * second.
-   */
-  unprovenRequests: 2560,
-  unprovenPerSource: 256,
-  /**
-   * Of these, concurrent requests with the same bearer. The rest wait for its first response, at most as long as a
-   * healthy apiserver takes.
-   */
-  unprovenPerBearer: 2,
-  unprovenHeldMs: 250,
-  /**
-   * How long an unproven request waits for a slot (as long as an apiserver's request timeout, since client-go would
-   * only retry) and how often the queue is checked. `unprovenWaiting` bounds the queue. One address may use up to
-   * `unprovenWaitingShare` times the free room: alone it gets 50,000 (5,000 pods behind one address start with ten
-   * watches each) and leaves 12,500 to others; two addresses leave 2,500.
-   */
-  unprovenWaitMs: 60_000,
-  unprovenLookMs: 50,
-  unprovenWaiting: 62_500,
-  unprovenWaitingShare: 4,
-  /**
-   * An address is rejected if it has more 401s than `rejections`, less those forgiven per second and those offset by
-   * accepted bearers. A node with a few expired tokens stays below it; a flood exceeds it at once. `rejectionsMost`
-   * caps the count, so that the address is forgiven a minute after the flood ends. `rejectedAddresses` bounds the
-   * addresses remembered. `rejectedWaiting` requests of a rejected address may wait, so that clients with expired
-   * tokens still get their 401; rejected addresses together use at most half of the queue.
-   */
-  rejections: 20,
-  rejectionsForgivenPerSecond: 1,
-  rejectionsMost: 80,
-  rejectedAddresses: 10_000,
-  rejectedWaiting: 8000,
-  /**
-   * For this long a request retried because its stream id is above a GOAWAY's last id does not use up an attempt. Each
-   * 401 causes such a GOAWAY on its connection, which proves nothing about the backend. During a flood of 401s a
-   * request may be sent away from dozens of connections.
-   */
-  sentAwayMs: 15_000,
   /** Time for TCP, TLS and the first SETTINGS of a backend. */
   dialMs: 2000,
-  /**
-   * Up to `pingsPerBeat` upstream connections of one backend all get a PING on every beat. Above that, a quarter of
-   * them gets one on each beat, and so does each connection that opens a stream: PINGs on 600 connections on every beat
-   * cost 8 % of a core. If a PING is unanswered for `rollCallShare` of the suspect deadline, all other connections get
-   * one at once. A silent backend is therefore suspect within 0.88 s (0.75 s with few connections); a broken path under
-   * a single idle connection is noticed within 1.5 s.
-   */
-  pingsPerBeat: 100,
-  pingTurns: 4,
-  rollCallShare: 0.25,
   /** A timer this late means that our own event loop stalled. That time does not count against any peer (F11). */
   stallMs: 20,
-  /**
-   * How long a silent upstream connection is kept while its backend answers on others. After an outage heals, the old
-   * socket waits for its kernel's next retransmission (0.2 s, doubled each time): 3.0 s after an outage of 1.5 s, and a
-   * measured 3.4 s after one of 2 s.
-   */
-  connectionPatienceMs: 5000,
-  /**
-   * Backends that fall silent within this time of each other share one cause, most likely our own network. If another
-   * backend answers a PING or probe later than this after the silence began, only the silent backend is affected (D14).
-   */
-  togetherMs: 1000,
-  /**
-   * A pending dial at least this old, and three times as old as another socket took to be answered, is restarted: its
-   * SYN was lost.
-   */
-  hurriedDialMs: 200,
-  /** Pause between failed dials of one backend: doubles from the first value to the second. */
-  redialFirstMs: 100,
-  redialMostMs: 500,
   /** Largest manifest or kubeconfig: a file with all CustomResourceDefinitions of a large operator is 3 MiB. */
   manifestBytes: 8 * MiB,
   /**
@@ -164,16 +68,6 @@ export const limits = {
    */
   reviewsAtOnce: 32,
   tokenReviewsPerAddress: 4,
-  /** How often the verdicts are checked to decide whether the discovery fallback is needed. */
-  fallbackLookMs: 1000,
-  /** Time for a fresh socket's TCP and TLS, which take two round trips; a lost SYN is retransmitted after 1 s. */
-  probeDialMs: 1000,
-  /**
-   * A PING that took this much longer than twice the median was lost once: TCP retransmits after 200 ms at the earliest.
-   * For `lossyMs` after such a PING the path counts as lossy, and silence on it proves nothing about large packets.
-   */
-  latePingMs: 150,
-  lossyMs: 3000,
   /**
    * A certificate's last week and last day, as the alert KubeClientCertificateExpiration uses. A loopback certificate
    * is reported a month ahead, because the operator must plan a restart of its apiserver.
@@ -184,13 +78,6 @@ export const limits = {
   /** Pause between checks of all certificates' expiry. */
   expiryLookMs: 1000,
   /**
-   * Good answers in a row, at one every 250 ms, before a backend that fell once is ready again; the time after which
-   * fewer are enough; and the gap between two falls after which they count as separate.
-   */
-  riseAnswers: 4,
-  riseMs: 16_000,
-  strikeMs: 60_000,
-  /**
    * How much of the kernel's socket table is read (7,000 sockets), and how often. Sockets beyond that rely on TCP
    * keepalive.
    */
@@ -200,13 +87,6 @@ export const limits = {
    * a retry hint.
    */
   waitingExchanges: 10_000,
-  /** How long a request waits for an upstream connection: one failed dial and a margin. Then the next attempt begins. */
-  connectionWaitMs: 2500,
-  /**
-   * After this wait the request goes to a backend that already has an upstream connection. A TLS dial takes a tenth of
-   * it.
-   */
-  connectionDoubtMs: 500,
   /**
    * Hedged requests over all backends: burst and rate. A full bucket gives twice its burst at once, so 400, which is
    * what an apiserver serves concurrently by default (--max-requests-inflight). Another backend can therefore take
@@ -214,50 +94,6 @@ export const limits = {
    */
   hedgeBurst: 200,
   hedgesPerSecond: 100,
-  /**
-   * Reads hedged because they are slow although their backend answers PING: one in twenty, plus a small burst for small
-   * clusters, so that slow etcd does not double the load. An attempt is reported as slow for `slowToldMs`.
-   */
-  slowHedgeBurst: 50,
-  slowHedgesPerSecond: 10,
-  slowHedgeShare: 0.05,
-  slowToldMs: 3000,
-  /**
-   * Multiple of the suspect deadline after which an unanswered PING counts as silence, even if other bytes have
-   * arrived.
-   */
-  unansweredShare: 1.5,
-  /**
-   * An upstream connection whose PING, sent every 250 ms, has been unanswered for longer than this is no better than a
-   * silent one.
-   */
-  promptMs: 100,
-  /**
-   * A connection that was silent is avoided for this long if another one has room: as long as a watch is retried
-   * (resumeMs).
-   */
-  shakyConnectionMs: 15_000,
-  /**
-   * With two attempts open, a 429 or 5xx from one waits this long for the other's response. Its client would wait as
-   * long (Retry-After).
-   */
-  refusalHeldMs: 1000,
-  /**
-   * How long a request waits in the pending queue while no backend is available. With a failed dial before it (2.25 s)
-   * that stays below the 5 s that leader election allows a request (half of its 10 s renew deadline). A short outage is
-   * over by then.
-   */
-  holdMs: 2500,
-  /**
-   * An upstream connection without a stream for this long is closed or replaced. The apiserver itself closes it after
-   * 90 s.
-   */
-  idleConnectionMs: 60_000,
-  /**
-   * The same for an upstream connection beyond the warm ones and beyond the last of its shard: connections opened for a
-   * burst are closed 5 s after it.
-   */
-  spareConnectionMs: 2000,
   /** Most backends that one request is sent to before its client gets an error. */
   attempts: 3,
   /** Longest duration of a watch whose client sets no timeout: twice --min-request-timeout. */
@@ -274,17 +110,6 @@ export const limits = {
    */
   progressCheckMs: 12_000,
   /**
-   * Entries of the versions that clients have seen, by client and resource (k/k 59848): about 250 bytes each; a kubelet
-   * has five.
-   */
-  floors: 50_000,
-  /**
-   * Rejections in a row of one client's minimum version, 3 s each, after which an older state is better than no answer.
-   */
-  floorRefusals: 3,
-  /** Shortest pause between two reports of stale responses to one client. */
-  floorToldMs: 60_000,
-  /**
    * This many watches from the same version within this time are a replay loop (incident 001); and how many loops are
    * remembered.
    */
@@ -298,8 +123,6 @@ export const limits = {
    * it is remembered.
    */
   resourceChars: 320,
-  /** Longest Audit-ID accepted from a client. Ours and client-go's have 36 characters. */
-  auditIdChars: 256,
   /**
    * The names in a longer request target are copied, so that remembering a name does not keep the whole target in
    * memory.
@@ -307,42 +130,10 @@ export const limits = {
   targetChars: 1024,
   /** Time for the TLS handshake and the first bytes, which identify the protocol (A22). */
   handshakeMs: 10_000,
-  /**
-   * Live heap as a share of its limit. Above `heapFull` new clients are rejected, above `heapCrowded` idle sessions are
-   * closed, above `heapCritical` requests are ended, watches last. Below `heapEasy` normal operation resumes (A26).
-   */
-  heapFull: 0.85,
-  heapCrowded: 0.92,
-  heapCritical: 0.97,
-  heapEasy: 0.8,
   /** Pause between checks while memory is short: a garbage collection stops the process for 70 ms. */
   heapLookMs: 2000,
-  /**
-   * How much the heap must shrink before its pages are returned to the kernel, and how often at most: this stops the
-   * process, too.
-   */
-  heapPagesBytes: 48 * MiB,
-  heapPagesMs: 60_000,
-  /**
-   * Part of the heap limit reserved for the buffers of one turn and for V8 itself. The heap counts as full without it.
-   */
-  heapReserveBytes: 16 * MiB,
-  /** Share of the closable sessions closed at one check. Closing all at once would make all of them reconnect at once. */
-  shedShare: 0.1,
-  shedLeast: 10,
   /** A proxy that inherits sockets waits this long for a ready backend; its clients wait in the pending queue. */
   settleMs: 5000,
-  /**
-   * A backend that becomes ready again reaches full weight after this time; it starts with the weight of its first
-   * second.
-   */
-  slowStartMs: 30_000,
-  slowStartLeast: 1 / 30,
-  /** Share of the clients that may be rebound to another backend per second to even out the load (F16). */
-  rebalanceShare: 0.01,
-  balanceMs: 5000,
-  /** Share of an even load by which a backend may deviate before any client is moved. */
-  rebalanceSlack: 0.1,
 
   /**
    * HTTP/1.1: time from a request's first byte to the end of its head (A22), and for an upload that continues after its
@@ -398,15 +189,6 @@ export const limits = {
   /** Characters kept of a subject and a User-Agent. */
   subjectChars: 256,
   agentChars: 64,
-  /**
-   * A relist storm: this many pairs of caller and resource listed again within this time, by at least this many
-   * callers. One restarted client alone makes as many lists.
-   */
-  stormRelists: 40,
-  stormCallers: 5,
-  stormMs: 10_000,
-  /** Bytes copied of a write that may be to a lock: a Lease is 1 KiB, an annotated ConfigMap little more. */
-  lockBodyBytes: 16 * KiB,
 
   /** Anomalies of one kind that are remembered, so that each is reported once a minute. */
   anomalies: 1000,

@@ -1,6 +1,5 @@
 /** The set of backends: takes evidence, keeps one verdict for each, and journals every change with its reason. */
 import type { Clock } from "../base/clock.ts";
-import { limits } from "../base/limits.ts";
 import type { Journal } from "../events/journal.ts";
 import {
   areAllSilent,
@@ -39,8 +38,8 @@ export type BackendsParts = {
 /** Rules without probes: there is no proof of death and no count of good answers. */
 export const unprobed: Rules = {
   rise: 0,
-  riseMs: limits.riseMs,
-  strikeMs: limits.strikeMs,
+  riseMs: healthLimits.riseMs,
+  strikeMs: healthLimits.strikeMs,
   hungMs: healthLimits.hungReadsMs,
   forbiddenMs: healthLimits.forbiddenMs,
   needsProof: false,

@@ -41,4 +41,13 @@ export const healthLimits = {
   /** Time for an answer of /readyz while requests are unanswered: three times what a busy apiserver usually takes. */
   hastyAnswerMs: 750,
   hastyMs: 2000,
+  /** Time for a fresh socket's TCP and TLS, which take two round trips; a lost SYN is retransmitted after 1 s. */
+  probeDialMs: 1000,
+  /**
+   * Good answers in a row, at one every 250 ms, before a backend that fell once is ready again; the time after which
+   * fewer are enough; and the gap between two falls after which they count as separate.
+   */
+  riseAnswers: 4,
+  riseMs: 16_000,
+  strikeMs: 60_000,
 } as const;

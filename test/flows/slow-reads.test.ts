@@ -1,10 +1,10 @@
 /** A backend that answers PING and serves its caches while its way to etcd is cut, and those that are only slow. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import { healthLimits } from "../../src/health/limits.ts";
+import { requestLimits } from "../../src/proxy/request/limits.ts";
 import { type Ear, type PlayedBackend, type PlayedClient, PlayedPath } from "../support/path.ts";
 
 const test = suite("flows/slow-reads");
@@ -162,7 +162,7 @@ test("where all are slow no backend becomes suspect, and they are soon asked onc
     slow();
   }
   assert.is(suspectAt(scene), undefined);
-  const most = 2 * limits.slowHedgeBurst + 10;
+  const most = 2 * requestLimits.slowHedgeBurst + 10;
   assert.ok(path.hedges.count < most, `${path.hedges.count} of ${count} asked twice`);
 });
 
@@ -232,7 +232,7 @@ test("a refusal of the other is no answer: neither a 403 nor a failing backend s
 test("slow reads asked twice have a budget of their own (limits.ts)", () => {
   const scene = start(false);
   scene.path.clock.advance(60_000);
-  const most = 2 * limits.slowHedgeBurst;
+  const most = 2 * requestLimits.slowHedgeBurst;
   const clients = Array.from({ length: 4 }, () => scene.path.client());
   for (const one of clients) one.downstream.client.bind(scene.client.downstream.client.backend ?? "");
   for (let index = 0; index < 2 * most; index += 1) clients[index % 4]?.ask("GET", object);

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { h2Limits } from "../../src/h2/core/limits.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
+import { upstreamLimits } from "../../src/proxy/upstream/limits.ts";
 import { watchLimits } from "../../src/watch/cache/limits.ts";
 import { type PlayedBackend, PlayedPath } from "../support/path.ts";
 import { blackHole, goAway, hold, lineOf, linesOf, PlayedWatch } from "../support/watch-path.ts";
@@ -113,7 +113,7 @@ test("nor is it waited for beyond the fifteen seconds", () => {
   watch.to.isDown = false;
   watch.advance(2000);
   watch.kill(watch.from);
-  watch.advance(watchLimits.resumeMs + limits.connectionWaitMs + 500);
+  watch.advance(watchLimits.resumeMs + upstreamLimits.connectionWaitMs + 500);
   watch.has("+8a", "ended");
 });
 

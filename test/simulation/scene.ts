@@ -1,12 +1,12 @@
 /** One run: a proxy between clients and backends, in calm or stormy weather, and what must hold at its end. */
 
-import { limits } from "../../src/base/limits.ts";
 import { newCluster } from "../../src/demo/apiserver/cluster.ts";
 import type { KubeObject } from "../../src/demo/objects/json.ts";
 import type { Store } from "../../src/demo/objects/store.ts";
 import type { Entry } from "../../src/events/journal.ts";
 import { h2Limits } from "../../src/h2/core/limits.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
+import { upstreamLimits } from "../../src/proxy/upstream/limits.ts";
 import { Backend } from "./backend.ts";
 import { type Asking, SimulatedClient, type Watching } from "./client.ts";
 import { type End, Network, type Weather } from "./network.ts";
@@ -261,7 +261,10 @@ export class Scene {
   #mostWindowBytes(): number {
     for (const { rtt } of this.proxy.path.pools.all.values())
       this.#mostRttMs = Math.max(this.#mostRttMs, rtt.quantile(0.1));
-    const grown = Math.min(limits.streamWindowMostBytes, this.#mostRttMs * limits.streamBytesPerMs);
+    const grown = Math.min(
+      upstreamLimits.streamWindowMostBytes,
+      this.#mostRttMs * upstreamLimits.streamBytesPerMs,
+    );
     return Math.max(h2Limits.streamWindowBytes, grown);
   }
 

@@ -26,7 +26,7 @@ const { values } = parseArgs({
   },
 });
 const lastsMs = Number(values.minutes) * 60_000;
-/** Unused upstream connections stay for a minute (limits.idleConnectionMs), and those that were lost are looked for. */
+/** Unused upstream connections stay for a minute (upstreamLimits.idleConnectionMs), and those that were lost are looked for. */
 const calmMs = 100_000;
 const roundMs = Math.min(300_000, lastsMs / 4);
 /** What is remembered of the past is full by then: a quarter of the time, a quarter of an hour at most. */

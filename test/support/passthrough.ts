@@ -1,5 +1,4 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { limits } from "../../src/base/limits.ts";
 import type { RouteConfig } from "../../src/config/config.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Backends } from "../../src/health/backends.ts";
@@ -57,7 +56,7 @@ export async function startPassthrough(
   const rules = {
     rise: 0,
     riseMs: 16_000,
-    strikeMs: limits.strikeMs,
+    strikeMs: healthLimits.strikeMs,
     hungMs: healthLimits.hungReadsMs,
     forbiddenMs: healthLimits.forbiddenMs,
     needsProof: true,

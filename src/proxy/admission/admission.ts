@@ -9,9 +9,46 @@
  * place only if no first request of their address waits for it.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
-import { Rejections } from "./rejections.ts";
+import { Lru } from "../../base/lru.ts";
 import { keyOf } from "./sources.ts";
+
+export const admissionLimits = {
+  /**
+   * Most concurrent requests, over all backends, without a bearer or with one that no backend has accepted yet: in
+   * total, and from one client address. With responses in 100 ms one address gets 2,560 new bearers accepted per
+   * second.
+   */
+  unprovenRequests: 2560,
+  unprovenPerSource: 256,
+  /**
+   * Of these, concurrent requests with the same bearer. The rest wait for its first response, at most as long as a
+   * healthy apiserver takes.
+   */
+  unprovenPerBearer: 2,
+  unprovenHeldMs: 250,
+  /**
+   * How long an unproven request waits for a slot (as long as an apiserver's request timeout, since client-go would
+   * only retry) and how often the queue is checked. `unprovenWaiting` bounds the queue. One address may use up to
+   * `unprovenWaitingShare` times the free room: alone it gets 50,000 (5,000 pods behind one address start with ten
+   * watches each) and leaves 12,500 to others; two addresses leave 2,500.
+   */
+  unprovenWaitMs: 60_000,
+  unprovenLookMs: 50,
+  unprovenWaiting: 62_500,
+  unprovenWaitingShare: 4,
+  /**
+   * An address is rejected if it has more 401s than `rejections`, less those forgiven per second and those offset by
+   * accepted bearers. A node with a few expired tokens stays below it; a flood exceeds it at once. `rejectionsMost`
+   * caps the count, so that the address is forgiven a minute after the flood ends. `rejectedAddresses` bounds the
+   * addresses remembered. `rejectedWaiting` requests of a rejected address may wait, so that clients with expired
+   * tokens still get their 401; rejected addresses together use at most half of the queue.
+   */
+  rejections: 20,
+  rejectionsForgivenPerSecond: 1,
+  rejectionsMost: 80,
+  rejectedAddresses: 10_000,
+  rejectedWaiting: 8000,
+} as const;
 
 /** One request that needs a place. */
 export type Applicant = {
@@ -126,7 +163,7 @@ export class Admission {
     const source = Group.in(this.#sources, keyOf(applicant.address));
     const bearer = applicant.bearer === "" ? undefined : Group.in(this.#bearers, applicant.bearer);
     const entry = new Entry(applicant, source, bearer);
-    if (bearer !== undefined && bearer.firsts >= limits.unprovenPerBearer) {
+    if (bearer !== undefined && bearer.firsts >= admissionLimits.unprovenPerBearer) {
       entry.isFirst = false;
       bearer.queue.add(entry);
     } else this.#queueFirst(entry);
@@ -143,11 +180,11 @@ export class Admission {
 
   /** A new address always finds room: an address may fill only a part of the free room (dynamic queue length thresholds). */
   #mayWait({ key, all, open }: Group): boolean {
-    const free = limits.unprovenWaiting - this.#waiting.size;
+    const free = admissionLimits.unprovenWaiting - this.#waiting.size;
     const waiting = all.size - open;
-    if (!this.#rejections.isRejected(key)) return waiting <= free * limits.unprovenWaitingShare;
+    if (!this.#rejections.isRejected(key)) return waiting <= free * admissionLimits.unprovenWaitingShare;
     // Rejected addresses never get half of the room, however many there are.
-    return waiting <= limits.rejectedWaiting && free > limits.unprovenWaiting / 2;
+    return waiting <= admissionLimits.rejectedWaiting && free > admissionLimits.unprovenWaiting / 2;
   }
 
   /** The request has ended, or its client waits no more. */
@@ -210,9 +247,9 @@ export class Admission {
   /** Assigns free places: one to each address in turn. */
   #next(): void {
     for (const source of this.#turns) {
-      if (this.#open >= limits.unprovenRequests) return;
+      if (this.#open >= admissionLimits.unprovenRequests) return;
       const entry = source.next;
-      if (entry === undefined || source.open >= limits.unprovenPerSource) continue;
+      if (entry === undefined || source.open >= admissionLimits.unprovenPerSource) continue;
       source.queue.delete(entry);
       source.later.delete(entry);
       entry.bearer?.queue.delete(entry);
@@ -233,7 +270,7 @@ export class Admission {
   #lookSoon(): void {
     if (this.#isLooking || this.#waiting.size === 0) return;
     this.#isLooking = true;
-    this.#clock.after(limits.unprovenLookMs, () => {
+    this.#clock.after(admissionLimits.unprovenLookMs, () => {
       this.#isLooking = false;
       this.#look(this.#clock.now());
       this.#lookSoon();
@@ -242,12 +279,66 @@ export class Admission {
 
   #look(now: number): void {
     for (const [entry, since] of this.#waiting) {
-      if (now - since < limits.unprovenHeldMs) break;
+      if (now - since < admissionLimits.unprovenHeldMs) break;
       if (entry.state === "held") this.#queue(entry, entry.source.later);
-      if (now - since < limits.unprovenWaitMs) continue;
+      if (now - since < admissionLimits.unprovenWaitMs) continue;
       this.#remove(entry);
       this.#clock.soon(entry.applicant.refuse);
     }
     this.#next();
+  }
+}
+
+type Count = { count: number; at: number };
+
+/**
+ * Counts, for each client address, requests that a backend answered 401, minus the bearers that one accepted. An address
+ * with a high count is *rejected*: each 401 ends the connection to the backend that carried it, so requests of that
+ * address travel on connections of their own, and fewer of them may wait. The count falls with time.
+ */
+export class Rejections {
+  readonly #clock: Pick<Clock, "now">;
+  /** Only addresses whose count was above zero. */
+  readonly #counts = new Lru<string, Count>(admissionLimits.rejectedAddresses);
+
+  constructor(clock: Pick<Clock, "now">) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#counts.size;
+  }
+
+  isRejected(address: string): boolean {
+    // The usual case costs no lookup.
+    if (this.#counts.size === 0) return false;
+    const known = this.#counts.get(address);
+    return known !== undefined && this.#now(known) > admissionLimits.rejections;
+  }
+
+  /** One more request of this address was answered 401. */
+  add(address: string): void {
+    const known = this.#counts.get(address);
+    const count = known === undefined ? 0 : this.#now(known);
+    this.#counts.set(address, {
+      count: Math.min(admissionLimits.rejectionsMost, count + 1),
+      at: this.#clock.now(),
+    });
+  }
+
+  /** A bearer that this address sent was accepted. */
+  accepted(address: string): void {
+    const known = this.#counts.get(address);
+    if (known === undefined) return;
+    const count = this.#now(known) - 1;
+    if (count > 0) this.#counts.set(address, { count, at: this.#clock.now() });
+    else this.#counts.delete(address);
+  }
+
+  #now({ count, at }: Count): number {
+    return Math.max(
+      0,
+      count - ((this.#clock.now() - at) * admissionLimits.rejectionsForgivenPerSecond) / 1000,
+    );
   }
 }

@@ -4,13 +4,20 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
-import { limits } from "../../base/limits.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { Migrations } from "../../watch/migration/migrations.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Client } from "../context/client.ts";
 import type { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
+
+export const balanceLimits = {
+  /** Share of the clients that may be rebound to another backend per second to even out the load (F16). */
+  rebalanceShare: 0.01,
+  balanceMs: 5000,
+  /** Share of an even load by which a backend may deviate before any client is moved. */
+  rebalanceSlack: 0.1,
+} as const;
 
 export type BalanceParts = {
   readonly clock: Clock;
@@ -33,7 +40,7 @@ export class Balance {
 
   constructor(parts: BalanceParts) {
     this.#parts = parts;
-    this.#looks = new Interval(parts.clock, limits.balanceMs, () => this.#look());
+    this.#looks = new Interval(parts.clock, balanceLimits.balanceMs, () => this.#look());
   }
 
   start(): void {
@@ -71,7 +78,7 @@ export class Balance {
   #plan(sitters: readonly Sitter<Seat>[], shares: ReadonlyMap<string, number>): void {
     const isWarm = Array.from(shares.values()).every((share) => share === 1);
     if (shares.size < 2 || !isWarm) return;
-    const gained = allowanceOf(sitters.length, limits.balanceMs);
+    const gained = allowanceOf(sitters.length, balanceLimits.balanceMs);
     // An unused allowance is not saved up for a burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
     const moves = planMoves(sitters, shares, Math.floor(this.#allowance));
@@ -130,7 +137,7 @@ export type Move<T> = { readonly client: T; readonly from: string; readonly to: 
 
 /** The number of clients that may be re-bound after `sinceMs`: 1 % of them a second. Fractions carry over. */
 export function allowanceOf(clients: number, sinceMs: number): number {
-  return (clients * limits.rebalanceShare * sinceMs) / 1000;
+  return (clients * balanceLimits.rebalanceShare * sinceMs) / 1000;
 }
 
 /**
@@ -143,7 +150,7 @@ export function planMoves<T>(
   most: number,
 ): readonly Move<T>[] {
   const excess = excessOf(sitters, shares);
-  const [sum, slack] = [sumOf(sitters.map(({ load }) => load)), limits.rebalanceSlack];
+  const [sum, slack] = [sumOf(sitters.map(({ load }) => load)), balanceLimits.rebalanceSlack];
   // Created at the first move: mostly there is none.
   let left: ReadonlyMap<string, ByLoad<T>> | undefined;
   const moves: Move<T>[] = [];

@@ -20,6 +20,9 @@ import { CaBundle } from "../tls/ca-bundle.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { proveCaBundle } from "../tls/upstream-acceptance.ts";
 
+/** How often the verdicts are checked to decide whether the discovery fallback is needed. */
+const fallbackLookMs = 1000;
+
 export type BackendSetParts = {
   readonly clock: Clock;
   readonly journal: Journal;
@@ -178,7 +181,7 @@ export class BackendSet {
   /** The fallback depends on verdicts, which are not reported here, so it is evaluated periodically. */
   #lookAtFallback(): void {
     if (this.#settings.config.cluster.discovery?.fallback === undefined) return;
-    this.#stopLooking = this.#parts.clock.after(limits.fallbackLookMs, () => {
+    this.#stopLooking = this.#parts.clock.after(fallbackLookMs, () => {
       if (this.#usesFallback === this.#isFoundReady()) this.gather();
       this.#lookAtFallback();
     });

@@ -6,7 +6,6 @@
 import { getHeapStatistics } from "node:v8";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { type Config, type ConfigForCluster, configsByCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Gate } from "../downstream/listen.ts";
@@ -14,6 +13,9 @@ import { BufferLimiter } from "../overload/buffer-limiter.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
+
+/** Share of the heap limit that may be buffered for slow readers in total. Above half of it, windows shrink (D2). */
+const bufferShare = 0.25;
 
 /** A removed cluster whose clients have not all gone yet; `stay` cancels its removal. */
 type Leaving = { readonly cluster: Cluster; readonly stay: () => void };
@@ -44,10 +46,7 @@ export class Clusters {
 
   private constructor(journal: Journal) {
     this.#journal = journal;
-    this.bufferLimiter = new BufferLimiter(
-      wallClock,
-      getHeapStatistics().heap_size_limit * limits.bufferShare,
-    );
+    this.bufferLimiter = new BufferLimiter(wallClock, getHeapStatistics().heap_size_limit * bufferShare);
   }
 
   /** Opens nothing before they are started. */

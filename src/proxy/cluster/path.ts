@@ -3,7 +3,6 @@
  * given parts decide where it runs: with real sockets and time (main.ts), or virtual ones (tests and the simulation).
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { inSlices } from "../../base/slices.ts";
 import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -11,6 +10,7 @@ import type { Buffered } from "../../h2/core/buffered.ts";
 import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import { type BackendView, isSilent } from "../../health/backend.ts";
 import { Backends, unprobed } from "../../health/backends.ts";
+import { healthLimits } from "../../health/limits.ts";
 import { type Probe, type ProbeCounts, type ProberParts, Probers } from "../../health/prober.ts";
 import { StallAwareClock } from "../../health/stall-aware-clock.ts";
 import { type OriginRules, Origins } from "../../kube/api-origin.ts";
@@ -84,7 +84,7 @@ type Base = Pick<
   "clock" | "journal" | "buffered" | "caches" | "exchanges" | "pending" | "backends" | "pools"
 >;
 
-const probed = { ...unprobed, rise: limits.riseAnswers, needsProof: true };
+const probed = { ...unprobed, rise: healthLimits.riseAnswers, needsProof: true };
 
 export class Path {
   readonly clock: Clock;
@@ -244,7 +244,8 @@ export class Path {
         if (evidence.kind === "fresh" && evidence.met === "answer")
           pools.poolOf(name)?.redialStuck(evidence.ms);
       },
-      dialMs: () => Math.max(limits.probeDialMs, 2 * (pools.poolOf(name)?.deadlines.suspectAfterMs ?? 0)),
+      dialMs: () =>
+        Math.max(healthLimits.probeDialMs, 2 * (pools.poolOf(name)?.deadlines.suspectAfterMs ?? 0)),
       mayLoseLarge: () => pools.poolOf(name)?.health.mayLoseLarge === true,
       passesSmall: (since) => pools.poolOf(name)?.health.passesSmall(since) === true,
     };

@@ -15,6 +15,9 @@ import { type Asserted, dropsOf, type FieldRule, type Identity } from "../identi
 import { isBearer } from "../identity/trust.ts";
 import type { Client } from "./client.ts";
 
+/** Longest Audit-ID accepted from a client. Ours and client-go's have 36 characters. */
+const auditIdChars = 256;
+
 export type Identified = {
   readonly fields: Field[];
   /** The audit id in the journal, clipped: a client's own may be longer, and goes upstream whole. */
@@ -69,7 +72,7 @@ function ownOf(request: RequestHead, drops: FieldRule | undefined): Own {
       continue;
     }
     if (drops?.(field) === true) continue;
-    if (field.role === role.auditId) auditId = clipped(field.value, limits.auditIdChars);
+    if (field.role === role.auditId) auditId = clipped(field.value, auditIdChars);
     fields.push(field.role === role.scheme ? https : field);
   }
   return { fields, auditId, forwardedFor };

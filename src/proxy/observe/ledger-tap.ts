@@ -17,6 +17,20 @@ import type { Client } from "../context/client.ts";
 import type { Asserted } from "../identity/client-identity.ts";
 import type { Bearer } from "../identity/trust.ts";
 
+const KiB = 1024;
+
+export const ledgerTapLimits = {
+  /**
+   * A relist storm: this many pairs of caller and resource listed again within this time, by at least this many
+   * callers. One restarted client alone makes as many lists.
+   */
+  stormRelists: 40,
+  stormCallers: 5,
+  stormMs: 10_000,
+  /** Bytes copied of a write that may be to a lock: a Lease is 1 KiB, an annotated ConfigMap little more. */
+  lockBodyBytes: 16 * KiB,
+} as const;
+
 export type Asker = {
   readonly caller: Caller;
   readonly client: Client;
@@ -61,7 +75,7 @@ export class BodyCopy {
 
   add(bytes: Buffer, start: number, end: number): void {
     this.#length += end - start;
-    if (this.#length > limits.lockBodyBytes) this.#drop();
+    if (this.#length > ledgerTapLimits.lockBodyBytes) this.#drop();
     else if (!this.#isOver && end > start) this.#pieces.push(Buffer.from(bytes.subarray(start, end)));
   }
 
@@ -177,7 +191,7 @@ export class Talk {
   #relisted(caller: Caller, resource: string): void {
     const storm = this.#storm.take(caller, resource, this.#clock.now());
     if (storm === undefined) return;
-    const { stormRelists: limit, stormMs: withinMs } = limits;
+    const { stormRelists: limit, stormMs: withinMs } = ledgerTapLimits;
     this.#journal.write({ kind: "relist_storm.detected", limit, withinMs, ...storm });
   }
 }
@@ -202,12 +216,13 @@ export class RelistStorm {
   /** Undefined unless this relist makes it a storm, or shows that the storm continues. */
   take(caller: Caller, resource: string, at: number): Storm | undefined {
     const isOther = (one: Relist): boolean => one.caller !== caller || one.resource !== resource;
-    this.#relists = this.#relists.filter((one) => at - one.at < limits.stormMs && isOther(one));
+    this.#relists = this.#relists.filter((one) => at - one.at < ledgerTapLimits.stormMs && isOther(one));
     this.#relists.push({ caller, resource, at });
-    if (this.#relists.length > limits.stormRelists) this.#relists.shift();
+    if (this.#relists.length > ledgerTapLimits.stormRelists) this.#relists.shift();
     const callers = new Set(this.#relists.map((one) => one.caller));
-    const isStorm = this.#relists.length >= limits.stormRelists && callers.size >= limits.stormCallers;
-    if (!isStorm || at - this.#toldAt < limits.stormMs) return undefined;
+    const isStorm =
+      this.#relists.length >= ledgerTapLimits.stormRelists && callers.size >= ledgerTapLimits.stormCallers;
+    if (!isStorm || at - this.#toldAt < ledgerTapLimits.stormMs) return undefined;
     this.#toldAt = at;
     const clients = new Set(Array.from(callers, ({ address, agent }) => `${address} ${agent}`));
     return {

@@ -20,6 +20,20 @@ import { answerOf, isRepeatingResource, resourceKey } from "../../watch/session/
 import type { Client } from "../context/client.ts";
 import { clientKey } from "../context/request-context.ts";
 
+export const staleReadLimits = {
+  /**
+   * Entries of the versions that clients have seen, by client and resource (k/k 59848): about 250 bytes each; a kubelet
+   * has five.
+   */
+  floors: 50_000,
+  /**
+   * Rejections in a row of one client's minimum version, 3 s each, after which an older state is better than no answer.
+   */
+  floorRefusals: 3,
+  /** Shortest pause between two reports of stale responses to one client. */
+  floorToldMs: 60_000,
+} as const;
+
 /** A client's connection. */
 type ClientConnection = { readonly isOpen: boolean };
 
@@ -80,9 +94,9 @@ export class SeenVersion {
     this.raise(version, connection);
   }
 
-  /** True at most once in `limits.floorToldMs`: an older response is to be reported. */
+  /** True at most once in `staleReadLimits.floorToldMs`: an older response is to be reported. */
   isNews(now: number): boolean {
-    if (now - this.#toldAt < limits.floorToldMs) return false;
+    if (now - this.#toldAt < staleReadLimits.floorToldMs) return false;
     this.#toldAt = now;
     return true;
   }
@@ -90,7 +104,7 @@ export class SeenVersion {
   /** Counts a refusal. After several it gives the version up, because old data is better than none; returns true then. */
   refused(): boolean {
     this.#refusals += 1;
-    if (this.#refusals < limits.floorRefusals) return false;
+    if (this.#refusals < staleReadLimits.floorRefusals) return false;
     this.#refusals = 0;
     this.#version = "";
     return true;
@@ -181,7 +195,7 @@ export class GuardedRead {
 export class StaleReadGuard {
   readonly #parts: StaleReadGuardParts;
   /** By client and resource. The least recently used is forgotten first. */
-  readonly #seenVersions = new Lru<string, SeenVersion>(limits.floors);
+  readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.floors);
   /** Since the start: stale responses, requests with an enforced version, and refusals of those. */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 

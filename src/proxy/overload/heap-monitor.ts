@@ -2,7 +2,9 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { limits } from "../../base/limits.ts";
+
+/** Part of the heap limit reserved for the buffers of one turn and for V8 itself: the heap counts as full without it. */
+const heapReserveBytes = 16 * 2 ** 20;
 
 /** perf_hooks' constant for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
 const fullCollection = 4;
@@ -12,7 +14,7 @@ const semiSpaceMiB = Number(/semi-space-size=(\d+)/.exec(process.execArgv.join("
 
 /** Live objects are in the old space, and V8 aborts when that is full, whatever else is free. V8 reports the sum of both. */
 function roomBytes(): number {
-  return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20 - limits.heapReserveBytes;
+  return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20 - heapReserveBytes;
 }
 
 /** The heap after a full collection. */

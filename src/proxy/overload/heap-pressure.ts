@@ -7,10 +7,32 @@
  */
 
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { HeapState } from "./heap-monitor.ts";
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+export const heapLimits = {
+  /**
+   * Live heap as a share of its limit. Above `heapFull` new clients are rejected, above `heapCrowded` idle sessions are
+   * closed, above `heapCritical` requests are ended, watches last. Below `heapEasy` normal operation resumes (A26).
+   */
+  heapFull: 0.85,
+  heapCrowded: 0.92,
+  heapCritical: 0.97,
+  heapEasy: 0.8,
+  /**
+   * How much the heap must shrink before its pages are returned to the kernel, and how often at most: this stops the
+   * process, too.
+   */
+  heapPagesBytes: 48 * MiB,
+  heapPagesMs: 60_000,
+  /** Share of the closable sessions closed at one check. Closing all at once would make all of them reconnect at once. */
+  shedShare: 0.1,
+  shedLeast: 10,
+} as const;
 
 export type Load = "normal" | "full" | "crowded" | "critical";
 
@@ -40,9 +62,9 @@ export type HeapPressureParts = {
 
 /** Once full, the load stays so until there is room to spare. */
 export function loadOf(share: number, before: Load): Load {
-  if (share >= limits.heapCritical) return "critical";
-  if (share >= limits.heapCrowded) return "crowded";
-  if (share >= limits.heapFull || (before !== "normal" && share >= limits.heapEasy)) return "full";
+  if (share >= heapLimits.heapCritical) return "critical";
+  if (share >= heapLimits.heapCrowded) return "crowded";
+  if (share >= heapLimits.heapFull || (before !== "normal" && share >= heapLimits.heapEasy)) return "full";
   return "normal";
 }
 
@@ -73,7 +95,7 @@ export class HeapPressure {
   /** Takes the result of a full collection. */
   look({ share, residentBytes }: HeapState): void {
     this.#peakBytes = Math.max(this.#peakBytes, residentBytes);
-    this.#hasPages = this.#peakBytes - residentBytes > Math.max(residentBytes, limits.heapPagesBytes);
+    this.#hasPages = this.#peakBytes - residentBytes > Math.max(residentBytes, heapLimits.heapPagesBytes);
     const before = this.load;
     this.load = loadOf(share, before);
     if (this.load !== "normal" || before !== "normal") this.#isDue = true;
@@ -86,7 +108,7 @@ export class HeapPressure {
   /** Called every `limits.heapLookMs`: the clients that filled the heap may be gone without a collection by V8. */
   beat(): void {
     const now = this.#parts.clock.now();
-    const isReleasing = this.#hasPages && now - this.#releasedAt >= limits.heapPagesMs;
+    const isReleasing = this.#hasPages && now - this.#releasedAt >= heapLimits.heapPagesMs;
     if (!this.#isDue && !isReleasing) return;
     this.#isDue = false;
     if (isReleasing) this.#release(now);
@@ -162,7 +184,7 @@ export class HeapPressure {
 
 /** The number that is ended at one look. */
 function shareOf(count: number): number {
-  return Math.max(limits.shedLeast, Math.ceil(count * limits.shedShare));
+  return Math.max(heapLimits.shedLeast, Math.ceil(count * heapLimits.shedShare));
 }
 
 function someOf<T>(all: readonly T[]): readonly T[] {

@@ -45,12 +45,12 @@ import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop, ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import type { GuardedRead } from "../observe/stale-read-guard.ts";
 import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
-import { pickOther } from "../upstream/pick.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { Attempts } from "./attempts.ts";
 import type { Hedges } from "./hedge.ts";
 import { HeldResponse, isRefusal, isShort, isShutdown } from "./held-response.ts";
+import { requestLimits } from "./limits.ts";
 import { failureOfCut, failureOfLost, honestCode, lostUnanswered, sendLocalReply } from "./local-reply.ts";
 import type { PendingQueue } from "./pending-queue.ts";
 import { RequestBody } from "./request-body.ts";
@@ -360,7 +360,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
     // A GOAWAY is not counted either: each 401 causes one, for all clients of its connection.
     const since = Math.max(context.at, this.#placedAt);
-    if (isSentAway && attempts.isSpent && clock.now() - since < limits.sentAwayMs) attempts.forget(1);
+    if (isSentAway && attempts.isSpent && clock.now() - since < requestLimits.sentAwayMs) attempts.forget(1);
     if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
     // The client may repeat it: 503 says when, and a watch is not relisted (watch.md §5.1).
@@ -532,13 +532,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   #answer(attempt: Attempt, status: number, fields: Field[], end: boolean): void {
-    const rest = this.attempts.prefer(attempt);
     this.#stopWaiting();
     this.#stopWaiting = noWait;
     this.#status = status;
     this.#state = "relaying";
     this.#body?.forget();
-    this.#account(attempt, rest, fields);
+    this.#account(attempt, this.attempts.prefer(attempt), fields);
     this.#sendHead(fields, end);
     if (this.context.kind !== "watch" || status !== 200 || end) return;
     this.#watch = this.#watchOf(fields, attempt);
@@ -563,9 +562,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   /** The backend has not reached the version that its client has seen: the client's next request goes to another one. */
   #isBehind(guardedRead: GuardedRead): void {
-    const { backends, pools } = this.#parts;
     guardedRead.refused();
-    const other = pickOther(backends.views, pools.weightOf, [this.backend]);
+    const other = this.#parts.hedges.otherThan([this.backend]);
     if (other !== undefined) this.context.client.follow(this.backend, other);
   }
 
@@ -582,7 +580,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {
       this.attempts.hold(new HeldResponse(attempt, fields, end, this.#parts.buffered));
-      this.#stopWaiting = this.#parts.clock.after(limits.refusalHeldMs, () => this.#relayRefusal());
+      this.#stopWaiting = this.#parts.clock.after(requestLimits.refusalHeldMs, () => this.#relayRefusal());
       return true;
     }
     if (this.#body?.isRepeatable === false) return false;
@@ -601,7 +599,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
       !isShutdown(refusal, attempt.isConnectionRetiring || backends.stateOf(attempt.backend) === "draining")
     )
       return false;
-    return this.attempts.tried.length + 1 < limits.attempts && hedges.otherFor(this.attempts) !== undefined;
+    return (
+      this.attempts.tried.length + 1 < limits.attempts && hedges.otherThan(this.attempts.asked) !== undefined
+    );
   }
 
   /** Holds a short refusal until it is complete: if its backend is lost before that, another one can be asked. */

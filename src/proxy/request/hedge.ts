@@ -15,6 +15,7 @@ import type { Attempt } from "../upstream/attempt.ts";
 import { pickOther } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { Attempts } from "./attempts.ts";
+import { requestLimits } from "./limits.ts";
 
 export type HedgeParts = {
   readonly clock: Clock;
@@ -36,7 +37,11 @@ export class Hedges {
   constructor(parts: HedgeParts) {
     this.#parts = parts;
     this.#budget = new TokenBucket(parts.clock, limits.hedgeBurst, limits.hedgesPerSecond);
-    this.#slowBudget = new TokenBucket(parts.clock, limits.slowHedgeBurst, limits.slowHedgesPerSecond);
+    this.#slowBudget = new TokenBucket(
+      parts.clock,
+      requestLimits.slowHedgeBurst,
+      requestLimits.slowHedgesPerSecond,
+    );
   }
 
   /** An attempt of an unanswered exchange waits for long, or its connection or backend does not answer. */
@@ -56,7 +61,7 @@ export class Hedges {
     const now = clock.now();
     const tookMs = attempt.sinceSent(now);
     pools.poolOf(attempt.backend)?.reads.add(tookMs);
-    this.#slowBudget.earn(limits.slowHedgeShare, limits.slowHedgeBurst);
+    this.#slowBudget.earn(requestLimits.slowHedgeShare, requestLimits.slowHedgeBurst);
     // A 401 or 403 is answered without reading the object.
     if ((status >= 300 && status !== 404) || !isFreshRead(context)) return;
     this.#proven(attempt.backend);
@@ -81,15 +86,15 @@ export class Hedges {
     if (evidence !== undefined) this.#parts.learn(backend, evidence);
   }
 
-  /** A backend that is known to answer, and has not been asked yet. */
-  otherFor(attempts: Attempts): string | undefined {
+  /** A backend that is known to answer, and is none of these. */
+  otherThan(asked: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
-    return pickOther(backends.views, pools.weightOf, attempts.asked);
+    return pickOther(backends.views, pools.weightOf, asked);
   }
 
   /** A request that has left a backend does not return to it: two slow backends would pass it to and fro. */
   #goElsewhere(attempts: Attempts, attempt: Attempt): void {
-    const other = attempts.tried.length + 1 < limits.attempts ? this.otherFor(attempts) : undefined;
+    const other = attempts.tried.length + 1 < limits.attempts ? this.otherThan(attempts.asked) : undefined;
     if (other !== undefined) attempts.move(attempt, other).dial(this.#parts.pools);
   }
 
@@ -102,7 +107,7 @@ export class Hedges {
     if (!context.isOwn) return;
     this.#parts.expediteProbe(attempt.backend);
     if (attempts.hasTwo || !isFreshRead(context)) return;
-    const other = this.otherFor(attempts);
+    const other = this.otherThan(attempts.asked);
     if (other === undefined || !this.#slowBudget.take()) return;
     this.count += 1;
     attempts.hedge(other).dial(this.#parts.pools);
@@ -116,7 +121,7 @@ export class Hedges {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
     // The fault may be on this connection only, and the client has read this backend's cache (k/k 59848).
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
-    const another = prompt === undefined || attempts.hasTwo ? this.otherFor(attempts) : undefined;
+    const another = prompt === undefined || attempts.hasTwo ? this.otherThan(attempts.asked) : undefined;
     const own = another === undefined ? prompt : undefined;
     // Without another backend: only the present connections are silent, and a fresh socket may work.
     const backend = another ?? (isSuspect ? undefined : attempt.backend);

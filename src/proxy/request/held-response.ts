@@ -4,11 +4,11 @@
  * bounds it, since nothing of it is granted.
  */
 
-import { limits } from "../../base/limits.ts";
 import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import type { Attempt } from "../upstream/attempt.ts";
+import { requestLimits } from "./limits.ts";
 
 export class HeldResponse {
   readonly attempt: Attempt;
@@ -65,7 +65,7 @@ export function isRefusal(status: number): boolean {
 /** True if it has a content-length, and that is short enough to wait for. */
 export function isShort(head: readonly Field[]): boolean {
   const length = head.find((field) => field.role === role.contentLength);
-  return length !== undefined && Number(length.value) <= limits.shortRefusalBytes;
+  return length !== undefined && Number(length.value) <= requestLimits.shortRefusalBytes;
 }
 
 /**

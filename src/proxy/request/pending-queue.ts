@@ -5,6 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { inSlices } from "../../base/slices.ts";
+import { requestLimits } from "./limits.ts";
 
 type WaitingRequest = { readonly place: () => void; readonly stop: () => void };
 
@@ -23,7 +24,7 @@ export class PendingQueue {
 
   /** How long a request that waits from now on may wait: a reading of the given clock. */
   get until(): number {
-    return this.#clock.now() + limits.holdMs;
+    return this.#clock.now() + requestLimits.holdMs;
   }
 
   /**

@@ -3,11 +3,11 @@
  * by the client's own window; after that while it is short and nothing is answered.
  */
 
-import { limits } from "../../base/limits.ts";
 import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
+import { requestLimits } from "./limits.ts";
 
 const nothing = Buffer.alloc(0);
 
@@ -72,6 +72,6 @@ export class RequestBody {
   }
 
   #forgetIfLong(): void {
-    if (this.#held.length > limits.repeatableBodyBytes) this.forget();
+    if (this.#held.length > requestLimits.repeatableBodyBytes) this.forget();
   }
 }

@@ -3,13 +3,13 @@
  * and what its connection learns of the backend, to its owner. The exchange decides what that means for the client.
  */
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { Connection, ConnectionUser } from "./connection.ts";
+import { upstreamLimits } from "./limits.ts";
 import type { PoolKey } from "./pool-key.ts";
 import type { PoolSet } from "./pool-set.ts";
 import type { Waiter } from "./shard.ts";
@@ -269,11 +269,12 @@ export function growWindow(
 ): number {
   const { size } = up.receiveWindow;
   if (isTight) {
-    if (size > limits.streamWindowTightBytes) up.shrinkReceiveWindow(limits.streamWindowTightBytes);
+    if (size > upstreamLimits.streamWindowTightBytes)
+      up.shrinkReceiveWindow(upstreamLimits.streamWindowTightBytes);
     return delivered;
   }
   if (delivered < 2 * size) return delivered;
-  const roundTripBytes = Math.floor(way.rttMs * limits.streamBytesPerMs);
-  up.growReceiveWindow(Math.min(limits.streamWindowMostBytes, roundTripBytes, 2 * size));
+  const roundTripBytes = Math.floor(way.rttMs * upstreamLimits.streamBytesPerMs);
+  up.growReceiveWindow(Math.min(upstreamLimits.streamWindowMostBytes, roundTripBytes, 2 * size));
   return 0;
 }

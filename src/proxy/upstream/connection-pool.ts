@@ -19,6 +19,7 @@ import type { Wire, WireOwner } from "../net/wire.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import { DialBackoff } from "./dial-backoff.ts";
 import { Keepalive, type KeepaliveTimes } from "./keepalive.ts";
+import { upstreamLimits } from "./limits.ts";
 import { PoolHealth } from "./pool-health.ts";
 import { type PoolKey, poolKey, warmKeys } from "./pool-key.ts";
 import { hasOutdated, idleIn, refuse, retireOutdated, type Shard, type Waiter } from "./shard.ts";
@@ -197,7 +198,7 @@ export class ConnectionPool implements ConnectionOwner {
   /** A dial that takes three times as long as the answered socket has lost its SYN; a slow handshake gets its time. */
   #failStuck(): void {
     const { at, ms } = this.#answered;
-    const before = this.#options.clock.now() - Math.max(limits.hurriedDialMs, 3 * ms);
+    const before = this.#options.clock.now() - Math.max(upstreamLimits.hurriedDialMs, 3 * ms);
     for (const connection of Array.from(this.#shardOf.keys())) {
       const { isOpening, dialledAt } = connection;
       if (isOpening && dialledAt <= Math.min(at, before)) connection.fail(dialledAgain);
@@ -265,7 +266,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   ponged(connection: Connection, ms: number): void {
-    const isLate = ms > limits.latePingMs && ms > limits.latePingMs + 2 * this.rtt.quantile(0.5);
+    const isLate =
+      ms > upstreamLimits.latePingMs && ms > upstreamLimits.latePingMs + 2 * this.rtt.quantile(0.5);
     this.#keepalive.rtt.add(ms);
     this.health.ponged(connection, isLate);
   }
@@ -343,7 +345,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (opening * this.#options.streams >= Math.max(1, shard.waiting.size) || this.#isStopped) return;
     // The wrong name in the certificate would be found again; fresh-socket probes continue (D6).
     if (this.#options.facts().isUntrusted) return;
-    if (shard.connections.length >= limits.connections) return;
+    if (shard.connections.length >= upstreamLimits.connections) return;
     const { trust } = shard.key;
     // A dial that the budget delays is made by a later tick: the requests are still waiting then.
     if (!this.#backoff.take(shard.key)) return;
@@ -409,11 +411,11 @@ export class ConnectionPool implements ConnectionOwner {
       if (key.name !== shard.key.name) {
         shard.waiting.delete(waiter);
         this.#admit(waiter, since);
-      } else if (now - since > limits.connectionWaitMs) {
+      } else if (now - since > upstreamLimits.connectionWaitMs) {
         shard.waiting.delete(waiter);
-        const message = `Backend ${this.#options.backend} had no room in ${limits.connectionWaitMs} ms`;
+        const message = `Backend ${this.#options.backend} had no room in ${upstreamLimits.connectionWaitMs} ms`;
         waiter.refused(new Failure("overload", "proxy", message));
-      } else if (now - since > limits.connectionDoubtMs) waiter.suspected();
+      } else if (now - since > upstreamLimits.connectionDoubtMs) waiter.suspected();
     }
   }
 

@@ -6,7 +6,6 @@
 
 import type { Clock } from "../../base/clock.ts";
 import { Failure, timeout } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -17,6 +16,7 @@ import type { StreamListener } from "../../h2/core/stream-writer.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
+import { upstreamLimits } from "./limits.ts";
 import type { ConnectionKind, PoolKey } from "./pool-key.ts";
 
 export type KeepaliveTick = {
@@ -120,7 +120,7 @@ export class Connection implements WireOwner {
     this.kind = key.kind;
     this.number = options.number;
     this.#options = options;
-    this.#resets = new TokenBucket(clock, limits.connectionResetBurst, h2Limits.resetsPerSecond);
+    this.#resets = new TokenBucket(clock, upstreamLimits.connectionResetBurst, h2Limits.resetsPerSecond);
     this.#dialledAt = clock.now();
     this.#idleSince = this.#dialledAt;
     this.#wire = options.connect(this);
@@ -191,7 +191,7 @@ export class Connection implements WireOwner {
 
   /** A backend that allows few streams tolerates few resets as well: twice as many. */
   get #resetCost(): number {
-    return Math.max(1, limits.connectionResetBurst / (2 * this.#session.peerMaxStreams));
+    return Math.max(1, upstreamLimits.connectionResetBurst / (2 * this.#session.peerMaxStreams));
   }
 
   /** When its dial began, without stalls of the event loop: a clock reading. */
@@ -237,13 +237,13 @@ export class Connection implements WireOwner {
     return this.#options.clock.now();
   }
 
-  /** Notifies attempts that have waited for `ms`, during `limits.slowToldMs` only. */
+  /** Notifies attempts that have waited for `ms`, during `upstreamLimits.slowToldMs` only. */
   tellSlow(ms: number): void {
     const now = this.#options.clock.now();
     for (const attempt of this.#attempts) {
       attempt.passed(this.#answeredPingAt);
       const waitedMs = attempt.sinceSent(now);
-      if (waitedMs >= ms && waitedMs < ms + limits.slowToldMs) attempt.slowed();
+      if (waitedMs >= ms && waitedMs < ms + upstreamLimits.slowToldMs) attempt.slowed();
     }
   }
 
@@ -288,7 +288,7 @@ export class Connection implements WireOwner {
 
   /** True if it was suspect recently. */
   get isShaky(): boolean {
-    return this.#suspectedAt > 0 && this.now - this.#suspectedAt < limits.shakyConnectionMs;
+    return this.#suspectedAt > 0 && this.now - this.#suspectedAt < upstreamLimits.shakyConnectionMs;
   }
 
   /** True if streams were open on it when it fell silent last. */
@@ -312,7 +312,7 @@ export class Connection implements WireOwner {
 
   /** True if its PING is not late. If several connections are silent together, this is known before any deadline. */
   get isPrompt(): boolean {
-    return this.pingMs <= limits.promptMs;
+    return this.pingMs <= upstreamLimits.promptMs;
   }
 
   /** The proxy's own event loop stood still for `ms`, which is not charged to the backend. */

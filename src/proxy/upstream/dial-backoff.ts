@@ -1,8 +1,8 @@
 /** When one backend may be dialled: at most so many connections a second, and after a loss with growing pauses. */
 
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
+import { upstreamLimits } from "./limits.ts";
 import type { PoolKey } from "./pool-key.ts";
 
 export class DialBackoff {
@@ -12,14 +12,14 @@ export class DialBackoff {
   readonly #unproven: TokenBucket;
   /** Each response to these requests may cost a connection: their dials take nothing from other clients' budget. */
   readonly #rejected: TokenBucket;
-  #pauseMs: number = limits.redialFirstMs;
+  #pauseMs: number = upstreamLimits.redialFirstMs;
   #stopAgain: (() => void) | undefined;
 
   /** `again` is called when a lost connection should be dialled again. */
   constructor(clock: Clock, again: () => void) {
     this.#clock = clock;
     this.#again = again;
-    const { dialsPerSecond: usual, unprovenDialsPerSecond: few } = limits;
+    const { dialsPerSecond: usual, unprovenDialsPerSecond: few } = upstreamLimits;
     this.#usual = new TokenBucket(clock, usual, usual);
     this.#unproven = new TokenBucket(clock, few, few);
     this.#rejected = new TokenBucket(clock, few, few);
@@ -33,14 +33,14 @@ export class DialBackoff {
 
   /** A dial has succeeded: the next loss is followed by a dial at once. */
   succeeded(): void {
-    this.#pauseMs = limits.redialFirstMs;
+    this.#pauseMs = upstreamLimits.redialFirstMs;
   }
 
   /** Schedules a dial, later after each failure; further calls before that change nothing. */
   soon(): void {
     if (this.#stopAgain !== undefined) return;
     this.#stopAgain = this.#clock.after(this.#pauseMs, () => {
-      this.#pauseMs = Math.min(limits.redialMostMs, this.#pauseMs * 2);
+      this.#pauseMs = Math.min(upstreamLimits.redialMostMs, this.#pauseMs * 2);
       this.#again();
     });
   }

@@ -8,6 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { type PingTimes, Rtt } from "../../health/rtt.ts";
 import type { Connection } from "./connection.ts";
+import { upstreamLimits } from "./limits.ts";
 
 /** What the keepalive needs of a connection; the number decides its turn. */
 export type KeptAlive = Pick<Connection, "number" | "tick" | "ask" | "silentSince" | "discountStall">;
@@ -113,7 +114,7 @@ export class Keepalive<Kept extends KeptAlive> {
 
   #beat(connections: readonly Kept[], isLate: boolean): void {
     this.#beats += 1;
-    this.#turns = connections.length > limits.pingsPerBeat ? limits.pingTurns : 1;
+    this.#turns = connections.length > upstreamLimits.pingsPerBeat ? upstreamLimits.pingTurns : 1;
     // A distant backend's handshake takes three round trips.
     const dialMs = Math.max(limits.dialMs, this.#deadlines.deadAfterMs);
     for (const connection of connections) {
@@ -147,7 +148,7 @@ export class Keepalive<Kept extends KeptAlive> {
   #pingAll(silent: readonly Kept[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
     let slow = 0;
-    const afterMs = limits.rollCallShare * this.#deadlines.suspectAfterMs;
+    const afterMs = upstreamLimits.rollCallShare * this.#deadlines.suspectAfterMs;
     const nextAt = this.#judge(
       silent,
       () => afterMs,
@@ -187,8 +188,12 @@ export class Keepalive<Kept extends KeptAlive> {
   readonly #patienceMs = (silentSince: number): number => {
     const { answersAgainAt, silenceOverAt } = this.#parts;
     const holeMs = Math.max(answersAgainAt(), silenceOverAt()) - silentSince;
-    const mostMs = 2 * holeMs + limits.connectionPatienceMs;
-    return Math.max(this.#deadlines.deadAfterMs, limits.connectionPatienceMs, holeMs > 0 ? mostMs : 0);
+    const mostMs = 2 * holeMs + upstreamLimits.connectionPatienceMs;
+    return Math.max(
+      this.#deadlines.deadAfterMs,
+      upstreamLimits.connectionPatienceMs,
+      holeMs > 0 ? mostMs : 0,
+    );
   };
 
   /**
@@ -198,7 +203,7 @@ export class Keepalive<Kept extends KeptAlive> {
    */
   readonly #deadAfterMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;
-    const isAlone = this.#parts.othersAnsweredAt() > silentSince + limits.togetherMs;
+    const isAlone = this.#parts.othersAnsweredAt() > silentSince + upstreamLimits.togetherMs;
     if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterWhenAllSilentMs);
     const holeMs = this.#parts.silenceOverAt() - silentSince;
     // Without probes the first sign of life may be the kernel's next retransmission on this connection.

@@ -5,11 +5,11 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Failure, metOf } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import type { Reads } from "../../health/read-latency.ts";
 import type { PingTimes } from "../../health/rtt.ts";
 import type { Connection } from "./connection.ts";
+import { upstreamLimits } from "./limits.ts";
 
 export type PoolHealthParts = {
   readonly clock: Clock;
@@ -42,7 +42,7 @@ export class PoolHealth {
    * flushes its buffers. So a PING that waits too long counts as unanswered even while octets arrive.
    */
   get hasAnswering(): boolean {
-    const mostMs = limits.unansweredShare * this.#parts.deadlines().suspectAfterMs;
+    const mostMs = upstreamLimits.unansweredShare * this.#parts.deadlines().suspectAfterMs;
     return this.#parts
       .connections()
       .some((connection) => connection.isOpened && !connection.isSuspect && connection.pingMs < mostMs);
@@ -85,7 +85,7 @@ export class PoolHealth {
 
   /** True if small packets are lost as well: then a silent connection is no evidence of lost large ones. */
   get #isLossy(): boolean {
-    return this.#parts.clock.now() - this.#lossAt < limits.lossyMs;
+    return this.#parts.clock.now() - this.#lossAt < upstreamLimits.lossyMs;
   }
 
   /** Nothing arrived on this connection for `ms`. */

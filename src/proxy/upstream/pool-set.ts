@@ -1,9 +1,10 @@
 /** The connection pools of all backends, by the backend's name; backends come and go with the configuration. */
-import { limits } from "../../base/limits.ts";
+
 import type { Client } from "../context/client.ts";
 import type { TrustClass } from "../identity/trust.ts";
 import type { Connection } from "./connection.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
+import { upstreamLimits } from "./limits.ts";
 import { type ConnectionKind, type PoolKey, poolKey, rejectedOwner } from "./pool-key.ts";
 
 export type PoolSetOptions = {
@@ -92,7 +93,7 @@ export class PoolSet {
 
   /** How long it may be silent before it is suspect, in ms. */
   suspectAfterMs(backend: string): number {
-    return this.#pools.get(backend)?.deadlines.suspectAfterMs ?? limits.connectionDoubtMs;
+    return this.#pools.get(backend)?.deadlines.suspectAfterMs ?? upstreamLimits.connectionDoubtMs;
   }
 
   /** The weight when a backend is chosen: its load, `besides` included, scaled to a whole backend. */

@@ -1,9 +1,9 @@
 /** The connections of one backend, trust class and kind, and the attempts that wait for one of them. */
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { Connection } from "./connection.ts";
+import { upstreamLimits } from "./limits.ts";
 import type { PoolKey } from "./pool-key.ts";
 
 /** An attempt that waits for a connection: exactly one of `ready` and `refused` is called. None of these throws. */
@@ -62,8 +62,11 @@ export function idleIn(
   );
   const idleFor = (ms: number): Connection[] =>
     taking.filter((connection) => connection.openCount === 0 && now - connection.idleSince > ms);
-  const spare = idleFor(limits.spareConnectionMs).slice(0, Math.max(0, taking.length - Math.max(1, keep)));
-  const old = idleFor(limits.idleConnectionMs);
+  const spare = idleFor(upstreamLimits.spareConnectionMs).slice(
+    0,
+    Math.max(0, taking.length - Math.max(1, keep)),
+  );
+  const old = idleFor(upstreamLimits.idleConnectionMs);
   return {
     isWanting: old.length > 0 && taking.length <= keep,
     going: spare.length === 0 && keep === 0 ? old : spare,

@@ -4,15 +4,15 @@
  * as a part of a backend at first, and as a whole one half a minute later.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
+import { upstreamLimits } from "./limits.ts";
 
 /** After one of these states a backend has no clients left, or never had any; a suspicion alone costs it none. */
 const emptied: readonly BackendState[] = ["unknown", "dead", "draining"];
 
 /** The share of a whole backend that one counts as after `readyMs` in state ready. Pure. */
 export function shareAfter(readyMs: number): number {
-  return Math.min(1, Math.max(limits.slowStartLeast, readyMs / limits.slowStartMs));
+  return Math.min(1, Math.max(upstreamLimits.slowStartLeast, readyMs / upstreamLimits.slowStartMs));
 }
 
 export class SlowStart {
@@ -37,7 +37,7 @@ export class SlowStart {
     for (const name of this.#returnedAt.keys()) if (!names.includes(name)) this.#returnedAt.delete(name);
   }
 
-  /** From `limits.slowStartLeast` to 1. */
+  /** From `upstreamLimits.slowStartLeast` to 1. */
   shareOf(name: string): number {
     const returnedAt = this.#returnedAt.get(name);
     return shareAfter(returnedAt === undefined ? 0 : this.#clock.now() - returnedAt);

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { StrayBytes } from "../../../src/h2/session/streams.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 
 const test = suite("h2/session/stray-bytes");
 
@@ -23,7 +23,7 @@ test("a window that is below zero forgives nothing", () => {
 
 test("what is forgiven is bounded, so that it cannot be hoarded", () => {
   const stray = new StrayBytes();
-  for (let count = 0; count < 1000; count += 1) stray.allow(limits.streamWindowMostBytes);
+  for (let count = 0; count < 1000; count += 1) stray.allow(upstreamLimits.streamWindowMostBytes);
   stray.take(h2Limits.strayBytes);
   assert.throws(() => stray.take(1));
 });

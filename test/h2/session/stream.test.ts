@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
 import { takenBlocks } from "../../../src/h2/session/slabs.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { data, headers, reset, settings, windowUpdate } from "../../support/h2-frames.ts";
 import { fieldsOf, type Opened, type SessionRig, serverRig } from "../../support/h2-session.ts";
 
@@ -200,7 +200,7 @@ test("growing the receive window announces the difference, and shrinking nothing
   rig.peer.sends(headers(1).post("/"));
   const { stream } = rig.last;
   stream.growReceiveWindow(h2Limits.streamWindowBytes + 1000);
-  stream.growReceiveWindow(limits.streamWindowTightBytes);
+  stream.growReceiveWindow(upstreamLimits.streamWindowTightBytes);
   rig.clock.turn();
   rig.peer.expects(windowUpdate(1, 1000));
 });

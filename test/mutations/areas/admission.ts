@@ -34,7 +34,7 @@ export const admission: readonly Defect[] = [
     "all first requests of a new bearer are sent at once",
     {
       file: "proxy/admission/admission.ts",
-      find: "bearer !== undefined && bearer.firsts >= limits.unprovenPerBearer",
+      find: "bearer !== undefined && bearer.firsts >= admissionLimits.unprovenPerBearer",
       replace: "bearer !== undefined && bearer.firsts < 0",
     },
     ["proxy/admission/admission", "the others wait for its first answer"],
@@ -88,7 +88,7 @@ export const admission: readonly Defect[] = [
     "one address may have all places",
     {
       file: "proxy/admission/admission.ts",
-      find: " || source.open >= limits.unprovenPerSource",
+      find: " || source.open >= admissionLimits.unprovenPerSource",
       replace: "",
     },
     ["proxy/admission/admission", "one address has a tenth"],
@@ -97,7 +97,7 @@ export const admission: readonly Defect[] = [
     "one address may fill all of the room in which the unproven wait",
     {
       file: "proxy/admission/admission.ts",
-      find: "return waiting <= free * limits.unprovenWaitingShare;",
+      find: "return waiting <= free * admissionLimits.unprovenWaitingShare;",
       replace: "return free > 0;",
     },
     ["proxy/admission/admission", "other addresses find room"],
@@ -106,7 +106,7 @@ export const admission: readonly Defect[] = [
     "addresses whose requests are answered 401 fill all of the room in which the unproven wait",
     {
       file: "proxy/admission/admission.ts",
-      find: "free > limits.unprovenWaiting / 2",
+      find: "free > admissionLimits.unprovenWaiting / 2",
       replace: "free > 0",
     },
     ["proxy/admission/admission", "from however many addresses"],
@@ -155,20 +155,20 @@ export const admission: readonly Defect[] = [
   defect(
     "401s of an address are never forgiven",
     {
-      file: "proxy/admission/rejections.ts",
-      find: "* limits.rejectionsForgivenPerSecond) / 1000",
+      file: "proxy/admission/admission.ts",
+      find: "* admissionLimits.rejectionsForgivenPerSecond) / 1000",
       replace: "* 0) / 1000",
     },
-    ["proxy/admission/rejections", "forgiven after a minute"],
+    ["proxy/admission/admission", "forgiven after a minute"],
   ),
   defect(
     "bearers that are accepted excuse no 401",
     {
-      file: "proxy/admission/rejections.ts",
+      file: "proxy/admission/admission.ts",
       find: "this.#now(known) - 1;",
       replace: "this.#now(known);",
     },
-    ["proxy/admission/rejections", "among many good ones"],
+    ["proxy/admission/admission", "among many good ones"],
   ),
   defect(
     "those that are answered 401 spend the dials of newcomers",
@@ -183,7 +183,7 @@ export const admission: readonly Defect[] = [
     "the unproven are not bounded in all",
     {
       file: "proxy/admission/admission.ts",
-      find: "if (this.#open >= limits.unprovenRequests) return;",
+      find: "if (this.#open >= admissionLimits.unprovenRequests) return;",
       replace: "",
     },
     ["proxy/admission/admission", "one address has a tenth"],
@@ -219,7 +219,7 @@ export const admission: readonly Defect[] = [
     "the door opens and shuts at one mark",
     {
       file: "proxy/overload/heap-pressure.ts",
-      find: ' || (before !== "normal" && share >= limits.heapEasy)',
+      find: ' || (before !== "normal" && share >= heapLimits.heapEasy)',
       replace: "",
     },
     ["proxy/overload/heap-pressure", "it must ease"],
@@ -233,7 +233,7 @@ export const admission: readonly Defect[] = [
     "pages go back at every look",
     {
       file: "proxy/overload/heap-pressure.ts",
-      find: " && now - this.#releasedAt >= limits.heapPagesMs",
+      find: " && now - this.#releasedAt >= heapLimits.heapPagesMs",
       replace: "",
     },
     ["proxy/overload/heap-pressure", "once a minute"],

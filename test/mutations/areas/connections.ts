@@ -86,8 +86,8 @@ export const connections: readonly Defect[] = [
     "what a burst has opened stays for a minute",
     {
       file: "proxy/upstream/shard.ts",
-      find: "idleFor(limits.spareConnectionMs)",
-      replace: "idleFor(limits.idleConnectionMs)",
+      find: "idleFor(upstreamLimits.spareConnectionMs)",
+      replace: "idleFor(upstreamLimits.idleConnectionMs)",
     },
     ["proxy/upstream/shard", "upstream connections that a burst has opened close within 5 s"],
   ),
@@ -248,7 +248,7 @@ export const connections: readonly Defect[] = [
     "a backend that is silent alone is given the time of all",
     {
       file: "proxy/upstream/keepalive.ts",
-      find: "this.#parts.othersAnsweredAt() > silentSince + limits.togetherMs",
+      find: "this.#parts.othersAnsweredAt() > silentSince + upstreamLimits.togetherMs",
       replace: "this.#parts.othersAnsweredAt() > Infinity",
     },
     ["flows/all-silent", "one silent backend beside one that answers"],

@@ -1,7 +1,13 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { Admission, type Entry } from "../../../src/proxy/admission/admission.ts";
+import {
+  Admission,
+  admissionLimits,
+  type Entry,
+  Rejections,
+} from "../../../src/proxy/admission/admission.ts";
+import { requestLimits } from "../../../src/proxy/request/limits.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { bearer, type Ear, PlayedPath } from "../../support/path.ts";
 
@@ -49,31 +55,31 @@ test("when a first request ends without an answer that proves its bearer, the ne
   if (first !== undefined) admission.leave(first);
   clock.turn();
   assert.equal(heard, ["c placed"]);
-  clock.advance(limits.unprovenHeldMs + limits.unprovenLookMs);
+  clock.advance(admissionLimits.unprovenHeldMs + admissionLimits.unprovenLookMs);
   assert.equal(heard, ["c placed", "d placed"]);
   assert.is(admission.open, 3);
 });
 
 test("one address has a tenth of the places, all addresses have all of them; what waits is refused in the end", () => {
   const { clock, admission, heard, enter } = admitting();
-  for (let index = 0; index <= limits.unprovenPerSource; index += 1) enter(`flood ${index}`);
-  assert.equal([admission.open, admission.waiting], [limits.unprovenPerSource, 1]);
+  for (let index = 0; index <= admissionLimits.unprovenPerSource; index += 1) enter(`flood ${index}`);
+  assert.equal([admission.open, admission.waiting], [admissionLimits.unprovenPerSource, 1]);
   const other = enter("another address", "10.0.0.2");
   assert.is(other?.state, "open");
-  for (let index = 0; index < 2 * limits.unprovenRequests; index += 1)
+  for (let index = 0; index < 2 * admissionLimits.unprovenRequests; index += 1)
     enter(`herd ${index}`, `10.1.${index % 200}.1`);
-  assert.is(admission.open, limits.unprovenRequests);
-  clock.advance(limits.unprovenWaitMs + limits.unprovenLookMs);
+  assert.is(admission.open, admissionLimits.unprovenRequests);
+  clock.advance(admissionLimits.unprovenWaitMs + admissionLimits.unprovenLookMs);
   assert.is(admission.waiting, 0);
-  assert.is(admission.open, limits.unprovenRequests);
+  assert.is(admission.open, admissionLimits.unprovenRequests);
   assert.is(heard.filter((one) => one.endsWith("refused")).length, heard.length);
-  assert.ok(heard.includes(`flood ${limits.unprovenPerSource} refused`));
+  assert.ok(heard.includes(`flood ${admissionLimits.unprovenPerSource} refused`));
 });
 
 test("addresses take turns: one that floods does not come before others", () => {
   const { clock, admission, heard, enter } = admitting();
   const open: (Entry | undefined)[] = [];
-  for (let index = 0; index < limits.unprovenRequests; index += 1)
+  for (let index = 0; index < admissionLimits.unprovenRequests; index += 1)
     open.push(enter("", `10.9.${index % 20}.1`));
   for (let index = 0; index < 500; index += 1) enter("flood", "10.0.0.1");
   enter("late", "10.0.0.2");
@@ -94,8 +100,8 @@ test("5,000 bearers with ten requests each wait behind one address; the next one
   for (let address = 3; address < 10; address += 1) fill(`10.0.0.${address}`);
   // All places are taken by now.
   for (let address = 10; address < 20; address += 1) fill(`10.0.0.${address}`);
-  assert.is(admission.open, limits.unprovenRequests);
-  assert.is(admission.waiting, limits.unprovenWaiting);
+  assert.is(admission.open, admissionLimits.unprovenRequests);
+  assert.is(admission.waiting, admissionLimits.unprovenWaiting);
 });
 
 test("an address whose requests are answered 401 again and again is rejected: fewer of its requests wait; it is forgiven", () => {
@@ -106,15 +112,15 @@ test("an address whose requests are answered 401 again and again is rejected: fe
     admission.answered(entry, status);
     admission.leave(entry);
   };
-  for (let count = 0; count < limits.rejections; count += 1) answer(401, `bad ${count}`);
+  for (let count = 0; count < admissionLimits.rejections; count += 1) answer(401, `bad ${count}`);
   assert.not(admission.isRejected("10.6.6.6"));
   answer(401, "another");
   assert.ok(admission.isRejected("10.6.6.6"));
   assert.not(admission.isRejected("10.6.6.7"));
   let count = 0;
   while (enter("", "10.6.6.6") !== undefined) count += 1;
-  assert.is(count, limits.unprovenPerSource + limits.rejectedWaiting);
-  clock.advance(1000 * limits.rejectionsMost);
+  assert.is(count, admissionLimits.unprovenPerSource + admissionLimits.rejectedWaiting);
+  clock.advance(1000 * admissionLimits.rejectionsMost);
   assert.not(admission.isRejected("10.6.6.6"));
 });
 
@@ -122,12 +128,12 @@ test("a flood that is answered 401, from however many addresses it comes, leaves
   const { admission, enter } = admitting();
   for (let address = 0; address < 20; address += 1) {
     const entry = enter("", `10.6.6.${address}`, "bad");
-    for (let count = 0; count <= limits.rejections; count += 1)
+    for (let count = 0; count <= admissionLimits.rejections; count += 1)
       if (entry !== undefined) admission.answered(entry, 401);
     while (enter("", `10.6.6.${address}`) !== undefined) continue;
   }
   // The first request of each waits before its address is known for what it is.
-  assert.ok(admission.waiting <= limits.unprovenWaiting / 2 + 20, `${admission.waiting}`);
+  assert.ok(admission.waiting <= admissionLimits.unprovenWaiting / 2 + 20, `${admission.waiting}`);
   let count = 0;
   while (enter("", "10.0.0.1") !== undefined) count += 1;
   assert.ok(count > 24_900, `${count}`);
@@ -135,12 +141,12 @@ test("a flood that is answered 401, from however many addresses it comes, leaves
 
 test("under load the first requests of all bearers of an address come before further ones of any", () => {
   const { clock, admission, heard, enter } = admitting();
-  const hanging = Array.from({ length: limits.unprovenPerSource }, (_, index) =>
+  const hanging = Array.from({ length: admissionLimits.unprovenPerSource }, (_, index) =>
     enter("", "10.0.0.1", `hangs ${index}`),
   );
   for (const name of ["a", "b", "c"]) {
     for (let at = 0; at < 4; at += 1) enter(`${name}${at}`, "10.0.0.1", name);
-    clock.advance(limits.unprovenHeldMs + limits.unprovenLookMs);
+    clock.advance(admissionLimits.unprovenHeldMs + admissionLimits.unprovenLookMs);
   }
   for (const entry of hanging.slice(0, 7)) if (entry !== undefined) admission.leave(entry);
   clock.turn();
@@ -222,7 +228,7 @@ test("a hostile flood that hangs has its places and no more: other addresses' ne
       );
   }
   path.clock.advance(1000);
-  assert.is(path.admission.open, limits.unprovenPerSource);
+  assert.is(path.admission.open, admissionLimits.unprovenPerSource);
   const newcomer = path.client({ address: "10.0.0.2" }).ask("GET", watchTarget, [bearer("new")]);
   const known = client.ask("GET", watchTarget, [bearer("good")]);
   path.clock.advance(100);
@@ -285,10 +291,10 @@ test("a request that is sent away with GOAWAY again and again, unprocessed, is a
 
 test("the time that a request waits for a place is none of the time for which it may be sent away", () => {
   const path = authenticating();
-  const hanging = Array.from({ length: limits.unprovenPerSource }, () => path.client());
+  const hanging = Array.from({ length: admissionLimits.unprovenPerSource }, () => path.client());
   for (const client of hanging) client.ask("GET", `${watchTarget}&hang`);
   const ear = path.client().ask("GET", "/api", [bearer("new-late")]);
-  path.clock.advance(limits.sentAwayMs + 5000);
+  path.clock.advance(requestLimits.sentAwayMs + 5000);
   for (const name of ["a", "b"]) path.backend(name).isSendingAway = true;
   for (const client of hanging) client.hangUp();
   path.clock.advance(1000);
@@ -324,10 +330,50 @@ test("whatever its backend does, a request that is sent away again and again is 
   const path = new PlayedPath(["a"]);
   path.backend("a").isSendingAway = true;
   const ear = path.client().ask("GET", "/api", [bearer("t")]);
-  path.clock.advance(limits.sentAwayMs - 1000);
+  path.clock.advance(requestLimits.sentAwayMs - 1000);
   assert.is(ear.status, "");
   path.clock.advance(5000);
   assert.is(ear.status, "503");
+});
+
+const times = (count: number, run: () => void): void => {
+  for (let index = 0; index < count; index += 1) run();
+};
+
+test("A43: an address with more 401s than bearers that were accepted is rejected, and forgiven after a minute at most", () => {
+  const clock = manualClock();
+  const rejections = new Rejections(clock);
+  times(admissionLimits.rejections + 1, () => rejections.add("a"));
+  assert.ok(rejections.isRejected("a"));
+  assert.not(rejections.isRejected("b"));
+  clock.advance(1000);
+  assert.not(rejections.isRejected("a"));
+  times(100_000, () => rejections.add("a"));
+  clock.advance(59_000);
+  assert.ok(rejections.isRejected("a"));
+  clock.advance(1000);
+  assert.not(rejections.isRejected("a"));
+});
+
+test("a few bad tokens among many good ones reject no client, and are forgotten", () => {
+  const rejections = new Rejections(manualClock());
+  times(5000, () => {
+    rejections.add("nat");
+    rejections.accepted("nat");
+    rejections.accepted("nat");
+  });
+  assert.not(rejections.isRejected("nat"));
+  assert.is(rejections.size, 0);
+  // What was accepted long ago excuses nothing.
+  times(admissionLimits.rejections + 1, () => rejections.add("nat"));
+  assert.ok(rejections.isRejected("nat"));
+});
+
+test("so many addresses are counted, and no more", () => {
+  const rejections = new Rejections(manualClock());
+  for (let index = 0; index < admissionLimits.rejectedAddresses + 100; index += 1)
+    rejections.add(`a${index}`);
+  assert.is(rejections.size, admissionLimits.rejectedAddresses);
 });
 
 test.run();

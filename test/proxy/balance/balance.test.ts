@@ -1,14 +1,15 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { sliceLimits } from "../../../src/base/slices.ts";
 import {
   allowanceOf,
   Balance,
   type BalanceParts,
+  balanceLimits,
   planMoves,
   type Sitter,
 } from "../../../src/proxy/balance/balance.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { countedClock } from "../../support/clock.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 import { linesOf, ok } from "../../support/watch-path.ts";
@@ -53,7 +54,7 @@ function crowd(count: number) {
 test("when a backend has come back and is warm, clients follow at 1 % a second, and feel nothing (F16)", () => {
   const { path, clients, ears, a, b, pass, onB } = crowd(20);
   assert.is(a.asked.length, 60);
-  pass(limits.slowStartMs - 1000);
+  pass(upstreamLimits.slowStartMs - 1000);
   assert.is(onB(), 0);
   pass(20_000);
   const early = onB();
@@ -82,13 +83,13 @@ test("a client with an exec or a log open stays where it is", () => {
   for (const client of clients)
     client.ask("GET", "/api/v1/namespaces/x/pods/y/log?follow=true", [bearer("t")]);
   path.settle();
-  pass(limits.slowStartMs + 60_000);
+  pass(upstreamLimits.slowStartMs + 60_000);
   assert.is(onB(), 0);
 });
 
 test("a backend that goes again on the way is not gone to", () => {
   const { path, clients, b, pass, onB } = crowd(20);
-  pass(limits.slowStartMs + 5000);
+  pass(upstreamLimits.slowStartMs + 5000);
   const before = onB();
   b.kill();
   path.clock.advance(60_000);
@@ -129,10 +130,10 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
   } as unknown as BalanceParts;
   const balance = new Balance(parts);
   balance.start();
-  clock.advance(limits.balanceMs);
+  clock.advance(balanceLimits.balanceMs);
   balance.stop();
   assert.ok(Math.max(...perTurn.values()) <= sliceLimits.sliceEntries, String(Math.max(...perTurn.values())));
-  assert.is(sent, 50_000 * limits.rebalanceShare * (limits.balanceMs / 1000));
+  assert.is(sent, 50_000 * balanceLimits.rebalanceShare * (balanceLimits.balanceMs / 1000));
 });
 
 /** Clients of a backend, by what each has open. */

@@ -1,14 +1,13 @@
 /** Through the whole path, as clients and backends meet there. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import type { EntryOf } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import type { Caller } from "../../../src/ledger/caller.ts";
 import { ledgerLimits } from "../../../src/ledger/limits.ts";
 import type { Lock } from "../../../src/ledger/lock.ts";
 import { noSubject } from "../../../src/ledger/subject.ts";
-import { BodyCopy } from "../../../src/proxy/observe/ledger-tap.ts";
+import { BodyCopy, ledgerTapLimits } from "../../../src/proxy/observe/ledger-tap.ts";
 import { jwt } from "../../support/jwt.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 
@@ -34,7 +33,7 @@ test("a copied body is read once, when a backend has accepted it", () => {
 
 test("a body that was refused, or is too long, is not read", () => {
   assert.equal(copied(["ab"], 409), []);
-  assert.equal(copied(["x".repeat(limits.lockBodyBytes), "y"], 200), []);
+  assert.equal(copied(["x".repeat(ledgerTapLimits.lockBodyBytes), "y"], 200), []);
 });
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases";
@@ -172,7 +171,7 @@ test("a pod deleted without grace that goes on renewing is a ghost; one that is 
 
 test("many callers that list again what they had watched are a storm; pages of one list are not", () => {
   const scene = new Scene();
-  const clients = Array.from({ length: limits.stormRelists }, (_, index) =>
+  const clients = Array.from({ length: ledgerTapLimits.stormRelists }, (_, index) =>
     scene.path.client({ address: `10.0.1.${index}` }),
   );
   const stormed = (): number =>

@@ -1,9 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { sliceLimits } from "../../../src/base/slices.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
-import { HeapPressure, loadOf } from "../../../src/proxy/overload/heap-pressure.ts";
+import { HeapPressure, heapLimits, loadOf } from "../../../src/proxy/overload/heap-pressure.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/overload/heap-pressure");
@@ -96,7 +95,7 @@ test("a heap that was full is looked at again, until all is well and once more; 
 test("crowded: idle clients go, a part of them at each look, the latest first (A26)", () => {
   const { overload, gone } = scene(["watch"], 300);
   overload.look({ share: 0.93, residentBytes: 0 });
-  assert.is(gone.length, 300 * limits.shedShare);
+  assert.is(gone.length, 300 * heapLimits.shedShare);
   assert.is(gone[0], "idle 0");
 });
 
@@ -152,7 +151,7 @@ test("once for each time that it was full, and once a minute", () => {
   assert.is(after(200, 40), 1);
   assert.is(after(40, 41), 1, "what was full is full no more");
   assert.is(after(200, 40), 1, "too early");
-  clock.advance(limits.heapPagesMs);
+  clock.advance(heapLimits.heapPagesMs);
   assert.is(after(40), 2, "late, but not forgotten");
 });
 

@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
+import { requestLimits } from "../../../src/proxy/request/limits.ts";
 import { figure } from "../../support/figure.ts";
 import { type Asked, bearer, type Ear, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { type Random, seeded } from "../../support/random.ts";
@@ -270,7 +271,7 @@ test("a refusal is relayed whole when nothing better comes: in time, or at all",
     if (fate === "death") silent.kill();
     if (fate === "refusal") silent.last.answer(500, "not now");
     if (fate === "refusal") letGo();
-    path.clock.advance(fate === "silence" ? limits.refusalHeldMs : 0);
+    path.clock.advance(fate === "silence" ? requestLimits.refusalHeldMs : 0);
     other.last.say("now", true);
     path.settle();
     assert.equal([ear.status, ear.body, ear.isEnded], [fate === "refusal" ? "500" : "503", "not now", true]);
@@ -316,7 +317,7 @@ test("whatever two attempts say in whatever order, the client is given one answe
       path.clock.advance(random.below(300));
     }
     for (const backend of path.played.values()) backend.kill();
-    path.clock.advance(limits.holdMs + 1000);
+    path.clock.advance(requestLimits.holdMs + 1000);
     assert.match(ear.body, /^(s*|o*|\{[^]*)$/, `run ${run}`);
     const finals = ear.heads.filter((head) => head[0]?.value !== "103");
     assert.ok(finals.length <= 1, `run ${run}: ${finals.length} heads`);

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
+import { requestLimits } from "../../../src/proxy/request/limits.ts";
 import { data, wire } from "../../support/h2-frames.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
@@ -185,7 +185,7 @@ test("a whole one arrives as it is, with its trailers", () => {
 
 test("one that is long, or may not be asked for again, does not wait for its end", () => {
   for (const [method, length] of [
-    ["GET", limits.shortRefusalBytes + 1],
+    ["GET", requestLimits.shortRefusalBytes + 1],
     ["POST", 10],
   ] as const) {
     const { path, ear } = asked(method, "/api/v1/namespaces/n/pods");

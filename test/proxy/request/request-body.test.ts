@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import type { StreamWriter } from "../../../src/h2/core/stream-writer.ts";
+import { requestLimits } from "../../../src/proxy/request/limits.ts";
 import { RequestBody } from "../../../src/proxy/request/request-body.ts";
 
 const test = suite("proxy/request/request-body");
@@ -52,7 +52,7 @@ test("an empty body that is over is sent as its end, one that is not as nothing"
 test("a short body is kept after it went, a long one is not, and what is kept is accounted for", () => {
   const buffered = new Buffered(1e9);
   const body = new RequestBody(buffered);
-  const chunk = Buffer.alloc(limits.repeatableBodyBytes);
+  const chunk = Buffer.alloc(requestLimits.repeatableBodyBytes);
   body.keepForAgain(chunk, 0, chunk.length);
   assert.equal([body.isRepeatable, buffered.bytes], [true, chunk.length]);
   body.keepForAgain(chunk, 0, 1);
@@ -63,10 +63,10 @@ test("a short body is kept after it went, a long one is not, and what is kept is
 
 test("a long body that waited for an upstream connection is sent whole, and not kept after that", () => {
   const body = new RequestBody(new Buffered(1e9));
-  add(body, "x".repeat(limits.repeatableBodyBytes + 1));
+  add(body, "x".repeat(requestLimits.repeatableBodyBytes + 1));
   const { side, said } = recorder();
   body.sendTo(side);
-  assert.is(said[0]?.length, limits.repeatableBodyBytes + 1 + " false".length);
+  assert.is(said[0]?.length, requestLimits.repeatableBodyBytes + 1 + " false".length);
   assert.is(body.isRepeatable, false);
 });
 

@@ -4,6 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { identityOf } from "../../../src/proxy/identity/client-identity.ts";
+import { requestLimits } from "../../../src/proxy/request/limits.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/request/serve");
@@ -38,7 +39,7 @@ test("when no backend is left, and none comes back in time, a request gets a Sta
   path.settle();
   const read = path.client().ask("GET", "/api");
   const write = path.client().ask("POST", "/api");
-  path.clock.advance(limits.holdMs - 100);
+  path.clock.advance(requestLimits.holdMs - 100);
   assert.equal([read.status, write.status], ["", ""]);
   path.clock.advance(100);
   const retryAfter = (fields: (typeof read.heads)[0] | undefined): string | undefined =>
@@ -203,7 +204,7 @@ test("a short body whose stream was refused is sent again, whole and once, and w
 test("a long body that began to go is not sent twice: the client is told that it may repeat it", () => {
   const path = new PlayedPath(["a", "b"]);
   const write = path.client().ask("POST", "/write", [bearer("t")], false);
-  for (let sent = 0; sent <= limits.repeatableBodyBytes; sent += 10_000) {
+  for (let sent = 0; sent <= requestLimits.repeatableBodyBytes; sent += 10_000) {
     write.say(Buffer.alloc(10_000));
     path.settle();
   }
@@ -233,7 +234,7 @@ test("HEAD is refused without a body", () => {
   const path = new PlayedPath(["a"], { down: ["a"] });
   path.settle();
   const ear = path.client().ask("HEAD", "/api");
-  path.clock.advance(limits.holdMs);
+  path.clock.advance(requestLimits.holdMs);
   assert.equal([ear.status, ear.body, ear.isEnded], ["503", "", true]);
 });
 

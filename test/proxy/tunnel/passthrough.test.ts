@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import type { Entry } from "../../../src/events/journal.ts";
 import { flushGraceMs } from "../../../src/proxy/net/socket-end.ts";
+import { requestLimits } from "../../../src/proxy/request/limits.ts";
 import { until } from "../../support/h1.ts";
 import { hello } from "../../support/hello.ts";
 import { type ScriptedPassthrough, startPassthrough } from "../../support/passthrough.ts";
@@ -190,7 +191,7 @@ test("when none comes back it is refused by an end without an answer, which clie
   const client = await scene.connect();
   client.send(greeting);
   await until("the wait", () => scene.hold.size === 1);
-  scene.clock.advance(limits.holdMs);
+  scene.clock.advance(requestLimits.holdMs);
   assert.is(await client.ended(), "");
   const [refused] = told("passthrough.refused");
   assert.equal([refused?.code, refused?.client, refused?.listener], ["no-backend", "127.0.0.1", "nodes"]);

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { Attempt, growWindow } from "../../../src/proxy/upstream/attempt.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { attemptOwner } from "../../support/attempt-owner.ts";
 import { PlayedPath } from "../../support/path.ts";
 
@@ -84,7 +84,7 @@ test("an attempt that waits is told when that takes too long, or is in vain", ()
   const path = new PlayedPath(["a"], { warm: 0 });
   path.backend("a").isMute = true;
   const { attempt, heard } = attemptOn(path);
-  path.clock.advance(limits.connectionDoubtMs);
+  path.clock.advance(upstreamLimits.connectionDoubtMs);
   assert.equal([heard, attempt.up], [[], undefined]);
   path.clock.advance(250);
   assert.equal(heard, ["suspect"]);
@@ -127,17 +127,17 @@ test("a window that was used up twice is doubled, up to the most that one may ha
   assert.is(growWindow(up, far, 2 * size, false), 0);
   assert.is(up.receiveWindow.size, 2 * size);
   for (let round = 0; round < 10; round += 1) growWindow(up, far, 1e9, false);
-  assert.is(up.receiveWindow.size, limits.streamWindowMostBytes);
+  assert.is(up.receiveWindow.size, upstreamLimits.streamWindowMostBytes);
 });
 
 test("a backend next door is allowed no more than comes in a round trip", () => {
   const up = stream();
   const { size } = up.receiveWindow;
-  for (const rttMs of [0, 0.3, size / limits.streamBytesPerMs]) {
+  for (const rttMs of [0, 0.3, size / upstreamLimits.streamBytesPerMs]) {
     assert.is(growWindow(up, { rttMs }, 1e9, false), 0, "it is looked at again after two more windows");
     assert.is(up.receiveWindow.size, size, `${rttMs} ms away`);
   }
-  const rttMs = (1.5 * size) / limits.streamBytesPerMs;
+  const rttMs = (1.5 * size) / upstreamLimits.streamBytesPerMs;
   for (let round = 0; round < 3; round += 1) growWindow(up, { rttMs }, 1e9, false);
   assert.is(up.receiveWindow.size, 1.5 * size);
 });
@@ -149,7 +149,7 @@ test("when memory is short it shrinks, and does not grow", () => {
   // What was given cannot be taken back: it is not given again.
   up.receiveWindow.use(size);
   up.receiveWindow.grant(size);
-  assert.is(up.receiveWindow.size, limits.streamWindowTightBytes);
+  assert.is(up.receiveWindow.size, upstreamLimits.streamWindowTightBytes);
 });
 
 test.run();

@@ -1,6 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { requestLimits } from "../../../src/proxy/request/limits.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import type { Waiter } from "../../../src/proxy/upstream/shard.ts";
 import { bearer, PlayedBackend, type PlayedClient, PlayedPath } from "../../support/path.ts";
@@ -72,7 +74,7 @@ test("81 watches take a second upstream connection, which was dialled before it 
 test("a dead backend is dialled again, with no warm upstream connections configured too", () => {
   const path = new PlayedPath(["a"], { warm: 0, down: ["a"] });
   const refused = path.client().ask("GET", "/api");
-  path.clock.advance(limits.holdMs);
+  path.clock.advance(requestLimits.holdMs);
   assert.is(refused.status, "503");
   path.backend("a").isDown = false;
   path.clock.advance(2_000);
@@ -149,7 +151,7 @@ test("an upstream connection that answers again after a silence is passed over f
   const before = hurt?.session.openCount;
   ask();
   assert.is(hurt?.session.openCount, before, "another was dialled meanwhile");
-  path.clock.advance(limits.shakyConnectionMs);
+  path.clock.advance(upstreamLimits.shakyConnectionMs);
   ask();
   assert.is(hurt?.session.openCount, (before ?? 0) + 1);
 });
@@ -335,9 +337,9 @@ test("no request waits for an upstream connection for ever: after its attempts i
   const path = new PlayedPath(["a"]);
   path.backend("a").maxStreams = 0;
   const late = path.client().ask("GET", "/api/v1/pods?watch=1");
-  path.clock.advance(limits.connectionWaitMs);
+  path.clock.advance(upstreamLimits.connectionWaitMs);
   assert.is(late.status, "");
-  path.clock.advance(limits.attempts * limits.connectionWaitMs);
+  path.clock.advance(limits.attempts * upstreamLimits.connectionWaitMs);
   assert.equal([late.status, late.heads[0]?.some(({ name }) => name === "retry-after")], ["429", true]);
 });
 
@@ -373,17 +375,17 @@ test("dials of a backend that is down come further and further apart, up to half
   const times = [...new Set(backoff)];
   const apart = times.slice(1).map((at, index) => Math.round(at - (times[index] ?? 0)));
   assert.equal(apart.slice(0, 5), [
-    limits.redialFirstMs * 2,
+    upstreamLimits.redialFirstMs * 2,
     400,
-    limits.redialMostMs,
-    limits.redialMostMs,
-    limits.redialMostMs,
+    upstreamLimits.redialMostMs,
+    upstreamLimits.redialMostMs,
+    upstreamLimits.redialMostMs,
   ]);
 });
 
 test("clients with upstream connections of their own leave nothing behind, even if they never got one", () => {
   const path = new PlayedPath(["a"], { isPerClient: true });
-  for (let index = 0; index < 2 * limits.dialsPerSecond; index += 1) {
+  for (let index = 0; index < 2 * upstreamLimits.dialsPerSecond; index += 1) {
     const client = path.client();
     client.ask("GET", "/api", [bearer("t")]);
     path.settle();
@@ -392,7 +394,7 @@ test("clients with upstream connections of their own leave nothing behind, even 
   }
   const rows = (): number =>
     (path.pools.poolOf("a")?.shards ?? []).filter(({ key }) => key.owner !== "").length;
-  path.clock.advance(2 * limits.idleConnectionMs);
+  path.clock.advance(2 * upstreamLimits.idleConnectionMs);
   assert.is(rows(), 0);
 });
 
@@ -401,8 +403,8 @@ test("warm upstream connections that the budget held back come as soon as there 
   const warm = poolOf(path);
   path.clock.advance(5000);
   for (const { cable } of path.backend("a").sessions) cable.cut("reset");
-  path.clock.advance(limits.redialFirstMs - 1);
-  for (let index = 0; index < 3 * limits.dialsPerSecond; index += 1) {
+  path.clock.advance(upstreamLimits.redialFirstMs - 1);
+  for (let index = 0; index < 3 * upstreamLimits.dialsPerSecond; index += 1) {
     const key = poolKey("private", "plain", `client-${index}`);
     path.pools.poolOf("a")?.wait({
       key,

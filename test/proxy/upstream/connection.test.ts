@@ -5,6 +5,7 @@ import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
 import { Connection } from "../../../src/proxy/upstream/connection.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { manualClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
@@ -27,7 +28,7 @@ test("beyond its budget of resets an upstream connection takes no new streams: a
   path.settle();
   const slow = backend.last;
   const backoff = backend.sessions.length;
-  for (let index = 0; index < limits.connectionResetBurst; index += 1) assert.is(resetOne(path), 8);
+  for (let index = 0; index < upstreamLimits.connectionResetBurst; index += 1) assert.is(resetOne(path), 8);
   assert.is(backend.sessions.length, backoff);
   for (let index = 0; index < 50; index += 1) assert.is(resetOne(path), 8);
   assert.is(backend.sessions.length, backoff + 1, "the next requests have a connection of their own");

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { DialBackoff } from "../../../src/proxy/upstream/dial-backoff.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { poolKey, rejectedOwner } from "../../../src/proxy/upstream/pool-key.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
@@ -26,15 +26,15 @@ test("what fails is dialled again further and further apart, and at once after i
   backoff.succeeded();
   backoff.stop();
   backoff.soon();
-  clock.advance(limits.redialFirstMs);
-  assert.is(at.at(-1), 2_000 + limits.redialFirstMs);
+  clock.advance(upstreamLimits.redialFirstMs);
+  assert.is(at.at(-1), 2_000 + upstreamLimits.redialFirstMs);
 });
 
 test("however often it is asked for meanwhile, it is dialled once", () => {
   const { clock, backoff, at } = played();
   for (let index = 0; index < 10; index += 1) backoff.soon();
-  clock.advance(limits.redialFirstMs);
-  assert.equal(at, [limits.redialFirstMs]);
+  clock.advance(upstreamLimits.redialFirstMs);
+  assert.equal(at, [upstreamLimits.redialFirstMs]);
 });
 
 test("the unproven spend a budget of their own, and so do those of them that are rejected", () => {
@@ -43,11 +43,11 @@ test("the unproven spend a budget of their own, and so do those of them that are
   const [proven, unproven] = [poolKey("proven", "plain"), poolKey("unproven", "plain")];
   const rejected = poolKey("unproven", "plain", rejectedOwner);
   while (backoff.take(rejected)) taken += 1;
-  assert.is(taken, limits.unprovenDialsPerSecond);
+  assert.is(taken, upstreamLimits.unprovenDialsPerSecond);
   for (taken = 0; backoff.take(unproven); ) taken += 1;
-  assert.is(taken, limits.unprovenDialsPerSecond);
+  assert.is(taken, upstreamLimits.unprovenDialsPerSecond);
   for (taken = 0; backoff.take(proven); ) taken += 1;
-  assert.is(taken, limits.dialsPerSecond);
+  assert.is(taken, upstreamLimits.dialsPerSecond);
   clock.advance(1_000);
   assert.ok(
     backoff.take(unproven) && backoff.take(rejected) && backoff.take(poolKey("front-proxy", "plain")),

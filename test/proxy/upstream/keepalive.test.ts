@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import type { KeepaliveTick } from "../../../src/proxy/upstream/connection.ts";
 import { Keepalive, type KeptAlive } from "../../../src/proxy/upstream/keepalive.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/upstream/keepalive");
@@ -149,14 +149,14 @@ test("a silent upstream connection of a backend that answers elsewhere is given 
   const played = play();
   played.isAnswering = true;
   played.connection.answersAfterMs = undefined;
-  played.clock.advance(250 + limits.connectionPatienceMs - 1);
+  played.clock.advance(250 + upstreamLimits.connectionPatienceMs - 1);
   assert.equal(played.deadAt, []);
   played.clock.advance(1);
   assert.is(played.deadAt.length, 1);
 });
 
 test("while no backend answers a silent upstream connection is kept for the time that is given to all (D14)", () => {
-  for (const lastMs of [0, 250, 250 + limits.togetherMs]) {
+  for (const lastMs of [0, 250, 250 + upstreamLimits.togetherMs]) {
     const played = play();
     played.othersAnsweredAt = () => Math.min(played.clock.now(), lastMs);
     played.connection.answersAfterMs = undefined;
@@ -169,7 +169,7 @@ test("while no backend answers a silent upstream connection is kept for the time
 
 test("one other backend that answered what was asked a second later leaves the silent one alone with it", () => {
   const played = play();
-  played.othersAnsweredAt = () => Math.min(played.clock.now(), 251 + limits.togetherMs);
+  played.othersAnsweredAt = () => Math.min(played.clock.now(), 251 + upstreamLimits.togetherMs);
   played.connection.answersAfterMs = undefined;
   played.clock.advance(3000);
   assert.is(played.deadAt[0], 250 + 2100);
@@ -195,7 +195,7 @@ test("after a long hole an upstream connection is given as much time again as th
   played.clock.advance(250 + 9000);
   played.isAnswering = true;
   played.answersAgainAt = played.clock.now();
-  played.clock.advance(9000 + limits.connectionPatienceMs - 1);
+  played.clock.advance(9000 + upstreamLimits.connectionPatienceMs - 1);
   assert.equal(played.deadAt, []);
   played.clock.advance(1);
   assert.is(played.deadAt.length, 1);
@@ -211,7 +211,7 @@ test("after a silence of all an upstream connection is given as much time again,
     played.isAnswering = !isRemoved;
     played.silenceOverAt = played.clock.now();
     played.othersAnsweredAt = () => played.silenceOverAt;
-    played.clock.advance(9000 + limits.connectionPatienceMs - 1);
+    played.clock.advance(9000 + upstreamLimits.connectionPatienceMs - 1);
     assert.equal(played.deadAt, [], isRemoved ? "of a removed backend" : "of one that was added again");
     played.clock.advance(1);
     assert.is(played.deadAt.length, 1);
@@ -227,32 +227,32 @@ test("an upstream connection of a removed backend that falls silent alone is giv
 });
 
 test("where upstream connections are many they take turns, each its own, and none waits longer than the others", () => {
-  const { clock, connections } = play(0, 2 * limits.pingsPerBeat - 1);
+  const { clock, connections } = play(0, 2 * upstreamLimits.pingsPerBeat - 1);
   clock.advance(250);
   const asked = connections.filter(({ pingedAt }) => pingedAt.length === 1);
-  assert.is(asked.length, (2 * limits.pingsPerBeat) / limits.pingTurns);
+  assert.is(asked.length, (2 * upstreamLimits.pingsPerBeat) / upstreamLimits.pingTurns);
   clock.advance(3750);
-  for (const { pingedAt } of connections) assert.is(pingedAt.length, 16 / limits.pingTurns);
+  for (const { pingedAt } of connections) assert.is(pingedAt.length, 16 / upstreamLimits.pingTurns);
 });
 
 test("of many, one that is slow to answer has all others asked at once: a backend that is silent is told soon", () => {
-  const { clock, connections } = play(0, 2 * limits.pingsPerBeat - 1);
+  const { clock, connections } = play(0, 2 * upstreamLimits.pingsPerBeat - 1);
   for (const each of connections) each.answersAfterMs = undefined;
   clock.advance(400);
-  const rollAt = 250 + limits.rollCallShare * 600;
+  const rollAt = 250 + upstreamLimits.rollCallShare * 600;
   const asked = connections.map(({ pingedAt }) => pingedAt);
-  assert.is(asked.filter(([at]) => at === 250).length, connections.length / limits.pingTurns);
+  assert.is(asked.filter(([at]) => at === 250).length, connections.length / upstreamLimits.pingTurns);
   assert.is(
     asked.filter(([at]) => at === rollAt).length,
-    connections.length - connections.length / limits.pingTurns,
+    connections.length - connections.length / upstreamLimits.pingTurns,
   );
 });
 
 test("prompt answers cause no extra PINGs", () => {
-  const { clock, connections } = play(0, 2 * limits.pingsPerBeat - 1);
-  for (const each of connections) each.answersAfterMs = limits.rollCallShare * 600 - 1;
+  const { clock, connections } = play(0, 2 * upstreamLimits.pingsPerBeat - 1);
+  for (const each of connections) each.answersAfterMs = upstreamLimits.rollCallShare * 600 - 1;
   clock.advance(4000);
-  for (const { pingedAt } of connections) assert.is(pingedAt.length, 16 / limits.pingTurns);
+  for (const { pingedAt } of connections) assert.is(pingedAt.length, 16 / upstreamLimits.pingTurns);
 });
 
 test("a stopped pulse does nothing any more", () => {

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import type { Evidence } from "../../../src/health/evidence.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/upstream/pool-health");
@@ -179,7 +179,7 @@ test("an upstream connection that was let go for being idle is no loss: its back
     ears.map(({ status }) => status),
     ["200", "200"],
   );
-  path.clock.advance(5 * limits.idleConnectionMs);
+  path.clock.advance(5 * upstreamLimits.idleConnectionMs);
   assert.equal(
     path.changes.filter(({ to }) => to !== "ready"),
     [],

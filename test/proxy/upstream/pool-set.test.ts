@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
@@ -46,7 +46,7 @@ test("an upstream connection whose PING has waited for longer than a tenth of a 
   const isThere = (): boolean => path.pools.promptConnection("a", key) !== undefined;
   assert.ok(isThere());
   const releases = path.backend("a").sessions.map(({ cable }) => cable.hold());
-  path.clock.advance(250 + limits.promptMs);
+  path.clock.advance(250 + upstreamLimits.promptMs);
   assert.ok(isThere());
   path.clock.advance(1);
   assert.not(isThere());

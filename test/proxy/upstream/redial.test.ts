@@ -1,8 +1,8 @@
 /** What was dialled into a silence is dialled again when a newer socket is answered. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import type { Connection } from "../../../src/proxy/upstream/connection.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/upstream/redial");
@@ -17,7 +17,7 @@ test("a dial into a hole that has healed is begun again when a newer socket is a
   const opening = (): readonly Connection[] =>
     connections?.shards.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
   const aged = opening().filter(
-    (connection) => path.clock.now() - connection.dialledAt >= limits.hurriedDialMs,
+    (connection) => path.clock.now() - connection.dialledAt >= upstreamLimits.hurriedDialMs,
   );
   assert.ok(aged.length > 0);
   path.backend("a").isMute = false;
@@ -40,7 +40,8 @@ test("a dial that began just before a newer socket was answered has its time, an
     pool?.shards
       .flatMap(({ connections }) => connections)
       .find(
-        ({ isOpening, dialledAt }) => isOpening && path.clock.now() - dialledAt < limits.hurriedDialMs / 2,
+        ({ isOpening, dialledAt }) =>
+          isOpening && path.clock.now() - dialledAt < upstreamLimits.hurriedDialMs / 2,
       );
   for (let ms = 0; ms < 5000 && young() === undefined; ms += 10) path.clock.advance(10);
   const dialled = young();
@@ -48,7 +49,7 @@ test("a dial that began just before a newer socket was answered has its time, an
   path.backend("a").isMute = false;
   pool?.redialStuck(1);
   assert.ok(dialled.isOpening, "it has its time");
-  path.clock.advance(limits.hurriedDialMs + 250);
+  path.clock.advance(upstreamLimits.hurriedDialMs + 250);
   const left = pool?.shards.flatMap(({ connections }) => connections) ?? [];
   assert.not(left.includes(dialled), "given up at the next tick");
 });
@@ -96,7 +97,7 @@ test("requests that wait for a dial that is begun again go on waiting", () => {
   path.backend("a").isMute = true;
   path.settle();
   const ear = path.client().ask("GET", "/api", [bearer("t")]);
-  path.clock.advance(limits.hurriedDialMs + 200);
+  path.clock.advance(upstreamLimits.hurriedDialMs + 200);
   path.backend("a").isMute = false;
   path.pools.poolOf("a")?.redialStuck(1);
   path.settle();

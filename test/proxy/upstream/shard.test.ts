@@ -5,6 +5,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { sliceLimits } from "../../../src/base/slices.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { identityOf } from "../../../src/proxy/identity/client-identity.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { refuse } from "../../../src/proxy/upstream/shard.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";
@@ -83,7 +84,7 @@ test("while the new upstream connection cannot be opened the old one serves", ()
   path.settle();
   assert.is(path.backend("a").asked.length, 2);
   path.backend("a").isDown = false;
-  path.clock.advance(limits.redialMostMs);
+  path.clock.advance(upstreamLimits.redialMostMs);
   assert.equal(shards(path), ["front-proxy long: 1 of 2, 2"]);
 });
 
@@ -164,10 +165,10 @@ test("a stall of the proxy refuses no request that waits for an upstream connect
     refused: ({ code }) => heard.push(code),
   });
   path.clock.advance(1000);
-  path.clock.stall(2 * limits.connectionWaitMs);
+  path.clock.stall(2 * upstreamLimits.connectionWaitMs);
   path.clock.advance(500);
   assert.equal(heard, []);
-  path.clock.advance(limits.connectionWaitMs);
+  path.clock.advance(upstreamLimits.connectionWaitMs);
   assert.equal(heard, ["overload"]);
 });
 

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { pick } from "../../../src/proxy/upstream/pick.ts";
 import { SlowStart, shareAfter } from "../../../src/proxy/upstream/slow-start.ts";
 import { manualClock } from "../../support/clock.ts";
@@ -9,7 +9,7 @@ import { bearer, PlayedPath } from "../../support/path.ts";
 const test = suite("proxy/upstream/slow-start");
 
 test("it counts for more with each second, and for a whole one at last", () => {
-  assert.is(shareAfter(0), limits.slowStartLeast);
+  assert.is(shareAfter(0), upstreamLimits.slowStartLeast);
   assert.is(shareAfter(15_000), 0.5);
   assert.is(shareAfter(30_000), 1);
   assert.is(shareAfter(1e9), 1);
@@ -30,12 +30,12 @@ test("only a backend that had lost its clients begins anew: a false alarm costs 
     assert.not(judged(lost));
     assert.not(judged("suspect"));
     assert.ok(judged("ready"), "it has returned");
-    assert.is(slowStart.shareOf("a"), limits.slowStartLeast, lost);
+    assert.is(slowStart.shareOf("a"), upstreamLimits.slowStartLeast, lost);
     clock.advance(30_000);
     assert.is(slowStart.shareOf("a"), 1);
   }
   slowStart.reconcile([]);
-  assert.is(slowStart.shareOf("a"), limits.slowStartLeast);
+  assert.is(slowStart.shareOf("a"), upstreamLimits.slowStartLeast);
 });
 
 test("5,000 clients that come at once do not all go to the one that has just come back", () => {

@@ -23,7 +23,7 @@ const calmMs = 15_000;
 /** client-go lists again after a watch without events that ended sooner (watch.md §7). */
 const veryShortMs = 1_000;
 /**
- * An upstream connection is dead after 2 s of silence, or after 5 s while its backend answers elsewhere (limits.connectionPatienceMs); then
+ * An upstream connection is dead after 2 s of silence, or after 5 s while its backend answers elsewhere (upstreamLimits.connectionPatienceMs); then
  * come a move, a round trip or two, and perhaps a retransmission.
  */
 const freshMs = 6_000;

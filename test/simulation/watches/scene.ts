@@ -38,7 +38,7 @@ export type PlayOptions = {
 
 /** All is to be well so long after the last fault (G15). */
 const progressMs = 5_000;
-/** The patience with one silent upstream connection (limits.connectionPatienceMs), and an answer. */
+/** The patience with one silent upstream connection (upstreamLimits.connectionPatienceMs), and an answer. */
 const plainMs = 7_000;
 const stepMs = 250;
 const patienceMs = 60_000;
