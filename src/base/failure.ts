@@ -1,4 +1,4 @@
-/** The party that caused a failure. It decides which health is affected and what the client is told. */
+/** The party that caused a failure. It decides which health is affected and the answer to the client. */
 export type Origin = "client" | "proxy" | "backend";
 
 /** The closed list of reasons why an exchange ends early or a file is rejected. */

@@ -76,9 +76,9 @@ class Reader {
   varint(): number {
     let number = 0;
     for (let weight = 1; this.#at < this.#bytes.length; weight *= 128) {
-      const octet = this.#bytes[this.#at++] ?? 0;
-      number += (octet & 0x7f) * weight;
-      if (octet < 0x80) return number;
+      const byte = this.#bytes[this.#at++] ?? 0;
+      number += (byte & 0x7f) * weight;
+      if (byte < 0x80) return number;
     }
     return Number.NaN;
   }
@@ -86,8 +86,8 @@ class Reader {
   /** Returns undefined if the value is incomplete or its wire type is unknown. */
   value(wire: number): number | Buffer | undefined {
     if (wire === 0) return this.#number(this.varint());
-    if (wire === 2) return this.#octets(this.varint());
-    if (wire === 1 || wire === 5) return this.#octets(wire === 1 ? 8 : 4);
+    if (wire === 2) return this.#slice(this.varint());
+    if (wire === 1 || wire === 5) return this.#slice(wire === 1 ? 8 : 4);
     return undefined;
   }
 
@@ -95,7 +95,7 @@ class Reader {
     return Number.isNaN(value) ? undefined : value;
   }
 
-  #octets(length: number): Buffer | undefined {
+  #slice(length: number): Buffer | undefined {
     const start = this.#at;
     this.#at += length;
     return this.#at <= this.#bytes.length ? this.#bytes.subarray(start, this.#at) : undefined;

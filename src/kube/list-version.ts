@@ -108,10 +108,10 @@ function fieldIn(bytes: Buffer, start: number, end: number, number: number): Spa
     const tag = bytes[at] ?? 0;
     let length = 0;
     let scale = 1;
-    let octet = 0x80;
-    for (at += 1; at < end && octet >= 0x80; at += 1, scale *= 128) {
-      octet = bytes[at] ?? 0;
-      length += (octet % 0x80) * scale;
+    let byte = 0x80;
+    for (at += 1; at < end && byte >= 0x80; at += 1, scale *= 128) {
+      byte = bytes[at] ?? 0;
+      length += (byte % 0x80) * scale;
     }
     if (tag % 8 !== 2) return undefined;
     if (tag === number * 8 + 2) return { start: at, end: Math.min(end, at + length) };

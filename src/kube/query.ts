@@ -9,8 +9,8 @@ const plus = 0x2b;
 const equals = 0x3d;
 
 /** The value of each byte as a hexadecimal digit; -1 if it is none. */
-const digits = Int8Array.from({ length: 256 }, (_, octet) =>
-  "0123456789abcdef".indexOf(String.fromCharCode(octet).toLowerCase()),
+const digits = Int8Array.from({ length: 256 }, (_, byte) =>
+  "0123456789abcdef".indexOf(String.fromCharCode(byte).toLowerCase()),
 );
 
 /** Returns the byte encoded by the three characters at a `%`; -1 if they are no escape. */
@@ -27,17 +27,17 @@ function escapeAt(text: string, at: number): number {
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;
   if (!isEscaped(text)) return undefined;
-  const octets = Buffer.allocUnsafe(text.length);
+  const bytes = Buffer.allocUnsafe(text.length);
   let length = 0;
   for (let at = 0; at < text.length; at++) {
-    let octet = text.charCodeAt(at);
-    if (octet === percent) {
-      octet = escapeAt(text, at);
+    let byte = text.charCodeAt(at);
+    if (byte === percent) {
+      byte = escapeAt(text, at);
       at += 2;
-    } else if (octet === plus) octet = blank.charCodeAt(0);
-    octets[length++] = octet;
+    } else if (byte === plus) byte = blank.charCodeAt(0);
+    bytes[length++] = byte;
   }
-  return octets.toString("latin1", 0, length);
+  return bytes.toString("latin1", 0, length);
 }
 
 /** Checked first, so that a query of only invalid pairs causes no copies (A59). */
@@ -81,8 +81,8 @@ function endOfKey(query: string, at: number, key: string): number {
   let here = at;
   for (let index = 0; index < key.length; index++) {
     const isEscape = query.charCodeAt(here) === percent;
-    const octet = isEscape ? escapeAt(query, here) : query.charCodeAt(here);
-    if (octet !== key.charCodeAt(index)) return -1;
+    const byte = isEscape ? escapeAt(query, here) : query.charCodeAt(here);
+    if (byte !== key.charCodeAt(index)) return -1;
     here += isEscape ? 3 : 1;
   }
   const after = query.charCodeAt(here);

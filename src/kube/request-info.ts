@@ -1,8 +1,6 @@
 /**
- * Step 2 of 7: classifies the request.
- *
- * Pure: method and target in, the apiserver's RequestInfo out, by the apiserver's own rules (k8s.io/apiserver,
- * requestinfo.go) and from the same bytes. Next: identify.
+ * Classifies a request: method and target in, the apiserver's RequestInfo out, by the apiserver's own rules
+ * (k8s.io/apiserver, requestinfo.go) and from the same bytes.
  */
 
 import { detach } from "../base/detach.ts";

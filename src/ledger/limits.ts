@@ -28,7 +28,7 @@ export const ledgerLimits = {
   /** A client needs this many renewals to count as the usual holder. */
   lockRenewals: 3,
   /** Shortest pause between two reports on one lock. */
-  lockToldMs: 15_000,
+  lockReportMs: 15_000,
   /** Pods that sent requests, and pods that were deleted, as far as requests reveal it. */
   pods: 10_000,
   /** A deleted pod's last renewal may still have been in flight for this long. */

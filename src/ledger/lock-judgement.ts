@@ -78,8 +78,8 @@ function alternating(lock: Lock, { caller, session, holder, at }: Renewal): Judg
   const limitMs = 2 * Math.max(lock.durationMs, ledgerLimits.lockLeastMs);
   const valueMs = Math.round(at - own.lastAt);
   if (valueMs > limitMs) return undefined;
-  const other = whoIs(last.caller);
-  const reason = `Renewed by two clients under one name: ${whoIs(caller)} and ${other}`;
+  const other = textOf(last.caller);
+  const reason = `Renewed by two clients under one name: ${textOf(caller)} and ${other}`;
   return { verdict: "contested", detector: "alternation", was: other, valueMs, limitMs, reason };
 }
 
@@ -91,12 +91,12 @@ function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement
   const before = lock.holder;
   if (before === "" || before === holder || isCreate) return undefined;
   const last = lock.renewers.at(-1);
-  const was = last === undefined ? before : whoIs(last.caller);
+  const was = last === undefined ? before : textOf(last.caller);
   const valueMs = Math.round(at - lock.renewedAt);
   // A slightly fast clock, or a renewal that arrived late here, is no wrongful takeover.
   const limitMs = Math.round(lock.durationMs * ledgerLimits.lockShare);
   if (valueMs < limitMs) {
-    const reason = `Taken from ${before} ${seconds(valueMs)} after its renewal, by ${whoIs(caller)} as ${holder}`;
+    const reason = `Taken from ${before} ${seconds(valueMs)} after its renewal, by ${textOf(caller)} as ${holder}`;
     return { verdict: "contested", detector: "takeover", was, valueMs, limitMs, reason };
   }
   const back = lock.handovers.findLast((one) => one.from === holder && !one.isReleased);
@@ -117,12 +117,12 @@ function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement
 function stranger(lock: Lock, { caller }: Renewal): Judgement | undefined {
   if (lock.renewals < ledgerLimits.lockRenewals || lock.knownKinds.includes(kindOf(caller))) return undefined;
   const last = lock.renewers.at(-1);
-  const was = last === undefined ? "" : whoIs(last.caller);
-  const reason = `${whoIs(caller)} has never held it; it was held by ${was}`;
+  const was = last === undefined ? "" : textOf(last.caller);
+  const reason = `${textOf(caller)} has never held it; it was held by ${was}`;
   return { verdict: "unknown", detector: "identity", was, valueMs: 0, limitMs: 0, reason };
 }
 
-function whoIs({ subject, agent, address }: Caller): string {
+function textOf({ subject, agent, address }: Caller): string {
   const name = subject.name === "" ? "" : `${subject.name}, `;
   return `${agent} (${name}${address})`;
 }

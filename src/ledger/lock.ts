@@ -55,7 +55,7 @@ export class Lock {
   /** The latest judgement and its time. It holds until the lock has been quiet. */
   judgement: Judgement | undefined;
   judgedAt = Number.NEGATIVE_INFINITY;
-  toldAt = Number.NEGATIVE_INFINITY;
+  reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(name: LockName) {
     this.name = name;

@@ -19,7 +19,7 @@ export type LockWrite = {
 };
 
 /** A lock and its judgement, if they are to be reported. */
-export type Told = { readonly lock: Lock; readonly judgement: Judgement };
+export type LockReport = { readonly lock: Lock; readonly judgement: Judgement };
 
 export class Locks {
   readonly pods = new Pods();
@@ -30,7 +30,7 @@ export class Locks {
   }
 
   /** `at`: the present clock reading. */
-  written({ name, record, caller, session, isCreate }: LockWrite, at: number): Told | undefined {
+  written({ name, record, caller, session, isCreate }: LockWrite, at: number): LockReport | undefined {
     const lock = this.#of(name);
     this.pods.seen(caller.subject.namespace, caller.subject.pod);
     const holder = clipped(record.holder ?? lock.holder, ledgerLimits.holderChars);
@@ -81,13 +81,13 @@ export class Locks {
       lock.knownKinds = [...lock.knownKinds, kind].slice(-ledgerLimits.lockRenewers);
   }
 
-  #judged(lock: Lock, judgement: Judgement, at: number): Told | undefined {
+  #judged(lock: Lock, judgement: Judgement, at: number): LockReport | undefined {
     const isNews =
-      judgement.verdict !== lock.verdictAt(at)?.verdict || at - lock.toldAt >= ledgerLimits.lockToldMs;
+      judgement.verdict !== lock.verdictAt(at)?.verdict || at - lock.reportedAt >= ledgerLimits.lockReportMs;
     lock.judgement = judgement;
     lock.judgedAt = at;
     if (!isNews) return undefined;
-    lock.toldAt = at;
+    lock.reportedAt = at;
     return { lock, judgement };
   }
 }

@@ -110,7 +110,7 @@ test("its process is gone, and its cache: it is not waited for", () => {
   watch.advance(2 * watchLimits.parkedMs);
   watch.has("+8a", "ended");
   const [end] = watch.entries("watches.ended");
-  watch.advance(watchLimits.waveMs);
+  watch.advance(watchLimits.logMs);
   assert.is(end, undefined, "told with the wave");
   assert.match(JSON.stringify(watch.entries("watches.ended")), '"resource":"/configmaps","version":"8"');
 });

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import type { Caller } from "../../src/ledger/caller.ts";
 import { ledgerLimits } from "../../src/ledger/limits.ts";
 import type { LockRecord } from "../../src/ledger/lock-body.ts";
-import { Locks, type Told } from "../../src/ledger/locks.ts";
+import { type LockReport, Locks } from "../../src/ledger/locks.ts";
 import { callerAt } from "../support/callers.ts";
 
 const test = suite("ledger/locks");
@@ -31,7 +31,7 @@ function scene() {
   return { locks, renew };
 }
 
-function said(told: Told | undefined): string | undefined {
+function said(told: LockReport | undefined): string | undefined {
   return told === undefined ? undefined : `${told.judgement.verdict} ${told.judgement.detector}`;
 }
 
@@ -137,7 +137,7 @@ test("it is told when it begins, and now and then while it goes on", () => {
   let told = 0;
   for (let at = 0; at < 60_000; at += 1000)
     if (renew(at % 2000 === 0 ? one : other, "leader", at) !== undefined) told += 1;
-  assert.is(told, Math.floor(60_000 / ledgerLimits.lockToldMs));
+  assert.is(told, Math.floor(60_000 / ledgerLimits.lockReportMs));
 });
 
 test("of too many locks the one renewed least lately is forgotten, and each keeps few renewers", () => {

@@ -374,8 +374,8 @@ const ofProgress: readonly WatchDefect[] = [
     mutations: [
       {
         file: "watch/detectors/progress-requests.ts",
-        find: "const isNew = !fact.isAsked && fact.askedAt >= since;",
-        replace: "const isNew = !fact.isAsked && fact.askedAt > 0;",
+        find: "const isNew = !record.isAsked && record.askedAt >= since;",
+        replace: "const isNew = !record.isAsked && record.askedAt > 0;",
       },
     ],
   },

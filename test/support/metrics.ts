@@ -27,7 +27,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         counts: [],
         durations: new Map(),
         ends: { complete: 0, client_gone: 0, backend_gone: 0, refused: 0 },
-        watched: { events: 0, bytes: 0, violations: 0, states: new Map() },
+        watched: { events: 0, bytes: 0, versionRegressions: 0, states: new Map() },
       },
       hedges: { count: 0 },
       pending: { size: 0 },

@@ -49,7 +49,7 @@ export const watchFields = {
   ),
   versionRegressions: count(
     "Events with a lower version than an earlier one.",
-    ({ watch }) => watch?.progress.violations ?? 0,
+    ({ watch }) => watch?.progress.versionRegressions ?? 0,
   ),
 } satisfies Fields<Exchange>;
 

@@ -388,7 +388,7 @@ export const metrics: readonly Metric[] = [
     type: "counter",
     name: "watch_version_regressions_total",
     help: "Events older than an earlier event on the same watch; such a watch is never moved",
-    cluster: ({ path }) => path.exchanges.watched.violations,
+    cluster: ({ path }) => path.exchanges.watched.versionRegressions,
   },
   {
     type: "counter",

@@ -10,7 +10,7 @@ import type { Caller } from "../../ledger/caller.ts";
 import { Ledger } from "../../ledger/ledger.ts";
 import type { LockName } from "../../ledger/lock.ts";
 import { isImmediateDelete, lockRecordIn } from "../../ledger/lock-body.ts";
-import { Locks, type Told } from "../../ledger/locks.ts";
+import { type LockReport, Locks } from "../../ledger/locks.ts";
 import { type Subject, subjectOf } from "../../ledger/subject.ts";
 import { resourceKey, type WatchContext } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
@@ -175,7 +175,7 @@ export class Talk {
     if (told !== undefined) this.#tell(told, caller, auditId);
   }
 
-  #tell({ lock, judgement }: Told, { subject, agent, address }: Caller, auditId: string): void {
+  #tell({ lock, judgement }: LockReport, { subject, agent, address }: Caller, auditId: string): void {
     this.#journal.write({
       kind: "lease.suspect",
       ...judgement,

@@ -18,7 +18,7 @@ export type Watched = {
   readonly events: number;
   readonly bytes: number;
   /** Events older than what the same backend had delivered before (incident 001). */
-  readonly violations: number;
+  readonly versionRegressions: number;
   /** The number in each state; undecodable ones, and those without an answer, count as opaque. */
   readonly states: ReadonlyMap<string, number>;
 };
@@ -58,7 +58,7 @@ export class ActiveRequests {
   readonly #watches: WatchTally = {
     events: 0,
     bytes: 0,
-    violations: 0,
+    versionRegressions: 0,
     phases: { opening: 0, listing: 0, live: 0, opaque: 0, ended: 0 },
   };
 
@@ -184,11 +184,11 @@ export class ActiveRequests {
 
   /** What watches have delivered since the start, and their present states. */
   get watched(): Watched {
-    const { events, bytes, violations, phases } = this.#watches;
+    const { events, bytes, versionRegressions, phases } = this.#watches;
     let unread = this.#active.watch;
     for (const count of Object.values(phases)) unread -= count;
     const all = Object.entries({ ...phases, opaque: phases.opaque + unread });
-    return { events, bytes, violations, states: new Map(all.filter(([, count]) => count > 0)) };
+    return { events, bytes, versionRegressions, states: new Map(all.filter(([, count]) => count > 0)) };
   }
 
   active(kind: Kind): number {

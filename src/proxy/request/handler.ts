@@ -126,7 +126,7 @@ function watchAsked(
   const target = guardedRead?.target ?? asking.target;
   const asked = watchContextOf(target, asking.info, clock.now(), {
     origin: origins.of(asking.info),
-    recall: guardedRead,
+    seenVersion: guardedRead,
   });
   return alwaysRequestBookmarks ? withBookmarks(asked, asking.fields) : asked;
 }

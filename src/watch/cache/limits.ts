@@ -15,8 +15,8 @@ export const watchLimits = {
   /** A resume counts as successful if no ERROR follows the answer within this time. */
   settledMs: 1000,
   /** After this many resumes within this time without anything new, no backend of the cluster can serve the watch. */
-  fruitlessResumes: 3,
-  fruitlessMs: 60_000,
+  noProgressResumes: 3,
+  noProgressMs: 60_000,
   /** The time that a backend has to answer a resume before another backend is asked. */
   resumeAnswerMs: 5000,
   /** No backend can be asked: the pause before the next try. */
@@ -35,12 +35,12 @@ export const watchLimits = {
   movesPerSecondLeast: 50,
   movePauseMs: 10,
   /**
-   * The average pause between watches that are in no hurry: 200/s, as fast as an apiserver ends its own
+   * The average pause between watches whose move is not urgent: 200/s, as fast as an apiserver ends its own
    * (genericapiserver.go).
    */
   leavePauseMs: 5,
   /** Moves within this time are one journal entry. */
-  waveMs: 1000,
+  logMs: 1000,
   /** Between two looks at all watches. */
   hungLookMs: 5000,
   /** A server that has not ended a watch this long after its client's deadline never will. */
@@ -132,7 +132,7 @@ export const watchLimits = {
   progressWaitMs: 2500,
   progressAnswerMs: 4500,
   progressTries: 4,
-  progressFacts: 2000,
+  progressRecords: 2000,
   /**
    * Pause between requests for the origin of an unknown API, doubled each time (a new CRD's OpenAPI appears after 1 s);
    * and between those for an API that an aggregated server serves.

@@ -81,9 +81,9 @@ export class JsonEvents extends DecodedEvent {
     let head = this.#head;
     let here = start;
     for (; here < end && matched < head.length; here++) {
-      const octet = bytes[here];
-      if (matched === typeAt && octet !== head[matched]) head = this.#headBy(octet ?? 0);
-      if (octet !== head[matched]) return -1;
+      const byte = bytes[here];
+      if (matched === typeAt && byte !== head[matched]) head = this.#headBy(byte ?? 0);
+      if (byte !== head[matched]) return -1;
       matched++;
     }
     this.#matched = matched;

@@ -1,7 +1,7 @@
 /**
  * Finds resourceVersion, name and namespace in an object of compact JSON, cut anywhere, without parsing it: only a key
  * at the object's own depth opens `metadata`, and only keys at that depth are read (watch.md §2.2). Custom resources
- * sort their keys, so megabytes of user data may come first; those are skipped octet by octet.
+ * sort their keys, so megabytes of user data may come first; those are skipped byte by byte.
  */
 import { isVersion } from "../../kube/resource-version.ts";
 
@@ -16,7 +16,7 @@ const resourceVersion = Buffer.from("resourceVersion");
 const name = Buffer.from("name");
 const namespace = Buffer.from("namespace");
 
-/** No position: the octets are not valid compact JSON. */
+/** No position: the bytes are not valid compact JSON. */
 const fault = -1;
 
 /** Longer than any key that is looked for. */
@@ -25,7 +25,7 @@ const keyBytes = 64;
 /** What the current string is read for; `none` if its value is not needed. */
 type Wanted = "none" | "version" | "name" | "namespace";
 
-/** The state of the walk. Up to `after`, one octet decides the next state; strings and nested values are skipped. */
+/** The state of the walk. Up to `after`, one byte decides the next state; strings and nested values are skipped. */
 const at = {
   /** A structural mismatch: the input is not compact JSON. */
   bad: 0,
@@ -45,7 +45,7 @@ const at = {
   over: 12,
 } as const;
 
-const steps: readonly (readonly [from: number, octets: string, to: number])[] = [
+const steps: readonly (readonly [from: number, bytes: string, to: number])[] = [
   [at.open, "{", at.firstKey],
   [at.firstKey, '"', at.key],
   [at.firstKey, "}", at.over],
@@ -62,15 +62,14 @@ const steps: readonly (readonly [from: number, octets: string, to: number])[] = 
   [at.after, "}", at.over],
 ];
 
-/** steps, by state and octet. */
+/** steps, by state and byte. */
 const table = new Uint8Array(16 * 256);
-for (const [from, octets, to] of steps)
-  for (const octet of Buffer.from(octets)) table[from * 256 + octet] = to;
+for (const [from, bytes, to] of steps) for (const byte of Buffer.from(bytes)) table[from * 256 + byte] = to;
 
-/** By octet: the change of depth of a nested value, outside its strings. */
+/** By byte: the change of depth of a nested value, outside its strings. */
 const deeper = new Int8Array(256);
-for (const octet of Buffer.from("{[")) deeper[octet] = 1;
-for (const octet of Buffer.from("}]")) deeper[octet] = -1;
+for (const byte of Buffer.from("{[")) deeper[byte] = 1;
+for (const byte of Buffer.from("}]")) deeper[byte] = -1;
 
 export class JsonMetadata {
   readonly #keepsKeys: boolean;
@@ -179,10 +178,10 @@ export class JsonMetadata {
     let here = start;
     let depth = this.#depth;
     while (here < end && depth > 0 && !this.#isInText) {
-      const octet = bytes[here++] ?? 0;
-      if (octet < space) return fault;
-      if (octet === quote) this.#isInText = true;
-      else depth += deeper[octet] ?? 0;
+      const byte = bytes[here++] ?? 0;
+      if (byte < space) return fault;
+      if (byte === quote) this.#isInText = true;
+      else depth += deeper[byte] ?? 0;
     }
     this.#depth = depth;
     return here;
@@ -259,15 +258,15 @@ export class JsonMetadata {
 
 /**
  * Returns where the string that continues at `start` is closed. Returns `end` if it continues beyond, `end + 1` if its
- * last backslash escapes an octet that has not arrived, and `fault` if it contains a control character.
+ * last backslash escapes a byte that has not arrived, and `fault` if it contains a control character.
  */
 function closingQuote(bytes: Buffer, start: number, end: number): number {
   let here = start;
   for (; here < end; here++) {
-    const octet = bytes[here] ?? 0;
-    if (octet === quote) return here;
-    if (octet === backslash) here++;
-    else if (octet < space) return fault;
+    const byte = bytes[here] ?? 0;
+    if (byte === quote) return here;
+    if (byte === backslash) here++;
+    else if (byte < space) return fault;
   }
   return here;
 }
@@ -275,9 +274,9 @@ function closingQuote(bytes: Buffer, start: number, end: number): number {
 /** As above for a complete string without escapes; `end` for all others. */
 function endOfPlain(bytes: Buffer, start: number, end: number): number {
   for (let here = start; here < end; here++) {
-    const octet = bytes[here] ?? 0;
-    if (octet === quote) return here;
-    if (octet === backslash || octet < space) break;
+    const byte = bytes[here] ?? 0;
+    if (byte === quote) return here;
+    if (byte === backslash || byte < space) break;
   }
   return end;
 }

@@ -96,19 +96,19 @@ export class ProtobufEvents extends DecodedEvent {
     return here;
   }
 
-  #isNextOfHead(octet: number): boolean {
+  #isNextOfHead(byte: number): boolean {
     const index = this.#matched++;
     if (index === lengthAt) {
-      this.#typeLength = octet;
+      this.#typeLength = byte;
       return true;
     }
     if (index === letterAt) {
-      const known = typesByLetter.get(octet);
+      const known = typesByLetter.get(byte);
       if (known === undefined || known.type.length !== this.#typeLength) return false;
       this.type = known.type;
       this.#head = known.head;
     }
-    return octet === this.#head[index];
+    return byte === this.#head[index];
   }
 
   /** bytes[object, stop) is the last piece of the event, without its head. */

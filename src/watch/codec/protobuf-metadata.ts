@@ -9,7 +9,7 @@ import { isVersion } from "../../kube/resource-version.ts";
 /** What a length belongs to. */
 const lengthOf = { rest: -1, kind: -2, object: -3, metadata: -4 } as const;
 
-/** Fixed octets, and lengths between them; the fields of the metadata follow. */
+/** Fixed bytes, and lengths between them; the fields of the metadata follow. */
 const layout: readonly number[] = [
   0x12,
   lengthOf.rest,
@@ -35,18 +35,18 @@ const atFault = atTag + 4;
 const field = { name: 1, namespace: 3, resourceVersion: 6 } as const;
 const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
-/** A varint of 64 bits has ten octets; the shift of the last is 63. */
+/** A varint of 64 bits has ten bytes; the shift of the last is 63. */
 const mostShift = 63;
 
 export class ProtobufMetadata {
   readonly #keepsKeys: boolean;
   #step = 0;
-  /** Octets left of the event, and how many are left when the object, then the metadata, ends. */
+  /** Bytes left of the event, and how many are left when the object, then the metadata, ends. */
   #left = 0;
   #floor = 0;
   #varint = 0;
   #shift = 0;
-  /** Of the current value: the octets left, its field, and its beginning if it was cut between two chunks. */
+  /** Of the current value: the bytes left, its field, and its beginning if it was cut between two chunks. */
   #value = 0;
   #field = 0;
   #token = "";
@@ -64,7 +64,7 @@ export class ProtobufMetadata {
     return this.#step === atEnd;
   }
 
-  /** Prepares for the next object, whose event continues for `left` octets. */
+  /** Prepares for the next object, whose event continues for `left` bytes. */
   begin(left: number): void {
     this.#step = 0;
     this.#left = left;
@@ -94,7 +94,7 @@ export class ProtobufMetadata {
 
   /**
    * Skips complete short strings whose values are not needed, which is most of what precedes a version. Twice as fast
-   * as reading their tags and lengths octet by octet, with the same result.
+   * as reading their tags and lengths byte by byte, with the same result.
    */
   #passTexts(bytes: Buffer, start: number, end: number): number {
     const most = Math.min(end, start + this.#left - this.#floor);
@@ -118,20 +118,20 @@ export class ProtobufMetadata {
     );
   }
 
-  #read(octet: number): void {
+  #read(byte: number): void {
     const expected = layout[this.#step] ?? lengthOf.rest;
     if (expected >= 0) {
-      this.#step = octet === expected ? this.#step + 1 : atFault;
+      this.#step = byte === expected ? this.#step + 1 : atFault;
       return;
     }
-    if (octet >= 0x80 || this.#shift > 0) {
-      this.#varint += (octet & 0x7f) * 2 ** this.#shift;
+    if (byte >= 0x80 || this.#shift > 0) {
+      this.#varint += (byte & 0x7f) * 2 ** this.#shift;
       this.#shift += 7;
-      if (octet >= 0x80) {
+      if (byte >= 0x80) {
         if (this.#shift > mostShift) this.#step = atFault;
         return;
       }
-    } else this.#varint = octet;
+    } else this.#varint = byte;
     const number = this.#varint;
     this.#varint = 0;
     this.#shift = 0;

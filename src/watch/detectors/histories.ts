@@ -61,7 +61,7 @@ export class Histories extends Interval {
   readonly #unread = new Map<string, number>();
   /** The proof against each backend with another history. */
   readonly #proofs = new Map<string, Proof>();
-  #turn = 0;
+  #questions = 0;
   /** Since when no backend is ready although one with another history answers; -1 if that is not the case. */
   #aloneSince = -1;
 
@@ -96,7 +96,7 @@ export class Histories extends Interval {
     this.#dueAt.set(backend, now + watchLimits.historyAnswerMs);
     const { watch, resource } = question;
     const onAnswer = ({ status, version }: ListAnswer): void =>
-      version === "" ? this.#silent(backend, resource, status) : this.#told(backend, question, version);
+      version === "" ? this.#notListed(backend, resource, status) : this.#listed(backend, question, version);
     listAs(watch, { backend, context, onAnswer }, this.#parts);
   }
 
@@ -115,9 +115,9 @@ export class Histories extends Interval {
       // No client can ask any more about the resource whose history differed.
       proof.isRefuted = true;
     }
-    this.#turn += 1;
-    const isNewest = isFirst || proof !== undefined || this.#turn % 2 === 0;
-    const at = Math.floor(this.#turn / 2) % Math.max(1, readable.length);
+    this.#questions += 1;
+    const isNewest = isFirst || proof !== undefined || this.#questions % 2 === 0;
+    const at = Math.floor(this.#questions / 2) % Math.max(1, readable.length);
     const inTurn = isNewest
       ? readable.toSorted((a, b) => compareVersions(b.seen, a.seen))
       : [...readable.slice(at), ...readable.slice(0, at)];
@@ -156,13 +156,13 @@ export class Histories extends Interval {
    * The list returned no version. If the backend answered, the client may lack the permission to list: another resource
    * is tried.
    */
-  #silent(backend: string, resource: string, status: number): void {
+  #notListed(backend: string, resource: string, status: number): void {
     const now = this.#parts.clock.now();
     if (status > 0) this.#unread.set(resource, now + watchLimits.historyUnreadMs);
     this.#dueAt.set(backend, now + watchLimits.historyLookMs);
   }
 
-  #told(backend: string, question: Question, version: string): void {
+  #listed(backend: string, question: Question, version: string): void {
     const { clock, backends } = this.#parts;
     const { resource, seen } = question;
     const isForked = compareVersions(version, seen) < 0;

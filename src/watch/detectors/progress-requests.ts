@@ -27,7 +27,7 @@ export type ProgressRequestsParts = {
 export type BookmarkRefresh = { readonly watch: WatchSession; readonly since: number };
 
 /** One backend's cache of one resource. */
-type Fact = {
+type CacheRecord = {
   readonly backend: string;
   readonly resource: string;
   /** When the last list was sent, a clock reading; -Infinity before. */
@@ -56,7 +56,7 @@ export type ProgressCounts = {
 export class ProgressRequests {
   readonly #parts: ProgressRequestsParts;
   readonly #again: (refreshes: readonly BookmarkRefresh[]) => void;
-  readonly #facts = new Map<string, Fact>();
+  readonly #records = new Map<string, CacheRecord>();
   readonly #counts = { answered: 0, refused: 0, unanswered: 0 };
 
   /** `again` gets the refreshes that waited. */
@@ -71,7 +71,7 @@ export class ProgressRequests {
 
   /** The number of backend and resource pairs with a record. */
   get size(): number {
-    return this.#facts.size;
+    return this.#records.size;
   }
 
   /**
@@ -80,31 +80,31 @@ export class ProgressRequests {
    */
   versionFor(refresh: BookmarkRefresh, backend: string): string | undefined {
     const { watch, since } = refresh;
-    const fact = this.#factOf(backend, watch.resource);
-    const isNew = !fact.isAsked && fact.askedAt >= since;
-    if (isNew && !this.#mayTry(fact, watch)) return fact.version;
-    fact.waiting.push(refresh);
-    if (fact.isAsked || fact.waiting.length > 1) return undefined;
-    const pauseMs = isNew ? 0 : fact.askedAt + watchLimits.progressRequestMs - this.#parts.clock.now();
-    if (!isNew) fact.tries = 0;
-    if (pauseMs <= 0) this.#ask(fact, watch);
-    else this.#parts.clock.after(pauseMs, () => this.#release(fact));
+    const record = this.#recordOf(backend, watch.resource);
+    const isNew = !record.isAsked && record.askedAt >= since;
+    if (isNew && !this.#mayTry(record, watch)) return record.version;
+    record.waiting.push(refresh);
+    if (record.isAsked || record.waiting.length > 1) return undefined;
+    const pauseMs = isNew ? 0 : record.askedAt + watchLimits.progressRequestMs - this.#parts.clock.now();
+    if (!isNew) record.tries = 0;
+    if (pauseMs <= 0) this.#ask(record, watch);
+    else this.#parts.clock.after(pauseMs, () => this.#release(record));
     return undefined;
   }
 
   /** The watch got a second stream that should deliver `version` or later; whether it did is checked later. */
   refreshed(watch: WatchSession, backend: string): void {
-    const fact = this.#factOf(backend, watch.resource);
-    if (fact.version === "") return;
-    fact.refreshed.push(watch);
-    this.#checkIn(fact, limits.progressCheckMs);
+    const record = this.#recordOf(backend, watch.resource);
+    if (record.version === "") return;
+    record.refreshed.push(watch);
+    this.#checkIn(record, limits.progressCheckMs);
   }
 
-  #factOf(backend: string, resource: string): Fact {
+  #recordOf(backend: string, resource: string): CacheRecord {
     const key = `${backend} ${resource}`;
-    const known = this.#facts.get(key);
+    const known = this.#records.get(key);
     if (known !== undefined) return known;
-    const fact: Fact = {
+    const record: CacheRecord = {
       backend,
       resource,
       askedAt: Number.NEGATIVE_INFINITY,
@@ -118,80 +118,80 @@ export class ProgressRequests {
       isMissing: false,
     };
     this.#makeRoom();
-    this.#facts.set(key, fact);
-    return fact;
+    this.#records.set(key, record);
+    return record;
   }
 
   #makeRoom(): void {
-    if (this.#facts.size < watchLimits.progressFacts) return;
-    for (const [key, { isAsked, isChecked, waiting }] of this.#facts)
-      if (!isAsked && !isChecked && waiting.length === 0) return void this.#facts.delete(key);
+    if (this.#records.size < watchLimits.progressRecords) return;
+    for (const [key, { isAsked, isChecked, waiting }] of this.#records)
+      if (!isAsked && !isChecked && waiting.length === 0) return void this.#records.delete(key);
   }
 
   /**
    * True if the list was refused and this watch's client is another than the last, so that it may have the permission.
    */
-  #mayTry({ version, tries, client }: Fact, watch: WatchSession): boolean {
+  #mayTry({ version, tries, client }: CacheRecord, watch: WatchSession): boolean {
     return version === "" && tries > 0 && tries < watchLimits.progressTries && watch.client !== client;
   }
 
-  #ask(fact: Fact, watch: WatchSession): void {
-    fact.isAsked = true;
-    fact.askedAt = this.#parts.clock.now();
-    fact.client = watch.client;
-    this.#list(fact, watch, undefined, (answer) => this.#answered(fact, answer));
+  #ask(record: CacheRecord, watch: WatchSession): void {
+    record.isAsked = true;
+    record.askedAt = this.#parts.clock.now();
+    record.client = watch.client;
+    this.#list(record, watch, undefined, (answer) => this.#answered(record, answer));
   }
 
   #list(
-    fact: Fact,
+    record: CacheRecord,
     watch: WatchSession,
     least: string | undefined,
     onAnswer: (answer: ListAnswer) => void,
   ): void {
-    const { backend } = fact;
+    const { backend } = record;
     const context = watch.listed(least);
     if (context === undefined) onAnswer({ status: 0, version: "", ms: 0 });
     else listAs(watch, { backend, context, onAnswer }, this.#parts);
   }
 
-  #answered(fact: Fact, { status, version, ms }: ListAnswer): void {
-    fact.isAsked = false;
-    fact.version = version;
+  #answered(record: CacheRecord, { status, version, ms }: ListAnswer): void {
+    record.isAsked = false;
+    record.version = version;
     // A backend that does not answer one client does not answer any.
-    if (version !== "") fact.tries = 0;
-    else fact.tries = status === 0 ? watchLimits.progressTries : fact.tries + 1;
+    if (version !== "") record.tries = 0;
+    else record.tries = status === 0 ? watchLimits.progressTries : record.tries + 1;
     if (version !== "") this.#counts.answered += 1;
     else if (status === 0) this.#counts.unanswered += 1;
     else this.#counts.refused += 1;
     // Waiting for a stalled cache is useless; stalled-cache.ts finds it.
-    if (ms > watchLimits.progressWaitMs) fact.version = "";
-    this.#release(fact);
+    if (ms > watchLimits.progressWaitMs) record.version = "";
+    this.#release(record);
   }
 
-  #release(fact: Fact): void {
-    const { waiting } = fact;
-    fact.waiting = [];
+  #release(record: CacheRecord): void {
+    const { waiting } = record;
+    record.waiting = [];
     this.#again(waiting);
   }
 
   // --- whether it helps ---
 
-  #checkIn(fact: Fact, ms: number): void {
-    if (fact.isChecked) return;
-    fact.isChecked = true;
-    this.#parts.clock.after(ms, () => this.#check(fact));
+  #checkIn(record: CacheRecord, ms: number): void {
+    if (record.isChecked) return;
+    record.isChecked = true;
+    this.#parts.clock.after(ms, () => this.#check(record));
   }
 
-  #check(fact: Fact): void {
-    fact.isChecked = false;
-    const { backend, version, askedAt } = fact;
+  #check(record: CacheRecord): void {
+    record.isChecked = false;
+    const { backend, version, askedAt } = record;
     // A later list returned a newer version: etcd has the same time to notify that one.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
-    if (leftMs > 0) return this.#checkIn(fact, leftMs);
-    const { refreshed } = fact;
+    if (leftMs > 0) return this.#checkIn(record, leftMs);
+    const { refreshed } = record;
     const left: WatchSession[] = [];
-    fact.refreshed = [];
-    fact.isChecked = true;
+    record.refreshed = [];
+    record.isChecked = true;
     inSlices(
       this.#parts.clock,
       refreshed,
@@ -199,49 +199,50 @@ export class ProgressRequests {
         const { attempt, mayHedge } = watch;
         if (attempt?.backend === backend && mayHedge && isBehind(watch, version)) left.push(watch);
       },
-      () => this.#askFor(fact, left, version),
+      () => this.#askFor(record, left, version),
     );
   }
 
   /** `left`: the refreshed watches that have not reached `version`. Others may have been refreshed since. */
-  #askFor(fact: Fact, left: readonly WatchSession[], version: string): void {
-    fact.isChecked = false;
+  #askFor(record: CacheRecord, left: readonly WatchSession[], version: string): void {
+    record.isChecked = false;
     const [watch] = left;
-    if (watch === undefined && fact.refreshed.length > 0) return this.#checkIn(fact, limits.progressCheckMs);
-    if (watch === undefined) return this.#found(fact, version);
-    fact.refreshed = [...left, ...fact.refreshed];
+    if (watch === undefined && record.refreshed.length > 0)
+      return this.#checkIn(record, limits.progressCheckMs);
+    if (watch === undefined) return this.#found(record, version);
+    record.refreshed = [...left, ...record.refreshed];
     // Version 1 stands for any version: the response has the version that the cache has reached.
-    fact.isChecked = true;
-    this.#list(fact, watch, "1", ({ version: cached }) => this.#looked(fact, cached));
+    record.isChecked = true;
+    this.#list(record, watch, "1", ({ version: cached }) => this.#checked(record, cached));
   }
 
-  #looked(fact: Fact, cached: string): void {
-    fact.isChecked = false;
-    if (cached === "" && !fact.isMissing) fact.refreshed = [];
-    else if (compareVersions(cached, fact.version) >= 0) this.#found(fact, cached);
+  #checked(record: CacheRecord, cached: string): void {
+    record.isChecked = false;
+    if (cached === "" && !record.isMissing) record.refreshed = [];
+    else if (compareVersions(cached, record.version) >= 0) this.#found(record, cached);
     else {
-      if (!fact.isMissing) this.#miss(fact, cached);
-      this.#checkIn(fact, watchLimits.progressAgainMs);
+      if (!record.isMissing) this.#reportDelay(record, cached);
+      this.#checkIn(record, watchLimits.progressAgainMs);
     }
   }
 
-  #miss(fact: Fact, version: string): void {
-    fact.isMissing = true;
+  #reportDelay(record: CacheRecord, version: string): void {
+    record.isMissing = true;
     const { clock, journal } = this.#parts;
-    const { backend, resource, version: etcdVersion, askedAt } = fact;
+    const { backend, resource, version: etcdVersion, askedAt } = record;
     const lateMs = clock.now() - askedAt;
     journal.write({ kind: "cache.progress_delayed", backend, resource, version, etcdVersion, lateMs });
   }
 
   /** The cache has reached this version, or no watch there needs it any more. */
-  #found(fact: Fact, version: string): void {
+  #found(record: CacheRecord, version: string): void {
     const { clock, journal } = this.#parts;
-    const { backend, resource, refreshed, askedAt } = fact;
-    fact.refreshed = [];
+    const { backend, resource, refreshed, askedAt } = record;
+    record.refreshed = [];
     const now = clock.now();
-    if (fact.isMissing)
+    if (record.isMissing)
       journal.write({ kind: "cache.progress_restored", backend, resource, version, lateMs: now - askedAt });
-    fact.isMissing = false;
+    record.isMissing = false;
     this.#again(refreshed.map((watch) => ({ watch, since: askedAt })));
   }
 }

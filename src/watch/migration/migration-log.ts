@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { watchLimits } from "../cache/limits.ts";
 
-type Wave = {
+type Moves = {
   readonly reason: string;
   readonly from: string;
   readonly to: string;
@@ -21,7 +21,7 @@ type Ends = Ended & { readonly reason: string; readonly from: string; readonly c
 export class MigrationLog {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  #waves = new Map<string, Wave>();
+  #moves = new Map<string, Moves>();
   #ends = new Map<string, Ends>();
   #isDue = false;
 
@@ -32,35 +32,35 @@ export class MigrationLog {
 
   /** A watch continues at `to`, `ms` after its stream from `from` was lost or suspected. */
   add(reason: string, from: string, to: string, ms: number): void {
-    this.#tellSoon();
+    this.#writeSoon();
     const key = `${reason} ${from} ${to}`;
-    const wave = this.#waves.get(key) ?? { reason, from, to, count: 0, slowestMs: 0 };
-    wave.count += 1;
-    wave.slowestMs = Math.max(wave.slowestMs, ms);
-    this.#waves.set(key, wave);
+    const group = this.#moves.get(key) ?? { reason, from, to, count: 0, slowestMs: 0 };
+    group.count += 1;
+    group.slowestMs = Math.max(group.slowestMs, ms);
+    this.#moves.set(key, group);
   }
 
   /** A watch that `from` served last has ended, although its client wanted more of it. */
   end(reason: string, from: string, { resource, version }: Ended): void {
-    this.#tellSoon();
+    this.#writeSoon();
     const key = `${reason} ${from}`;
-    const wave = this.#ends.get(key) ?? { reason, from, resource, version, count: 0 };
-    this.#ends.set(key, { ...wave, resource, version, count: wave.count + 1 });
+    const group = this.#ends.get(key) ?? { reason, from, resource, version, count: 0 };
+    this.#ends.set(key, { ...group, resource, version, count: group.count + 1 });
   }
 
-  #tellSoon(): void {
+  #writeSoon(): void {
     if (this.#isDue) return;
     this.#isDue = true;
-    this.#clock.after(watchLimits.waveMs, () => this.#tell());
+    this.#clock.after(watchLimits.logMs, () => this.#write());
   }
 
-  #tell(): void {
+  #write(): void {
     this.#isDue = false;
-    const [waves, ends] = [this.#waves, this.#ends];
-    this.#waves = new Map();
+    const [moves, ends] = [this.#moves, this.#ends];
+    this.#moves = new Map();
     this.#ends = new Map();
-    for (const wave of waves.values())
-      this.#journal.write({ kind: "watches.moved", ...wave, slowestMs: Math.round(wave.slowestMs) });
-    for (const wave of ends.values()) this.#journal.write({ kind: "watches.ended", ...wave });
+    for (const group of moves.values())
+      this.#journal.write({ kind: "watches.moved", ...group, slowestMs: Math.round(group.slowestMs) });
+    for (const group of ends.values()) this.#journal.write({ kind: "watches.ended", ...group });
   }
 }

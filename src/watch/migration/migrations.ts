@@ -55,7 +55,7 @@ export class Migrations {
   readonly #parked = new Set<WatchSession>();
   /** Watches whose backend's cache is stalled while their stream still serves. */
   readonly #migratingNow = new Set<WatchSession>();
-  /** Watches that are in no hurry, and why they move. */
+  /** Watches whose move is not urgent, and why they move. */
   readonly #leaving = new Map<WatchSession, LeaveReason>();
   #isPumping = false;
   #isLeaving = false;
@@ -128,7 +128,7 @@ export class Migrations {
   /** The connection answers, but its backend's cache lags, as do those of `others`. Called again at every look. */
   hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
     const { attempt } = watch;
-    if (watch.heeds(others)) return;
+    if (watch.hedgeWithSentinel(others)) return;
     if (!this.#pace.isOpen || attempt === undefined || !watch.mayHedge) return;
     const backend = this.targets.elsewhereFor(watch, [attempt.backend, ...others]);
     if (backend === undefined || !this.#pace.take()) return;
@@ -175,7 +175,7 @@ export class Migrations {
     this.#send(watch.ask(backend, "sentinel"), undefined);
   }
 
-  /** True if a watch that is in no hurry may be requested elsewhere now. */
+  /** True if a watch whose move is not urgent may be requested elsewhere now. */
   get hasRoom(): boolean {
     return this.#pace.isOpen;
   }
@@ -235,7 +235,7 @@ export class Migrations {
       });
       return undefined;
     };
-    inSlices(this.clock, this.#hurried(), pump, () => {
+    inSlices(this.clock, this.#urgentFirst(), pump, () => {
       if (!hasRoom) return this.#pumpLater();
       this.#isPumping = false;
       if (this.#urgent.size > 0) this.#pumpSoon();
@@ -243,7 +243,7 @@ export class Migrations {
   }
 
   /** Watches without any stream come first. */
-  *#hurried(): Iterable<WatchSession> {
+  *#urgentFirst(): Iterable<WatchSession> {
     yield* this.#urgent.keys();
     yield* this.#migratingNow;
   }

@@ -18,7 +18,7 @@ export class AnomalyLog {
   readonly #clock: Clock;
   readonly #journal: Journal;
   /** When each was written last. */
-  readonly #told = new Lru<string, number>(limits.anomalies);
+  readonly #writtenAt = new Lru<string, number>(limits.anomalies);
 
   /**
    * Called if the two backends of one watch do not deliver the same events: `ours` has delivered `version` to the client;
@@ -33,7 +33,7 @@ export class AnomalyLog {
 
   /** The watch has missed its bookmarks for `silentMs` although its connection answers. */
   hung({ context, resource, backend }: AnomalySource, silentMs: number): void {
-    if (!this.#isNews(`hung ${backend} ${resource}`)) return;
+    if (!this.#isDue(`hung ${backend} ${resource}`)) return;
     this.#journal.write({
       kind: "watch.hung",
       client: context.client.address,
@@ -47,7 +47,7 @@ export class AnomalyLog {
 
   /** The stream delivered an event older than `seen`, which the same stream had delivered before (incident 001). */
   outdated({ context, resource, backend }: AnomalySource, { type, version }: WatchEvent, seen: string): void {
-    if (!this.#isNews(`outdated ${backend} ${resource}`)) return;
+    if (!this.#isDue(`outdated ${backend} ${resource}`)) return;
     this.#journal.write({
       kind: "event.version_regressed",
       client: context.client.address,
@@ -65,11 +65,11 @@ export class AnomalyLog {
     this.#clock.soon(() => this.onUnlike(resource, backend, theirs, version));
   }
 
-  #isNews(key: string): boolean {
+  #isDue(key: string): boolean {
     const now = this.#clock.now();
-    const at = this.#told.get(key);
+    const at = this.#writtenAt.get(key);
     if (at !== undefined && now - at < limits.anomalyMs) return false;
-    this.#told.set(key, now);
+    this.#writtenAt.set(key, now);
     return true;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Writes a watch's events to its client, from whichever upstream stream. Octets that have left are granted as
- * flow-control credit to the stream that sent them, each octet once. Octets that were granted on receipt, or whose stream
+ * Writes a watch's events to its client, from whichever upstream stream. Bytes that have left are granted as
+ * flow-control credit to the stream that sent them, each byte once. Bytes that were granted on receipt, or whose stream
  * is gone, grant nothing more.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -28,12 +28,12 @@ export class ClientWriter {
     this.#prepaid += count;
   }
 
-  /** Another upstream stream sends from now on: the octets that still wait came from the previous one. */
+  /** Another upstream stream sends from now on: the bytes that still wait came from the previous one. */
   change(): void {
     this.#prepaid = Math.max(this.#prepaid, this.#down.queuedBytes);
   }
 
-  /** `count` octets have left; returns how many of them to grant. */
+  /** `count` bytes have left; returns how many of them to grant. */
   creditFor(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);

@@ -136,13 +136,13 @@ export class ResumeRetry {
   }
 
   /** True if nothing new has come since the watch was resumed. */
-  get isFruitless(): boolean {
-    return this.#attempts?.isFruitful === false;
+  get hasNoProgress(): boolean {
+    return this.#attempts?.hasProgressed === false;
   }
 
   /** True if its backend ended it without a reason, and nothing new came of a resume. Other moves do not count. */
   get hasEndedInVain(): boolean {
-    return this.#hasEnded && this.isFruitless;
+    return this.#hasEnded && this.hasNoProgress;
   }
 
   /** A second stream was refused: no other is requested for `ms`. */
@@ -222,14 +222,14 @@ export class ResumeBudget {
   /** True if a backend answered that the version is too old. */
   isExpired = false;
   /** Resumes with nothing new since, and when the first of them was. */
-  #fruitless = 0;
-  #fruitlessSince = 0;
+  #resumesSinceProgress = 0;
+  #noProgressSince = 0;
 
   /** True if it may be requested once more now; if so, counts the attempt. */
   mayTry(now: number): boolean {
     this.#beginIfOver(now);
     if (this.#attempts >= watchLimits.resumeAttempts || this.leftMs(now) <= 0) return false;
-    if (this.#isFruitless(now)) return false;
+    if (this.#hasNoProgress(now)) return false;
     this.#attempts += 1;
     return true;
   }
@@ -266,9 +266,9 @@ export class ResumeBudget {
     this.isExpired = false;
   }
 
-  #isFruitless(now: number): boolean {
-    const isRecent = now - this.#fruitlessSince <= watchLimits.fruitlessMs;
-    return this.#fruitless >= watchLimits.fruitlessResumes && isRecent;
+  #hasNoProgress(now: number): boolean {
+    const isRecent = now - this.#noProgressSince <= watchLimits.noProgressMs;
+    return this.#resumesSinceProgress >= watchLimits.noProgressResumes && isRecent;
   }
 
   /** How long it may still be tried. */
@@ -279,21 +279,21 @@ export class ResumeBudget {
   /** A backend accepted the watch. */
   resumed(now: number): void {
     this.#takenAt = now;
-    if (this.#fruitless === 0 || now - this.#fruitlessSince > watchLimits.fruitlessMs) {
-      this.#fruitless = 0;
-      this.#fruitlessSince = now;
+    if (this.#resumesSinceProgress === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {
+      this.#resumesSinceProgress = 0;
+      this.#noProgressSince = now;
     }
-    this.#fruitless += 1;
+    this.#resumesSinceProgress += 1;
   }
 
   /** Something new came: the loss is over. */
   progressed(): void {
     this.#since = -1;
-    this.#fruitless = 0;
+    this.#resumesSinceProgress = 0;
     this.isExpired = false;
   }
 
-  get isFruitful(): boolean {
-    return this.#fruitless === 0;
+  get hasProgressed(): boolean {
+    return this.#resumesSinceProgress === 0;
   }
 }

@@ -16,7 +16,7 @@ export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 /** Sums over many watches, updated with each event: adding up 50,000 watches takes longer than a loop turn may. */
 export type Tally = {
   events: number;
-  violations: number;
+  versionRegressions: number;
   /** The number of watches in each phase. */
   readonly phases: Record<Phase, number>;
 };
@@ -28,7 +28,7 @@ export type Tally = {
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
 
-/** With the octets that have left for clients (exchange.ts). */
+/** With the bytes that have left for clients (exchange.ts). */
 export type WatchTally = Tally & { bytes: number };
 
 export type ProgressOptions = {
@@ -72,7 +72,7 @@ export class Progress {
   events = 0;
   liveEvents = 0;
   /** Events older than what the same stream had delivered (incident 001). */
-  #violations = 0;
+  #versionRegressions = 0;
   /** Clock readings; -1 before the first. */
   lastEventAt = -1;
   lastBookmarkAt = -1;
@@ -104,13 +104,13 @@ export class Progress {
     this.#phase = phase;
   }
 
-  get violations(): number {
-    return this.#violations;
+  get versionRegressions(): number {
+    return this.#versionRegressions;
   }
 
-  set violations(count: number) {
-    if (this.#tally !== undefined) this.#tally.violations += count - this.#violations;
-    this.#violations = count;
+  set versionRegressions(count: number) {
+    if (this.#tally !== undefined) this.#tally.versionRegressions += count - this.#versionRegressions;
+    this.#versionRegressions = count;
   }
 
   /** Adds this watch, with its counts so far, to `tally`. */
@@ -118,7 +118,7 @@ export class Progress {
     this.#tally = tally;
     tally.phases[this.#phase] += 1;
     tally.events += this.events;
-    tally.violations += this.#violations;
+    tally.versionRegressions += this.#versionRegressions;
   }
 
   /** Takes it out of its phase's count; its events stay counted. */
@@ -231,10 +231,10 @@ export class Progress {
    * the same, since the resource may turn out to be a custom resource.
    */
   #unsure(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
-    const { violations } = this;
+    const { versionRegressions } = this;
     const fate = isMerged ? "broken" : this.#ordered(event, reading, false);
-    const isInOrder = fate === "forward" && violations === this.violations;
-    this.violations = violations;
+    const isInOrder = fate === "forward" && versionRegressions === this.versionRegressions;
+    this.versionRegressions = versionRegressions;
     return isInOrder ? "forward" : this.#lost(isMerged);
   }
 
@@ -269,7 +269,7 @@ export class Progress {
     // A bookmark that goes back would make the client resume too early, so it is dropped (incident 001).
     const isBack = compareVersions(version, reading.bookmark) < 0;
     if (isBack || compareVersions(version, reading.mark.version) < 0) {
-      this.violations += 1;
+      this.versionRegressions += 1;
       return "drop";
     }
     const ahead = compareVersions(version, this.#cursor);
@@ -286,7 +286,7 @@ export class Progress {
     const { version } = event;
     const isBefore = reading.isBefore(version);
     if (isBefore && reading.isOurs) return "broken";
-    if (isBefore || !reading.isInOrder(version)) return this.#violated(isMerged);
+    if (isBefore || !reading.isInOrder(version)) return this.#regressed(isMerged);
     const ahead = compareVersions(version, this.#cursor);
     if (ahead > 0 && !reading.hasReached(this.#delivered)) return "broken";
     reading.mark.add(event);
@@ -314,9 +314,9 @@ export class Progress {
   }
 
   /** Never moves the cursor back. Without a second stream the event is forwarded, and the watch can no longer move. */
-  #violated(isMerged: boolean): Fate {
+  #regressed(isMerged: boolean): Fate {
     if (isMerged) return "broken";
-    this.violations += 1;
+    this.versionRegressions += 1;
     this.#isLost = true;
     return "forward";
   }

@@ -142,14 +142,15 @@ export class UpstreamMerge implements EventTaker {
   take(event: WatchEvent, from: WatchStream): Fate {
     const { progress, clock, asked, anomalies } = this.#parts;
     const now = clock.now();
-    const { violations, cursor } = progress;
+    const { versionRegressions, cursor } = progress;
     const isCompared = this.isSentinel;
     const fate = this.#fateOf(event, from, now);
-    if (progress.violations !== violations) anomalies.outdated(this.sourceOf(from), event, cursor);
+    if (progress.versionRegressions !== versionRegressions)
+      anomalies.outdated(this.sourceOf(from), event, cursor);
     const { type, version } = event;
-    if (type === "BOOKMARK" || type === "ERROR") this.#takeWord(event, from, now);
+    if (type === "BOOKMARK" || type === "ERROR") this.#updateCache(event, from, now);
     else from.show(version, now);
-    if (fate === "forward") asked.recall?.raise(version);
+    if (fate === "forward") asked.seenVersion?.raise(version);
     if (isCompared && from === this.first) this.#confirm(now);
     this.#countProgress(fate, cursor);
     return fate;
@@ -168,7 +169,7 @@ export class UpstreamMerge implements EventTaker {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
       // It is past what was delivered last: it has delivered that already, or never will.
-      if (!from.isAhead && !progress.isShownBy(from.reading)) this.#tellUnlike(progress.cursor);
+      if (!from.isAhead && !progress.isShownBy(from.reading)) this.#reportUnlike(progress.cursor);
       else if (!from.isTooFarAhead) return "hold";
       return "broken";
     }
@@ -194,12 +195,12 @@ export class UpstreamMerge implements EventTaker {
     }
     isUnlike ||= other.isAhead && !progress.isShownBy(other.reading);
     if (!isUnlike) return;
-    this.#tellUnlike(progress.cursor);
+    this.#reportUnlike(progress.cursor);
     this.#parts.session.dropSecond();
   }
 
   /** Only a stream of a whole scope is proof: apiservers of two versions may evaluate selectors differently. */
-  #tellUnlike(version: string): void {
+  #reportUnlike(version: string): void {
     const { asked, anomalies } = this.#parts;
     const isProof = asked.scope !== "" && !asked.isRepeating;
     if (isProof && this.first !== undefined && this.other !== undefined)
@@ -213,12 +214,12 @@ export class UpstreamMerge implements EventTaker {
   }
 
   /** Takes what a backend states about its cache: bookmarks, and ERRORs 504 and 410. */
-  #takeWord(event: WatchEvent, from: WatchStream, now: number): void {
-    const { recall } = this.#parts.asked;
+  #updateCache(event: WatchEvent, from: WatchStream, now: number): void {
+    const { seenVersion } = this.#parts.asked;
     if (event.type === "BOOKMARK") from.cache?.showBookmark(event, now);
-    else if (event.code === 504) recall?.refused();
+    else if (event.code === 504) seenVersion?.refused();
     else if (event.code === 410) from.cache?.refuse(from.reading.from, event.oldest);
-    if (event.endsInitialEvents) recall?.shown(event.version);
+    if (event.endsInitialEvents) seenVersion?.shown(event.version);
   }
 
   mayGoOn(from: WatchStream): boolean {
@@ -235,7 +236,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.writer.send(bytes, start, end);
   }
 
-  /** Sends octets that no stream is to be granted: they were granted on receipt. */
+  /** Sends bytes that no stream is to be granted: they were granted on receipt. */
   release(held: Buffer): void {
     this.#parts.writer.prepaid(held.length);
     this.#parts.writer.send(held, 0, held.length);

@@ -46,7 +46,7 @@ export type WatchContext = {
   /** The resource and its namespace, if everything in it is requested; "" of a watch with a name or a selector. */
   readonly scope: string;
   /** What the client had seen of the resource; undefined if that is not guarded. */
-  readonly recall: SeenVersionSink | undefined;
+  readonly seenVersion: SeenVersionSink | undefined;
   /** When it was requested. */
   readonly at: number;
 };
@@ -59,7 +59,7 @@ export function watchContextOf(
   target: string,
   info: RequestInfo,
   at: number,
-  known: { readonly origin: Origin; readonly recall?: SeenVersionSink | undefined },
+  known: { readonly origin: Origin; readonly seenVersion?: SeenVersionSink | undefined },
 ): WatchContext {
   const { group, resource, namespace, name } = info;
   const query = target.slice(target.indexOf("?") + 1);
@@ -71,7 +71,7 @@ export function watchContextOf(
     isRepeating: isRepeatingOf(group, resource),
     origin: known.origin,
     isInjected: false,
-    recall: known.recall,
+    seenVersion: known.seenVersion,
     resource: resourceKey(info),
     isWhole: isAll && namespace === "",
     scope: isAll ? `${resourceKey(info)}${scopeMark}${namespace}` : "",

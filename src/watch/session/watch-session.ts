@@ -212,7 +212,7 @@ export class WatchSession implements AttemptOwner {
     return this.#merge.first?.attempt;
   }
 
-  /** `count` octets have left for the client; returns how many of them to grant. */
+  /** `count` bytes have left for the client; returns how many of them to grant. */
   creditFor(count: number): number {
     return this.#writer.creditFor(count);
   }
@@ -518,7 +518,7 @@ export class WatchSession implements AttemptOwner {
     if (stream === this.#merge.other) {
       this.#lostUnanswered(stream);
       this.#giveUp(stream);
-    } else if (this.heeds([])) return;
+    } else if (this.hedgeWithSentinel([])) return;
     else if (this.#merge.isMerged && this.#retry.ms >= watchLimits.hedgedMs) this.promote();
     else this.#parts.migrations.hedge(this, attempt);
   }
@@ -590,7 +590,7 @@ export class WatchSession implements AttemptOwner {
    * The first stream is suspect. Returns true if a sentinel's second stream, at none of the backends in `except`, serves
    * as its hedge from now on. What only the second has delivered is forwarded at once.
    */
-  heeds(except: readonly string[]): boolean {
+  hedgeWithSentinel(except: readonly string[]): boolean {
     const { first, other } = this.#merge;
     if (this.#state !== "sentinel" || first === undefined || other?.isAccepted !== true) return false;
     const { backend } = other.attempt;
@@ -783,7 +783,7 @@ export class WatchSession implements AttemptOwner {
     if (this.#isPastDeadline) return this.#endAtDeadline();
     if (this.isExpired) return this.#end("refused");
     if (this.#isOver || !this.#retry.mayTry())
-      return this.#end(this.#retry.isFruitless ? "no_progress" : this.#retry.endReason);
+      return this.#end(this.#retry.hasNoProgress ? "no_progress" : this.#retry.endReason);
     this.#retry.waitFor(this.#parts.migrations.resume(this, Math.min(inMs, this.#retry.leftMs)));
   }
 

@@ -122,7 +122,7 @@ test("requests that were sent twice, and those that wait for a backend or for ad
 
 test("watches are shown by their state, their moves and ends by the reason", () => {
   const { exchanges, migrations } = clusterWith().path;
-  const watched = { events: 3, bytes: 4, violations: 5, states: new Map([["live", 2]]) };
+  const watched = { events: 3, bytes: 4, versionRegressions: 5, states: new Map([["live", 2]]) };
   const path = {
     exchanges: { ...exchanges, watched },
     migrations: {

@@ -40,8 +40,8 @@ export const watches: readonly Defect[] = [
     "a list from before the return proves that the cache follows",
     {
       file: "watch/detectors/progress-requests.ts",
-      find: "const isNew = !fact.isAsked && fact.askedAt >= since;",
-      replace: "const isNew = !fact.isAsked && fact.askedAt > 0;",
+      find: "const isNew = !record.isAsked && record.askedAt >= since;",
+      replace: "const isNew = !record.isAsked && record.askedAt > 0;",
     },
     ["watch/detectors/progress-requests", "one a second at most for each backend and resource"],
   ),
@@ -63,7 +63,7 @@ export const watches: readonly Defect[] = [
     "clients that may not list are never tried again",
     {
       file: "watch/detectors/progress-requests.ts",
-      find: "if (!isNew) fact.tries = 0;",
+      find: "if (!isNew) record.tries = 0;",
       replace: "",
     },
     [
@@ -75,7 +75,7 @@ export const watches: readonly Defect[] = [
     "a cache is looked at before etcd had the time to notify it",
     {
       file: "watch/detectors/progress-requests.ts",
-      find: "if (leftMs > 0) return this.#checkIn(fact, leftMs);",
+      find: "if (leftMs > 0) return this.#checkIn(record, leftMs);",
       replace: "void leftMs;",
     },
     ["watch/detectors/progress-requests", "a newer list gives etcd the same time again"],
@@ -84,7 +84,7 @@ export const watches: readonly Defect[] = [
     "caches that etcd does not notify are not told",
     {
       file: "watch/detectors/progress-requests.ts",
-      find: "if (!fact.isMissing) this.#miss(fact, cached);",
+      find: "if (!record.isMissing) this.#reportDelay(record, cached);",
       replace: "",
     },
     ["watch/detectors/progress-requests", "a cache that has not come to etcd's version in twelve seconds"],
@@ -254,7 +254,7 @@ export const watches: readonly Defect[] = [
     "what another server's versions say is believed",
     {
       file: "watch/session/session-progress.ts",
-      find: "    this.violations = violations;\n",
+      find: "    this.versionRegressions = versionRegressions;\n",
       replace: "",
     },
     ["watch/detectors/origin-checks", "events out of order before it is known"],

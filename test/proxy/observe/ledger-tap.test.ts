@@ -162,7 +162,7 @@ test("a pod deleted without grace that goes on renewing is a ghost; one that is 
   scene.renew(holder, "web-0_1");
   assert.equal(scene.judged(), ["ghost deleted-pod 10.9.3.7"]);
   scene.ask(admin, "PATCH /api/v1/namespaces/n/pods/web-0/status", { body: "{}" });
-  scene.path.clock.advance(ledgerLimits.lockToldMs);
+  scene.path.clock.advance(ledgerLimits.lockReportMs);
   scene.renew(holder, "web-0_1");
   assert.is(scene.judged().length, 1);
   scene.ask(admin, "DELETE /api/v1/namespaces/n/pods/web-0", { body: '{"gracePeriodSeconds":30}' });

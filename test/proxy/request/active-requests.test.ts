@@ -34,12 +34,12 @@ test("what watches deliver and how they stand is counted as they go on: a scrape
   assert.equal(states(), { live: 1, opaque: 1 });
   second.stream.reset(8);
   watch.path.settle();
-  const { events, violations, bytes } = exchanges.watched;
-  assert.equal([events, violations, bytes], [4, 1, watch.ear.body.length]);
+  const { events, versionRegressions, bytes } = exchanges.watched;
+  assert.equal([events, versionRegressions, bytes], [4, 1, watch.ear.body.length]);
   watch.ear.stream.reset(8);
   watch.path.settle();
   const { states: after, ...counted } = exchanges.watched;
-  assert.equal([after.size, counted], [0, { events, bytes, violations }], "counters never fall");
+  assert.equal([after.size, counted], [0, { events, bytes, versionRegressions }], "counters never fall");
   assert.is(exchanges.active("watch"), 0);
 });
 

@@ -267,11 +267,11 @@ test("what is known of backends and resources has a limit", () => {
     isTls: true,
     isTrustedForwarder: false,
   });
-  for (let count = 0; count < watchLimits.progressFacts + 10; count += 1) {
+  for (let count = 0; count < watchLimits.progressRecords + 10; count += 1) {
     const watch = { resource: `/r${count}`, client, listed: () => undefined };
     requests.versionFor({ watch: watch as never, since: 0 }, "a");
   }
-  assert.is(requests.size, watchLimits.progressFacts);
+  assert.is(requests.size, watchLimits.progressRecords);
 });
 
 test.run();

@@ -66,7 +66,7 @@ test("when the first is lost the second is the watch at once, with all that it h
   assert.is(watch.to.asked.length, before, "no backend was asked for it");
   say(watch, second, "~11a");
   watch.has("=8 +9a ~10a ~11a");
-  watch.advance(watchLimits.waveMs);
+  watch.advance(watchLimits.logMs);
   const [moved] = watch.entries("watches.moved");
   assert.equal([moved?.reason, moved?.from, moved?.to, moved?.slowestMs], ["lost", "a", "b", 0]);
 });

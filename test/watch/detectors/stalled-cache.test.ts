@@ -44,7 +44,7 @@ test("a watch of which its backend shows nothing while another does goes on ther
     { backend, resource, version, peersVersion, detector, watches },
     { backend: "b", resource: "/configmaps", version: "", peersVersion: "8", detector: "watch", watches: 1 },
   );
-  path.clock.advance(watchLimits.waveMs);
+  path.clock.advance(watchLimits.logMs);
   assert.is(frozen.entries("watches.moved")[0]?.reason, "stale");
 });
 
@@ -190,7 +190,7 @@ test("a watch that goes on from a version of before etcd was restored ends: it w
   path.clock.advance(2 * watchLimits.hungLookMs);
   old.has("+900a", "ended");
   young.has("+21a");
-  path.clock.advance(watchLimits.waveMs);
+  path.clock.advance(watchLimits.logMs);
   assert.is(old.entries("watches.ended")[0]?.reason, "version_rollback");
 });
 

@@ -16,7 +16,7 @@ test("moves of one second are told as one for each way they went", () => {
   for (let index = 0; index < 5000; index += 1) log.add("lost", "a", "b", index);
   log.add("lost", "a", "c", 3);
   log.add("draining", "a", "b", 0);
-  clock.advance(watchLimits.waveMs);
+  clock.advance(watchLimits.logMs);
   const moved = { kind: "watches.moved" } as const;
   assert.equal(entries, [
     { ...moved, reason: "lost", from: "a", to: "b", count: 5000, slowestMs: 4999 },
@@ -24,9 +24,9 @@ test("moves of one second are told as one for each way they went", () => {
     { ...moved, reason: "draining", from: "a", to: "b", count: 1, slowestMs: 0 },
   ]);
   log.add("lost", "a", "b", 7);
-  clock.advance(watchLimits.waveMs);
+  clock.advance(watchLimits.logMs);
   assert.equal(entries.at(-1), { ...moved, reason: "lost", from: "a", to: "b", count: 1, slowestMs: 7 });
-  clock.advance(10 * watchLimits.waveMs);
+  clock.advance(10 * watchLimits.logMs);
   assert.is(entries.length, 4);
 });
 
@@ -39,7 +39,7 @@ test("so are ends, by their reason and by the backend that served last", () => {
   for (let index = 0; index < 30; index += 1)
     log.end("initial_events", "a", { resource: "/pods", version: "" });
   for (const version of ["8", "7"]) log.end("expired", "b", { resource: "apps/deployments", version });
-  clock.advance(watchLimits.waveMs);
+  clock.advance(watchLimits.logMs);
   assert.equal(entries, [
     { kind: "watches.ended", reason: "initial_events", from: "a", resource: "/pods", version: "", count: 30 },
     {

@@ -62,7 +62,7 @@ test("a mass of moves is told in one line of the journal", () => {
     for (; served < to.asked.length; served += 1) to.asked[served]?.side?.sendHeaders(ok, false);
     path.settle();
   }
-  path.clock.advance(watchLimits.waveMs);
+  path.clock.advance(watchLimits.logMs);
   const told = path.entries.filter(({ kind }) => kind === "watches.moved");
   assert.is(told.length, 1);
   assert.is(path.migrations.moves.get("lost"), 100);

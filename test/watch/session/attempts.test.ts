@@ -96,9 +96,9 @@ test("one that held it for more than a second does", () => {
 
 test("something new between them makes them none", () => {
   const attempts = fruitless(0, 10 * second);
-  assert.not(attempts.isFruitful);
+  assert.not(attempts.hasProgressed);
   attempts.progressed();
-  assert.ok(attempts.isFruitful);
+  assert.ok(attempts.hasProgressed);
   attempts.resumed(20 * second);
   assert.ok(attempts.mayTry(30 * second));
 });

@@ -66,9 +66,9 @@ test("that nothing new comes of it is remembered until something does", () => {
   const retry = new ResumeRetry(manualClock(), manualClock());
   retry.mayTry();
   retry.found();
-  assert.ok(retry.isFruitless);
+  assert.ok(retry.hasNoProgress);
   retry.progressed();
-  assert.not(retry.isFruitless);
+  assert.not(retry.hasNoProgress);
 });
 
 test("a refusal holds for its time, or until a backend takes the watch", () => {

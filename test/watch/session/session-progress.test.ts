@@ -123,7 +123,7 @@ test("before anything came, only an exact watch can be resumed", () => {
 
 test("an older event is counted, and the cursor never goes back (001, row 12)", () => {
   const { progress } = fed(exact, "~9 -8 -3 =2 ~11");
-  assert.equal([progress.cursor, progress.violations], ["11", 3]);
+  assert.equal([progress.cursor, progress.versionRegressions], ["11", 3]);
 });
 
 test("bookmarks that the proxy asked for are kept from the client, and still prove the version", () => {
@@ -135,7 +135,7 @@ test("of another server's events nothing is believed, and all go on", () => {
   for (const words of ["+9 +3", "~9 ~8 =7 ~9", "~5 ~"]) {
     const { progress, fate } = fed({ ...exact, origin: foreignOrigin }, words);
     assert.equal(
-      [fate, progress.phase, progress.resumeVersion, progress.violations],
+      [fate, progress.phase, progress.resumeVersion, progress.versionRegressions],
       ["forward", "live", undefined, 0],
     );
   }
@@ -380,14 +380,17 @@ test("where a marker is awaited nothing else ends the initial events", () => {
 test("counted among others: what it had before counts too, and its phase only until it is counted out", () => {
   const tally = {
     events: 1,
-    violations: 2,
+    versionRegressions: 2,
     phases: { opening: 1, listing: 0, live: 3, opaque: 0, ended: 0 },
   };
   const { progress, attempt } = fed(state, "+5a +6b");
   progress.countIn(tally);
   assert.equal([tally.events, tally.phases.listing], [3, 1]);
   feed(progress, attempt, "~9a ~8b");
-  assert.equal([tally.events, tally.violations], [1 + progress.events, 2 + progress.violations]);
+  assert.equal(
+    [tally.events, tally.versionRegressions],
+    [1 + progress.events, 2 + progress.versionRegressions],
+  );
   assert.equal(tally.phases, { opening: 1, listing: 0, live: 4, opaque: 0, ended: 0 });
   progress.countOut();
   progress.lose();

@@ -43,7 +43,7 @@ function asked(more: Partial<WatchContext> = {}): WatchContext {
     isRepeating: false,
     origin: ownOrigin,
     isInjected: false,
-    recall: undefined,
+    seenVersion: undefined,
     resource: "/pods",
     isWhole: false,
     scope: "",

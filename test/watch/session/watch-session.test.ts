@@ -394,7 +394,7 @@ test("a watch whose backend says GOAWAY moves while both live, and nothing comes
   watch.say(watch.to, "~9a ~10a");
   watch.has("+8a ~9a ~10a");
   assert.is(watch.from.asked[0]?.resetCode, errorCode.CANCEL);
-  watch.advance(watchLimits.waveMs);
+  watch.advance(watchLimits.logMs);
   assert.equal(
     watch.entries("watches.moved").map(({ reason, count }) => [reason, count]),
     [["draining", 1]],
