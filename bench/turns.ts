@@ -96,13 +96,13 @@ const refresher = new BookmarkRefresher({ clock, exchanges, migrations, pools, j
 measure("refreshes after a backend came back", () => refresher.returned("b"));
 measure("counters of a scrape", () => void [exchanges.watched, exchanges.active("watch")]);
 measure("copy of all that is open", () => void exchanges.live);
-const sitters = exchanges.live.map((exchange) => ({
+const loads = exchanges.live.map((exchange) => ({
   client: exchange,
   backend: "a",
   load: 1,
   isMovable: true,
 }));
-measure("who moves, of 50,000 clients", () => void planMoves(sitters, shares(), 500));
+measure("who moves, of 50,000 clients", () => void planMoves(loads, shares(), 500));
 measure("largest holders of bytes", () => void exchanges.holders);
 const operations = new Operations({ journal, paths: () => [path], reload: undefined });
 measure("a watch that an operator moves", () => void operations.move("none", { by: "bench", reason: "" }));

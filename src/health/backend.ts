@@ -13,6 +13,7 @@
  */
 import type { Met } from "../base/failure.ts";
 import type { Evidence, Readiness, ReadyAnswer } from "./evidence.ts";
+import { healthLimits } from "./limits.ts";
 
 export const backendStates = ["unknown", "ready", "suspect", "dead", "draining"] as const;
 export type BackendState = (typeof backendStates)[number];
@@ -70,21 +71,10 @@ export type BackendFacts = {
   readonly ejectedAt: number;
 };
 
-/** Parameters of the verdict. */
+/** What depends on whether backends are probed. */
 export type Rules = {
   /** Good answers in a row before a backend that fell once is ready again; 0: at once. Doubles with each fall. */
   readonly rise: number;
-  /** Good answers over this time are enough, however few they are: a distant backend gives one per second. */
-  readonly riseMs: number;
-  /** Falls further apart than this are counted separately. */
-  readonly strikeMs: number;
-  /** Hung reads are tried again if /readyz reports no problem this long after. */
-  readonly hungMs: number;
-  /**
-   * For this long a 403 from a backend that has reported readiness before means that it is booting; after that, that
-   * the probe lacks permission.
-   */
-  readonly forbiddenMs: number;
   /** Dead requires an unanswered fresh socket. False where no probes run. */
   readonly needsProof: boolean;
 };
@@ -172,16 +162,16 @@ function fits(row: Row, facts: Facts): boolean {
 }
 
 /** Pure: returns what is known after one more piece of evidence, at the clock reading `at`. */
-export function judge(held: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
-  const latest = learnt(held, evidence, at, rules);
-  const facts = !isAnswering(held) && isAnswering(latest) ? { ...latest, answersAgainAt: at } : latest;
+export function judge(before: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
+  const latest = learnt(before, evidence, at, rules);
+  const facts = !isAnswering(before) && isAnswering(latest) ? { ...latest, answersAgainAt: at } : latest;
   const verdict = verdictOf(facts, rules.needsProof);
   if (verdict === "ready") return risen(facts, evidence, at, rules);
-  const isFall = held.state === "ready" && (verdict === "suspect" || verdict === "dead");
+  const isFall = before.state === "ready" && (verdict === "suspect" || verdict === "dead");
   const fallen = { ...facts, state: verdict, consecutiveSuccesses: 0 };
   if (!isFall) return fallen;
-  const isSame = held.ejections > 0 && at - held.ejectedAt <= rules.strikeMs;
-  return { ...fallen, ejections: isSame ? held.ejections + 1 : 1, ejectedAt: at };
+  const isSame = before.ejections > 0 && at - before.ejectedAt <= healthLimits.strikeMs;
+  return { ...fallen, ejections: isSame ? before.ejections + 1 : 1, ejectedAt: at };
 }
 
 /** Applies the damping to facts that mean ready. */
@@ -191,7 +181,7 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
   // If the facts mean ready, every answer of /readyz is a good one.
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
-  const isLong = consecutiveSuccesses > 0 && at - risingSince >= rules.riseMs;
+  const isLong = consecutiveSuccesses > 0 && at - risingSince >= healthLimits.riseMs;
   if (consecutiveSuccesses >= neededSuccesses(facts, rules) || isLong || evidence.kind === "alone")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
   return { ...facts, state: "suspect", consecutiveSuccesses, risingSince };
@@ -206,8 +196,8 @@ export function neededSuccesses({ ejections }: BackendFacts, { rise }: Rules): n
  * True if it must be probed several times a second: its upstream connections are silent, no socket reaches it, or it is
  * recovering.
  */
-export function isUrgent(held: BackendFacts): boolean {
-  return isSilent(held) || isUnreached(held) || (held.state === "suspect" && !needsAnother(held));
+export function isUrgent(facts: BackendFacts): boolean {
+  return isSilent(facts) || isUnreached(facts) || (facts.state === "suspect" && !needsAnother(facts));
 }
 
 /** True if it has no upstream connection and fresh sockets fail: only the next probe can find it again. */
@@ -216,8 +206,8 @@ function isUnreached({ connections, fresh }: BackendFacts): boolean {
 }
 
 /** True if an upstream connection or a fresh socket is answered. */
-function isAnswering(held: BackendFacts): boolean {
-  return held.fresh === "answer" || (held.connections !== "none" && !isSilent(held));
+function isAnswering(facts: BackendFacts): boolean {
+  return facts.fresh === "answer" || (facts.connections !== "none" && !isSilent(facts));
 }
 
 /** True if none of its upstream connections answers. */
@@ -226,8 +216,8 @@ export function isSilent({ connections }: BackendFacts): boolean {
 }
 
 /** True if none of its upstream connections answers and no fresh socket has been answered since. */
-export function isMute(held: BackendFacts): boolean {
-  return isSilent(held) && held.fresh !== "answer";
+export function isMute(facts: BackendFacts): boolean {
+  return isSilent(facts) && facts.fresh !== "answer";
 }
 
 /**
@@ -239,32 +229,34 @@ export function isMute(held: BackendFacts): boolean {
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const isUnused = ({ connections, fresh }: BackendFacts): boolean =>
     connections === "none" && fresh !== "answer";
-  const isCutOff = (held: BackendFacts): boolean =>
-    (isMute(held) || isUnreached(held)) &&
-    held.answeredAt >= 0 &&
-    held.fresh !== "refusal" &&
-    held.connections !== "left";
-  return all.every((held) => isMute(held) || isUnused(held)) && all.some(isCutOff);
+  const isCutOff = (facts: BackendFacts): boolean =>
+    (isMute(facts) || isUnreached(facts)) &&
+    facts.answeredAt >= 0 &&
+    facts.fresh !== "refusal" &&
+    facts.connections !== "left";
+  return all.every((facts) => isMute(facts) || isUnused(facts)) && all.some(isCutOff);
 }
 
 /**
  * True if it is suspect for a present reason, so that waiting requests should go elsewhere. False for a recovering one.
  */
-export function needsAnother(held: BackendFacts): boolean {
-  return held.state === "suspect" && verdictOf(held) !== "ready";
+export function needsAnother(facts: BackendFacts): boolean {
+  return facts.state === "suspect" && verdictOf(facts) !== "ready";
 }
 
 /**
  * True if it is dead and fresh sockets get no answer at all: work on sockets without PINGs is lost. If it refuses, its
  * kernel is alive and reports dead processes itself; in a graceful stop an exec may outlive every upstream connection.
  */
-export function isSilentlyDead(held: BackendFacts): boolean {
-  return held.state === "dead" && held.fresh === "silence";
+export function isSilentlyDead(facts: BackendFacts): boolean {
+  return facts.state === "dead" && facts.fresh === "silence";
 }
 
 /** Returns the facts after the evidence, except the verdict. */
-function learnt(held: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
-  return isOfConnections(evidence) ? ofConnections(held, evidence, at) : ofAnswers(held, evidence, at, rules);
+function learnt(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
+  return isOfConnections(evidence)
+    ? ofConnections(facts, evidence, at)
+    : ofAnswers(facts, evidence, at, rules);
 }
 
 type OfConnections = Extract<Evidence, { kind: `connection${string}` }>;
@@ -273,11 +265,11 @@ function isOfConnections(evidence: Evidence): evidence is OfConnections {
   return evidence.kind.startsWith("connection");
 }
 
-function ofConnections(held: BackendFacts, evidence: OfConnections, at: number): BackendFacts {
+function ofConnections(facts: BackendFacts, evidence: OfConnections, at: number): BackendFacts {
   switch (evidence.kind) {
     case "connection-opened":
       return {
-        ...opened(held),
+        ...opened(facts),
         connections: "answering",
         fresh: "answer",
         isUntrusted: false,
@@ -285,87 +277,89 @@ function ofConnections(held: BackendFacts, evidence: OfConnections, at: number):
         arrivedAt: at,
       };
     case "connections-answer":
-      return { ...held, connections: "answering" };
+      return { ...facts, connections: "answering" };
     case "connections-going":
-      return { ...held, connections: "going" };
+      return { ...facts, connections: "going" };
     case "connections-silent":
-      return doubted(held, "silent", at);
+      return doubted(facts, "silent", at);
     case "connections-lost":
-      return doubted(held, "lost", at);
+      return doubted(facts, "lost", at);
     default:
       evidence satisfies never;
-      return held;
+      return facts;
   }
 }
 
 /** New sockets are answered again. This does not change what /readyz itself reports. */
-function opened(held: BackendFacts): BackendFacts {
-  const readiness = held.consecutiveTimeouts > 1 && held.readiness === "hanging" ? "unknown" : held.readiness;
-  return { ...held, readiness, consecutiveTimeouts: 0 };
+function opened(facts: BackendFacts): BackendFacts {
+  const readiness =
+    facts.consecutiveTimeouts > 1 && facts.readiness === "hanging" ? "unknown" : facts.readiness;
+  return { ...facts, readiness, consecutiveTimeouts: 0 };
 }
 
 /** Evidence from probes and requests. */
 function ofAnswers(
-  held: BackendFacts,
+  facts: BackendFacts,
   evidence: Exclude<Evidence, OfConnections>,
   at: number,
   rules: Rules,
 ): BackendFacts {
   switch (evidence.kind) {
     case "fresh":
-      return met(held, evidence, at);
+      return met(facts, evidence, at);
     case "readyz":
-      return read(asked(held, evidence.readiness, at, rules), at, rules);
+      return read(asked(facts, evidence.readiness, at), at);
     case "packets-lost":
       // The next answered probe refutes it, because each takes a large packet.
-      return { ...held, readiness: "hanging" };
+      return { ...facts, readiness: "hanging" };
     case "reads-hanging":
       // Without /readyz probes nothing would ever clear hanging reads.
-      return rules.needsProof ? { ...held, reads: "hanging", hungAt: at } : held;
+      return rules.needsProof ? { ...facts, reads: "hanging", hungAt: at } : facts;
     case "reads-answer":
-      return { ...held, reads: "answering" };
+      return { ...facts, reads: "answering" };
     case "told":
-      return { ...held, isDrained: evidence.isDrained };
+      return { ...facts, isDrained: evidence.isDrained };
     case "history":
-      return { ...held, isForked: evidence.isForked };
+      return { ...facts, isForked: evidence.isForked };
     case "alone":
-      return held;
+      return facts;
     default:
       evidence satisfies never;
-      return held;
+      return facts;
   }
 }
 
 /** A result of /readyz. */
-function asked(held: BackendFacts, readiness: ReadyAnswer, at: number, { forbiddenMs }: Rules): BackendFacts {
-  if (readiness === "unknown" || readiness === "hanging") return { ...held, readiness };
-  if (readiness !== "forbidden") return { ...held, readiness, toldAt: at, forbiddenSince: -1 };
-  const since = held.forbiddenSince < 0 ? at : held.forbiddenSince;
+function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): BackendFacts {
+  if (readiness === "unknown" || readiness === "hanging") return { ...facts, readiness };
+  if (readiness !== "forbidden") return { ...facts, readiness, toldAt: at, forbiddenSince: -1 };
+  const since = facts.forbiddenSince < 0 ? at : facts.forbiddenSince;
   // A starting apiserver serves before it has loaded its RBAC and then answers 403 to all clients: that is not
   // readiness.
-  const mayBoot = held.toldAt >= 0 && (held.state !== "ready" || held.doubtedAt > held.toldAt);
-  if (mayBoot && at - since < forbiddenMs) return { ...held, readiness: "failing", forbiddenSince: since };
+  const mayBoot = facts.toldAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.toldAt);
+  if (mayBoot && at - since < healthLimits.forbiddenMs)
+    return { ...facts, readiness: "failing", forbiddenSince: since };
   // The probe has lost its permission: from now on the backend counts as one that never reported readiness.
-  return { ...held, readiness: "unknown", toldAt: -1, forbiddenSince: -1 };
+  return { ...facts, readiness: "unknown", toldAt: -1, forbiddenSince: -1 };
 }
 
 /**
  * No reads go to a backend with hanging reads, so only a new try can clear that state. By then /readyz may report etcd.
  */
-function read(held: BackendFacts, at: number, { hungMs }: Rules): BackendFacts {
-  const isGood = held.readiness === "ready" || held.readiness === "unknown";
-  return isGood && at - held.hungAt >= hungMs ? { ...held, reads: "answering" } : held;
+function read(facts: BackendFacts, at: number): BackendFacts {
+  const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
+  return isGood && at - facts.hungAt >= healthLimits.hungReadsMs ? { ...facts, reads: "answering" } : facts;
 }
 
 /**
  * That silence also explains hanging reads. A doubt begins once: results of fresh sockets since then are kept when
  * silent upstream connections are lost.
  */
-function doubted(held: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
-  const isLeaving = held.connections === "going" || held.connections === "left";
+function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
+  const isLeaving = facts.connections === "going" || facts.connections === "left";
   const now = connections === "lost" && isLeaving ? "left" : connections;
-  const doubt = { ...held, connections: now, reads: "answering" } as const;
-  return isSilent(held) ? doubt : { ...doubt, fresh: "none", doubtedAt: at };
+  const doubt = { ...facts, connections: now, reads: "answering" } as const;
+  return isSilent(facts) ? doubt : { ...doubt, fresh: "none", doubtedAt: at };
 }
 
 type Fresh = { readonly met: Met; readonly begunAt: number };
@@ -380,21 +374,21 @@ export function isOvertaken({ answeredAt, arrivedAt }: BackendFacts, { met: what
   return begunAt <= (what === "silence" ? arrivedAt : answeredAt);
 }
 
-function met(held: BackendFacts, evidence: Fresh, at: number): BackendFacts {
+function met(facts: BackendFacts, evidence: Fresh, at: number): BackendFacts {
   const { met: what, begunAt } = evidence;
   if (what === "answer" || what === "untrusted") {
     const isUntrusted = what === "untrusted";
-    const fresh = begunAt >= held.doubtedAt ? "answer" : held.fresh;
-    const answeredAt = Math.max(held.answeredAt, begunAt);
-    return { ...held, fresh, isUntrusted, answeredAt, arrivedAt: at, consecutiveTimeouts: 0 };
+    const fresh = begunAt >= facts.doubtedAt ? "answer" : facts.fresh;
+    const answeredAt = Math.max(facts.answeredAt, begunAt);
+    return { ...facts, fresh, isUntrusted, answeredAt, arrivedAt: at, consecutiveTimeouts: 0 };
   }
-  if (begunAt < held.doubtedAt || isOvertaken(held, evidence)) return held;
-  const consecutiveTimeouts = what === "silence" ? held.consecutiveTimeouts + 1 : 0;
+  if (begunAt < facts.doubtedAt || isOvertaken(facts, evidence)) return facts;
+  const consecutiveTimeouts = what === "silence" ? facts.consecutiveTimeouts + 1 : 0;
   // One lost SYN proves nothing; two unanswered sockets in a row mean that the server accepts no new ones.
   return {
-    ...held,
+    ...facts,
     fresh: what,
     consecutiveTimeouts,
-    readiness: consecutiveTimeouts > 1 ? "hanging" : held.readiness,
+    readiness: consecutiveTimeouts > 1 ? "hanging" : facts.readiness,
   };
 }

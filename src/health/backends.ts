@@ -16,7 +16,6 @@ import {
   verdictOf,
 } from "./backend.ts";
 import type { Evidence } from "./evidence.ts";
-import { healthLimits } from "./limits.ts";
 import { reasonOf } from "./reason.ts";
 
 export type BackendsParts = {
@@ -36,14 +35,7 @@ export type BackendsParts = {
 };
 
 /** Rules without probes: there is no proof of death and no count of good answers. */
-export const unprobed: Rules = {
-  rise: 0,
-  riseMs: healthLimits.riseMs,
-  strikeMs: healthLimits.strikeMs,
-  hungMs: healthLimits.hungReadsMs,
-  forbiddenMs: healthLimits.forbiddenMs,
-  needsProof: false,
-};
+export const unprobed: Rules = { rise: 0, needsProof: false };
 
 type Fresh = Extract<Evidence, { kind: "fresh" }>;
 
@@ -85,7 +77,7 @@ export class Backends {
   }
 
   /** Returns all facts about a backend; an unconfigured one has none. */
-  held(name: string): BackendFacts {
+  factsOf(name: string): BackendFacts {
     return this.#known.get(name)?.facts ?? noFacts;
   }
 
@@ -152,10 +144,10 @@ export class Backends {
     const held = judge(before, evidence, this.#clock.now(), this.#rules);
     known.facts = held;
     this.#seeSilence();
-    if (evidence.kind === "fresh" && !isOvertaken(before, evidence)) this.#tellMet(known, evidence);
+    if (evidence.kind === "fresh" && !isOvertaken(before, evidence)) this.#journalProbe(known, evidence);
     this.#seeChanges(known, before, evidence);
-    if (isSilentlyDead(held) && !this.areAllSilent) this.#tellLost(name);
-    if (!this.#views.some(({ state }) => state === "ready")) this.#raiseSomeone();
+    if (isSilentlyDead(held) && !this.areAllSilent) this.#notifyLost(name);
+    if (!this.#views.some(({ state }) => state === "ready")) this.#raiseOne();
   }
 
   /**
@@ -179,7 +171,7 @@ export class Backends {
   }
 
   /** Journals how a fresh socket failed, when that changes and before the verdict that follows from it. */
-  #tellMet(known: Known, evidence: Fresh): void {
+  #journalProbe(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;
     const { name } = known.view;
     const reached = reachedBy(evidence, known.met);
@@ -229,14 +221,14 @@ export class Backends {
   }
 
   /** Makes one of the answering backends that wait for more good answers ready at once. */
-  #raiseSomeone(): void {
+  #raiseOne(): void {
     const name = this.#views.find(
-      (view) => view.state === "suspect" && verdictOf(this.held(view.name)) === "ready",
+      (view) => view.state === "suspect" && verdictOf(this.factsOf(view.name)) === "ready",
     )?.name;
     if (name !== undefined) this.learn(name, { kind: "alone" });
   }
 
-  #tellLost(name: string): void {
+  #notifyLost(name: string): void {
     for (const watcher of Array.from(this.#watchers)) {
       if (watcher.name !== name) continue;
       this.#watchers.delete(watcher);

@@ -35,7 +35,7 @@ export type ProberParts = {
   readonly random: () => number;
   readonly times: ProbeTimes;
   readonly probe: (ear: ProbeEar) => () => void;
-  readonly held: () => BackendFacts;
+  readonly facts: () => BackendFacts;
   readonly learn: (evidence: Evidence) => void;
   /** Time allowed for a handshake at the backend's distance, in ms. */
   readonly dialMs: () => number;
@@ -188,19 +188,19 @@ export class Prober {
   }
 
   #next(): void {
-    const held = this.#parts.held();
-    const most = isUrgent(held) && held.fresh !== "answer" ? healthLimits.probesAtOnce : 1;
+    const facts = this.#parts.facts();
+    const most = isUrgent(facts) && facts.fresh !== "answer" ? healthLimits.probesAtOnce : 1;
     // Ten percent of jitter breaks up synchronised probes. The next probe is scheduled first, so that an exception does
     // not end the series.
-    this.#wait(this.#paceMs(held) * (0.9 + 0.2 * this.#parts.random()));
+    this.#wait(this.#paceMs(facts) * (0.9 + 0.2 * this.#parts.random()));
     if (this.#running.size < most) this.#begin();
   }
 
-  #paceMs(held: BackendFacts): number {
+  #paceMs(facts: BackendFacts): number {
     const { clock, times } = this.#parts;
-    if (!isUrgent(held)) return times.intervalMs;
+    if (!isUrgent(facts)) return times.intervalMs;
     // A recovering backend is probed as often as one that has just failed, because its recovery is counted in answers.
-    const isNews = !isSilent(held) || clock.now() - held.doubtedAt < healthLimits.urgentProbesMs;
+    const isNews = !isSilent(facts) || clock.now() - facts.doubtedAt < healthLimits.urgentProbesMs;
     return Math.min(times.intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.patientProbeMs);
   }
 

@@ -18,7 +18,7 @@ export class Reads extends Rtt {
    * slow this backend is; and it is never shorter than the time after which a PING counts as missing at the backend's
    * distance.
    */
-  patienceMs(leastMs: number): number {
+  hedgeAfterMs(leastMs: number): number {
     return Math.max(leastMs, 2 * this.quantile(0.99));
   }
 

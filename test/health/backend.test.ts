@@ -12,17 +12,11 @@ import {
   verdictOf,
 } from "../../src/health/backend.ts";
 import type { Evidence, Readiness } from "../../src/health/evidence.ts";
+import { healthLimits } from "../../src/health/limits.ts";
 
 const test = suite("health/backend");
 
-const rules: Rules = {
-  rise: 4,
-  riseMs: 16_000,
-  strikeMs: 60_000,
-  hungMs: 3000,
-  forbiddenMs: 30_000,
-  needsProof: true,
-};
+const rules: Rules = { rise: 4, needsProof: true };
 const freshes: BackendFacts["fresh"][] = ["none", "answer", "refusal", "silence"];
 const readings: BackendFacts["reads"][] = ["answering", "hanging"];
 const readinesses: Readiness[] = ["unknown", "ready", "failing", "hanging", "shutdown"];
@@ -372,7 +366,7 @@ test("an apiserver that has told its readiness is not ready while it answers 403
 });
 
 test("one that answers nothing but 403 is ready in the end, and from then on at once", () => {
-  const { forbiddenMs } = rules;
+  const { forbiddenMs } = healthLimits;
   const goods = (from: number): (readonly [number, Evidence])[] =>
     [0, 250, 500, 750].map((ms) => [from + ms, forbidden] as const);
   const late = through(booting, [2310, forbidden], ...goods(2310 + forbiddenMs - 751));

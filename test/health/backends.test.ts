@@ -9,14 +9,7 @@ const test = suite("health/backends");
 const opened = { kind: "connection-opened", ms: 7 } as const;
 const lost = { kind: "connections-lost", by: "socket", reason: "read ECONNRESET" } as const;
 const silent = { kind: "connections-silent", ms: 600, limitMs: 500 } as const;
-const rules = {
-  rise: 4,
-  riseMs: 16_000,
-  strikeMs: 60_000,
-  hungMs: 3000,
-  forbiddenMs: 30_000,
-  needsProof: true,
-};
+const rules = { rise: 4, needsProof: true };
 const answers = { kind: "connections-answer" } as const;
 
 test("a change of verdict is journaled once, with its reason and time", () => {
@@ -118,7 +111,7 @@ test("that what waits may wait on again is told, even while the verdict stays su
   for (const name of ["a", "b"]) backends.learn(name, { kind: "connection-opened", ms: 1 });
   backends.learn("a", { kind: "connections-silent", ms: 600, limitMs: 600 });
   backends.learn("a", { kind: "connections-answer" });
-  assert.equal([told, backends.held("a").state], [[true, false], "suspect"]);
+  assert.equal([told, backends.factsOf("a").state], [[true, false], "suspect"]);
 });
 
 test("what has no PING is kept while no backend answers, for the time that is given to all, and no longer (D14)", () => {

@@ -13,23 +13,23 @@ function readsOf(...taken: readonly (readonly [count: number, ms: number])[]): R
 }
 
 test("patience is what a missed PING is given where reads are quick, and twice the p99 where they are not", () => {
-  assert.is(readsOf().patienceMs(500), 500);
-  assert.is(readsOf([1000, 3]).patienceMs(500), 500);
-  assert.is(readsOf([1000, 3]).patienceMs(5600), 5600, "far away");
-  const slow = readsOf([1000, 800]).patienceMs(500);
+  assert.is(readsOf().hedgeAfterMs(500), 500);
+  assert.is(readsOf([1000, 3]).hedgeAfterMs(500), 500);
+  assert.is(readsOf([1000, 3]).hedgeAfterMs(5600), 5600, "far away");
+  const slow = readsOf([1000, 800]).hedgeAfterMs(500);
   assert.ok(slow >= 1600 && slow <= 2000, String(slow));
 });
 
 test("a few slow reads among many quick ones do not make it wait: one in a hundred is asked twice at most", () => {
-  assert.is(readsOf([1000, 3], [9, 4000]).patienceMs(500), 500);
-  assert.ok(readsOf([1000, 3], [20, 4000]).patienceMs(500) >= 8000);
+  assert.is(readsOf([1000, 3], [9, 4000]).hedgeAfterMs(500), 500);
+  assert.ok(readsOf([1000, 3], [20, 4000]).hedgeAfterMs(500) >= 8000);
 });
 
 test("what was slow minutes ago does not count", () => {
   const reads = readsOf([100, 4000]);
   reads.fade(600_000);
   for (let index = 0; index < 100; index += 1) reads.add(3);
-  assert.is(reads.patienceMs(500), 500);
+  assert.is(reads.hedgeAfterMs(500), 500);
 });
 
 test("one read that another backend had to answer is nothing; several in a row are evidence, with the longest wait", () => {

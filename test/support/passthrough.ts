@@ -2,7 +2,6 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import type { RouteConfig } from "../../src/config/config.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Backends } from "../../src/health/backends.ts";
-import { healthLimits } from "../../src/health/limits.ts";
 import type { Ends } from "../../src/proxy/net/proxy-protocol.ts";
 import { PendingQueue } from "../../src/proxy/request/pending-queue.ts";
 import { Passthrough } from "../../src/proxy/tunnel/passthrough.ts";
@@ -53,14 +52,7 @@ export async function startPassthrough(
     await listen(server);
     played.set(name, { server, peers, taken: 0 });
   }
-  const rules = {
-    rise: 0,
-    riseMs: 16_000,
-    strikeMs: healthLimits.strikeMs,
-    hungMs: healthLimits.hungReadsMs,
-    forbiddenMs: healthLimits.forbiddenMs,
-    needsProof: true,
-  };
+  const rules = { rise: 0, needsProof: true };
   const hold = new PendingQueue(clock);
   const backends = new Backends(names, {
     clock,

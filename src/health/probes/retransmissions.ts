@@ -28,7 +28,7 @@ export async function readRetransmissions(
 
 /** Ports and the last four bytes of the peer's address are enough to distinguish our own sockets. */
 export function keyOf({ localPort = 0, remotePort = 0, remoteAddress = "" }: Endpoints): string {
-  return `${localPort}-${remotePort}-${lastOctets(remoteAddress)}`;
+  return `${localPort}-${remotePort}-${lastBytes(remoteAddress)}`;
 }
 
 /**
@@ -52,9 +52,9 @@ function swapped(word: string): string {
   return (word.match(/../g) ?? []).toReversed().join("").toLowerCase();
 }
 
-function lastOctets(address: string): string {
+function lastBytes(address: string): string {
   const v4 = /(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(address)?.slice(1);
-  if (v4 !== undefined) return v4.map((octet) => Number(octet).toString(16).padStart(2, "0")).join("");
+  if (v4 !== undefined) return v4.map((byte) => Number(byte).toString(16).padStart(2, "0")).join("");
   const [unscoped = ""] = address.split("%", 1);
   const [high = "", low = ""] = unscoped.split(":").slice(-2);
   return `${high.padStart(4, "0")}${low.padStart(4, "0")}`.toLowerCase();

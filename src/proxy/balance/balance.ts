@@ -28,7 +28,7 @@ export type BalanceParts = {
 };
 
 /** One client with its long-lived streams. */
-type Seat = { readonly client: Client; readonly watches: WatchSession[]; load: number; isMovable: boolean };
+type Seated = { readonly client: Client; readonly watches: WatchSession[]; load: number; isMovable: boolean };
 
 export class Balance {
   readonly #parts: BalanceParts;
@@ -54,34 +54,34 @@ export class Balance {
 
   /** Collects clients with long-lived streams. Short requests are ignored: they are over before a move would help. */
   #look(): void {
-    const seats = new Map<Client, Seat>();
+    const clients = new Map<Client, Seated>();
     const { clock, exchanges } = this.#parts;
     this.#endWalk();
     this.#endWalk = inSlices(
       clock,
       exchanges.live,
-      (exchange) => addTo(seats, exchange),
-      () => this.#finishAll(seats.values()),
+      (exchange) => addTo(clients, exchange),
+      () => this.#finishAll(clients.values()),
     );
   }
 
-  #finishAll(seats: Iterable<Seat>): void {
+  #finishAll(clients: Iterable<Seated>): void {
     const shares = this.#parts.shares();
-    const sitters: Sitter<Seat>[] = [];
-    const finish = (one: Seat): void => {
+    const loads: ClientLoad<Seated>[] = [];
+    const finish = (one: Seated): void => {
       this.#finish(one, shares);
-      sitters.push(sitterOf(one));
+      loads.push(clientLoadOf(one));
     };
-    this.#endWalk = inSlices(this.#parts.clock, seats, finish, () => this.#plan(sitters, shares));
+    this.#endWalk = inSlices(this.#parts.clock, clients, finish, () => this.#plan(loads, shares));
   }
 
-  #plan(sitters: readonly Sitter<Seat>[], shares: ReadonlyMap<string, number>): void {
+  #plan(loads: readonly ClientLoad<Seated>[], shares: ReadonlyMap<string, number>): void {
     const isWarm = Array.from(shares.values()).every((share) => share === 1);
     if (shares.size < 2 || !isWarm) return;
-    const gained = allowanceOf(sitters.length, balanceLimits.balanceMs);
+    const gained = allowanceOf(loads.length, balanceLimits.balanceMs);
     // An unused allowance is not saved up for a burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
-    const moves = planMoves(sitters, shares, Math.floor(this.#allowance));
+    const moves = planMoves(loads, shares, Math.floor(this.#allowance));
     this.#allowance -= moves.length;
     for (const { client: one, to } of moves) {
       one.client.rebind(to);
@@ -90,41 +90,41 @@ export class Balance {
   }
 
   /** Checks a client that is being moved. If it has not arrived, its watches are sent again, unless the target is gone. */
-  #finish(seat: Seat, shares: ReadonlyMap<string, number>): void {
-    const { client, watches } = seat;
+  #finish(seated: Seated, shares: ReadonlyMap<string, number>): void {
+    const { client, watches } = seated;
     const { rebound } = client;
     if (rebound === undefined) return;
     const isThere =
       client.backend === rebound && watches.every(({ attempt }) => attempt?.backend === rebound);
     if (isThere || !shares.has(rebound)) client.rebind(undefined);
-    else this.#send(seat);
+    else this.#send(seated);
   }
 
-  #send({ client, watches }: Seat): void {
+  #send({ client, watches }: Seated): void {
     for (const watch of watches)
       if (watch.attempt?.backend !== client.rebound) this.#parts.migrations.leave(watch, "rebalance");
   }
 }
 
-function addTo(seats: Map<Client, Seat>, { context, watch, isEnded }: Exchange): void {
+function addTo(clients: Map<Client, Seated>, { context, watch, isEnded }: Exchange): void {
   if (isEnded || context.kind === "plain") return;
   const { client } = context;
-  const own = seats.get(client) ?? { client, watches: [], load: 0, isMovable: true };
-  seats.set(client, own);
+  const own = clients.get(client) ?? { client, watches: [], load: 0, isMovable: true };
+  clients.set(client, own);
   own.load += 1;
   own.isMovable &&= watch?.mayHedge === true;
   if (watch !== undefined) own.watches.push(watch);
 }
 
 /** A client being migrated counts towards its destination. */
-function sitterOf(seat: Seat): Sitter<Seat> {
-  const { client, load } = seat;
-  const isMovable = seat.isMovable && client.rebound === undefined;
-  return { client: seat, backend: client.rebound ?? client.backend ?? "", load, isMovable };
+function clientLoadOf(seated: Seated): ClientLoad<Seated> {
+  const { client, load } = seated;
+  const isMovable = seated.isMovable && client.rebound === undefined;
+  return { client: seated, backend: client.rebound ?? client.backend ?? "", load, isMovable };
 }
 
 /** What is known of one client. */
-export type Sitter<T> = {
+export type ClientLoad<T> = {
   readonly client: T;
   readonly backend: string;
   /** The number of its open streams. */
@@ -145,12 +145,12 @@ export function allowanceOf(clients: number, sinceMs: number): number {
  * make the load less even. `shares` are of the backends that take clients (slow-start.ts).
  */
 export function planMoves<T>(
-  sitters: readonly Sitter<T>[],
+  loads: readonly ClientLoad<T>[],
   shares: ReadonlyMap<string, number>,
   most: number,
 ): readonly Move<T>[] {
-  const excess = excessOf(sitters, shares);
-  const [sum, slack] = [sumOf(sitters.map(({ load }) => load)), balanceLimits.rebalanceSlack];
+  const excess = excessOf(loads, shares);
+  const [sum, slack] = [sumOf(loads.map(({ load }) => load)), balanceLimits.rebalanceSlack];
   // Created at the first move: mostly there is none.
   let left: ReadonlyMap<string, ByLoad<T>> | undefined;
   const moves: Move<T>[] = [];
@@ -159,7 +159,7 @@ export function planMoves<T>(
     const [[from, over], [to, under]] = [byExcess.at(0) ?? ["", 0], byExcess.at(-1) ?? ["", 0]];
     const gap = Math.min(over, -under);
     if (gap <= (slack * sum) / Math.max(1, shares.size)) break;
-    left ??= movable(sitters);
+    left ??= movable(loads);
     const best = takeLargest(left.get(from), gap);
     if (best === undefined) break;
     excess.set(from, over - best.load);
@@ -171,10 +171,10 @@ export function planMoves<T>(
 
 /** Returns by how many streams each backend exceeds its share; negative if it has fewer. */
 function excessOf(
-  sitters: readonly Sitter<unknown>[],
+  loads: readonly ClientLoad<unknown>[],
   shares: ReadonlyMap<string, number>,
 ): Map<string, number> {
-  const here = sitters.filter(({ backend }) => shares.has(backend));
+  const here = loads.filter(({ backend }) => shares.has(backend));
   const perShare =
     sumOf(here.map(({ load }) => load)) / Math.max(sumOf([...shares.values()]), Number.EPSILON);
   const excess = new Map(Array.from(shares, ([name, share]) => [name, -share * perShare]));
@@ -183,25 +183,25 @@ function excessOf(
 }
 
 /** Movable clients, by load; the last of each load goes first. */
-type ByLoad<T> = Map<number, Sitter<T>[]>;
+type ByLoad<T> = Map<number, ClientLoad<T>[]>;
 
 /** Indexed by backend: searching all clients for each of 1 % of them takes a second with 50,000 clients. */
-function movable<T>(sitters: readonly Sitter<T>[]): ReadonlyMap<string, ByLoad<T>> {
+function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad<T>> {
   const left = new Map<string, ByLoad<T>>();
-  for (const sitter of sitters.toReversed()) {
-    const { backend, load, isMovable } = sitter;
+  for (const one of loads.toReversed()) {
+    const { backend, load, isMovable } = one;
     if (!isMovable || load <= 0) continue;
     const byLoad: ByLoad<T> = left.get(backend) ?? new Map();
     left.set(backend, byLoad);
     const alike = byLoad.get(load) ?? [];
     byLoad.set(load, alike);
-    alike.push(sitter);
+    alike.push(one);
   }
   return left;
 }
 
 /** Takes the largest client that fits into the gap, for the fewest moves. */
-function takeLargest<T>(left: ByLoad<T> = new Map(), gap: number): Sitter<T> | undefined {
+function takeLargest<T>(left: ByLoad<T> = new Map(), gap: number): ClientLoad<T> | undefined {
   let most = 0;
   for (const [load, { length }] of left) if (length > 0 && load <= gap && load > most) most = load;
   return left.get(most)?.pop();

@@ -37,7 +37,7 @@ export type BackendSetParts = {
 };
 
 /** Without a CA every backend is plain http on loopback. */
-type Settings = { readonly config: ConfigForCluster; readonly authority: CaBundle | undefined };
+type Settings = { readonly config: ConfigForCluster; readonly caBundle: CaBundle | undefined };
 
 export class BackendSet {
   readonly #parts: BackendSetParts;
@@ -56,14 +56,14 @@ export class BackendSet {
   static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
     // Read only later, when the set exists.
     let set: BackendSet | undefined;
-    const authority = authorityOf(config, parts, { set: () => set });
-    if (authority instanceof Failure) return authority;
-    set = new BackendSet(parts, { config, authority });
+    const caBundle = caBundleOf(config, parts, { set: () => set });
+    if (caBundle instanceof Failure) return caBundle;
+    set = new BackendSet(parts, { config, caBundle });
     return set;
   }
 
   start(): void {
-    this.#settings.authority?.start();
+    this.#settings.caBundle?.start();
     this.#discover();
     this.gather();
     this.#lookAtFallback();
@@ -74,14 +74,14 @@ export class BackendSet {
    * changed.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
-    const authority = await this.#authorityFor(config);
-    if (authority instanceof Failure) return authority;
+    const caBundle = await this.#caBundleFor(config);
+    if (caBundle instanceof Failure) return caBundle;
     return () => {
-      const { config: was, authority: last } = this.#settings;
-      this.#settings = { config, authority };
-      if (authority !== last) {
+      const { config: was, caBundle: last } = this.#settings;
+      this.#settings = { config, caBundle };
+      if (caBundle !== last) {
         last?.stop();
-        authority?.start();
+        caBundle?.start();
       }
       if (isSame(was.cluster.discovery, config.cluster.discovery)) this.gather();
       else this.#rediscover();
@@ -91,7 +91,7 @@ export class BackendSet {
   }
 
   stop(): void {
-    this.#settings.authority?.stop();
+    this.#settings.caBundle?.stop();
     this.#stopLooking();
     this.#discovery?.stop();
     this.#discovery = undefined;
@@ -99,9 +99,9 @@ export class BackendSet {
 
   /** Of purpose "backend-ca": when the CA that verifies the backends expires. */
   get certificates(): readonly Expiry[] {
-    const { authority } = this.#settings;
-    if (authority === undefined) return [];
-    return [{ purpose: "backend-ca", name: authority.name, notAfterMs: authority.notAfterMs }];
+    const { caBundle } = this.#settings;
+    if (caBundle === undefined) return [];
+    return [{ purpose: "backend-ca", name: caBundle.name, notAfterMs: caBundle.notAfterMs }];
   }
 
   /** The backends that are ready now. */
@@ -110,12 +110,12 @@ export class BackendSet {
   }
 
   /** With the same file the present bundle stays, and its present content must be valid. */
-  async #authorityFor(config: ConfigForCluster): Promise<CaBundle | undefined | Failure> {
-    const { config: was, authority } = this.#settings;
+  async #caBundleFor(config: ConfigForCluster): Promise<CaBundle | undefined | Failure> {
+    const { config: was, caBundle } = this.#settings;
     const [last, next] = [was.cluster.tls, config.cluster.tls];
     if (last?.caFile !== next?.caFile || last?.reloadIntervalMs !== next?.reloadIntervalMs)
-      return authorityOf(config, this.#parts, { set: () => this });
-    return (await authority?.reload()) ?? authority;
+      return caBundleOf(config, this.#parts, { set: () => this });
+    return (await caBundle?.reload()) ?? caBundle;
   }
 
   addressOf(name: string): BackendAddress {
@@ -196,13 +196,13 @@ export class BackendSet {
 
   /** Builds the list of backends, with addresses and TLS settings, from the present configuration and discovery. */
   gather(): void {
-    const { config, authority } = this.#settings;
-    const ca = authority?.ca;
+    const { config, caBundle } = this.#settings;
+    const ca = caBundle?.ca;
     const { tls, discovery, proxyProtocol } = config.cluster;
     this.#usesFallback = !this.#isFoundReady();
     const fallback = this.#usesFallback ? discovery?.fallback : undefined;
     const backends = [...config.cluster.backends, ...(fallback === undefined ? [] : [fallback])];
-    const vouched = (one: Found, name: string): BackendAddress => {
+    const toAddress = (one: Found, name: string): BackendAddress => {
       const { host, port, isEncrypted } = one;
       return {
         name: this.#parts.prefix + one.name,
@@ -214,10 +214,10 @@ export class BackendSet {
         proxyProtocol,
       };
     };
-    const listed = backends.map((one) => vouched(one, one.host));
+    const listed = backends.map((one) => toAddress(one, one.host));
     const found = (this.#discovery?.found ?? [])
       .filter((one) => !isOwn(one, config))
-      .map((one) => vouched(one, nameFor(one, discovery)))
+      .map((one) => toAddress(one, nameFor(one, discovery)))
       .filter((one) => !isListed(one, listed))
       .slice(0, Math.max(0, limits.discoveredBackends - listed.length));
     this.#addresses = new Map([...listed, ...found].map((one) => [one.name, one]));
@@ -230,16 +230,16 @@ function trustSourceOf(tls: UpstreamTls | undefined): Trusted["source"] {
 }
 
 /** Its name in journal and metrics. */
-const authorityName = "backend-ca";
+const caBundleName = "backend-ca";
 
-function authorityOf(
+function caBundleOf(
   { cluster: { tls } }: ConfigForCluster,
   { clock, journal, prefix }: BackendSetParts,
   of: { readonly set: () => BackendSet | undefined },
 ): CaBundle | undefined | Failure {
   if (tls === undefined) return undefined;
   return CaBundle.load({
-    name: prefix + authorityName,
+    name: prefix + caBundleName,
     file: tls.caFile,
     reloadIntervalMs: tls.reloadIntervalMs,
     clock,

@@ -1,6 +1,6 @@
 /**
  * All clusters that one process serves. Each has its own backends, CAs, discovery, upstream connections, verdicts,
- * watches, guards and ledger, and no request of one cluster goes to another. They share one bound on buffered octets. A
+ * watches, guards and ledger, and no request of one cluster goes to another. They share one bound on buffered bytes. A
  * reload adds, changes and removes clusters.
  */
 import { getHeapStatistics } from "node:v8";

@@ -43,11 +43,11 @@ export class Operations {
    * ends.
    */
   drain(name: string, operator: Operator): Outcome {
-    return this.#tell("drain", name, operator, this.#drain(name, operator));
+    return this.#journaled("drain", name, operator, this.#drain(name, operator));
   }
 
   undrain(name: string, operator: Operator): Outcome {
-    return this.#tell("undrain", name, operator, this.#undrain(name, operator));
+    return this.#journaled("undrain", name, operator, this.#undrain(name, operator));
   }
 
   /**
@@ -55,11 +55,11 @@ export class Operations {
    * id.
    */
   move(auditId: string, operator: Operator): Outcome {
-    return this.#tell("move", auditId, operator, this.#move(auditId));
+    return this.#journaled("move", auditId, operator, this.#move(auditId));
   }
 
   async reload(operator: Operator): Promise<Outcome> {
-    return this.#tell("reload", "", operator, await this.#reload());
+    return this.#journaled("reload", "", operator, await this.#reload());
   }
 
   /** Journals an operation that was refused for a reason unrelated to its target. */
@@ -67,7 +67,7 @@ export class Operations {
     this.#parts.journal.write({ kind: "operation.refused", operation, target, by, reason });
   }
 
-  #tell(operation: string, target: string, operator: Operator, outcome: Outcome): Outcome {
+  #journaled(operation: string, target: string, operator: Operator, outcome: Outcome): Outcome {
     const { journal } = this.#parts;
     if (outcome instanceof Failure) this.refuse(operation, target, operator, outcome.message);
     else journal.write({ kind: "operation.done", operation, target, ...operator, outcome });
@@ -77,7 +77,7 @@ export class Operations {
   #drain(name: string, { by }: Operator): Outcome {
     const backends = this.#ownersOf(name);
     if (backends === undefined) return unknown(name);
-    if (backends.held(name).isDrained) return `${name} was drained already`;
+    if (backends.factsOf(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
     // New requests would still go to this backend. Refusing prevents that an operator stops it although it serves.
     if (!others.some(({ state }) => state === "ready"))
@@ -89,7 +89,7 @@ export class Operations {
   #undrain(name: string, { by }: Operator): Outcome {
     const backends = this.#ownersOf(name);
     if (backends === undefined) return unknown(name);
-    if (!backends.held(name).isDrained) return `${name} was not drained`;
+    if (!backends.factsOf(name).isDrained) return `${name} was not drained`;
     backends.learn(name, { kind: "told", isDrained: false, by });
     const state = backends.stateOf(name) ?? "unknown";
     return `${name} is no longer drained: it is ${state}`;

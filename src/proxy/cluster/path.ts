@@ -60,7 +60,7 @@ export type PathOptions = OriginRules & {
   readonly staleReadGuard?: GuardMode;
   /** Which requests are logged when they end; default: "None". */
   readonly accessLog?: AccessLogLevel;
-  /** Bounds the octets that wait in this process. */
+  /** Bounds the bytes that wait in this process. */
   readonly bufferLimiter: BufferLimiter;
   readonly ping: KeepaliveTimes;
   /** How backends are probed on fresh sockets. Undefined: no probes, and the loss of all upstream connections means dead. */
@@ -84,7 +84,7 @@ type Base = Pick<
   "clock" | "journal" | "buffered" | "caches" | "exchanges" | "pending" | "backends" | "pools"
 >;
 
-const probed = { ...unprobed, rise: healthLimits.riseAnswers, needsProof: true };
+const probed = { rise: healthLimits.riseAnswers, needsProof: true };
 
 export class Path {
   readonly clock: Clock;
@@ -187,10 +187,10 @@ export class Path {
       learn: (evidence) => {
         backends.learn(backend, evidence);
         // Probe at once if all connections are silent or lost, instead of at the next interval.
-        if (isSilent(backends.held(backend))) this.probers?.of(backend)?.probeNow();
+        if (isSilent(backends.factsOf(backend))) this.probers?.of(backend)?.probeNow();
       },
       doubtLarge: () => this.probers?.of(backend)?.doubtLarge(),
-      facts: () => backends.held(backend),
+      facts: () => backends.factsOf(backend),
       othersAnsweredAt: () => this.#othersAnsweredAt(backend),
       silenceOverAt: () => backends.silenceOverAt,
       connect: (owner, of) => connect(backend, owner, of),
@@ -238,7 +238,7 @@ export class Path {
       times,
       random,
       probe: (ear) => probe(name, ear),
-      held: () => backends.held(name),
+      facts: () => backends.factsOf(name),
       learn: (evidence) => {
         backends.learn(name, evidence);
         if (evidence.kind === "fresh" && evidence.met === "answer")
@@ -319,10 +319,10 @@ export class Path {
   /** When the latest PING or probe was sent that another backend has answered. */
   #othersAnsweredAt(name: string): number {
     let latest = 0;
-    for (const [other, { shards: rows }] of this.pools.all) {
+    for (const [other, { shards }] of this.pools.all) {
       if (other === name) continue;
-      latest = Math.max(latest, this.backends.held(other).answeredAt);
-      for (const connection of rows.flatMap(({ connections }) => connections))
+      latest = Math.max(latest, this.backends.factsOf(other).answeredAt);
+      for (const connection of shards.flatMap(({ connections }) => connections))
         latest = Math.max(latest, connection.answeredPingAt);
     }
     return latest;
@@ -338,7 +338,7 @@ export class Path {
     return {
       pingP99Ms: this.pools.poolOf(name)?.rtt.quantile(0.99) ?? 0,
       suspectMs: this.backends.suspectMs(name),
-      isDrained: this.backends.held(name).isDrained,
+      isDrained: this.backends.factsOf(name).isDrained,
       probes: this.probers?.of(name)?.counts ?? { answers: 0, failures: 0, lastMs: 0 },
     };
   }

@@ -16,7 +16,7 @@ export type DrainParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly exchanges: LiveRequests;
-  /** Octets that wait for slow readers: the end of a response may be among them when its exchange is over. */
+  /** Bytes that wait for slow readers: the end of a response may be among them when its exchange is over. */
   readonly queuedBytes: () => number;
   /** The number of open Upgrades and passthrough connections. */
   readonly upgrades: () => number;
@@ -58,7 +58,7 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
  */
 class WatchDrainSchedule {
   readonly #exchanges: LiveRequests;
-  readonly #told = new WeakSet<Exchange>();
+  readonly #ending = new WeakSet<Exchange>();
   #looks: number;
 
   constructor(exchanges: LiveRequests, looks: number) {
@@ -69,7 +69,7 @@ class WatchDrainSchedule {
   async look(clock: Clock): Promise<void> {
     const left: Exchange[] = [];
     await walk(clock, this.#exchanges.live, (one) => {
-      if (one.context.kind === "watch" && !this.#told.has(one)) left.push(one);
+      if (one.context.kind === "watch" && !this.#ending.has(one)) left.push(one);
     });
     let due = Math.ceil(left.length / Math.max(1, this.#looks));
     this.#looks -= 1;
@@ -77,7 +77,7 @@ class WatchDrainSchedule {
       if (due === 0) return enough;
       // A watch without an answer, or with an undecodable one, cannot end between two events: a later look tries again.
       if (!watch.letWatchEnd()) return undefined;
-      this.#told.add(watch);
+      this.#ending.add(watch);
       due -= 1;
       return undefined;
     });

@@ -1,9 +1,9 @@
 /**
- * Identifies the client of a request, and the identity that the backend gets. Step 3 of 7.
+ * Identifies the client of a request, and the identity that the backend gets.
  *
  * Pure. A bearer credential passes untouched. The fields that go upstream are the client's own, in their order and
  * number, with X-Forwarded-For and Audit-ID set. For a client with a certificate the proxy adds the identity in it
- * (client-identity.ts). A listener or host that asserts identities drops X-Remote-* of all its clients. Next: upstream/pick.ts.
+ * (client-identity.ts). A listener or host that asserts identities drops X-Remote-* of all its clients.
  */
 import { randomBytes } from "node:crypto";
 import { clipped } from "../../base/detach.ts";

@@ -30,7 +30,7 @@ export type RequestContext = {
   readonly asserted?: Asserted | undefined;
 };
 
-/** Octets that count as buffered for the life of the request: the whole head if it is longer than usual, else 0. */
+/** Bytes that count as buffered for the life of the request: the whole head if it is longer than usual, else 0. */
 export function longHeadBytes(fields: readonly Field[]): number {
   let bytes = 0;
   for (const { size } of fields) bytes += size;

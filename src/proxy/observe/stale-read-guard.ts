@@ -25,13 +25,13 @@ export const staleReadLimits = {
    * Entries of the versions that clients have seen, by client and resource (k/k 59848): about 250 bytes each; a kubelet
    * has five.
    */
-  floors: 50_000,
+  seenVersions: 50_000,
   /**
    * Rejections in a row of one client's minimum version, 3 s each, after which an older state is better than no answer.
    */
-  floorRefusals: 3,
+  refusals: 3,
   /** Shortest pause between two reports of stale responses to one client. */
-  floorToldMs: 60_000,
+  reportMs: 60_000,
 } as const;
 
 /** A client's connection. */
@@ -56,7 +56,7 @@ export class SeenVersion {
   /** Refusals in a row for requests from that version. */
   #refusals = 0;
   /** When an older response was last reported: a clock reading. */
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(client: string, resource: string) {
     this.client = client;
@@ -94,17 +94,17 @@ export class SeenVersion {
     this.raise(version, connection);
   }
 
-  /** True at most once in `staleReadLimits.floorToldMs`: an older response is to be reported. */
+  /** True at most once in `staleReadLimits.reportMs`: an older response is to be reported. */
   isNews(now: number): boolean {
-    if (now - this.#toldAt < staleReadLimits.floorToldMs) return false;
-    this.#toldAt = now;
+    if (now - this.#reportedAt < staleReadLimits.reportMs) return false;
+    this.#reportedAt = now;
     return true;
   }
 
   /** Counts a refusal. After several it gives the version up, because old data is better than none; returns true then. */
   refused(): boolean {
     this.#refusals += 1;
-    if (this.#refusals < staleReadLimits.floorRefusals) return false;
+    if (this.#refusals < staleReadLimits.refusals) return false;
     this.#refusals = 0;
     this.#version = "";
     return true;
@@ -195,7 +195,7 @@ export class GuardedRead {
 export class StaleReadGuard {
   readonly #parts: StaleReadGuardParts;
   /** By client and resource. The least recently used is forgotten first. */
-  readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.floors);
+  readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
   /** Since the start: stale responses, requests with an enforced version, and refusals of those. */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 

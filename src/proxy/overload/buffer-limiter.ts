@@ -1,5 +1,5 @@
 /**
- * Bounds the octets that wait in this process, over all clusters together. Above the bound the exchanges that hold the
+ * Bounds the bytes that wait in this process, over all clusters together. Above the bound the exchanges that hold the
  * most are ended, largest first, in the tick in which it is noticed.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -44,7 +44,7 @@ export class BufferLimiter {
         const { auditId } = exchange.context;
         journal.write({ kind: "request.failed", code: "overload", origin: "proxy", message, auditId });
         exchange.cut();
-        // A watch ended between two events, behind the octets that its slow reader has not taken: those are what waits.
+        // A watch ended between two events, behind the bytes that its slow reader has not taken: those are what waits.
         if (exchange.queuedBytes > 0) exchange.cut();
       }
     });

@@ -25,12 +25,12 @@ export type HeapState = {
   readonly residentBytes: number;
 };
 
-/** Calls `tell` after each full collection. Returns its stop function. */
-export function monitorHeap(tell: (heap: HeapState) => void): () => void {
+/** Calls `report` after each full collection. Returns its stop function. */
+export function monitorHeap(report: (heap: HeapState) => void): () => void {
   const observer = new PerformanceObserver((list) => {
     if (!list.getEntries().some(isFull)) return;
     const { used_heap_size: liveBytes, total_physical_size: residentBytes } = getHeapStatistics();
-    tell({ share: liveBytes / roomBytes(), residentBytes });
+    report({ share: liveBytes / roomBytes(), residentBytes });
   });
   observer.observe({ entryTypes: ["gc"] });
   return () => observer.disconnect();

@@ -100,7 +100,7 @@ export class HeapPressure {
     this.load = loadOf(share, before);
     if (this.load !== "normal" || before !== "normal") this.#isDue = true;
     if (this.load === "normal") return;
-    if (before === "normal") this.#tell("", "memory is short: new clients are refused");
+    if (before === "normal") this.#journal("", "memory is short: new clients are refused");
     if (this.load !== "full") this.#sendIdleAway();
     if (this.load === "critical") this.#endRequests();
   }
@@ -124,7 +124,7 @@ export class HeapPressure {
   #sendIdleAway(): void {
     inSlices(this.#parts.clock, someOf(this.#parts.idle()), (one) => {
       one.drain();
-      this.#tell(one.client.address, "memory is short: idle clients go");
+      this.#journal(one.client.address, "memory is short: idle clients go");
     });
   }
 
@@ -177,7 +177,7 @@ export class HeapPressure {
     exchange.cut();
   }
 
-  #tell(client: string, reason: string): void {
+  #journal(client: string, reason: string): void {
     this.#parts.journal.write({ kind: "downstream_connection.refused", client, reason });
   }
 }

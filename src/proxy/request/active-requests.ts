@@ -14,7 +14,7 @@ const verbs = new Set(
 export type Count = { readonly verb: string; readonly code: number; readonly backend: string; count: number };
 
 export type Watched = {
-  /** Whole events, and octets. */
+  /** Whole events, and bytes. */
   readonly events: number;
   readonly bytes: number;
   /** Events older than what the same backend had delivered before (incident 001). */
@@ -26,7 +26,7 @@ export type Watched = {
 /** The active exchanges of one cluster or of all. */
 export type LiveRequests = Pick<ActiveRequests, "size" | "live">;
 
-/** The buffered octets of one exchange; a long head only while the exchange is active (A26). */
+/** The buffered bytes of one exchange; a long head only while the exchange is active (A26). */
 export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): number {
   return queuedBytes + (isEnded ? 0 : headBytes);
 }
@@ -146,7 +146,7 @@ export class ActiveRequests {
     return count;
   }
 
-  /** There is no event when the last octet has left, so finished ones are removed at the next check. */
+  /** There is no event when the last byte has left, so finished ones are removed at the next check. */
   #keepUnread(exchange: Exchange): void {
     this.#unread.add(exchange);
     if (this.#unread.size >= this.#sweepAt) this.#sweep();
@@ -157,7 +157,7 @@ export class ActiveRequests {
     this.#sweepAt = Math.max(sweptSize, 2 * this.#unread.size);
   }
 
-  /** The exchanges that hold octets, the largest first. */
+  /** The exchanges that hold bytes, the largest first. */
   get holders(): readonly Exchange[] {
     this.#sweep();
     return [...this.#live, ...this.#unread]

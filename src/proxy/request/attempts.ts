@@ -86,7 +86,7 @@ export class Attempts extends Retries {
     return this.#other === undefined || this.#other.isSuspect;
   }
 
-  /** Octets that wait here for its attempts. */
+  /** Bytes that wait here for its attempts. */
   get queuedBytes(): number {
     const heldBytes = this.#held?.heldBytes ?? 0;
     return (this.#first?.queuedBytes ?? 0) + (this.#other?.queuedBytes ?? 0) + heldBytes;

@@ -129,7 +129,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Cancels the present wait. Invariant: nothing waits except in `placing` (a queue) and `asking` (a held response). */
   #stopWaiting: () => void = noWait;
   /** How long it may wait for a backend: a clock reading; 0 before the first wait. */
-  #heldUntil = 0;
+  #waitsUntil = 0;
   /** Its place among the requests of unproven bearers, while its own is not proven. */
   #entry: Entry | undefined;
   /** When it got that place, if it had to wait: no attempt is charged for the time before. */
@@ -190,12 +190,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.#watch;
   }
 
-  /** Octets of the response's body that left for the client. */
+  /** Bytes of the response's body that left for the client. */
   get sentBytes(): number {
     return this.#sentBytes;
   }
 
-  /** Octets that wait here for this exchange, in either direction. */
+  /** Bytes that wait here for this exchange, in either direction. */
   get queuedBytes(): number {
     return (
       this.down.queuedBytes +
@@ -342,13 +342,13 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Waits in the queue until a backend can be asked. While all backends are silent the wait has its own limit (D14). */
   #enqueue(failure: Failure): void {
     const { pending, backends } = this.#parts;
-    if (backends.areAllSilent) this.#heldUntil = backends.silentUntil;
-    else if (this.#heldUntil === 0) this.#heldUntil = pending.until;
+    if (backends.areAllSilent) this.#waitsUntil = backends.silentUntil;
+    else if (this.#waitsUntil === 0) this.#waitsUntil = pending.until;
     const place = (): void => {
-      if (failure === noneAnswers) this.#heldUntil = 0;
+      if (failure === noneAnswers) this.#waitsUntil = 0;
       this.#place();
     };
-    this.#stopWaiting = pending.wait(this.#heldUntil, place, () => this.#failed(failure));
+    this.#stopWaiting = pending.wait(this.#waitsUntil, place, () => this.#failed(failure));
   }
 
   /** Nothing was sent, or it may be sent again: asks the next backend, up to `limits.attempts` in all. */
@@ -626,7 +626,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const refusal = this.attempts.takeHeld();
     if (refusal === undefined) return;
     const { attempt } = refusal;
-    refusal.tell({
+    refusal.passOn({
       headers: (fields, end) =>
         this.isAnswered
           ? this.#sendHead(fields, end)

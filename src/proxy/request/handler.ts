@@ -1,7 +1,7 @@
 /**
  * Takes each request from its listener: identifies the request and its client, and begins its exchange.
  *
- * A request comes from `downstream.ts` (HTTP/2) or `h1.ts` (HTTP/1.1) with the stream to answer on. The caller feeds the
+ * A request comes from `downstream.ts` (HTTP/2) or `h1-connection.ts` (HTTP/1.1) with the stream to answer on. The caller feeds the
  * returned exchange with what the client sends from then on. ARCHITECTURE.md has the way of a request in order.
  */
 import { Failure } from "../../base/failure.ts";

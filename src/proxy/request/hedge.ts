@@ -78,7 +78,7 @@ export class Hedges {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
     if (connections === undefined) return;
-    const limitMs = connections.reads.patienceMs(connections.deadlines.suspectAfterMs);
+    const limitMs = connections.reads.hedgeAfterMs(connections.deadlines.suspectAfterMs);
     this.#learn(attempt.backend, connections.reads.lostHedge(attempt.sinceSent(now), limitMs));
   }
 

@@ -43,7 +43,7 @@ export class HeldResponse {
   }
 
   /** Passes the held response on after all. What its stream still sends follows. */
-  tell(to: { headers(fields: Field[], end: boolean): void; data(body: Buffer, end: boolean): void }): void {
+  passOn(to: { headers(fields: Field[], end: boolean): void; data(body: Buffer, end: boolean): void }): void {
     const trailers = this.#trailers;
     const body = this.#body.take();
     const isHeadAll = this.#isWhole && trailers === undefined && body.length === 0;

@@ -25,7 +25,7 @@ export const requestLimits = {
    * that stays below the 5 s that leader election allows a request (half of its 10 s renew deadline). A short outage is
    * over by then.
    */
-  holdMs: 2500,
+  pendingMs: 2500,
   /**
    * Reads hedged because they are slow although their backend answers PING: one in twenty, plus a small burst for small
    * clusters, so that slow etcd does not double the load.

@@ -24,7 +24,7 @@ export class PendingQueue {
 
   /** How long a request that waits from now on may wait: a reading of the given clock. */
   get until(): number {
-    return this.#clock.now() + requestLimits.holdMs;
+    return this.#clock.now() + requestLimits.pendingMs;
   }
 
   /**

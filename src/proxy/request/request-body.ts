@@ -21,7 +21,7 @@ export class RequestBody {
     this.#held = new AccountedBuffer(buffered);
   }
 
-  /** The number of octets that are kept. */
+  /** The number of bytes that are kept. */
   get length(): number {
     return this.#held.length;
   }
@@ -34,12 +34,12 @@ export class RequestBody {
     return this.#isRepeatable;
   }
 
-  /** Keeps octets that come before there is a connection. */
+  /** Keeps bytes that come before there is a connection. */
   keep(bytes: Buffer, start: number, end: number): void {
     this.#held.add(bytes, start, end);
   }
 
-  /** Keeps octets that are sent at once, and may have to be sent again. A long body is not kept: its client may repeat it. */
+  /** Keeps bytes that are sent at once, and may have to be sent again. A long body is not kept: its client may repeat it. */
   keepForAgain(bytes: Buffer, start: number, end: number): void {
     if (!this.#isRepeatable) return;
     this.#held.add(bytes, start, end);
@@ -56,7 +56,7 @@ export class RequestBody {
     this.#trailers = trailers;
   }
 
-  /** Sends what is kept; later octets follow. */
+  /** Sends what is kept; later bytes follow. */
   sendTo(up: StreamWriter): void {
     const isLast = this.#isOver && this.#trailers === undefined;
     const { length } = this.#held;

@@ -26,7 +26,7 @@ export const hungLooks = 2;
 
 export type HungTunnelsParts = {
   readonly clock: Clock;
-  readonly backends: Pick<Backends, "held" | "onLost">;
+  readonly backends: Pick<Backends, "factsOf" | "onLost">;
   /** The number of retransmissions of each socket's oldest bytes, by its key; sockets without any are not included. */
   readonly read: () => Promise<ReadonlyMap<string, number>>;
 };
@@ -63,7 +63,7 @@ export class HungTunnels {
     cut: (reason: "backend_dead" | "connection_stuck") => void,
   ): () => void {
     const { backends } = this.#parts;
-    const isWell = (): boolean => !isSilent(backends.held(backend));
+    const isWell = (): boolean => !isSilent(backends.factsOf(backend));
     const keys = { down: keyOf(down), up: keyOf(up) };
     const stopWatching = this.watch(keys, isWell, () => cut("connection_stuck"));
     const stopLost = backends.onLost(backend, () => cut("backend_dead"));

@@ -26,7 +26,7 @@ export type AttemptOwner = {
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void;
   /** `bytes[start, end)` of the response's body, as in StreamListener. */
   attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** `count` octets of the request's body have left. */
+  /** `count` bytes of the request's body have left. */
   attemptSent?(attempt: Attempt, count: number): void;
   /** Its stream was reset, or its connection is lost; the attempt is over. */
   attemptGone(attempt: Attempt, code: number): void;
@@ -101,7 +101,7 @@ export class Attempt implements ConnectionUser, Waiter {
     return this.#stream;
   }
 
-  /** Octets that wait here for it. */
+  /** Bytes that wait here for it. */
   get queuedBytes(): number {
     return this.#stream?.queuedBytes ?? 0;
   }

@@ -75,7 +75,7 @@ export class ConnectionPool implements ConnectionOwner {
   /** When the first new socket after a silence was answered, and how long that took. */
   #answered: { readonly at: number; readonly ms: number } = { at: Number.NEGATIVE_INFINITY, ms: 0 };
   /** The reason for a failed dial that was last journaled; "" after a successful one. */
-  #toldReason = "";
+  #journaledReason = "";
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
@@ -85,19 +85,14 @@ export class ConnectionPool implements ConnectionOwner {
     const deadlines = (): PingTimes => this.#keepalive.deadlines;
     this.health = new PoolHealth({ ...options, connections, deadlines, reads: this.reads });
     this.#keepalive = new Keepalive<Connection>({
-      clock: options.clock,
+      ...options,
       times: options.ping,
       connections,
-      suspect: (connection, silentMs) => this.health.silent(connection, silentMs),
+      health: this.health,
       dead: (connection, silentMs) =>
         connection.fail(
           new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(silentMs)} ms`),
         ),
-      looked: () => this.health.tellAttempts(),
-      isAnswering: () => options.facts().fresh === "answer" || this.health.hasAnswering,
-      answersAgainAt: () => options.facts().answersAgainAt,
-      othersAnsweredAt: options.othersAnsweredAt,
-      silenceOverAt: options.silenceOverAt,
       isRemoved: () => this.#isStopped,
       ticked: () => this.#ticked(),
     });
@@ -242,7 +237,7 @@ export class ConnectionPool implements ConnectionOwner {
     const { backend, journal } = this.#options;
     this.#backoff.succeeded();
     this.#isDead = false;
-    this.#toldReason = "";
+    this.#journaledReason = "";
     this.health.opened(connection);
     journal.write({ kind: "upstream_connection.opened", backend, connection: connection.name });
     const shard = this.#shardOf.get(connection);
@@ -261,8 +256,8 @@ export class ConnectionPool implements ConnectionOwner {
     if (shard.waiting.size > 0) this.#dial(shard);
   }
 
-  heard(connection: Connection): void {
-    this.health.heard(connection);
+  resumed(connection: Connection): void {
+    this.health.resumed(connection);
   }
 
   ponged(connection: Connection, ms: number): void {
@@ -281,7 +276,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (shard === undefined) return;
     this.#shardOf.delete(connection);
     shard.connections.splice(shard.connections.indexOf(connection), 1);
-    this.#tellClosed(connection, failure?.message ?? "ended");
+    this.#journalClosed(connection, failure?.message ?? "ended");
     if (this.#isStopped) return this.#shardOf.size === 0 ? this.#keepalive.stop() : undefined;
     this.health.closed(connection, failure);
     if (failure !== undefined) this.#lost(connection, shard, failure);
@@ -293,9 +288,9 @@ export class ConnectionPool implements ConnectionOwner {
    * With the proxy's own certificates a backend that stays down costs eight dials a second: each reason is journaled
    * once.
    */
-  #tellClosed(connection: Connection, reason: string): void {
-    if (!connection.isOpened && reason === this.#toldReason) return;
-    if (!connection.isOpened) this.#toldReason = reason;
+  #journalClosed(connection: Connection, reason: string): void {
+    if (!connection.isOpened && reason === this.#journaledReason) return;
+    if (!connection.isOpened) this.#journaledReason = reason;
     const { backend, journal } = this.#options;
     journal.write({ kind: "upstream_connection.closed", backend, connection: connection.name, reason });
   }

@@ -34,8 +34,8 @@ export type ConnectionOwner = {
   opened(connection: Connection): void;
   /** A stream ended or the peer's limits changed. */
   changed(connection: Connection): void;
-  /** Octets arrived on it: its silence is over. */
-  heard(connection: Connection): void;
+  /** Bytes arrived on it: its silence is over. */
+  resumed(connection: Connection): void;
   /** Its PING was answered, after `ms`. */
   ponged(connection: Connection, ms: number): void;
   /** An internal fault cost one of its streams. */
@@ -102,7 +102,7 @@ export class Connection implements WireOwner {
   #pingedAt = 0;
   /** True if a stream was opened on it since the last PING. */
   #isAwaited = false;
-  /** When the backend last gave a sign of life on it: octets arrived, or it took some of what waits. */
+  /** When the backend last gave a sign of life on it: bytes arrived, or it took some of what waits. */
   #heardAt = 0;
   /** When the last answered PING was sent. */
   #answeredPingAt = 0;
@@ -225,7 +225,7 @@ export class Connection implements WireOwner {
     this.fail(new Failure("backend-refused", "backend", message, timeout(message)));
   }
 
-  /** A PING is queued behind the octets in the socket: as long as those get fewer, a slow upload is no silence. */
+  /** A PING is queued behind the bytes in the socket: as long as those get fewer, a slow upload is no silence. */
   #seeProgress(): void {
     const waiting = this.#wire.waitingBytes ?? 0;
     if (waiting < this.#waitingBytes) this.#heardAt = this.now;
@@ -238,7 +238,7 @@ export class Connection implements WireOwner {
   }
 
   /** Notifies attempts that have waited for `ms`, during `upstreamLimits.slowToldMs` only. */
-  tellSlow(ms: number): void {
+  notifySlow(ms: number): void {
     const now = this.#options.clock.now();
     for (const attempt of this.#attempts) {
       attempt.passed(this.#answeredPingAt);
@@ -252,7 +252,7 @@ export class Connection implements WireOwner {
     return this.#pingNumber === 0 ? 0 : this.#options.clock.now() - this.#pingedAt;
   }
 
-  /** True if a PING sent after `at` was answered: then other octets sent since had a path as well. */
+  /** True if a PING sent after `at` was answered: then other bytes sent since had a path as well. */
   isAnsweringSince(at: number): boolean {
     return this.#answeredPingAt > at;
   }
@@ -364,7 +364,7 @@ export class Connection implements WireOwner {
   receive(chunk: Buffer): void {
     if (this.#pingNumber !== 0) {
       this.#heardAt = this.#options.clock.now();
-      if (this.#isSuspect) this.#options.owner.heard(this);
+      if (this.#isSuspect) this.#options.owner.resumed(this);
     }
     this.#session.receive(chunk);
   }

@@ -6,6 +6,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import type { BackendFacts } from "../../health/backend.ts";
 import { type PingTimes, Rtt } from "../../health/rtt.ts";
 import type { Connection } from "./connection.ts";
 import { upstreamLimits } from "./limits.ts";
@@ -23,19 +24,16 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly clock: Clock;
   readonly times: KeepaliveTimes;
   readonly connections: () => Iterable<Kept>;
-  /** Called at every look, for as long as the silence lasts. */
-  readonly suspect: (connection: Kept, silentMs: number) => void;
-  /** Called after all connections were checked; at least at every tick. */
-  readonly looked: () => void;
+  /** `silent` is called for each silent connection at every look, then `notifyAttempts`; at least at every tick. */
+  readonly health: {
+    silent(connection: Kept, silentMs: number): void;
+    notifyAttempts(): void;
+    readonly hasAnswering: boolean;
+  };
   /** Nothing has arrived for so long that the connection is given up. */
   readonly dead: (connection: Kept, silentMs: number) => void;
-  /**
-   * True if the backend answers elsewhere: then a silent connection may only be waiting for a retransmission by its
-   * kernel.
-   */
-  readonly isAnswering: () => boolean;
-  /** When the backend last began to answer again after a silence of all its connections: a clock reading. */
-  readonly answersAgainAt: () => number;
+  /** What health knows of the backend. */
+  readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
   /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
   readonly othersAnsweredAt: () => number;
   /** When a backend last answered after all were silent: a clock reading. */
@@ -66,10 +64,6 @@ export class Keepalive<Kept extends KeptAlive> {
   /** When silence becomes suspicious and certain, in ms, by the backend's present round-trip time. */
   get deadlines(): PingTimes {
     return this.#deadlines;
-  }
-
-  get isRunning(): boolean {
-    return this.#stop !== undefined;
   }
 
   start(): void {
@@ -125,13 +119,19 @@ export class Keepalive<Kept extends KeptAlive> {
 
   #look(): void {
     if (this.#stop === undefined) return;
-    const { suspect, dead, looked, isAnswering } = this.#parts;
+    const { health, dead, facts } = this.#parts;
     const silent = this.#silent();
     const { suspectAfterMs } = this.#deadlines;
-    const suspectAt = this.#judge(silent, () => suspectAfterMs, suspect);
-    looked();
-    // Whether it answers elsewhere is known only after all connections were checked.
-    const deadAfterMs = isAnswering() ? this.#patienceMs : this.#deadAfterMs;
+    const suspectAt = this.#judge(
+      silent,
+      () => suspectAfterMs,
+      (connection, ms) => health.silent(connection, ms),
+    );
+    health.notifyAttempts();
+    // Known only after all connections were checked. If the backend answers elsewhere, a silent connection may only be
+    // waiting for a retransmission by its kernel.
+    const isAnswering = facts().fresh === "answer" || health.hasAnswering;
+    const deadAfterMs = isAnswering ? this.#answeringLimitMs : this.#silentLimitMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);
     this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#pingAll(silent)));
   }
@@ -160,11 +160,11 @@ export class Keepalive<Kept extends KeptAlive> {
     return nextAt;
   }
 
-  /** Calls `tell` for each connection that was silent for that long; returns when the next one will be. */
+  /** Calls `notify` for each connection that was silent for that long; returns when the next one will be. */
   #judge(
     silent: readonly Kept[],
     afterMs: (silentSince: number) => number,
-    tell: (connection: Kept, silentMs: number) => void,
+    notify: (connection: Kept, silentMs: number) => void,
   ): number {
     const now = this.#parts.clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
@@ -175,7 +175,7 @@ export class Keepalive<Kept extends KeptAlive> {
       // Compares the sum, to which the timer is set: the difference may be smaller by a rounding error, and loop for
       // ever.
       const dueAt = silentSince + afterMs(silentSince);
-      if (now >= dueAt) tell(connection, now - silentSince);
+      if (now >= dueAt) notify(connection, now - silentSince);
       else nextAt = Math.min(nextAt, dueAt);
     }
     return nextAt;
@@ -185,9 +185,9 @@ export class Keepalive<Kept extends KeptAlive> {
    * The limit for a connection whose backend answers elsewhere. The kernel doubles its pause before each retransmission,
    * so after an outage the next one comes, at the latest, as long after its end as it lasted.
    */
-  readonly #patienceMs = (silentSince: number): number => {
-    const { answersAgainAt, silenceOverAt } = this.#parts;
-    const holeMs = Math.max(answersAgainAt(), silenceOverAt()) - silentSince;
+  readonly #answeringLimitMs = (silentSince: number): number => {
+    const { facts, silenceOverAt } = this.#parts;
+    const holeMs = Math.max(facts().answersAgainAt, silenceOverAt()) - silentSince;
     const mostMs = 2 * holeMs + upstreamLimits.connectionPatienceMs;
     return Math.max(
       this.#deadlines.deadAfterMs,
@@ -201,13 +201,13 @@ export class Keepalive<Kept extends KeptAlive> {
    * proxy's own network (D14). After such an outage one backend answers first: the silence of the others counts from then
    * on.
    */
-  readonly #deadAfterMs = (silentSince: number): number => {
+  readonly #silentLimitMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;
     const isAlone = this.#parts.othersAnsweredAt() > silentSince + upstreamLimits.togetherMs;
     if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterWhenAllSilentMs);
     const holeMs = this.#parts.silenceOverAt() - silentSince;
     // Without probes the first sign of life may be the kernel's next retransmission on this connection.
-    if (holeMs > 0 && this.#parts.isRemoved()) return this.#patienceMs(silentSince);
+    if (holeMs > 0 && this.#parts.isRemoved()) return this.#answeringLimitMs(silentSince);
     return deadAfterMs + Math.max(0, holeMs);
   };
 

@@ -39,7 +39,7 @@ export class PoolHealth {
 
   /**
    * True if some connection is provably alive. Received bytes alone do not count: the kernel of a frozen process still
-   * flushes its buffers. So a PING that waits too long counts as unanswered even while octets arrive.
+   * flushes its buffers. So a PING that waits too long counts as unanswered even while bytes arrive.
    */
   get hasAnswering(): boolean {
     const mostMs = upstreamLimits.unansweredShare * this.#parts.deadlines().suspectAfterMs;
@@ -99,28 +99,28 @@ export class PoolHealth {
     this.#learn({ kind: "connections-silent", ms, limitMs: this.#parts.deadlines().suspectAfterMs });
   }
 
-  /** Octets arrived on a connection that was silent. */
-  heard(connection: Connection): void {
+  /** Bytes arrived on a connection that was silent. */
+  resumed(connection: Connection): void {
     connection.clear();
     if (!this.#isSuspect) connection.doubt(false);
-    this.#speak();
+    this.#reportAnswering();
   }
 
-  /** A PING was answered, which proves more than octets do. */
+  /** A PING was answered, which proves more than bytes do. */
   ponged(connection: Connection, isLate: boolean): void {
     if (isLate) this.#lossAt = this.#parts.clock.now();
-    if (connection.isSuspect) this.heard(connection);
-    else if (this.#isSilent) this.#speak();
+    if (connection.isSuspect) this.resumed(connection);
+    else if (this.#isSilent) this.#reportAnswering();
   }
 
   /** Called when all silent connections are known, so that no hedge goes to one of them. */
-  tellAttempts(): void {
+  notifyAttempts(): void {
     const { connections, reads, clock, deadlines } = this.#parts;
     reads.fade(clock.now());
-    const slowMs = reads.patienceMs(deadlines().suspectAfterMs);
+    const slowMs = reads.hedgeAfterMs(deadlines().suspectAfterMs);
     for (const connection of connections().toArray())
       if (this.#isSuspect || connection.isSuspect) connection.doubt(true);
-      else if (connection.kind === "plain") connection.tellSlow(slowMs);
+      else if (connection.kind === "plain") connection.notifySlow(slowMs);
   }
 
   /** GOAWAY on one connection follows a 401 or --goaway-chance; GOAWAY on all of them means that the backend is draining. */
@@ -140,7 +140,7 @@ export class PoolHealth {
     const reason = failure?.message ?? "it ended";
     if (isLetGo(connection, failure)) return;
     if (this.#wasLast(connection)) this.#learn({ kind: "connections-lost", by: endOf(connection), reason });
-    else if (connection.isSuspect) this.#speak();
+    else if (connection.isSuspect) this.#reportAnswering();
   }
 
   #wasLast(connection: Connection): boolean {
@@ -154,7 +154,7 @@ export class PoolHealth {
     this.#learn({ kind: "fresh", met: metOf(failure), begunAt, ms, reason: failure.message });
   }
 
-  #speak(): void {
+  #reportAnswering(): void {
     if (!this.hasAnswering) return;
     this.#isSilent = false;
     this.#learn({ kind: "connections-answer" });

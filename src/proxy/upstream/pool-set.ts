@@ -70,8 +70,8 @@ export class PoolSet {
 
   /** The backend is draining: what is open there may move. */
   leave(backend: string): void {
-    const rows = this.#pools.get(backend)?.shards ?? [];
-    for (const connection of rows.flatMap(({ connections }) => connections)) connection.leave();
+    const shards = this.#pools.get(backend)?.shards ?? [];
+    for (const connection of shards.flatMap(({ connections }) => connections)) connection.leave();
   }
 
   /** The certificate of this class was replaced: so are the connections that present the old one. */

@@ -83,7 +83,7 @@ export class Histories extends Interval {
     const { views } = backends;
     for (const name of this.#dueAt.keys()) if (!views.some((view) => view.name === name)) this.#forget(name);
     for (const { name, state } of views)
-      if (state === "ready" || backends.held(name).isForked) this.#askIfDue(name);
+      if (state === "ready" || backends.factsOf(name).isForked) this.#askIfDue(name);
     this.#acceptIfAlone(clock.now());
   }
 
@@ -166,7 +166,7 @@ export class Histories extends Interval {
     const { clock, backends } = this.#parts;
     const { resource, seen } = question;
     const isForked = compareVersions(version, seen) < 0;
-    const isKnown = backends.held(backend).isForked;
+    const isKnown = backends.factsOf(backend).isForked;
     this.#dueAt.set(
       backend,
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
@@ -195,7 +195,7 @@ export class Histories extends Interval {
   /** Both backends answer, and their events differ. The events that the client got decide. */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;
-    if (backends.held(theirs).isForked || backends.held(ours).state !== "ready") return;
+    if (backends.factsOf(theirs).isForked || backends.factsOf(ours).state !== "ready") return;
     const version = caches.of(theirs, resource).version;
     const now = clock.now();
     this.#proofs.set(theirs, { resource, isRefuted: false, until: now + watchLimits.historyUnlikeMs });
@@ -222,7 +222,7 @@ export class Histories extends Interval {
   #acceptIfAlone(now: number): void {
     const { backends } = this.#parts;
     const { views } = backends;
-    const others = views.filter(({ name }) => backends.held(name).isForked);
+    const others = views.filter(({ name }) => backends.factsOf(name).isForked);
     if (others.length === 0 || views.some(({ state }) => state === "ready")) {
       this.#aloneSince = -1;
       return;

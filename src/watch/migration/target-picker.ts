@@ -66,7 +66,7 @@ export class TargetPicker {
    */
   #isHidden(name: string): boolean {
     const { backends } = this.#parts;
-    return backends.held(name).fresh === "silence" && backends.stateMs(name) < watchLimits.resumeMs;
+    return backends.factsOf(name).fresh === "silence" && backends.stateMs(name) < watchLimits.resumeMs;
   }
 
   /** The backend's cache is stalled. True if another backend is better, so that the client's next watch would go there. */

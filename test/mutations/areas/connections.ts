@@ -104,8 +104,8 @@ export const connections: readonly Defect[] = [
     "a deadline is met late",
     {
       file: "proxy/upstream/keepalive.ts",
-      find: "if (now >= dueAt) tell(connection, now - silentSince);",
-      replace: "if (now > dueAt + 50) tell(connection, now - silentSince);",
+      find: "if (now >= dueAt) notify(connection, now - silentSince);",
+      replace: "if (now > dueAt + 50) notify(connection, now - silentSince);",
     },
     ["proxy/upstream/keepalive", "deadlines are kept to the millisecond"],
   ),
@@ -113,8 +113,8 @@ export const connections: readonly Defect[] = [
     "an upstream connection in a hole that heals dies",
     {
       file: "proxy/upstream/keepalive.ts",
-      find: "isAnswering() ? this.#patienceMs : this.#deadAfterMs",
-      replace: "this.#deadAfterMs",
+      find: "isAnswering ? this.#answeringLimitMs : this.#silentLimitMs",
+      replace: "this.#silentLimitMs",
     },
     ["proxy/upstream/keepalive", "a silent upstream connection of a backend that answers elsewhere"],
   ),
@@ -230,8 +230,8 @@ export const connections: readonly Defect[] = [
     "of a silence of all only the backend's own return counts",
     {
       file: "proxy/upstream/keepalive.ts",
-      find: "Math.max(answersAgainAt(), silenceOverAt()) - silentSince",
-      replace: "answersAgainAt() - silentSince",
+      find: "Math.max(facts().answersAgainAt, silenceOverAt()) - silentSince",
+      replace: "facts().answersAgainAt - silentSince",
     },
     ["proxy/upstream/keepalive", "though nothing is known of its backend's own silence"],
   ),
@@ -347,8 +347,8 @@ export const connections: readonly Defect[] = [
     "large packets that are lost are no reason to ask elsewhere",
     {
       file: "health/backend.ts",
-      find: 'return { ...held, readiness: "hanging" };\n    case "reads-hanging":',
-      replace: 'return held;\n    case "reads-hanging":',
+      find: 'return { ...facts, readiness: "hanging" };\n    case "reads-hanging":',
+      replace: 'return facts;\n    case "reads-hanging":',
     },
     ["flows/large-packets", "handshakes come through"],
   ),

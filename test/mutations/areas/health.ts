@@ -34,8 +34,8 @@ export const health: readonly Defect[] = [
     "old falls are held against it for ever",
     {
       file: "health/backend.ts",
-      find: "held.ejections > 0 && at - held.ejectedAt <= rules.strikeMs",
-      replace: "held.ejections > 0",
+      find: "before.ejections > 0 && at - before.ejectedAt <= healthLimits.strikeMs",
+      replace: "before.ejections > 0",
     },
     ["health/backend", "falls that are far apart"],
   ),
@@ -52,8 +52,8 @@ export const health: readonly Defect[] = [
     "one socket at a time is tried in a hole",
     {
       file: "health/prober.ts",
-      find: 'isUrgent(held) && held.fresh !== "answer" ? healthLimits.probesAtOnce : 1',
-      replace: "isUrgent(held) ? 1 : 1",
+      find: 'isUrgent(facts) && facts.fresh !== "answer" ? healthLimits.probesAtOnce : 1',
+      replace: "isUrgent(facts) ? 1 : 1",
     },
     ["health/prober", "while upstream connections are silent it asks every 250 ms"],
   ),
@@ -75,8 +75,8 @@ export const health: readonly Defect[] = [
     "a backend without connections is never found to answer again",
     {
       file: "health/backend.ts",
-      find: "!isAnswering(held) && isAnswering(latest)",
-      replace: "isMute(held) && !isMute(latest)",
+      find: "!isAnswering(before) && isAnswering(latest)",
+      replace: "isMute(before) && !isMute(latest)",
     },
     ["health/backend", "answers again from then on"],
   ),
@@ -84,8 +84,8 @@ export const health: readonly Defect[] = [
     "a backend without connections that met silence is probed at leisure",
     {
       file: "health/backend.ts",
-      find: "isSilent(held) || isUnreached(held) ||",
-      replace: "isSilent(held) ||",
+      find: "isSilent(facts) || isUnreached(facts) ||",
+      replace: "isSilent(facts) ||",
     },
     ["health/prober", "as often as one whose connections are silent"],
   ),
@@ -138,8 +138,8 @@ export const health: readonly Defect[] = [
     "a silence of all is not seen where backends have no connections",
     {
       file: "health/backend.ts",
-      find: "isMute(held) || isUnreached(held)",
-      replace: "isMute(held)",
+      find: "isMute(facts) || isUnreached(facts)",
+      replace: "isMute(facts)",
     },
     ["health/backends", "without connections are silent as well"],
   ),
@@ -156,21 +156,25 @@ export const health: readonly Defect[] = [
     "an apiserver that boots and refuses everybody is ready",
     {
       file: "health/backend.ts",
-      find: "if (mayBoot && at - since < forbiddenMs)",
+      find: "if (mayBoot && at - since < healthLimits.forbiddenMs)",
       replace: "if (mayBoot && at < 0)",
     },
     ["health/backend", "is not ready while it answers 403"],
   ),
   defect(
     "one that may never be asked again is never ready",
-    { file: "health/backend.ts", find: "if (mayBoot && at - since < forbiddenMs)", replace: "if (mayBoot)" },
+    {
+      file: "health/backend.ts",
+      find: "if (mayBoot && at - since < healthLimits.forbiddenMs)",
+      replace: "if (mayBoot)",
+    },
     ["health/backend", "nothing but 403 is ready in the end"],
   ),
   defect(
     "one that may not be asked any more is taken for one that boots",
     {
       file: "health/backend.ts",
-      find: '(held.state !== "ready" || held.doubtedAt > held.toldAt)',
+      find: '(facts.state !== "ready" || facts.doubtedAt > facts.toldAt)',
       replace: "true",
     },
     ["health/backend", "a 403 of one that is ready says nothing against it"],

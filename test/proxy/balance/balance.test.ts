@@ -6,8 +6,8 @@ import {
   Balance,
   type BalanceParts,
   balanceLimits,
+  type ClientLoad,
   planMoves,
-  type Sitter,
 } from "../../../src/proxy/balance/balance.ts";
 import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { countedClock } from "../../support/clock.ts";
@@ -137,7 +137,7 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
 });
 
 /** Clients of a backend, by what each has open. */
-function on(backend: string, ...loads: number[]): Sitter<string>[] {
+function on(backend: string, ...loads: number[]): ClientLoad<string>[] {
   return loads.map((load, index) => ({ client: `${backend}${index}`, backend, load, isMovable: true }));
 }
 
@@ -147,10 +147,10 @@ const even = new Map([
 ]);
 
 const shown = (
-  sitters: readonly Sitter<string>[],
+  loads: readonly ClientLoad<string>[],
   shares: ReadonlyMap<string, number>,
   most: number,
-): string[] => planMoves(sitters, shares, most).map(({ client, from, to }) => `${client} ${from}>${to}`);
+): string[] => planMoves(loads, shares, most).map(({ client, from, to }) => `${client} ${from}>${to}`);
 
 test("the fullest gives to the emptiest, in as few moves as it takes", () => {
   assert.equal(shown(on("a", 10, 20, 30, 40), even, 9), ["a3 a>b", "a0 a>b"]);
@@ -179,7 +179,7 @@ test("a backend that is still coming back is filled to its part only", () => {
 });
 
 test("a client that cannot be moved unseen stays, and so does one that is larger than the gap", () => {
-  const bound = on("a", 10, 10).map((sitter) => ({ ...sitter, isMovable: false }));
+  const bound = on("a", 10, 10).map((one) => ({ ...one, isMovable: false }));
   assert.equal(shown(bound, even, 9), []);
   assert.equal(shown(on("a", 100), even, 9), []);
   assert.equal(shown([...on("a", 100, 1), ...on("b", 40)], even, 9), ["a1 a>b"]);
@@ -197,12 +197,12 @@ test("no plan leaves the load less even than it was, and none moves a client twi
   };
   for (let round = 0; round < 300; round += 1) {
     const names = ["a", "b", "c"].slice(0, 1 + random(3));
-    const sitters = names.flatMap((name) =>
+    const clients = names.flatMap((name) =>
       on(name, ...Array.from({ length: random(12) }, () => random(30))),
     );
     const shares = new Map(names.map((name) => [name, 1]));
-    const moves = planMoves(sitters, shares, 1 + random(5));
-    const spread = (of: readonly Sitter<string>[]): number => {
+    const moves = planMoves(clients, shares, 1 + random(5));
+    const spread = (of: readonly ClientLoad<string>[]): number => {
       const loads = names.map((name) =>
         of.filter((one) => one.backend === name).reduce((sum, one) => sum + one.load, 0),
       );
@@ -210,8 +210,8 @@ test("no plan leaves the load less even than it was, and none moves a client twi
     };
     const moved = new Map(moves.map(({ client, to }) => [client, to]));
     assert.is(moved.size, moves.length);
-    const after = sitters.map((one) => ({ ...one, backend: moved.get(one.client) ?? one.backend }));
-    assert.ok(spread(after) <= spread(sitters), `round ${round}`);
+    const after = clients.map((one) => ({ ...one, backend: moved.get(one.client) ?? one.backend }));
+    assert.ok(spread(after) <= spread(clients), `round ${round}`);
   }
 });
 

@@ -70,7 +70,7 @@ test("each one is counted, and named once a minute", () => {
   const { path, seen, ask, list } = scene();
   for (let times = 0; times < 3; times += 1) list(ask(), "7");
   assert.equal([path.staleReadGuard.counts.outdated, seen.entries("response.stale").length], [3, 1]);
-  path.clock.advance(staleReadLimits.floorToldMs);
+  path.clock.advance(staleReadLimits.reportMs);
   list(ask(), "7");
   assert.is(seen.entries("response.stale").length, 2);
 });
@@ -206,7 +206,7 @@ test("of events, which no cache has, nothing is demanded: etcd has them, a page 
 
 test("a backend that cannot answer from there is not asked again, and after three refusals any state will do", () => {
   const { path, seen, ask } = scene("Enforce");
-  for (let times = 0; times < staleReadLimits.floorRefusals; times += 1) {
+  for (let times = 0; times < staleReadLimits.refusals; times += 1) {
     ask().answer(504, "{}", [json, new Field("retry-after", "1")]);
     path.settle();
   }
@@ -279,7 +279,7 @@ test("connections that follow one another are one client; those that are open to
 test("after three refusals in a row it is given up", () => {
   const seenVersion = new SeenVersion("a", "/pods");
   seenVersion.raise("10", one);
-  const refused = Array.from({ length: staleReadLimits.floorRefusals }, () => seenVersion.refused());
+  const refused = Array.from({ length: staleReadLimits.refusals }, () => seenVersion.refused());
   assert.equal(refused, [false, false, true]);
   assert.is(seenVersion.version, "");
 });
@@ -295,7 +295,7 @@ test("what the client that asked least lately has seen is forgotten first", () =
   const { staleReadGuard } = new PlayedPath([]);
   const seenBy = (client: string): SeenVersion => staleReadGuard.seenBy(client, "", "/pods");
   const [first, second] = [seenBy("a"), seenBy("b")];
-  for (let index = 2; index < staleReadLimits.floors; index += 1) seenBy(String(index));
+  for (let index = 2; index < staleReadLimits.seenVersions; index += 1) seenBy(String(index));
   assert.ok(seenBy("a") === first);
   seenBy("c");
   assert.ok(seenBy("a") === first);

@@ -317,7 +317,7 @@ test("whatever two attempts say in whatever order, the client is given one answe
       path.clock.advance(random.below(300));
     }
     for (const backend of path.played.values()) backend.kill();
-    path.clock.advance(requestLimits.holdMs + 1000);
+    path.clock.advance(requestLimits.pendingMs + 1000);
     assert.match(ear.body, /^(s*|o*|\{[^]*)$/, `run ${run}`);
     const finals = ear.heads.filter((head) => head[0]?.value !== "103");
     assert.ok(finals.length <= 1, `run ${run}: ${finals.length} heads`);

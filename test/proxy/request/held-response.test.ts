@@ -14,7 +14,7 @@ const attempt = new Attempt("a", attemptOwner({}));
 /** What it says when it is taken after all. */
 function told(refusal: HeldResponse): string[] {
   const heard: string[] = [];
-  refusal.tell({
+  refusal.passOn({
     headers: (fields, end) => heard.push(`${fields[0]?.value} ${end}`),
     data: (body, end) => heard.push(`${body.toString()} ${end}`),
   });

@@ -26,7 +26,7 @@ test("a pending request goes when a backend is back, in order, or is refused whe
       () => heard.push(name),
       () => heard.push(`${name} refused`),
     );
-  clock.advance(requestLimits.holdMs - 1);
+  clock.advance(requestLimits.pendingMs - 1);
   hold.release();
   clock.turn();
   assert.equal(heard, ["one", "two"]);
@@ -50,7 +50,7 @@ test("a stall of the proxy is not counted: a backend that came back meanwhile ta
     () => heard.push("refused"),
   );
   clock.advance(100);
-  clock.stall(2 * requestLimits.holdMs);
+  clock.stall(2 * requestLimits.pendingMs);
   clock.advance(10);
   assert.equal(heard, []);
   hold.release();
@@ -64,12 +64,12 @@ test("a stall of the proxy is not counted either for a request that was released
   const wait = (): void => void hold.wait(until, wait, () => heard.push("refused"));
   wait();
   clock.advance(100);
-  clock.stall(2 * requestLimits.holdMs);
+  clock.stall(2 * requestLimits.pendingMs);
   clock.advance(10);
   hold.release();
   clock.turn();
   assert.equal([heard, hold.size], [[], 1]);
-  clock.advance(requestLimits.holdMs - 1000);
+  clock.advance(requestLimits.pendingMs - 1000);
   assert.equal(heard, []);
   clock.advance(2000);
   assert.equal(heard, ["refused"]);
@@ -81,7 +81,7 @@ test("a stall of the proxy refuses no request that is released in vain after it 
   const ear = path.client().ask("GET", "/api");
   path.clock.advance(100);
   assert.is(path.pending.size, 1);
-  path.clock.stall(2 * requestLimits.holdMs);
+  path.clock.stall(2 * requestLimits.pendingMs);
   path.pending.release();
   path.clock.turn();
   assert.equal([ear.status, path.pending.size], ["", 1]);
@@ -133,14 +133,14 @@ test("a request that leaves is neither placed nor refused", () => {
   );
   leave();
   hold.release();
-  clock.advance(requestLimits.holdMs);
+  clock.advance(requestLimits.pendingMs);
   assert.equal([heard, hold.size], [[], 0]);
 });
 
 test("no request waits whose time is over, nor beyond the limit", () => {
   const { clock, hold, heard } = holding();
   const until = hold.until;
-  clock.advance(requestLimits.holdMs);
+  clock.advance(requestLimits.pendingMs);
   const wait = (name: string, at = hold.until): (() => void) =>
     hold.wait(
       at,

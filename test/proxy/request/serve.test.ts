@@ -39,7 +39,7 @@ test("when no backend is left, and none comes back in time, a request gets a Sta
   path.settle();
   const read = path.client().ask("GET", "/api");
   const write = path.client().ask("POST", "/api");
-  path.clock.advance(requestLimits.holdMs - 100);
+  path.clock.advance(requestLimits.pendingMs - 100);
   assert.equal([read.status, write.status], ["", ""]);
   path.clock.advance(100);
   const retryAfter = (fields: (typeof read.heads)[0] | undefined): string | undefined =>
@@ -234,7 +234,7 @@ test("HEAD is refused without a body", () => {
   const path = new PlayedPath(["a"], { down: ["a"] });
   path.settle();
   const ear = path.client().ask("HEAD", "/api");
-  path.clock.advance(requestLimits.holdMs);
+  path.clock.advance(requestLimits.pendingMs);
   assert.equal([ear.status, ear.body, ear.isEnded], ["503", "", true]);
 });
 

@@ -191,7 +191,7 @@ test("when none comes back it is refused by an end without an answer, which clie
   const client = await scene.connect();
   client.send(greeting);
   await until("the wait", () => scene.hold.size === 1);
-  scene.clock.advance(requestLimits.holdMs);
+  scene.clock.advance(requestLimits.pendingMs);
   assert.is(await client.ended(), "");
   const [refused] = told("passthrough.refused");
   assert.equal([refused?.code, refused?.client, refused?.listener], ["no-backend", "127.0.0.1", "nodes"]);

@@ -17,7 +17,7 @@ const test = suite("proxy/tunnel/stuck-sockets");
 const well = (): boolean => true;
 
 const unasked: HungTunnelsParts["backends"] = {
-  held: () => {
+  factsOf: () => {
     throw new Error("asked for a verdict");
   },
   onLost: () => {

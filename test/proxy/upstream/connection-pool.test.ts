@@ -74,7 +74,7 @@ test("81 watches take a second upstream connection, which was dialled before it 
 test("a dead backend is dialled again, with no warm upstream connections configured too", () => {
   const path = new PlayedPath(["a"], { warm: 0, down: ["a"] });
   const refused = path.client().ask("GET", "/api");
-  path.clock.advance(requestLimits.holdMs);
+  path.clock.advance(requestLimits.pendingMs);
   assert.is(refused.status, "503");
   path.backend("a").isDown = false;
   path.clock.advance(2_000);

@@ -94,7 +94,7 @@ test("a dial that gets no SETTINGS in time is a refusal", () => {
 function openConnection() {
   const clock = manualClock();
   const wire = { waitingBytes: 500_000, write: () => true, end() {}, destroy() {} };
-  const owner = { opened() {}, changed() {}, heard() {}, ponged() {}, faulted() {}, closed() {} };
+  const owner = { opened() {}, changed() {}, resumed() {}, ponged() {}, faulted() {}, closed() {} };
   const parts = { clock, turn: new FlushScheduler(clock), buffered: new Buffered(Number.POSITIVE_INFINITY) };
   const names = { key: poolKey("proven", "plain"), number: 7, mostStreams: 80 };
   const connection = new Connection({ ...parts, ...names, owner, connect: () => wire, rttMs: () => 0 });
