@@ -7,7 +7,7 @@ import { type Clock, wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
 import type { Config } from "../config/config.ts";
 import type { Journal } from "../events/journal.ts";
-import { ExpiryWatch } from "../incidents/certificate-expiry-check.ts";
+import { ExpiryWatch } from "../incidents/certificate-expiry.ts";
 import { Incidents } from "../incidents/incidents.ts";
 import type { ApiSecurity } from "../proxy/cluster/api-security.ts";
 import type { Operations } from "../proxy/cluster/operations.ts";

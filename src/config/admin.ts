@@ -2,7 +2,7 @@
 import { type Address, isLoopback, parseAddress } from "../base/address.ts";
 import { checked, type PairFiles, type PathOf, pairOf } from "./cluster.ts";
 import { type Breach, quote } from "./problem.ts";
-import { clusterFor, type Written, type WrittenAdmin } from "./schema.ts";
+import { clusterFor, referenceBreach, type Written, type WrittenAdmin } from "./schema.ts";
 
 /** Paths are absolute. */
 export type AdminConfig = {
@@ -67,15 +67,9 @@ function authorizationBreaches(written: Written): Breach[] {
     return isIdle ? [{ pointer, message }] : [];
   }
   const placed = clusterFor(written, cluster);
-  if (placed === undefined) return [{ pointer: `${pointer}/cluster`, message: whichOf(written, cluster) }];
+  if (placed === undefined) return referenceBreach({ pointer, cluster }, written);
   if (placed.cluster.tls !== undefined) return [];
   return [
     { pointer: `${placed.pointer}/tls`, message: 'is missing: "admin.authorization" asks this cluster' },
   ];
-}
-
-function whichOf({ clusters }: Written, cluster: string | undefined): string {
-  if (cluster !== undefined) return `is ${quote(cluster)}, and no cluster has that name`;
-  const names = clusters.map(({ name }) => quote(name));
-  return `is missing: it must be one of ${names.join(", ")}`;
 }

@@ -21,6 +21,7 @@ import {
   type PathOf,
   pairOf,
 } from "./cluster.ts";
+import { configLimits } from "./limits.ts";
 import { inReadingOrder, isProblems, type Problem } from "./problem.ts";
 import { checkRules } from "./rules.ts";
 import {
@@ -112,6 +113,41 @@ export function configsByCluster({ clusters, ...rest }: Config): readonly Config
   return clusters.map((cluster) => ({ ...rest, cluster }));
 }
 
+/** The parts fixed at process start, by their names in the file. */
+function fixedParts({ watches, health, admin, logging }: Config): Record<string, unknown> {
+  return { watches, health, admin, logging };
+}
+
+function changedIn(was: Record<string, unknown>, is: Record<string, unknown>): readonly string[] {
+  return Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
+}
+
+/**
+ * Returns the changed parts that need a restart. Added or removed clusters, and all their other settings, apply
+ * immediately.
+ */
+export function changedParts(before: Config, after: Config): readonly string[] {
+  const ofClusters = after.clusters.flatMap(({ name, connectionPool }) => {
+    const was = before.clusters.find((one) => one.name === name)?.connectionPool ?? connectionPool;
+    return changedIn({ connectionPool: was }, { connectionPool }).map((part) => `clusters.${name}.${part}`);
+  });
+  return [...ofClusters, ...changedIn(fixedParts(before), fixedParts(after))];
+}
+
+/**
+ * Returns what is in effect after a reload: `after`, except the parts that stay as they were when the process, or their
+ * cluster, started. The next reload is compared with it, so a file that is read twice reports the same parts again.
+ */
+export function heldOf(before: Config, after: Config): Config {
+  const { watches, health, admin, logging } = before;
+  const held = (is: ClusterConfig): ClusterConfig => {
+    const { connectionPool } = before.clusters.find(({ name }) => name === is.name) ?? is;
+    return { ...is, connectionPool };
+  };
+  const [first, ...others] = after.clusters;
+  return { ...after, watches, health, admin, logging, clusters: [held(first), ...others.map(held)] };
+}
+
 /** `file` names the text in problems; relative paths start in its directory. */
 export function parseConfig(text: string, file: string): Config | readonly Problem[] {
   if (text.length > limits.configBytes)
@@ -128,7 +164,7 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
     message,
   }));
   if (problems.length + breaches.length === 0) return configOf(written, file);
-  return [...problems, ...breaches].toSorted(inReadingOrder).slice(0, limits.configProblems);
+  return [...problems, ...breaches].toSorted(inReadingOrder).slice(0, configLimits.configProblems);
 }
 
 /** An unreadable file is a problem like any other. */

@@ -11,8 +11,15 @@ import {
 } from "./cluster-rules.ts";
 import { passthroughBreaches } from "./passthrough.ts";
 import { type Breach, quote, repeatedNames } from "./problem.ts";
-import { referenceBreaches } from "./references.ts";
-import { clusterFor, type Placed, placedClusters, type Written } from "./schema.ts";
+import {
+  clusterFor,
+  type Placed,
+  placedClusters,
+  type Reference,
+  referenceBreach,
+  type Written,
+  type WrittenListener,
+} from "./schema.ts";
 
 export type Rule = {
   /** JSON pointers to everything that the rule reads, including what is below; "*" matches every entry of a list. */
@@ -84,6 +91,37 @@ export function checkRules(written: Written, amiss: readonly string[] = []): rea
 function touches(pointer: string, read: string): boolean {
   const [one, other] = [pointer.split("/"), read.split("/")];
   return one.every((part, at) => at >= other.length || other[at] === "*" || other[at] === part);
+}
+
+/**
+ * Listeners, hosts and routes refer to clusters by name: every name must exist, and with several clusters it is required.
+ */
+function referenceBreaches(written: Written): Breach[] {
+  return written.listeners.flatMap((listener, index) => {
+    const pointer = `/listeners/${index}`;
+    const { cluster, hosts, routes = [] } = listener;
+    return [
+      ...ownReferenceBreaches({ pointer, cluster }, listener, written),
+      ...hosts.flatMap((host, at) =>
+        referenceBreach({ ...host, pointer: `${pointer}/hosts/${at}` }, written),
+      ),
+      ...routes.flatMap((route, at) =>
+        referenceBreach({ ...route, pointer: `${pointer}/routes/${at}` }, written),
+      ),
+    ];
+  });
+}
+
+/**
+ * With routes, every server name of a passthrough listener belongs to a route, and the listener's own cluster would be
+ * unused.
+ */
+function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener, written: Written): Breach[] {
+  if (mode !== "Passthrough" || routes === undefined) return referenceBreach(own, written);
+  if (own.cluster === undefined) return [];
+  return [
+    { pointer: `${own.pointer}/cluster`, message: 'has no effect beside "routes": each names its own' },
+  ];
 }
 
 /** Without TLS, bearer tokens would cross the network in clear text. */

@@ -6,7 +6,7 @@ import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
 import { isHost, isNetwork, parseAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
-import { didYouMean, nearestOf, type Problem, quote } from "./problem.ts";
+import { type Breach, didYouMean, nearestOf, type Problem, quote } from "./problem.ts";
 import { replacementsOf } from "./v1alpha1.ts";
 import { fieldOf, pointerTo, type YamlDocument } from "./yaml-document.ts";
 
@@ -137,6 +137,21 @@ export function clusterFor(written: Written, name: string | undefined): Placed |
   const all = placedClusters(written);
   if (name === undefined) return all.length === 1 ? all[0] : undefined;
   return all.find(({ cluster }) => cluster.name === name);
+}
+
+/** A place that names a cluster; `pointer` is that of the object around the name. */
+export type Reference = { readonly pointer: string; readonly cluster?: string | undefined };
+
+/** An unknown cluster, or none where there are several. */
+export function referenceBreach({ pointer, cluster }: Reference, written: Written): Breach[] {
+  if (clusterFor(written, cluster) !== undefined) return [];
+  const names = written.clusters.map(({ name }) => name);
+  const all = names.map((name) => quote(name)).join(", ");
+  const message =
+    cluster === undefined
+      ? `is missing: it must be one of ${all}`
+      : `is ${quote(cluster)}, and no cluster has that name${didYouMean(cluster, names) || `: there is ${all}`}`;
+  return [{ pointer: `${pointer}/cluster`, message }];
 }
 
 const ajv = new Ajv2020({ allErrors: true, useDefaults: true, verbose: true });

@@ -2,7 +2,7 @@
  * The changes from v1alpha1 to v1alpha2. A v1alpha1 file is rejected with the replacement for each key that it uses, and
  * so is an unknown key of a v1alpha2 file. `watchkeeper config --convert` prints a file with the replacements made. Pure.
  */
-import { limits } from "../base/limits.ts";
+import { configLimits } from "./limits.ts";
 import { inReadingOrder, type Problem, quote } from "./problem.ts";
 import {
   fieldOf,
@@ -103,7 +103,7 @@ export function replacements(document: YamlDocument, file: string): readonly Pro
   const message = `is ${quote(was)}, which is no longer read: "watchkeeper config --convert ${file}" prints the file as ${quote(is)}`;
   const headline = { at: document.positionOf("/apiVersion"), field: "apiVersion", message };
   const all = [headline, ...new Conversion(document).problems];
-  return all.toSorted(inReadingOrder).slice(0, limits.configProblems);
+  return all.toSorted(inReadingOrder).slice(0, configLimits.configProblems);
 }
 
 /** A problem, and the JSON pointer of its key. */

@@ -15,7 +15,7 @@ import {
   type Scalar,
   type YAMLMap,
 } from "yaml";
-import { limits } from "../base/limits.ts";
+import { configLimits } from "./limits.ts";
 import { type Problem, quote } from "./problem.ts";
 
 /** For editing a document's text. */
@@ -92,15 +92,15 @@ class Walk {
   }
 
   refuse(offset: number, field: string, message: string): void {
-    if (this.problems.length < limits.configProblems)
+    if (this.problems.length < configLimits.configProblems)
       this.problems.push({ at: this.#positionAt(offset), field, message });
   }
 
   valueOf(node: Node | null, pointer: string, depth: number): unknown {
     const offset = node?.range?.[0] ?? 0;
     this.valueAt.set(pointer, offset);
-    if (depth > limits.configDepth)
-      this.refuse(offset, "", `is nested deeper than ${limits.configDepth} levels`);
+    if (depth > configLimits.configDepth)
+      this.refuse(offset, "", `is nested deeper than ${configLimits.configDepth} levels`);
     else if (isMap<unknown, Node | null>(node)) return this.#objectOf(node.items, pointer, depth);
     else if (isSeq<Node | null>(node))
       return node.items.map((item, index) => this.valueOf(item, pointerTo(pointer, index), depth + 1));

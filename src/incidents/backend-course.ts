@@ -7,6 +7,7 @@ import { limits } from "../base/limits.ts";
 import type { EntryOf } from "../events/journal.ts";
 import { addImpact, type EvidenceRow, type Impact, noImpact } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
+import { incidentLimits } from "./limits.ts";
 
 type Changed = EntryOf<"backend.changed">;
 type MetEntry = EntryOf<"backend.probed">;
@@ -50,7 +51,7 @@ export class BackendCourse {
 
   /** True if it has fallen often enough recently to count as flapping. */
   get isFlapping(): boolean {
-    return this.#falls.length >= limits.flaps;
+    return this.#falls.length >= incidentLimits.flaps;
   }
 
   get falls(): number {
@@ -111,9 +112,9 @@ export class BackendCourse {
   }
 
   #patience(detector: string): number {
-    if (this.#isPlanned) return limits.restartMs;
-    if (detector === "readyz") return limits.unreadyMs;
-    return this.#isProven ? limits.doubtMs : limits.unprovenMs;
+    if (this.#isPlanned) return incidentLimits.restartMs;
+    if (detector === "readyz") return incidentLimits.unreadyMs;
+    return this.#isProven ? incidentLimits.doubtMs : incidentLimits.unprovenMs;
   }
 
   /** True if a new socket had a bad result. */
@@ -131,11 +132,13 @@ export class BackendCourse {
   #fall(at: number): void {
     // A restart in good order is no fall.
     if (this.#isPlanned) return;
-    this.#falls = [...this.#falls.filter((fell) => at - fell < limits.flappingMs), at].slice(-limits.flaps);
+    this.#falls = [...this.#falls.filter((fell) => at - fell < incidentLimits.flappingMs), at].slice(
+      -incidentLimits.flaps,
+    );
   }
 
   #row(row: EvidenceRow): void {
-    if (this.doubtAt >= 0) this.rows = [...this.rows, row].slice(-limits.incidentEvidence);
+    if (this.doubtAt >= 0) this.rows = [...this.rows, row].slice(-incidentLimits.incidentEvidence);
   }
 
   #recover(): void {

@@ -5,6 +5,7 @@ import type { Entry, EntryOf } from "../events/journal.ts";
 import { BackendCourse } from "./backend-course.ts";
 import { addAffected, addImpact, type EvidenceRow, type Impact, type Incident } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
+import { incidentLimits } from "./limits.ts";
 import type { IncidentStore } from "./store.ts";
 
 /** The kinds of a backend that is down. A backend has one of them at a time. */
@@ -64,7 +65,7 @@ export class BackendFold {
 
   #courseOf({ backend: name, cluster }: Named): BackendCourse | undefined {
     const known = this.#courses.get(name);
-    if (known !== undefined || this.#courses.size >= limits.incidentBackends) return known;
+    if (known !== undefined || this.#courses.size >= incidentLimits.incidentBackends) return known;
     const course = new BackendCourse(name, cluster);
     this.#courses.set(name, course);
     return course;
@@ -115,12 +116,12 @@ export class BackendFold {
   }
 
   #flapping({ name, falls }: BackendCourse, at: number): void {
-    const text = `${falls} failures within ${limits.flappingMs / 1000} s`;
+    const text = `${falls} failures within ${incidentLimits.flappingMs / 1000} s`;
     const row: EvidenceRow = {
       at,
       detector: "falls",
       value: falls,
-      threshold: limits.flaps,
+      threshold: incidentLimits.flaps,
       unit: "times",
       text,
     };

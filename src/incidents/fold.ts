@@ -10,6 +10,7 @@ import { BackendFold } from "./backend-fold.ts";
 import { endingIn, type Found, findingIn } from "./findings.ts";
 import { addAffected } from "./incident.ts";
 import { incidentKinds } from "./kinds.ts";
+import { incidentLimits } from "./limits.ts";
 import type { IncidentStore } from "./store.ts";
 
 export class Fold {
@@ -99,7 +100,7 @@ export class OutdatedAnswers {
     const key = `${cluster} ${subject}`;
     const before = this.#told.get(key) ?? Number.NEGATIVE_INFINITY;
     this.#told.set(key, at);
-    if (at - before > limits.quietMs) return undefined;
+    if (at - before > incidentLimits.quietMs) return undefined;
     const text = `${backend} gave ${name} ${resource} at version ${version} again, after it had seen ${seen}`;
     const row = { at, detector: "list", value: 0, threshold: 0, unit: "" as const, text };
     return { kind: "version-regression", subject, backend, summary: text, evidence: [row], affected: name };

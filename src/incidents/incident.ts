@@ -1,6 +1,7 @@
 /** One problem, present or past: since when, which clients it affects, and the evidence. Times are clock readings. */
 import { limits } from "../base/limits.ts";
 import type { IncidentKind } from "./kinds.ts";
+import { incidentLimits } from "./limits.ts";
 
 /** One measurement, its detector and its limit; `unit` "" and both numbers 0 if the sentence says everything. */
 export type EvidenceRow = {
@@ -79,7 +80,7 @@ export function addEvidence(incident: Incident, row: EvidenceRow): void {
   const { evidence } = incident;
   evidence.push({ ...row, text: row.text.slice(0, limits.incidentTextChars) });
   incident.lastSeenAt = Math.max(incident.lastSeenAt, row.at);
-  if (evidence.length <= limits.incidentEvidence) return;
-  evidence.splice(limits.incidentEvidence / 2, 1);
+  if (evidence.length <= incidentLimits.incidentEvidence) return;
+  evidence.splice(incidentLimits.incidentEvidence / 2, 1);
   incident.omitted += 1;
 }

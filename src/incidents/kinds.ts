@@ -1,5 +1,6 @@
 /** The closed list of incident kinds: the severity, and when an incident ends if no journal entry ends it. */
 import { limits } from "../base/limits.ts";
+import { incidentLimits } from "./limits.ts";
 
 export type Severity = "critical" | "warning";
 
@@ -51,28 +52,28 @@ export const incidentKinds = {
   },
   "backend-flapping": {
     severity: "warning",
-    calmMs: limits.flappingMs,
+    calmMs: incidentLimits.flappingMs,
     about: "The backend is flapping",
   },
   "all-backends-down": { severity: "critical", calmMs: 0, about: "No backend is available" },
   "watch-hung": {
     severity: "warning",
-    calmMs: limits.quietMs,
+    calmMs: incidentLimits.quietMs,
     about: "Watches stopped receiving bookmarks while their connection responds to PINGs",
   },
   "watch-replay-loop": {
     severity: "warning",
-    calmMs: limits.loopQuietMs,
+    calmMs: incidentLimits.loopQuietMs,
     about: "A client restarts a watch from the same version again and again, and replays history each time",
   },
   "version-regression": {
     severity: "warning",
-    calmMs: limits.quietMs,
+    calmMs: incidentLimits.quietMs,
     about: "A backend sent an older version than it, or another one, had sent before",
   },
   "relist-storm": {
     severity: "warning",
-    calmMs: limits.stormQuietMs,
+    calmMs: incidentLimits.stormQuietMs,
     about: "Many clients list again at the same time",
   },
   "certificate-refused": {
@@ -116,7 +117,7 @@ export const incidentKinds = {
   },
   "internal-error": {
     severity: "warning",
-    calmMs: limits.quietMs,
+    calmMs: incidentLimits.quietMs,
     about: "An internal error ended a stream, a session or a timer callback",
   },
 } as const satisfies Record<string, KindRow>;

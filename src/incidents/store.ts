@@ -2,6 +2,7 @@
 import { limits } from "../base/limits.ts";
 import { addEvidence, type EvidenceRow, type Incident, noImpact } from "./incident.ts";
 import { type IncidentKind, incidentKinds } from "./kinds.ts";
+import { incidentLimits } from "./limits.ts";
 
 /** Opens an incident, or adds to the open one. */
 export type Finding = {
@@ -70,7 +71,7 @@ export class IncidentStore {
 
   #open(finding: Finding, at: number): Incident | undefined {
     const { kind, subject, backend = "", summary, evidence } = finding;
-    if (this.#active.size >= limits.incidentsActive) {
+    if (this.#active.size >= incidentLimits.incidentsActive) {
       this.dropped += 1;
       return undefined;
     }
@@ -106,7 +107,8 @@ export class IncidentStore {
     incident.endedAt = at;
     incident.ending = ending.slice(0, limits.incidentTextChars);
     this.#ended.push(incident);
-    if (this.#ended.length > limits.incidentsKept) this.#ended = this.#ended.slice(-limits.incidentsKept);
+    if (this.#ended.length > incidentLimits.incidentsKept)
+      this.#ended = this.#ended.slice(-incidentLimits.incidentsKept);
     this.#ear.ended(incident);
   }
 
@@ -121,7 +123,7 @@ export class IncidentStore {
 
   /** Beyond the limit, backends are counted without their name. */
   #count(kind: IncidentKind, backend: string): void {
-    const named = this.#counts.size < limits.incidentCounts ? backend : "";
+    const named = this.#counts.size < incidentLimits.incidentCounts ? backend : "";
     const key = `${kind} ${named}`;
     const count = this.#counts.get(key) ?? { kind, backend: named, count: 0 };
     count.count += 1;

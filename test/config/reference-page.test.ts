@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { configPage } from "../../src/config/reference-page.ts";
+import { configPage } from "./reference-page.ts";
 
 const test = suite("config-page");
 const file = "docs/configuration.md";

@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Config, parseConfig } from "../../src/config/config.ts";
+import { type Config, changedParts, heldOf, parseConfig } from "../../src/config/config.ts";
 import { isProblems } from "../../src/config/problem.ts";
-import { changedParts, heldOf } from "../../src/config/restart-required.ts";
 
 const test = suite("config-changes");
 

@@ -7,11 +7,11 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { schemas } from "../../src/admin/api/openapi.ts";
-import { metricsPage } from "../../src/admin/metrics/metrics-page.ts";
 import { commands, isCommand } from "../../src/cli/commands/commands.ts";
 import { helpOf } from "../../src/cli/commands/help.ts";
 import { parseConfig } from "../../src/config/config.ts";
 import { isProblems, lineOf } from "../../src/config/problem.ts";
+import { metricsPage } from "../admin/metrics/metrics-page.ts";
 import { type Block, blocks, blocksOf, indented, isManifest, pageCommands } from "./blocks.ts";
 import { placeOf, ruleOf, rules } from "./places.ts";
 

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import type { Entry } from "../../src/events/journal.ts";
 import { BackendCourse } from "../../src/incidents/backend-course.ts";
+import { incidentLimits } from "../../src/incidents/limits.ts";
 import { changed, met } from "../support/incidents.ts";
 
 const test = suite("incidents/backend-course");
@@ -17,7 +17,7 @@ function play(...entries: readonly Entry[]): BackendCourse {
 
 test("its doubt begins with what was measured first, and is due when it has lasted", () => {
   const course = play(changed("a", "ready", "suspect", { valueMs: 600 }));
-  assert.equal([course.doubtAt, course.dueAt], [400, 1000 + limits.unprovenMs]);
+  assert.equal([course.doubtAt, course.dueAt], [400, 1000 + incidentLimits.unprovenMs]);
   course.told();
   assert.equal([course.rows.length, course.dueAt], [0, Number.POSITIVE_INFINITY]);
   assert.ok(course.isDown, "and stays down until it is ready");
@@ -26,7 +26,7 @@ test("its doubt begins with what was measured first, and is due when it has last
 test("death is due at once, unless it was announced", () => {
   assert.is(play(changed("a", "ready", "suspect"), changed("a", "suspect", "dead")).dueAt, 2000);
   const planned = play(changed("a", "ready", "draining"), changed("a", "draining", "dead"));
-  assert.is(planned.dueAt, 2000 + limits.restartMs);
+  assert.is(planned.dueAt, 2000 + incidentLimits.restartMs);
 });
 
 test("what a new socket met is a sentence, with its reason where there is one", () => {
@@ -49,11 +49,11 @@ test("a backend whose large packets are lost is told so, whatever its new socket
 
 test("never more rows than an incident has", () => {
   const course = play(changed("a", "ready", "suspect"));
-  for (let index = 0; index < 2 * limits.incidentEvidence; index += 1) {
+  for (let index = 0; index < 2 * incidentLimits.incidentEvidence; index += 1) {
     const entry = met("a", index % 2 === 0 ? "silence" : "refusal");
     if (entry.kind === "backend.probed") course.met(entry, index);
   }
-  assert.is(course.rows.length, limits.incidentEvidence);
+  assert.is(course.rows.length, incidentLimits.incidentEvidence);
 });
 
 test.run();

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
+import { incidentLimits } from "../../src/incidents/limits.ts";
 import { changed, met, PlayedJournal } from "../support/incidents.ts";
 
 const test = suite("incidents/backend-fold");
@@ -76,7 +76,7 @@ test("a kernel that takes the socket says that only the process is frozen; one t
 test("a doubt that passes is no incident, and leaves nothing behind", () => {
   const played = scene();
   played.write(changed("a", "ready", "suspect"));
-  played.clock.advance(limits.unprovenMs - 1);
+  played.clock.advance(incidentLimits.unprovenMs - 1);
   played.write(changed("a", "suspect", "ready"));
   played.clock.advance(100_000);
   assert.equal(played.told, []);
@@ -85,7 +85,7 @@ test("a doubt that passes is no incident, and leaves nothing behind", () => {
 test("silence on old sockets alone is an incident only when it lasts", () => {
   const played = scene();
   played.write(changed("a", "ready", "suspect"), met("a", "answer", "tls"));
-  played.clock.advance(limits.unprovenMs);
+  played.clock.advance(incidentLimits.unprovenMs);
   assert.is(played.only.kind, "backend-blackholed");
 });
 
@@ -94,7 +94,7 @@ test("one that says it is not ready is told as that, and over when it is", () =>
   played.write(
     changed("a", "ready", "suspect", { detector: "readyz", reason: "/readyz: status 500, failing: etcd" }),
   );
-  played.clock.advance(limits.unreadyMs);
+  played.clock.advance(incidentLimits.unreadyMs);
   assert.is(played.only.kind, "backend-unready");
   played.write(changed("a", "suspect", "ready", { reason: "/readyz: ok" }));
   assert.equal(played.told, ["+ backend-unready a", "- backend-unready a"]);
@@ -104,7 +104,7 @@ test("an announced restart is none, unless it lasts", () => {
   const played = scene();
   played.write(changed("a", "ready", "draining", { detector: "goaway" }));
   played.write(changed("a", "draining", "dead"), met("a", "refusal"));
-  played.clock.advance(limits.restartMs - 1);
+  played.clock.advance(incidentLimits.restartMs - 1);
   assert.equal(played.told, []);
   played.clock.advance(1);
   assert.equal(played.told, ["+ backend-dead a"]);
@@ -144,7 +144,7 @@ test("a newcomer ends the trouble of all backends only when it can be asked", ()
 
 test("three falls in two minutes are flapping, told by verdicts or by new sockets alone", () => {
   const played = scene();
-  for (let fall = 0; fall < limits.flaps; fall += 1) {
+  for (let fall = 0; fall < incidentLimits.flaps; fall += 1) {
     played.write(changed("a", "ready", "suspect"));
     played.clock.advance(300);
     if (fall < 2) played.write(changed("a", "suspect", "ready"));
@@ -156,7 +156,7 @@ test("three falls in two minutes are flapping, told by verdicts or by new socket
   played.write(met("a", "answer", "tls"), met("a", "refusal"));
   assert.ok((played.incidents.store.find("backend-flapping", "a")?.lastSeenAt ?? 0) > lastSeenAt);
   played.write(changed("a", "suspect", "ready"));
-  played.clock.advance(limits.flappingMs);
+  played.clock.advance(incidentLimits.flappingMs);
   assert.is(played.active.length, 0);
 });
 
@@ -240,10 +240,10 @@ test("a backend that is configured no more takes its incidents along", () => {
 
 test("more backends than any configuration has are not followed", () => {
   const played = new PlayedJournal();
-  for (let index = 0; index <= limits.incidentBackends; index += 1)
+  for (let index = 0; index <= incidentLimits.incidentBackends; index += 1)
     played.write(changed(`n-${index}`, "unknown", "dead"));
   const dead = played.active.filter(({ kind }) => kind === "backend-dead");
-  assert.is(dead.length, limits.incidentBackends);
+  assert.is(dead.length, incidentLimits.incidentBackends);
 });
 
 test.run();

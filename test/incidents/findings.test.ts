@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import type { Entry } from "../../src/events/journal.ts";
+import { incidentLimits } from "../../src/incidents/limits.ts";
 import { PlayedJournal } from "../support/incidents.ts";
 
 const test = suite("incidents/findings");
@@ -140,7 +140,7 @@ for (const { kind, opens, ends } of rows)
     const { evidence, summary, startedAt, detectedAt } = played.only;
     assert.ok(evidence.length >= 2 && evidence.every(({ text }) => text !== ""), "a row each time");
     assert.ok(summary !== "" && startedAt <= detectedAt);
-    if (ends === undefined) played.clock.advance(limits.quietMs);
+    if (ends === undefined) played.clock.advance(incidentLimits.quietMs);
     else played.write(ends);
     assert.equal(played.told, [`+ ${kind}`, `- ${kind}`]);
   });

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import { Fold } from "../../src/incidents/fold.ts";
+import { incidentLimits } from "../../src/incidents/limits.ts";
 import { IncidentStore } from "../../src/incidents/store.ts";
 import { changed } from "../support/incidents.ts";
 
@@ -12,14 +12,14 @@ test("it says when it has something to do: a doubt that lasts, an incident that 
   const fold = new Fold(store);
   assert.is(fold.dueAt, Number.POSITIVE_INFINITY);
   fold.take(changed("a", "ready", "suspect"), 100);
-  assert.is(fold.dueAt, 100 + limits.unprovenMs);
+  assert.is(fold.dueAt, 100 + incidentLimits.unprovenMs);
   fold.take({ kind: "internal.error", scope: "stream", message: "x" }, 200);
-  fold.tick(100 + limits.unprovenMs);
+  fold.tick(100 + incidentLimits.unprovenMs);
   assert.equal(
     store.active.map(({ kind }) => kind),
     ["internal-error", "backend-blackholed", "all-backends-down"],
   );
-  assert.is(fold.dueAt, 200 + limits.quietMs);
+  assert.is(fold.dueAt, 200 + incidentLimits.quietMs);
   fold.tick(fold.dueAt);
   assert.is(fold.dueAt, Number.POSITIVE_INFINITY);
 });
@@ -83,7 +83,7 @@ test("all backends of one cluster are down whatever those of another are", () =>
   const fold = new Fold(store);
   fold.take({ ...changed("eu/a", "unknown", "ready"), cluster: "eu" }, 0);
   fold.take({ ...changed("us/a", "ready", "suspect"), cluster: "us" }, 100);
-  fold.tick(100 + limits.unprovenMs);
+  fold.tick(100 + incidentLimits.unprovenMs);
   const all = store.active.filter(({ kind }) => kind === "all-backends-down");
   assert.equal(
     all.map(({ subject, summary }) => [subject, summary]),

@@ -8,6 +8,7 @@ import {
   type Incident,
   noImpact,
 } from "../../src/incidents/incident.ts";
+import { incidentLimits } from "../../src/incidents/limits.ts";
 
 const test = suite("incidents/incident");
 
@@ -34,9 +35,9 @@ test("of too many rows the first and the last stay", () => {
   const one = incident();
   for (let at = 0; at < 100; at += 1)
     addEvidence(one, { at, detector: "x", value: 0, threshold: 0, unit: "", text: "t".repeat(10_000) });
-  assert.is(one.evidence.length, limits.incidentEvidence);
+  assert.is(one.evidence.length, incidentLimits.incidentEvidence);
   assert.equal([one.evidence[0]?.at, one.evidence.at(-1)?.at], [0, 99]);
-  assert.equal([one.omitted, one.lastSeenAt], [100 - limits.incidentEvidence, 99]);
+  assert.equal([one.omitted, one.lastSeenAt], [100 - incidentLimits.incidentEvidence, 99]);
   assert.is(one.evidence[0]?.text.length, limits.incidentTextChars);
 });
 

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import { type Entry } from "../../src/events/journal.ts";
+import { incidentLimits } from "../../src/incidents/limits.ts";
 import { changed, PlayedJournal } from "../support/incidents.ts";
 
 const test = suite("incidents/incidents");
@@ -15,7 +15,7 @@ test("the journal is told when one begins and when it ends, with what is to be k
   played.write(changed("a", "unknown", "ready"), changed("b", "unknown", "ready"));
   played.clock.advance(5000);
   played.write(changed("a", "ready", "suspect"));
-  played.clock.advance(limits.unprovenMs);
+  played.clock.advance(incidentLimits.unprovenMs);
   played.clock.advance(10_000);
   played.write(changed("a", "suspect", "ready", { reason: "/readyz: ok" }));
   assert.equal(told, [
@@ -27,7 +27,7 @@ test("the journal is told when one begins and when it ends, with what is to be k
       backend: "a",
       severity: "critical",
       summary: "a: suspect: PING unanswered for 600 ms",
-      detectionMs: 600 + limits.unprovenMs,
+      detectionMs: 600 + incidentLimits.unprovenMs,
     },
     {
       kind: "incident.ended",
@@ -35,7 +35,7 @@ test("the journal is told when one begins and when it ends, with what is to be k
       incident: "backend-blackholed",
       subject: "a",
       backend: "a",
-      lastedMs: 600 + limits.unprovenMs + 10_000,
+      lastedMs: 600 + incidentLimits.unprovenMs + 10_000,
       watchesMoved: 0,
       clients: 0,
       reason: "Ready again: /readyz: ok",

@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
 import { OutdatedAnswers } from "../../src/incidents/fold.ts";
+import { incidentLimits } from "../../src/incidents/limits.ts";
 
 const test = suite("incidents/outdated");
 
@@ -21,7 +22,7 @@ test("once is a failover; again within minutes is a client that is led back", ()
   assert.is(answers.take({ ...entry, client: "10.0.0.8" }, 1), undefined);
   const found = answers.take(entry, 60_000);
   assert.equal([found?.kind, found?.affected], ["version-regression", "10.0.0.7 manager/v1"]);
-  assert.is(answers.take(entry, 60_001 + limits.quietMs), undefined);
+  assert.is(answers.take(entry, 60_001 + incidentLimits.quietMs), undefined);
 });
 
 test("of too many clients the oldest are forgotten", () => {

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
+import { incidentLimits } from "../../src/incidents/limits.ts";
 import { type Finding, IncidentStore } from "../../src/incidents/store.ts";
 
 const test = suite("incidents/store");
@@ -49,15 +50,16 @@ test("one that no event ends is over when it was not seen for its time", () => {
 
 test("so many at once and so many of the past, and no more; each counted", () => {
   const store = new IncidentStore(deaf);
-  for (let index = 0; index < limits.incidentsActive + 10; index += 1) store.found(finding(`s-${index}`), 1);
-  assert.equal([store.active.length, store.dropped], [limits.incidentsActive, 10]);
-  for (let index = 0; index < 2 * limits.incidentsKept; index += 1) {
+  for (let index = 0; index < incidentLimits.incidentsActive + 10; index += 1)
+    store.found(finding(`s-${index}`), 1);
+  assert.equal([store.active.length, store.dropped], [incidentLimits.incidentsActive, 10]);
+  for (let index = 0; index < 2 * incidentLimits.incidentsKept; index += 1) {
     store.found(finding("again"), 2);
     store.end("overload", `s-${index}`, "", 2);
     store.end("overload", "again", "", 2);
   }
-  assert.is(store.all.length, limits.incidentsKept);
-  assert.ok(store.counts.length <= limits.incidentCounts + 1);
+  assert.is(store.all.length, incidentLimits.incidentsKept);
+  assert.ok(store.counts.length <= incidentLimits.incidentCounts + 1);
   assert.is(
     store.counts.reduce((sum, { count }) => sum + count, 0),
     store.all[0]?.id,

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { metricsPage } from "../../../src/admin/metrics/metrics-page.ts";
+import { metricsPage } from "./metrics-page.ts";
 
 const test = suite("admin/metrics/metrics-page");
 const file = "docs/metrics.md";

@@ -4,8 +4,8 @@
  */
 import { readFileSync } from "node:fs";
 import { isBoundAt, networksOf, textOf, withoutMapping } from "../../../src/base/address.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { type Config, configsByCluster, parseConfig } from "../../../src/config/config.ts";
+import { configLimits } from "../../../src/config/limits.ts";
 import { isProblems, lineOf } from "../../../src/config/problem.ts";
 import { checkAddresses } from "../addresses.ts";
 import type { Target } from "../target.ts";
@@ -114,7 +114,7 @@ export const config: Target = {
       checkConfig(outcome);
       return;
     }
-    if (outcome.length === 0 || outcome.length > limits.configProblems)
+    if (outcome.length === 0 || outcome.length > configLimits.configProblems)
       throw new Error(`${outcome.length} problems`);
     for (const problem of outcome)
       if (problem.message === "" || !/^x\.yaml:\d+:\d+$/.test(problem.at)) throw new Error(lineOf(problem));

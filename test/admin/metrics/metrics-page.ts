@@ -1,6 +1,7 @@
 /** Generates docs/metrics.md from the declared metrics; a test checks that the file is current. */
-import { limits } from "../../base/limits.ts";
-import { metrics, requestDuration } from "./metric-declarations.ts";
+
+import { metrics, requestDuration } from "../../../src/admin/metrics/metric-declarations.ts";
+import { limits } from "../../../src/base/limits.ts";
 
 export function metricsPage(): string {
   const rows = [...metrics, requestDuration].map(
