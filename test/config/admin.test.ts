@@ -63,7 +63,9 @@ test("of several clusters one is named, and one that TLS leads to", () => {
     read(`authorization: {mode: Webhook${name}}`, two, ", cluster: eu");
   const field = "admin.authorization.cluster";
   assert.equal(of(""), [`${field} is missing: it must be one of "eu", "us"`]);
-  assert.equal(of(", cluster: asia"), [`${field} is "asia", and no cluster has that name: there is "eu", "us"`]);
+  assert.equal(of(", cluster: asia"), [
+    `${field} is "asia", and no cluster has that name: there is "eu", "us"`,
+  ]);
   assert.equal(of(", cluster: us"), ['clusters[1].tls is missing: "admin.authorization" asks this cluster']);
   const config = of(", cluster: eu, kubeconfigFile: k, audiences: [watchkeeper]");
   if (Array.isArray(config)) return assert.equal(config, []);

@@ -1,11 +1,11 @@
 /**
- * Every metric, once: its name, type, help, labels, and where its numbers come from. Names and labels follow kube-apiserver
+ * Every metric, once: its name, help, labels, and where its numbers come from. A name in `_total` is that of a counter. Names and labels follow kube-apiserver
  * where it has the same metric, so that queries can join the two.
  */
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
+import type { Row } from "./exposition.ts";
 import type { BackendFacts, ClusterView, HistogramMetric, Metric } from "./metric.ts";
-import type { Row } from "./series.ts";
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
 
@@ -64,39 +64,33 @@ function perDiscovery(value: (record: Discovery) => number): ByCluster {
 export const metrics: readonly Metric[] = [
   // --- the process and its configuration ---
   {
-    type: "gauge",
     name: "build_info",
     help: "Always 1; the labels have the versions of watchkeeper and Node.js",
     labels: ["version", "node"],
     process: ({ version }) => [[[version, process.versions.node], 1]],
   },
   {
-    type: "gauge",
     name: "config_last_reload_successful",
     help: "1 if the last configuration that was read is in use",
     process: ({ config }) => (config().isGood ? 1 : 0),
   },
   {
-    type: "gauge",
     name: "config_last_reload_success_timestamp_seconds",
     help: "Time of the last successful load of the configuration",
     process: ({ config }) => config().loadedAtMs / 1000,
   },
   {
-    type: "counter",
     name: "config_reloads_total",
     help: "Reloads of the configuration, by result",
     labels: ["result"],
     counted: { "config.reloaded": () => ["ok"], "config.refused": () => ["rejected"] },
   },
   {
-    type: "gauge",
     name: "buffered_bytes",
     help: "Bytes of requests and responses buffered in this process, including headers beyond 16 KiB",
     process: ({ queuedBytes }) => queuedBytes(),
   },
   {
-    type: "gauge",
     name: "certificate_expiry_timestamp_seconds",
     help: "Expiry time of each certificate",
     labels: ["purpose", "name"],
@@ -104,7 +98,6 @@ export const metrics: readonly Metric[] = [
       certificates().map(({ purpose, name, notAfterMs }) => [[purpose, name], notAfterMs / 1000]),
   },
   {
-    type: "counter",
     name: "certificate_reloads_total",
     help: "Certificate loads, by result",
     labels: ["name", "result"],
@@ -114,49 +107,42 @@ export const metrics: readonly Metric[] = [
     },
   },
   {
-    type: "counter",
     name: "internal_errors_total",
     help: "Internal errors of watchkeeper, by scope: the stream, session, timer, journal reader or process that was lost",
     labels: ["scope"],
     counted: { "internal.error": ({ scope }) => [scope] },
   },
   {
-    type: "counter",
     name: "log_lines_dropped_total",
     help: "Log lines dropped because of the rate limit, or because stdout was not read",
     process: ({ droppedLogLines }) => droppedLogLines(),
   },
   // --- backends ---
   {
-    type: "gauge",
     name: "discovery_last_success_timestamp_seconds",
     help: "Time of the last successful discovery of backends; 0 before the first",
     labels: ["cluster"],
     cluster: perDiscovery(({ lastSuccessAtMs }) => lastSuccessAtMs / 1000),
   },
   {
-    type: "counter",
     name: "discovery_failures_total",
     help: "Failed discoveries of backends; the backends found before stay in use",
     labels: ["cluster"],
     cluster: perDiscovery(({ failures }) => failures),
   },
   {
-    type: "gauge",
     name: "discovery_backends",
     help: "Backends found by the last successful discovery",
     labels: ["cluster"],
     cluster: perDiscovery(({ found }) => found),
   },
   {
-    type: "gauge",
     name: "backend_ready",
     help: "1 if the backend accepts new requests",
     labels: ["backend"],
     cluster: perBackend(({ state }) => (state === "ready" ? 1 : 0)),
   },
   {
-    type: "gauge",
     name: "backend_state",
     help: "1 for the current state of the backend, 0 for the others",
     labels: ["backend", "state"],
@@ -166,21 +152,18 @@ export const metrics: readonly Metric[] = [
       ),
   },
   {
-    type: "counter",
     name: "backend_state_transitions_total",
     help: "State changes of a backend",
     labels: ["backend", "from", "to"],
     counted: { "backend.changed": ({ backend, from, to }) => [backend, from, to] },
   },
   {
-    type: "counter",
     name: "backend_suspect_seconds_total",
     help: "Time that the backend has spent in state suspect",
     labels: ["backend"],
     cluster: perBackend(({ suspectMs }) => suspectMs / 1000),
   },
   {
-    type: "gauge",
     name: "backend_ping_rtt_seconds",
     help: "Round-trip time that 99 % of the recent PINGs on upstream connections did not exceed, rounded up by at most a quarter",
     labels: ["backend", "quantile"],
@@ -188,7 +171,6 @@ export const metrics: readonly Metric[] = [
       backendFacts.map(({ name, pingP99Ms }) => [[name, "0.99"], pingP99Ms / 1000]),
   },
   {
-    type: "counter",
     name: "backend_probes_total",
     help: "Health probes on new connections, by result",
     labels: ["backend", "result"],
@@ -199,28 +181,24 @@ export const metrics: readonly Metric[] = [
       ]),
   },
   {
-    type: "gauge",
     name: "backend_last_probe_duration_seconds",
     help: "Duration of the last answered probe, from the SYN to the response",
     labels: ["backend"],
     cluster: perBackend(({ probes }) => probes.lastMs / 1000),
   },
   {
-    type: "gauge",
     name: "upstream_connections",
     help: "Open HTTP/2 connections to the backend, by the trust class and the kind of requests that they carry",
     labels: ["backend", "class", "kind"],
     cluster: perConnectionClass(({ open }) => open),
   },
   {
-    type: "gauge",
     name: "upstream_streams",
     help: "Open streams on upstream connections",
     labels: ["backend", "class", "kind"],
     cluster: perConnectionClass(({ streams }) => streams),
   },
   {
-    type: "counter",
     name: "upstream_connections_closed_total",
     help: "Closed upstream connections",
     labels: ["backend"],
@@ -228,7 +206,6 @@ export const metrics: readonly Metric[] = [
   },
   // --- clients and requests ---
   {
-    type: "gauge",
     name: "downstream_connections",
     help: "Open client connections, by protocol",
     labels: ["alpn"],
@@ -238,20 +215,17 @@ export const metrics: readonly Metric[] = [
     ],
   },
   {
-    type: "counter",
     name: "downstream_connections_refused_total",
     help: "Client connections that were refused, or ended for breaking a rule, by reason",
     labels: ["reason"],
     counted: { "downstream_connection.refused": ({ reason }) => [reason] },
   },
   {
-    type: "counter",
     name: "downstream_tls_handshake_errors_total",
     help: "Failed TLS handshakes with clients",
     process: ({ handshakeErrors }) => handshakeErrors(),
   },
   {
-    type: "gauge",
     name: "requests_active",
     help: "Requests in progress, by kind",
     labels: ["kind"],
@@ -263,13 +237,11 @@ export const metrics: readonly Metric[] = [
     ],
   },
   {
-    type: "gauge",
     name: "requests_pending",
     help: "Requests in the pending queue: no backend is available, or too many requests with unproven credentials are in progress",
     cluster: ({ path: { pending, admission } }) => pending.size + admission.waiting,
   },
   {
-    type: "counter",
     name: "requests_total",
     cap: limits.requestSeries,
     help: "Completed requests, by verb, status code and backend",
@@ -281,33 +253,28 @@ export const metrics: readonly Metric[] = [
       ]),
   },
   {
-    type: "counter",
     name: "request_failures_total",
     help: "Failed requests, by error code and by the side that caused the failure",
     labels: ["code", "origin"],
     counted: { "request.failed": ({ code, origin }) => [code, origin] },
   },
   {
-    type: "counter",
     name: "request_hedges_total",
     help: "Requests sent a second time, to another backend or on another connection, because the first attempt was unanswered",
     cluster: ({ path: { hedges } }) => hedges.count,
   },
   {
-    type: "counter",
     name: "request_ends_total",
     help: "Ended requests, by how they ended: complete, client_gone, backend_gone or refused",
     labels: ["reason"],
     cluster: ({ path: { exchanges } }) => Object.entries(exchanges.ends),
   },
   {
-    type: "gauge",
     name: "clients",
     help: "Known callers; a caller is an identity, a program and an address",
     cluster: ({ path: { talk } }) => talk.ledger.size,
   },
   {
-    type: "counter",
     name: "client_requests_total",
     help: "Requests by the product in the User-Agent; the first 50 products have series of their own",
     labels: ["client"],
@@ -315,116 +282,98 @@ export const metrics: readonly Metric[] = [
   },
   // --- watches ---
   {
-    type: "gauge",
     name: "watches",
     help: "Open watches by state; only live watches can be moved to another backend",
     labels: ["state"],
     cluster: ({ path }) => path.exchanges.watched.states,
   },
   {
-    type: "gauge",
     name: "watches_parked",
     help: "Watches that lost their backend and wait for another one",
     cluster: ({ path }) => path.migrations.waiting,
   },
   {
-    type: "counter",
     name: "watch_events_total",
     help: "Watch events forwarded to clients",
     cluster: ({ path }) => path.exchanges.watched.events,
   },
   {
-    type: "counter",
     name: "watch_event_bytes_total",
     help: "Bytes of the forwarded watch events",
     cluster: ({ path }) => path.exchanges.watched.bytes,
   },
   {
-    type: "counter",
     name: "watch_moves_total",
     help: "Watches continued on another backend without the client noticing, by reason",
     labels: ["reason"],
     cluster: ({ path }) => path.migrations.moves,
   },
   {
-    type: "counter",
     name: "watch_ends_total",
     help: "Watches ended by watchkeeper between two events, by reason; the client watches again",
     labels: ["reason"],
     cluster: ({ path }) => path.migrations.ends,
   },
   {
-    type: "counter",
     name: "watch_hedges_total",
     help: "Second upstream streams opened for watches whose backend was silent",
     cluster: ({ path }) => path.migrations.hedges,
   },
   {
-    type: "counter",
     name: "watch_bookmark_refreshes_total",
     help: "Short second upstream streams opened to get a bookmark after a backend restarted",
     cluster: ({ path }) => path.migrations.refreshes,
   },
   {
-    type: "gauge",
     name: "watch_sentinels",
     help: "Resources with a sentinel: one watch that two backends serve, so that their caches are compared",
     cluster: ({ path }) => path.sentinels.count,
   },
   {
-    type: "counter",
     name: "watch_sentinel_streams_total",
     help: "Second upstream streams opened for sentinels",
     cluster: ({ path }) => path.migrations.sentinels,
   },
   {
-    type: "counter",
     name: "watch_progress_requests_total",
     help: "Lists of one object, with the watch's own credentials, that make an apiserver ask etcd for its progress, by result: answered, refused (for example by RBAC) or unanswered",
     labels: ["result"],
     cluster: ({ path }) => Object.entries(path.refresher.progressRequests),
   },
   {
-    type: "counter",
     name: "watch_version_regressions_total",
     help: "Events older than an earlier event on the same watch; such a watch is never moved",
     cluster: ({ path }) => path.exchanges.watched.versionRegressions,
   },
   {
-    type: "counter",
     name: "watch_replay_loops_total",
     help: "Clients that repeat a watch from the same version again and again, at most once a minute for each",
     labels: ["resource"],
     counted: { "watch.replay_loop": ({ resource }) => [resource] },
   },
   {
-    type: "gauge",
     name: "watched_apis",
     help: "Watched API groups and versions that are not built in, by kind: custom (resumed and compared), aggregated or unknown (neither)",
     labels: ["kind"],
     cluster: ({ path }) => Object.entries(path.origins.counts),
   },
   {
-    type: "gauge",
     name: "stalled_caches",
     help: "Stalled watch caches: pairs of a backend and a resource",
     cluster: ({ path }) => path.migrations.stalls,
   },
   {
-    type: "counter",
     name: "cache_stalls_total",
     help: "Watch caches found stalled, by backend and detector",
     labels: ["backend", "detector"],
     counted: { "cache.stalled": ({ backend, detector }) => [backend, detector] },
   },
   {
-    type: "counter",
     name: "stale_responses_total",
     help: "Lists and initial states older than a version that the client had already seen",
     cluster: ({ path }) => path.staleReadGuard.counts.outdated,
   },
   {
-    type: "counter",
     name: "stale_read_guard_requests_total",
     help: "Reads with resourceVersion=0 rewritten to a minimum version, by result",
     labels: ["result"],
@@ -435,14 +384,12 @@ export const metrics: readonly Metric[] = [
   },
   // --- incidents and leases ---
   {
-    type: "counter",
     name: "incidents_total",
     help: "Incidents, by kind and backend",
     labels: ["kind", "backend"],
     process: ({ incidents }) => incidents.counts.map(({ kind, backend, count }) => [[kind, backend], count]),
   },
   {
-    type: "gauge",
     name: "incident_active",
     help: "1 for each active incident, by kind and backend",
     labels: ["kind", "backend"],
@@ -455,7 +402,6 @@ export const metrics: readonly Metric[] = [
     ],
   },
   {
-    type: "gauge",
     name: "lease_holder_info",
     help: "1 for each leader lease, with its holder and the address of the last renewal; node leases are excluded",
     labels: ["namespace", "name", "holder", "source"],
@@ -464,7 +410,6 @@ export const metrics: readonly Metric[] = [
       leases.map(({ namespace, name, holder, source }) => [[namespace, name, holder, source], 1]),
   },
   {
-    type: "gauge",
     name: "lease_last_renew_timestamp_seconds",
     help: "Time of the last renewal of a leader lease",
     labels: ["namespace", "name"],
@@ -473,7 +418,6 @@ export const metrics: readonly Metric[] = [
       leases.map(({ namespace, name, renewedAtMs }) => [[namespace, name], renewedAtMs / 1000]),
   },
   {
-    type: "gauge",
     name: "lease_suspect",
     help: "1 for each leader lease with suspicious renewals, by verdict: contested, ghost or unknown",
     labels: ["namespace", "name", "verdict"],
@@ -485,28 +429,24 @@ export const metrics: readonly Metric[] = [
   },
   // --- passthrough ---
   {
-    type: "gauge",
     name: "passthrough_connections",
     help: "Passthrough connections to the backend, including those being opened",
     labels: ["backend"],
     cluster: ({ passthrough }) => passthrough.counts,
   },
   {
-    type: "counter",
     name: "passthrough_connections_ended_total",
     help: "Ended passthrough connections, by reason",
     labels: ["backend", "reason"],
     counted: { "passthrough.ended": ({ backend, reason }) => [backend, reason] },
   },
   {
-    type: "counter",
     name: "passthrough_connections_refused_total",
     help: "Passthrough connections that never reached a backend, by error code and by the side that caused it",
     labels: ["code", "origin"],
     counted: { "passthrough.refused": ({ code, origin }) => [code, origin] },
   },
   {
-    type: "counter",
     name: "passthrough_bytes_total",
     help: "Bytes sent to and received from clients of passthrough listeners",
     labels: ["direction"],
@@ -518,7 +458,6 @@ export const metrics: readonly Metric[] = [
 ];
 
 export const requestDuration: HistogramMetric = {
-  type: "histogram",
   name: "request_duration_seconds",
   help: "Time from the head of a request to the end of its response, by verb; watches and other long-running requests are excluded",
   labels: ["verb"],

@@ -5,7 +5,7 @@ import type { Entry, EntryOf } from "../../events/journal.ts";
 import type { BackendSet } from "../../proxy/cluster/backend-set.ts";
 import type { BackendMeasurements, Path } from "../../proxy/cluster/path.ts";
 import type { Passthrough } from "../../proxy/tunnel/passthrough.ts";
-import type { Row } from "./series.ts";
+import type { Row } from "./exposition.ts";
 
 /** The process, and the clusters that it serves. */
 export type Process = {
@@ -117,8 +117,7 @@ type Source =
   | { readonly counted: Counted };
 
 export type Metric = Source & {
-  readonly type: "gauge" | "counter";
-  /** Without the prefix `watchkeeper_`. */
+  /** Without the prefix `watchkeeper_`; a counter's ends in `_total`, as OpenMetrics requires, a gauge's does not. */
   readonly name: string;
   readonly help: string;
   /** Default: none. */
@@ -128,7 +127,6 @@ export type Metric = Source & {
 };
 
 export type HistogramMetric = {
-  readonly type: "histogram";
   readonly name: string;
   readonly help: string;
   readonly labels: readonly [string];

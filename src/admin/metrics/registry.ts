@@ -1,16 +1,14 @@
 /**
  * Reads the declared metrics for a scrape. The data path keeps plain fields, which cost nothing; they are read when a scrape
- * comes. The only file that imports prom-client.
+ * comes. The only file that imports prom-client, for the metrics of the process itself.
  */
-import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Histogram } from "../../base/histogram.ts";
-import { limits } from "../../base/limits.ts";
 import type { Entry, EntryOf, Journal } from "../../events/journal.ts";
 import { viewOf } from "./cluster-view.ts";
-import { histogramText } from "./histogram-text.ts";
+import { histogramText, isCounter, metricText, type Row, Series } from "./exposition.ts";
 import type { ClusterView, Counted, LiveCluster, Metric, Process, Values } from "./metric.ts";
 import { metrics, requestDuration } from "./metric-declarations.ts";
-import { type Row, Series } from "./series.ts";
 
 /** Metrics of prom-client that visit every open socket: 50,000 watches would have to wait. */
 const expensive = ["handles", "requests", "resources"].flatMap((what) => [
@@ -25,7 +23,6 @@ export class Metrics {
   readonly #process: Process;
   readonly #registry = new Registry();
   readonly #all: readonly Kept[];
-  readonly #shown: readonly (Counter | Gauge)[];
   #durations: readonly (readonly [string, Histogram])[] = [];
 
   constructor(journal: Journal, process: Process) {
@@ -33,7 +30,6 @@ export class Metrics {
     collectDefaultMetrics({ register: this.#registry });
     for (const name of expensive) this.#registry.removeSingleMetric(name);
     this.#all = metrics.map((metric) => ({ metric, kept: new Series(metric.cap) }));
-    this.#shown = metrics.map((metric) => promMetric(metric, this.#registry));
     journal.subscribe((entry) => {
       for (const { metric, kept } of this.#all) {
         const labels = "counted" in metric ? countedBy(metric.counted, entry.kind, entry) : undefined;
@@ -50,7 +46,7 @@ export class Metrics {
   gone(cluster: LiveCluster): void {
     const view = viewOf(cluster, this.#process.clock);
     for (const { metric, kept } of this.#all)
-      if (metric.type === "counter" && "cluster" in metric)
+      if (isCounter(metric) && "cluster" in metric)
         for (const [values, value] of rowsOf(metric.cluster(view)))
           kept.add(anonymous(metric.labels ?? [], values), value);
     this.#durations = [...merged([...this.#durations, ...requestDuration.cluster(cluster)])];
@@ -59,12 +55,15 @@ export class Metrics {
   /** The response to a scrape. */
   async text(): Promise<string> {
     const views = this.#views();
-    this.#all.forEach((one, index) => {
-      const shown = this.#shown[index];
-      if (shown !== undefined) show(one.metric, shown, this.#rows(one, views));
+    const texts = this.#all.map((one) => {
+      const { metric } = one;
+      const series = new Series(metric.cap);
+      for (const [values, value] of this.#rows(one, views)) series.add(values, value);
+      return metricText(metric, series.rows);
     });
     const durations = views.flatMap((view) => [...requestDuration.cluster(view)]);
-    return `${await this.#registry.metrics()}${histogramText(requestDuration, merged([...durations, ...this.#durations]))}`;
+    const histogram = histogramText(requestDuration, merged([...durations, ...this.#durations]));
+    return `${await this.#registry.metrics()}\n${texts.join("")}${histogram}`;
   }
 
   /** The rows of one metric now, without a cap. */
@@ -109,26 +108,4 @@ function merged(all: Iterable<readonly [string, Histogram]>): ReadonlyMap<string
 /** Backends and clusters that were removed have no series of their own. */
 function anonymous(labels: readonly string[], values: readonly string[]): readonly string[] {
   return values.map((value, at) => (labels[at] === "backend" || labels[at] === "cluster" ? "other" : value));
-}
-
-function promMetric({ type, name, help, labels = [] }: Metric, registry: Registry): Counter | Gauge {
-  const options = { name: `watchkeeper_${name}`, help, labelNames: labels, registers: [registry] };
-  return type === "counter" ? new Counter(options) : new Gauge(options);
-}
-
-function show(
-  { labels = [], cap = limits.familySeries }: Metric,
-  shown: Counter | Gauge,
-  rows: readonly Row[],
-): void {
-  const series = new Series(cap);
-  for (const [values, value] of rows) series.add(values, value);
-  shown.reset();
-  for (const [values, value] of series.rows) shown.inc(Object.fromEntries(labelled(labels, values)), value);
-}
-
-/** The label "cluster" of the only cluster is "" and is omitted: Prometheus treats both the same. */
-function labelled(labels: readonly string[], values: readonly string[]): [label: string, value: string][] {
-  const all = labels.map((label, at): [string, string] => [label, values[at] ?? ""]);
-  return all.filter(([label, value]) => label !== "cluster" || value !== "");
 }

@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { ProcessMonitor, statsOf } from "../../../src/admin/api/stats.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
-import type { Row } from "../../../src/admin/metrics/series.ts";
+import type { Row } from "../../../src/admin/metrics/exposition.ts";
 import { wallClock } from "../../../src/base/clock.ts";
 import { cpuMs } from "../../support/cpu.ts";
 

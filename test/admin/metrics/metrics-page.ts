@@ -1,14 +1,19 @@
 /** Generates docs/metrics.md from the declared metrics; a test checks that the file is current. */
 
+import { isCounter } from "../../../src/admin/metrics/exposition.ts";
 import { metrics, requestDuration } from "../../../src/admin/metrics/metric-declarations.ts";
 import { limits } from "../../../src/base/limits.ts";
 
 export function metricsPage(): string {
-  const rows = [...metrics, requestDuration].map(
-    ({ name, type, labels = [], cap = limits.familySeries, help }) =>
-      row(name, [type, labels.join(", "), labels.length === 0 ? 1 : cap, help]),
+  const rows = [...metrics, requestDuration].map(({ name, labels = [], cap = limits.familySeries, help }) =>
+    row(name, [typeOf(name), labels.join(", "), labels.length === 0 ? 1 : cap, help]),
   );
   return `${head}${rows.toSorted().join("")}${tail}`;
+}
+
+function typeOf(name: string): string {
+  if (name === requestDuration.name) return "histogram";
+  return isCounter({ name }) ? "counter" : "gauge";
 }
 
 function row(name: string, cells: readonly (string | number)[]): string {

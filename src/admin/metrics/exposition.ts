@@ -1,0 +1,95 @@
+/** The Prometheus text format, and how many series of a metric it shows at most. */
+import type { Histogram } from "../../base/histogram.ts";
+import { limits } from "../../base/limits.ts";
+
+/** Label values in the metric's order, and the number. */
+export type Row = readonly [labels: readonly string[], value: number];
+
+type Sum = { readonly labels: readonly string[]; value: number };
+
+/** Values of one metric by labels, up to a maximum number of series; the rest is summed (A54). */
+export class Series {
+  readonly #cap: number;
+  readonly #sums = new Map<string, Sum>();
+
+  constructor(cap: number = limits.familySeries) {
+    this.#cap = cap;
+  }
+
+  /** The first series stay: a flood of new labels cannot displace the real ones. */
+  add(labels: readonly string[], value: number): void {
+    const clipped = labels.map((label) => label.slice(0, limits.labelChars));
+    if (this.#addTo(clipped, value, this.#cap - 1)) return;
+    this.#addTo(
+      clipped.map(() => "other"),
+      value,
+      this.#cap,
+    );
+  }
+
+  get rows(): Row[] {
+    return [...this.#sums.values()].map(({ labels, value }) => [labels, value]);
+  }
+
+  #addTo(labels: readonly string[], value: number, cap: number): boolean {
+    const key = labels.join("\0");
+    const known = this.#sums.get(key);
+    if (known === undefined && this.#sums.size >= cap) return false;
+    if (known === undefined) this.#sums.set(key, { labels, value });
+    else known.value += value;
+    return true;
+  }
+}
+
+type Family = { readonly name: string; readonly help: string; readonly labels?: readonly string[] };
+
+export function isCounter({ name }: Pick<Family, "name">): boolean {
+  return name.endsWith("_total");
+}
+
+/** Returns a gauge or a counter. Without labels it is 0 if there are no rows. */
+export function metricText(family: Family, rows: readonly Row[]): string {
+  const name = `watchkeeper_${family.name}`;
+  const { labels = [] } = family;
+  const all: readonly Row[] = rows.length === 0 && labels.length === 0 ? [[[], 0]] : rows;
+  const lines = all.map(([values, value]) => `${name}${labelText(labels, values)} ${value}\n`);
+  return `${headOf(family, isCounter(family) ? "counter" : "gauge")}${lines.join("")}\n`;
+}
+
+/** `rows` are by the value of the only label; those beyond the cap are dropped: it is a closed list that is shorter. */
+export function histogramText(
+  family: Family & { readonly labels: readonly [string]; readonly cap: number },
+  rows: Iterable<readonly [string, Histogram]>,
+): string {
+  const texts = Array.from(rows)
+    .slice(0, family.cap)
+    .map(([value, histogram]) =>
+      bucketsOf(`watchkeeper_${family.name}`, `${family.labels[0]}="${value}"`, histogram),
+    );
+  return `${headOf(family, "histogram")}${texts.join("")}\n`;
+}
+
+function headOf({ name, help }: Family, type: string): string {
+  return `# HELP watchkeeper_${name} ${help}\n# TYPE watchkeeper_${name} ${type}\n`;
+}
+
+function bucketsOf(name: string, label: string, { bounds, counts, sum }: Histogram): string {
+  let count = 0;
+  const buckets = counts.map((one, at) => {
+    count += one;
+    return `${name}_bucket{${label},le="${bounds[at] ?? "+Inf"}"} ${count}\n`;
+  });
+  return `${buckets.join("")}${name}_sum{${label}} ${sum}\n${name}_count{${label}} ${count}\n`;
+}
+
+const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", '"': '\\"' };
+
+/** The label "cluster" of the only cluster is "" and is omitted: Prometheus treats both the same. */
+function labelText(labels: readonly string[], values: readonly string[]): string {
+  const pairs = labels.flatMap((label, at) => {
+    const value = values[at] ?? "";
+    if (label === "cluster" && value === "") return [];
+    return [`${label}="${value.replace(/[\\\n"]/g, (char) => escapes[char] ?? char)}"`];
+  });
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}
