@@ -42,7 +42,7 @@ export class Http1StreamWriter implements StreamWriter {
   #owner: StreamListener | undefined;
   #state: State = "waiting";
   /** Bytes of the request's body that the owner has and has not granted yet. */
-  #held = 0;
+  #ungranted = 0;
   #isReceived = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, socket: H1End) {
@@ -149,14 +149,14 @@ export class Http1StreamWriter implements StreamWriter {
 
   grant(count: number): void {
     // A body that was sent twice, because a backend refused the first attempt, is granted twice.
-    this.#held = Math.max(0, this.#held - count);
-    if (this.#held < h1HeldBytes) this.#request.resume();
+    this.#ungranted = Math.max(0, this.#ungranted - count);
+    if (this.#ungranted < h1HeldBytes) this.#request.resume();
   }
 
   #receive(chunk: Buffer): void {
     if (this.#owner === undefined || this.#state === "gone") return;
-    this.#held += chunk.length;
-    if (this.#held >= h1HeldBytes) this.#request.pause();
+    this.#ungranted += chunk.length;
+    if (this.#ungranted >= h1HeldBytes) this.#request.pause();
     this.#owner.data(chunk, 0, chunk.length, false);
   }
 

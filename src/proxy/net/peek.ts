@@ -23,14 +23,14 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, done: (
   const stopTimer = clock.after(limits.handshakeMs, () => socket.destroy());
   let room: Buffer = Buffer.alloc(0);
   let length = 0;
-  let held = 0;
-  const hold = (bytes: number): void => {
-    waitingBytes += bytes - held;
-    held = bytes;
+  let reserved = 0;
+  const reserve = (bytes: number): void => {
+    waitingBytes += bytes - reserved;
+    reserved = bytes;
   };
   const leave = (): void => {
     stopTimer();
-    hold(0);
+    reserve(0);
     socket.off("data", take);
     socket.off("close", leave);
   };
@@ -41,7 +41,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, done: (
     const seen = room.subarray(0, length);
     const found = look(seen);
     if (found === undefined) {
-      hold(room.length);
+      reserve(room.length);
       if (waitingBytes > peekedBytes) socket.destroy();
       return;
     }

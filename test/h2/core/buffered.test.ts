@@ -4,7 +4,7 @@ import { Buffered } from "../../../src/h2/core/buffered.ts";
 
 const test = suite("h2/core/buffered");
 
-test("it is tight past half of its limit, and tells once it is over", () => {
+test("it is tight above half of its limit, and reports each addition above all of it", () => {
   const buffered = new Buffered(100);
   let told = 0;
   buffered.onOver = () => {

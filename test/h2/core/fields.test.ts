@@ -142,7 +142,7 @@ test("an authority is a host and perhaps a port, without userinfo (A31)", () => 
     assert.match(requestFault(...changed(`:authority: ${authority}`)) ?? "", "authority", authority);
 });
 
-test("host says what :authority says, once, or stands in for it (A31)", () => {
+test("host equals :authority, occurs once, or takes its place (A31)", () => {
   assert.is(requestFault(...request, "host: 10.0.0.1:6443"), undefined);
   assert.is(requestFault(...changed(":authority: Api.Example:1"), "host: aPI.eXample:1"), undefined);
   assert.is(requestFault(...request, "host: 10.0.0.1"), "host is not :authority");
@@ -167,7 +167,7 @@ test("pseudo-fields come first, once, all of them, and no others (A11)", () => {
   assert.is(requestFault(), "no :method");
 });
 
-test("connection-specific fields are refused in requests, answers and trailers; a request may say te: trailers (A28)", () => {
+test("connection-specific fields are refused in requests, answers and trailers; a request may have te: trailers (A28)", () => {
   for (const name of ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]) {
     assert.is(requestFault(...request, `${name}: x`), "connection-specific field", name);
     assert.is(responseFault(":status: 200", `${name}: x`), "connection-specific field", name);

@@ -65,7 +65,7 @@ const oneOfEach: readonly Frame[] = [
   data(3, "last", "end"),
 ];
 
-test("every frame type is told once, with its padding and priority taken off", () => {
+test("every frame type is passed on once, without its padding and priority", () => {
   const told = toldOf(wire(...oneOfEach));
   assert.equal(
     told.map((line) => line.split(" ", 2).join(" ")),
@@ -101,13 +101,13 @@ test("every frame type is told once, with its padding and priority taken off", (
   assert.ok(told.includes("padding 1 8"));
 });
 
-test("the same bytes cut at any one position are told the same", () => {
+test("the same bytes cut at any one position give the same frames", () => {
   const bytes = wire(...oneOfEach);
   const whole = toldOf(bytes);
   for (let cut = 1; cut < bytes.length; cut++) assert.equal(toldOf(bytes, [cut]), whole, `cut at ${cut}`);
 });
 
-test("the same bytes in small chunks of any size are told the same", () => {
+test("the same bytes in small chunks of any size give the same frames", () => {
   const bytes = wire(...oneOfEach);
   const whole = toldOf(bytes);
   for (const size of [1, 2, 3, 8, 9, 10, 13, 100, 2048, 2057, 2058, 4096])
@@ -254,7 +254,7 @@ test("a preface that is none ends the session at its first wrong byte", () => {
   }
 });
 
-test("whatever comes, a reader either tells frames or throws a ProtocolError (fuzz)", () => {
+test("for any bytes a reader either passes frames on or throws a ProtocolError (fuzz)", () => {
   const junk = fc.oneof(
     fc.uint8Array({ maxLength: 60 }),
     fc

@@ -87,7 +87,7 @@ test("trailers end their stream, and the body they end is as long as promised", 
   stream.receiveTrailers(fieldsOf([["a", "b"]]), true);
 });
 
-test("a head that is too long is answered whole, and its body is told to stop", () => {
+test("a head that is too long is answered whole, and its upload is stopped", () => {
   const rig = serverRig();
   rig.peer.sends(headers(1).post("/"));
   rig.last.stream.answerLongHead();

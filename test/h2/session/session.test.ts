@@ -43,7 +43,7 @@ function endedWith(rig: SessionRig, code: string, lastId: number): void {
 
 // --- greeting ---
 
-test("a server says what it allows, and opens its window", () => {
+test("a server sends its settings, and opens its window", () => {
   const rig = new SessionRig("server", 7);
   rig.clock.turn();
   rig.peer.expects(
@@ -344,7 +344,7 @@ test("two steps of a server: the first refuses nothing, but no stream is opened 
 
 // --- losing ---
 
-test("a lost session tells every stream, also when one of their owners throws", () => {
+test("a lost session notifies every stream's owner, also when one of them throws", () => {
   const rig = clientRig();
   const ears = [new Ear(), new Ear(), new Ear()];
   for (const ear of ears) rig.session.open(get, true, ear);
@@ -386,7 +386,7 @@ test("an owner that loses the session from within a callback gets no further cal
   assert.is(rig.opened.length, 1);
 });
 
-test("a protocol error tells the peer its last stream, and every owner", () => {
+test("after a protocol error the peer gets the last stream's id, and every owner is notified", () => {
   const rig = serverRig();
   rig.peer.sends(headers(5).get("/a"));
   rig.peer.sends(raw(6, 0, 0, "short"));

@@ -148,7 +148,7 @@ test("a reset forgets what waits, is sent once, and nothing follows it", () => {
   assert.equal(ear.lines, ["GET / end"]);
 });
 
-test("a peer's reset forgets what waits, and tells the owner once", () => {
+test("a peer's reset drops what waits, and notifies the owner once", () => {
   const { rig, stream, ear } = answered(0);
   send(stream, "abc", true);
   rig.peer.sends(reset(1, "CANCEL"));

@@ -55,7 +55,7 @@ export const admission: readonly Defect[] = [
       find: "return Math.min(provenMs, Math.max(endedBearerMs, leftMs));",
       replace: "return provenMs;",
     },
-    ["proxy/identity/trust", "a JWT is proven no longer"],
+    ["proxy/identity/trust", "a JWT is proven until its own expiry"],
   ),
   defect(
     "a stall of the proxy counts against requests that wait for an upstream connection",

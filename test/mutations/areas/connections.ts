@@ -384,4 +384,13 @@ export const connections: readonly Defect[] = [
     },
     ["flows/standstill", "paused for 5 s"],
   ),
+  defect(
+    "a tunnel outlives its dead backend",
+    {
+      file: "proxy/tunnel/stuck-sockets.ts",
+      find: 'const stopLost = backends.onLost(backend, () => cut("backend_dead"));',
+      replace: "const stopLost = (): void => {};",
+    },
+    ["proxy/tunnel/stuck-sockets", "a tunnel ends with its backend"],
+  ),
 ];

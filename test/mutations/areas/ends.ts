@@ -96,7 +96,7 @@ export const ends: readonly Defect[] = [
       find: "    guarded(() => owner.closed(failure));\n    if (!socket.writableEnded) endSoon(socket);",
       replace: "    endSoon(socket);",
     },
-    ["proxy/net/socket", "a peer's FIN is told at once"],
+    ["proxy/net/socket", "a peer's FIN is reported at once"],
   ),
   defect(
     "an exchange that is a watch keeps the attempt that its session has",

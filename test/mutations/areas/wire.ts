@@ -290,7 +290,7 @@ export const wire: readonly Defect[] = [
       find: 'return host.toLowerCase() === requested.toLowerCase() ? undefined : "host is not :authority";',
       replace: "return undefined;",
     },
-    ["h2/core/fields", "host says what :authority says"],
+    ["h2/core/fields", "host equals :authority"],
   ),
   defect(
     "a value holds control characters",

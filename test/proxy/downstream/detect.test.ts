@@ -26,7 +26,7 @@ async function spoken(...chunks: (string | Buffer)[]): Promise<{ spoken: Protoco
   return heard;
 }
 
-test("TLS, HTTP/2 and HTTP/1.1 are told apart, and nothing of them is taken", async () => {
+test("TLS, HTTP/2 and HTTP/1.1 are distinguished, and no byte is consumed", async () => {
   assert.equal(await spoken("\u0016\u0003\u0001rest"), { spoken: "tls", read: "\u0016\u0003\u0001rest" });
   assert.equal(await spoken("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), {
     spoken: "h2",
@@ -35,13 +35,13 @@ test("TLS, HTTP/2 and HTTP/1.1 are told apart, and nothing of them is taken", as
   assert.equal(await spoken("GET / HTTP/1.1\r\n"), { spoken: "http/1.1", read: "GET / HTTP/1.1\r\n" });
 });
 
-test("it waits until it can tell", async () => {
+test("it waits until the protocol is certain", async () => {
   const { spoken: outcome } = await spoken("P", "RI * HTT", "P/2.0\r\n\r\n");
   assert.is(outcome, "h2");
   assert.is((await spoken("P", "UT / HTTP/1.1\r\n")).spoken, "http/1.1");
 });
 
-test("a socket that says nothing is closed at the deadline (A22)", async () => {
+test("a silent socket is closed at the deadline (A22)", async () => {
   const pair = await openPair();
   const { near, far } = pair;
   const clock = manualClock();

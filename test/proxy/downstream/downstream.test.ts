@@ -21,7 +21,7 @@ test("a session without a stream is sent away after five minutes, one with a wat
   assert.equal(isOpen, [false, true]);
 });
 
-test("drain is two steps: what the client opened before it heard of it is still served", () => {
+test("drain is two steps: what the client opened before it received GOAWAY is still served", () => {
   const path = new PlayedPath(["a"]);
   const client = path.client();
   path.settle();

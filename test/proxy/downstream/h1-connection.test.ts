@@ -64,7 +64,7 @@ test("an upload that outlives its answer has an end", async () => {
   });
 });
 
-test("a socket that says nothing, or half a head, is let go after ten seconds", async () => {
+test("a socket that sends nothing, or half a head, is closed after ten seconds", async () => {
   const silent = await h1.connect();
   const slow = await h1.connect();
   slow.send("GET / HTTP/1.1\r\nHo");

@@ -63,7 +63,7 @@ test("a source that is not trusted may not send a header", async () => {
   for (const said of [header, "hello"]) assert.is(await met("Required", elsewhere, said), notTheirs);
 });
 
-test("a malformed header is refused, and told why", async () => {
+test("a malformed header is refused with its reason", async () => {
   assert.match(await met("Optional", balancer, "PROXY TCP4 x\r\n"), "PROXY header is malformed: its line");
 });
 

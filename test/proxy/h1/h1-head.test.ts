@@ -52,7 +52,7 @@ test("fields keep their order and number; hop-by-hop fields are dropped", () => 
   assert.equal(linesOf(head.fields), [":status 200", "x-a 1", "x-b ", "x-a \xe4 2"]);
 });
 
-test("a body is as long as said, ends with its last chunk, or with the connection", () => {
+test("a body has its stated length, ends with its last chunk, or with the connection", () => {
   const framing = (fields: string, status = "403 No"): unknown =>
     whole(`HTTP/1.1 ${status}\r\n${fields}\r\n`).framing;
   assert.is(framing("Content-Length: 12\r\n"), 12);
@@ -90,7 +90,7 @@ test("what two parsers may read in two ways is refused", () => {
     assert.type(read(text), "string", JSON.stringify(text.slice(0, 80)));
 });
 
-test("the last answer of a socket says so, in the framing that it came in", () => {
+test("the last answer of a socket has Connection: close, in the framing that it came in", () => {
   const written = (text: string): string => writeLastAnswer(whole(text)).toString("latin1");
   assert.is(
     written("HTTP/1.1 403 No\r\nConnection: keep-alive\r\nContent-Length: 2\r\nX: y\r\n\r\n"),

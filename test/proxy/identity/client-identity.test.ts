@@ -80,7 +80,7 @@ test("or nothing at all, where the proxy's own credential is lent: nothing else 
   assert.equal(said(strange), ["unauthenticated", "true"]);
 });
 
-test("under the names that the apiserver was told, the first of each", () => {
+test("under the configured names of the apiserver, the first of each", () => {
   const names: HeaderNames = {
     user: ["x-user", "x-other-user"],
     uid: ["x-uid"],

@@ -50,7 +50,7 @@ test("a request before it was accepted, on another socket even, is proven with i
   assert.is(trust.classOf(trust.credentialOf(request("t"), early)), "unproven");
 });
 
-test("a JWT is proven no longer than it says that it holds, unless a backend takes it long after that: then the proxy's clock is wrong", () => {
+test("a JWT is proven until its own expiry at most, unless a backend accepts it long after that: then the proxy's clock is wrong", () => {
   const clock = manualClock();
   const jwt = (endMs: number): string =>
     ["{}", JSON.stringify({ exp: (clock.wall() + endMs) / 1000 }), "signature"]

@@ -93,7 +93,7 @@ test("records that are none of a hello's are refused, as soon as they show", () 
   assert.is(fault(inRecords(long)), "something follows it in its record");
 });
 
-test("one of 64 KiB is refused by what it says, and one of 60 KiB is not", () => {
+test("one of 64 KiB is refused by its stated length, and one of 60 KiB is not", () => {
   const most = helloMessage({ paddingBytes: 60_000, serverName: "big" });
   const outcome = readHello(inRecords(most));
   assert.is(outcome.state === "whole" && outcome.serverName, "big");
@@ -127,7 +127,7 @@ test("two names, or one that is none, are refused (A48)", () => {
     assert.is(named(nameExtension(name)), "whole");
 });
 
-test("what Node's own client says is read", async () => {
+test("the hello of Node's own client is read", async () => {
   const server = net.createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as net.AddressInfo;

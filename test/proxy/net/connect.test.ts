@@ -67,7 +67,7 @@ function firstWord(options: {
   });
 }
 
-test("an upstream connection speaks h2 to a backend with a certificate of its CA", async () => {
+test("an upstream connection uses h2 with a backend that has a certificate of its CA", async () => {
   const { close, ...at } = await backend(["h2", "http/1.1"]);
   assert.is(await within(20_000, "a word", firstWord(at)), "h2");
   assert.is(await within(20_000, "a word", firstWord({ ...at, serverName: "127.0.0.1" })), "h2");
@@ -120,7 +120,7 @@ test("no socket resumes the session of one before it: Node looks at names in who
   close();
 });
 
-test("a dial that is not answered says so", async () => {
+test("an unanswered dial fails with that reason", async () => {
   const { close, ...at } = await backend(["h2"]);
   close();
   assert.match(await within(20_000, "why", firstWord(at)), "ECONNREFUSED");

@@ -79,7 +79,7 @@ test("version 2's LOCAL, UNSPEC and UNIX name no address", () => {
     assert.equal(read(header), { state: "whole", length: header.length, ends: undefined });
 });
 
-test("a malformed header says what is wrong", () => {
+test("a malformed header comes with its reason", () => {
   const wrong = (header: string | Buffer): string => {
     const bytes = typeof header === "string" ? Buffer.from(header, "latin1") : header;
     const outcome = readHeader(Buffer.concat([bytes, Buffer.alloc(64)]));
@@ -146,7 +146,7 @@ test("one that is too long is refused before it has come", () => {
   });
 });
 
-test("what clients say themselves is no header", () => {
+test("the first bytes of clients themselves are no header", () => {
   for (const first of ["\x16\x03\x01", "GET / HTTP/1.1\r\n", "PRI * HTTP/2.0", "PUT /", "\r\nGET", "PROX /"])
     assert.equal(readHeader(Buffer.from(first, "latin1")), { state: "absent" }, first);
 });

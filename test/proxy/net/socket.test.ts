@@ -33,7 +33,7 @@ test("buffers arrive in order as one stream, and the end comes after them", asyn
   close();
 });
 
-test("a peer that does not read is told as backlog, and as drained once it reads", async () => {
+test("a peer that does not read counts as backlog, and as drained once it reads", async () => {
   const { near, far, close } = await openPair();
   const drained = Promise.withResolvers<undefined>();
   const owner = { receive() {}, drained: () => drained.resolve(undefined), closed() {} };
@@ -47,7 +47,7 @@ test("a peer that does not read is told as backlog, and as drained once it reads
   close();
 });
 
-test("a client that takes no answer is not heard until it does", async () => {
+test("a client that reads no answer is not read until it does", async () => {
   const { near, far, close } = await openPair();
   const heard = Promise.withResolvers<string>();
   const owner = { receive: (chunk: Buffer) => heard.resolve(chunk.toString()), drained() {}, closed() {} };
@@ -68,7 +68,7 @@ test("a client that takes no answer is not heard until it does", async () => {
   close();
 });
 
-test("a peer's FIN is told at once, also while it does not read what it was sent (D17)", async () => {
+test("a peer's FIN is reported at once, also while it does not read what it was sent (D17)", async () => {
   for (const origin of ["client", "backend"] as const) {
     const { near, far, close } = await openPair();
     const closed = Promise.withResolvers<undefined>();

@@ -31,7 +31,7 @@ test("a certificate of another authority names the file that does not have it, a
   );
 });
 
-test("any other error is source as Node tells it", () => {
+test("any other error keeps Node's message", () => {
   assert.is(
     retold("CERT_HAS_EXPIRED", "certificate has expired", { serverName: "x", source }),
     "certificate has expired",

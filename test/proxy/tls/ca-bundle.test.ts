@@ -75,7 +75,7 @@ async function settle(clock: ManualClock): Promise<void> {
   }
 }
 
-test("other authorities take the place of the last ones by themselves, told once", async () => {
+test("other CAs replace the last ones by themselves, journaled once", async () => {
   writeFileSync(file, authority.certificate);
   const one = watched();
   writeFileSync(file, authority.certificate + other.certificate);
@@ -116,7 +116,7 @@ for (const [title, text, problem] of bad)
     assert.is(one.told.at(-1), "loaded backend-ca");
   });
 
-test("a file that vanishes costs nothing, and the same one back again is told", async () => {
+test("a file that vanishes changes nothing, and the same one back again is journaled", async () => {
   writeFileSync(file, authority.certificate);
   const one = watched();
   unlinkSync(file);

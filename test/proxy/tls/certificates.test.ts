@@ -244,7 +244,7 @@ test("a certificate that only its date keeps out is taken when the date has come
   assert.is(await servedBy(outcome), "tomorrow");
 });
 
-test("reload answers with what it found, and files that say the same change nothing", async () => {
+test("reload returns its result, and files with the same content change nothing", async () => {
   put(serving);
   const { outcome, entries } = await loaded();
   const context = outcome.current?.context;

@@ -55,7 +55,7 @@ function shaken(options: tls.ConnectionOptions, clock = manualClock(), speaks = 
   });
 }
 
-test("ALPN says what is spoken, and a host is found by its name", async () => {
+test("ALPN selects the protocol, and the server name the host", async () => {
   for (const [protocols, alpn] of [
     [["h2", "http/1.1"], "h2"],
     [["http/1.1"], "http/1.1"],

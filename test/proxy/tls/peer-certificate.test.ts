@@ -48,7 +48,7 @@ test("a certificate of the authority's is one, by its fingerprint and its end", 
   assert.ok((outcome?.notAfter ?? 0) > Date.now());
 });
 
-test("a stranger's, an expired one and a server's are none, and it is said why", async () => {
+test("a certificate of another CA, an expired one and a server's are invalid, each with its reason", async () => {
   const other = await createAuthority({ name: "watchkeeper test", clock: wallClock });
   assert.is((await shown(alice, other.certificate))?.problem, "unable to verify the first certificate");
   const past = authority.issue({ name: "alice", usage: "client", notAfter: Date.now() - 1000 });
@@ -58,7 +58,7 @@ test("a stranger's, an expired one and a server's are none, and it is said why",
   assert.match((await shown(serving))?.problem ?? "", "purpose");
 });
 
-test("a socket that cannot say whether it was verified was not", () => {
+test("a socket without a verification result counts as not verified", () => {
   const certificate = { raw: Buffer.alloc(0), fingerprint256: "AA:BB", validToDate: { getTime: () => 1 } };
   for (const handle of [undefined, {}, { verifyError: 1 }, { verifyError: () => "odd" }]) {
     const socket = {

@@ -40,7 +40,7 @@ test("keys in their older forms pass: SEC1 with its parameters, PKCS#1", () => {
   assert.is(problemOf(rsa.certificate, pkcs1), undefined);
 });
 
-test("what is no certificate is told without being quoted (A50)", () => {
+test("what is no certificate is reported without being quoted (A50)", () => {
   const key = serving.key;
   assert.is(problemOf("", key), "no certificate among its 0 characters");
   assert.is(problemOf("<nil>", key), "no certificate among its 5 characters");
@@ -50,7 +50,7 @@ test("what is no certificate is told without being quoted (A50)", () => {
   assert.is(problemOf(serving.certificate.slice(0, -30), key), "the file ends inside a CERTIFICATE");
 });
 
-test("what is no private key is told without being quoted", () => {
+test("what is no private key is reported without being quoted", () => {
   const certificate = serving.certificate;
   assert.is(problemOf(certificate, ""), "no private key among the key file's 0 characters");
   assert.is(problemOf(certificate, certificate), "no private key among the key file's blocks: CERTIFICATE");

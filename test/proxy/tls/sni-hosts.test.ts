@@ -364,7 +364,7 @@ test("a session that a client may reuse by its certificate is not another cluste
     );
 });
 
-test("when no host can be served there is no listener, and the first one's problem says why", async () => {
+test("when no host can be served there is no listener, and the first one's problem is the reason", async () => {
   const absent = {
     certFile: join(proxy.directory, "absent.crt"),
     keyFile: join(proxy.directory, "absent.key"),

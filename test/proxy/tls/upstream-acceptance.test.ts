@@ -73,13 +73,13 @@ async function startStranger(): Promise<{ readonly port: number; stop(): void }>
   };
 }
 
-test("no backend there, none asked and no TLS say nothing against it", async () => {
+test("no backend, none that is ready and none with TLS are no objection", async () => {
   assert.is(await trusted(other.certificate, []), undefined);
   assert.is(await trusted(other.certificate, [at(1)]), undefined);
   assert.is(await trusted(other.certificate, [{ ...at(1), tls: undefined }]), undefined);
 });
 
-test("a backend that keeps silent says nothing against it either, after a while", async () => {
+test("a backend that stays silent is no objection either, after a while", async () => {
   const mute = net.createServer(() => {});
   await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
   const { port } = mute.address() as net.AddressInfo;

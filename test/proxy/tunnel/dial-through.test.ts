@@ -81,7 +81,7 @@ async function reached({ outcome }: Dialled): Promise<Reached> {
   return result;
 }
 
-test("the backend is told the hello, and what it says back is not lost", async () => {
+test("the backend gets the hello, and its first bytes are not lost", async () => {
   const dialled = await dial(["a", "b"]);
   const backend = await peerOf(dialled, "a");
   await backend.expect("hello");
@@ -146,7 +146,7 @@ test("what may be a request is sent to one backend only: the first that accepts"
   assert.equal(dialled.backoff, ["refusing", "b"]);
 });
 
-test("when all refuse, the last one's reason is told", async () => {
+test("when all refuse, the last one's reason is returned", async () => {
   const dialled = await dial(["refusing", "refusing", "refusing", "refusing"]);
   const outcome = await within(20_000, "an outcome", dialled.outcome);
   assert.ok(outcome instanceof Failure && outcome.code === "backend-refused");
@@ -157,7 +157,7 @@ test("when all refuse, the last one's reason is told", async () => {
   assert.is(dialled.backoff.length, limits.attempts);
 });
 
-test("with no backend to ask at all it says so", async () => {
+test("without any backend it returns a Failure", async () => {
   const outcome = await (await dial([])).outcome;
   assert.is(outcome instanceof Failure && outcome.code, "no-backend");
 });

@@ -35,7 +35,7 @@ test("a backend that cannot be dialled costs nothing: the next one is asked, and
   assert.is(client.backend, asked[1]);
 });
 
-test("when none can be dialled the last reason is told", async () => {
+test("when none can be dialled the last reason is returned", async () => {
   const path = new PlayedPath(["a", "b"]);
   const { backends, pools: upstreams } = path;
   const outcome = await dialUpgrade(anyone(), {
@@ -60,7 +60,7 @@ test("tunnels count as load", async () => {
   assert.is(dialed instanceof Failure ? dialed.message : dialed.backend, "b");
 });
 
-test("the backend is told whose connection it is, for one that asks for a PROXY header", async () => {
+test("the dial gets both ends of the client's connection, for a PROXY header", async () => {
   const path = new PlayedPath(["a"]);
   const { backends, pools: upstreams } = path;
   const ends = {

@@ -31,7 +31,7 @@ function told<Kind extends Entry["kind"]>(kind: Kind): Extract<Entry, { kind: Ki
   return scene.entries.filter((entry): entry is Extract<Entry, { kind: Kind }> => entry.kind === kind);
 }
 
-test("TLS passes untouched, and the connection is told when it is over", async () => {
+test("TLS passes untouched, and the end of the connection is journaled", async () => {
   scene = await startPassthrough(["a"]);
   const client = await scene.connect();
   for (const octet of greeting.subarray(0, 20)) client.send(Buffer.from([octet]));
@@ -198,7 +198,7 @@ test("when none comes back it is refused by an end without an answer, which clie
   assert.is(scene.passthrough.openCount, 0);
 });
 
-test("a client that does not use TLS is told so, and reaches no backend", async () => {
+test("a client that does not use TLS gets a 400, and reaches no backend", async () => {
   scene = await startPassthrough(["a"]);
   const plain = await scene.connect();
   plain.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -154,7 +154,7 @@ test("the socket table is not read while there is no tunnel, and a tunnel that i
   assert.ok(played.reads <= 2);
 });
 
-test("a table that cannot be read says nothing against anyone, for four hours", async () => {
+test("a socket table that cannot be read ends no tunnel, for four hours", async () => {
   const clock = manualClock();
   const hung = new HungTunnels({ clock, backends: unasked, read: () => Promise.reject(new Error("EACCES")) });
   hung.watch({ down: "b", up: "a" }, well, () => assert.unreachable("the socket table cannot be read"));

@@ -115,7 +115,7 @@ test("a peer that reads slowly slows down the other side, both ways", async () =
   }
 });
 
-test("a client that reads slowly gets all that a backend said before it was lost", async () => {
+test("a client that reads slowly gets all that a backend sent before it was lost", async () => {
   const { client, backend, clock, ends } = await join();
   client.socket.pause();
   const answer = Buffer.alloc(100 * 1024, 1);

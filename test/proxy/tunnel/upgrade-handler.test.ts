@@ -82,7 +82,7 @@ async function opened(): Promise<{ readonly client: RawPeer; readonly backend: R
   return { client, backend };
 }
 
-test("a backend that is proven dead ends its tunnels cleanly, with what was said", async () => {
+test("a backend that is proven dead ends its tunnels in order, with what it had sent", async () => {
   const { client, backend } = await opened();
   backend.send("said");
   await client.expect("said");
@@ -137,7 +137,7 @@ test("a drain's last act cuts the tunnels that are left", async () => {
   assert.is(upgrade.splices.openCount, 0);
 });
 
-test("no backend, or one that is lost before it answers, is told to the client", async () => {
+test("without a backend, or if it is lost before it answers, the client gets an error response", async () => {
   const early = await upgrade.connect();
   upgrade.failure = new Failure("backend-refused", "backend", "No server listens");
   early.send(spdy);
