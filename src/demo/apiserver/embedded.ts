@@ -108,3 +108,20 @@ export class Embedded {
     await gone;
   }
 }
+
+/** Starts all and returns their ports; a Failure if one did not start, and then none runs. */
+export async function startAll(apiservers: readonly Embedded[]): Promise<readonly number[] | Failure> {
+  const ports: number[] = [];
+  for (const bound of await Promise.all(apiservers.map((one) => one.start()))) {
+    if (bound instanceof Failure) {
+      await stopAll(apiservers);
+      return bound;
+    }
+    ports.push(bound);
+  }
+  return ports;
+}
+
+export async function stopAll(apiservers: readonly Embedded[]): Promise<void> {
+  await Promise.all(apiservers.map((one) => one.stop()));
+}

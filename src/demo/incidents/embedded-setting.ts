@@ -3,7 +3,7 @@ import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Encoding } from "../apiserver/apiserver.ts";
 import { newCluster } from "../apiserver/cluster.ts";
-import { Embedded } from "../apiserver/embedded.ts";
+import { Embedded, startAll, stopAll } from "../apiserver/embedded.ts";
 import { type Encode, encodeJson } from "../apiserver/watch-stream.ts";
 import { mapOf } from "../objects/json.ts";
 import type { Store } from "../objects/store.ts";
@@ -24,17 +24,12 @@ export const encodeOld: Encode = (type, object) =>
 
 async function make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure> {
   const store = newCluster(wallClock);
-  const hosts = ["apiserver-1", "apiserver-2"].map((name) => hostOf(name, { store, files, wishes }));
-  const stop = async (): Promise<void> => {
-    await Promise.all(hosts.map((host) => host.stop()));
-  };
-  const ports = await Promise.all(hosts.map((host) => host.start()));
-  const bad = ports.find((port) => port instanceof Failure);
-  if (bad !== undefined) {
-    await stop();
-    return bad;
-  }
-  const backends = embeddedAt(ports.map(Number));
+  const apiservers = ["apiserver-1", "apiserver-2"].map((name) =>
+    apiserverOf(name, { store, files, wishes }),
+  );
+  const ports = await startAll(apiservers);
+  if (ports instanceof Failure) return ports;
+  const backends = embeddedAt(ports);
   return {
     backends,
     ca: "",
@@ -44,18 +39,18 @@ async function make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure
     // The kernel in front of the relay still accepts sockets.
     silentKind: "backend-frozen",
     async silence(name) {
-      await hosts.find((host) => host.name === name)?.strike("hole");
+      await apiservers.find((one) => one.name === name)?.strike("hole");
     },
     podToken: (pod) => Promise.resolve(unsignedToken(pod)),
-    stop,
+    stop: () => stopAll(apiservers),
   };
 }
 
 const encodingFor = (): Encoding => ({ contentType: "application/json", encode: encodeOld });
 
-type HostParts = { readonly store: Store; readonly files: DemoFiles; readonly wishes: Wishes };
+type ApiserverParts = { readonly store: Store; readonly files: DemoFiles; readonly wishes: Wishes };
 
-function hostOf(name: string, { store, files, wishes }: HostParts): Embedded {
+function apiserverOf(name: string, { store, files, wishes }: ApiserverParts): Embedded {
   const { tellsOldVersions = false, loopback } = wishes;
   const own = name === "apiserver-2" && loopback !== undefined ? { loopback: loopback(files) } : {};
   const encoding = tellsOldVersions ? { encodingFor } : {};

@@ -16,7 +16,7 @@ function refusal(name: Parameters<typeof given>[0], ...args: string[]): string {
   return outcome instanceof Failure ? outcome.message : "taken";
 }
 
-test("options and words may stand in any order, long or short", () => {
+test("options and words may be in any order, options long or short", () => {
   const options = taken("get", "-o", "wide", "watches", "--limit=7", "state=hung", "--no-headers");
   assert.equal(options.words, ["watches", "state=hung"]);
   assert.is(options.text("output"), "wide");
@@ -26,7 +26,7 @@ test("options and words may stand in any order, long or short", () => {
   assert.not.ok(options.has("limit"));
 });
 
-test("what is not in the table is refused, and what may be said is named", () => {
+test("unknown options, values and words are refused, with the valid ones", () => {
   assert.match(
     refusal("get", "watches", "-o", "yaml"),
     /--output must be one of table, wide, json, not "yaml"/,

@@ -53,7 +53,7 @@ test("a body beyond the limit is refused, and the session lives on", async () =>
   assert.equal([status, (await ask("GET", "/livez")).text], [413, "ok"]);
 });
 
-test("a watch that its client resets is no longer served", async () => {
+test("a watch that its client resets is not served any longer", async () => {
   const stream = session.request({ ":path": `${configmaps}?watch=true` });
   await within(20_000, "its head", once(stream, "response"));
   assert.is(apiserver.watchCount, 1);

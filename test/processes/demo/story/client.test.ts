@@ -22,7 +22,7 @@ if (port instanceof Failure) throw new Error(port.message);
 test.after(() => host.stop());
 const configmaps = "/api/v1/namespaces/default/configmaps";
 
-test("it is told what it asks for, and sees what happens", async () => {
+test("a request is answered, and a watch without a watcher keeps its events", async () => {
   const client = new DemoClient({ port, ca });
   const watch = await within(20_000, "its watch", client.watch(`${configmaps}?watch=1`));
   assert.is(await client.ask(`POST ${configmaps}`, { metadata: { name: "a" } }), 201);
@@ -34,7 +34,7 @@ test("it is told what it asks for, and sees what happens", async () => {
   client.close();
 });
 
-test("a name that the certificate has not, and a proxy that is gone, are no answer", async () => {
+test("a server name that the certificate lacks, and a closed session, give status 0", async () => {
   const stranger = new DemoClient({ port, ca, serverName: "elsewhere.example.test" });
   assert.is(await within(20_000, "no answer", stranger.ask(`GET ${configmaps}`)), 0);
   assert.is(await within(20_000, "no answer either", stranger.ask(`GET ${configmaps}`)), 0);
@@ -44,7 +44,7 @@ test("a name that the certificate has not, and a proxy that is gone, are no answ
   assert.is(await within(20_000, "none after its end", early.ask(`GET ${configmaps}`)), 0);
 });
 
-test("an answer that comes too late is none", async () => {
+test("a response after the time limit gives status 0", async () => {
   const client = new DemoClient({ port, ca, withinMs: 50 });
   assert.is(await within(20_000, "a watch as an answer", client.ask(`GET ${configmaps}?watch=1`)), 0);
   client.close();
