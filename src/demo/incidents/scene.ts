@@ -61,6 +61,7 @@ export class Scene {
     this.#say = say;
     this.beat = new Beat(parts.setting.writeBeat, wallClock);
     parts.journal.subscribe((entry) => this.#onEntry(entry));
+    parts.naive.onChange((...change) => this.#naiveChanged(...change));
   }
 
   static async start(
@@ -83,12 +84,11 @@ export class Scene {
     const running = await startProxy(files.writeConfig(backends, 0, { listener, ca }), journal);
     if (running instanceof Failure) return fail(running);
     stops.push(() => running.stop(AbortSignal.timeout(500)));
-    const naive: NaiveProxy = new NaiveProxy({
+    const naive = new NaiveProxy({
       backends,
       ca: `${files.authority.certificate}${ca}`,
       pair: files.issue("naive"),
       clock: wallClock,
-      onChange: (...change) => scene.#naiveChanged(...change),
     });
     stops.push(() => naive.stop());
     const naivePort = await naive.start();

@@ -8,7 +8,7 @@ import { isProblems, lineOf } from "../../config/problem.ts";
 import { Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
 import { newCluster } from "../apiserver/cluster.ts";
-import { Embedded, type FaultKind } from "../apiserver/embedded.ts";
+import { Embedded, type FaultKind, startAll, stopAll } from "../apiserver/embedded.ts";
 import type { Store } from "../objects/store.ts";
 import { Beat, beatInto } from "./beat.ts";
 import { DemoClient } from "./client.ts";
@@ -70,23 +70,22 @@ export class Demo {
       { length: backendCount },
       (_, index) => new Embedded({ name: `apiserver-${index + 1}`, store, clock: wallClock, pair }),
     );
-    const clean = async (failure: Failure): Promise<Failure> => {
-      await Promise.all(apiservers.map((one) => one.stop()));
-      files.remove();
-      return failure;
-    };
-    const ports: number[] = [];
-    const starting = apiservers.map((one) => one.start());
+    const starting = startAll(apiservers);
     await loadProxy();
-    for (const bound of await Promise.all(starting)) {
-      if (bound instanceof Failure) return clean(bound);
-      ports.push(bound);
+    const ports = await starting;
+    if (ports instanceof Failure) {
+      files.remove();
+      return ports;
     }
     const serve = (at: number): Promise<Running | Failure> =>
       startProxy(files.writeConfig(embeddedAt(ports), at), journal);
     const first = await serve(port ?? defaultPort);
     const running = first instanceof Failure && port === undefined ? await serve(0) : first;
-    if (running instanceof Failure) return clean(running);
+    if (running instanceof Failure) {
+      await stopAll(apiservers);
+      files.remove();
+      return running;
+    }
     return new Demo({ files, store, apiservers, ports, journal, running });
   }
 
@@ -107,7 +106,6 @@ export class Demo {
       ca: files.authority.certificate,
       pair: files.issue("naive"),
       clock: wallClock,
-      onChange: (...change) => player.naiveChanged(...change),
     });
     const port = await naive.start();
     if (port instanceof Failure) return port;
@@ -115,6 +113,7 @@ export class Demo {
       new SteadyClient({ connect: () => this.#clientOf(address), beat, clock: wallClock });
     const clients = { watchkeeper: steady(this.address), naive: steady(`127.0.0.1:${port}`) };
     const player = new Faults({ apiservers, journal, clients, clock: wallClock, say, faultMs });
+    naive.onChange((...change) => player.naiveChanged(...change));
     signal.addEventListener("abort", () => player.end());
     beat.start();
     const failure = await player.play(faults);
@@ -129,7 +128,7 @@ export class Demo {
   async stop(hurry: AbortSignal): Promise<void> {
     const { running, apiservers, files } = this.#parts;
     await running.stop(hurry);
-    await Promise.all(apiservers.map((one) => one.stop()));
+    await stopAll(apiservers);
     files.remove();
   }
 

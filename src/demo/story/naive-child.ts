@@ -12,7 +12,7 @@ import { NaiveProxy } from "./naive-proxy.ts";
 const lookMs = 1_000;
 
 function serve({ hosts, port, ...order }: NaiveOrder): Promise<number | Failure> {
-  const proxy = new NaiveProxy({ ...order, clock: wallClock, onChange: () => {} });
+  const proxy = new NaiveProxy({ ...order, clock: wallClock });
   const seen = new Map<string, string>();
   const show = ({ name, certFile, keyFile }: NaiveHost): void => {
     const shown = { certificate: readFileSync(certFile, "utf8"), key: readFileSync(keyFile, "utf8") };

@@ -22,19 +22,23 @@ export type NaiveProxyOptions = {
   readonly ca: string;
   readonly pair: Pair;
   readonly clock: Clock;
-  /** A backend was removed or added again, and why. */
-  readonly onChange: (backend: string, isUp: boolean, reason: string) => void;
 };
+
+/** A backend was removed or added again, and why. */
+type OnChange = (backend: string, isUp: boolean, reason: string) => void;
 
 export class NaiveProxy {
   readonly #server: http2.Http2SecureServer;
   readonly #backends: readonly NaiveBackend[];
   readonly #sessions = new Set<http2.ServerHttp2Session>();
+  #onChange: OnChange = () => {};
   #turn = 0;
 
   constructor(options: NaiveProxyOptions) {
     const { certificate, key } = options.pair;
-    this.#backends = options.backends.map((backend) => new NaiveBackend(backend, options));
+    this.#backends = options.backends.map(
+      (backend) => new NaiveBackend(backend, options, (...change) => this.#onChange(...change)),
+    );
     this.#server = http2.createSecureServer({ cert: certificate, key });
     this.#server.on("stream", (stream, head) => this.#forward(stream, head));
     this.#server.on("session", (session) => {
@@ -42,6 +46,11 @@ export class NaiveProxy {
       session.on("error", () => {}); // "close" follows
       session.on("close", () => this.#sessions.delete(session));
     });
+  }
+
+  /** Sets the receiver of changes. */
+  onChange(run: OnChange): void {
+    this.#onChange = run;
   }
 
   /** Binds a loopback port, default: any free one, and returns it. */
@@ -100,6 +109,7 @@ function fail(stream: http2.ServerHttp2Stream): void {
 class NaiveBackend {
   readonly #backend: DemoBackend;
   readonly #options: NaiveProxyOptions;
+  readonly #onChange: OnChange;
   readonly #cancels = new Map<string, () => void>();
   /** Dialled sessions, and how to close each. */
   readonly #drops = new Map<http2.ClientHttp2Session, () => void>();
@@ -109,9 +119,10 @@ class NaiveBackend {
   /** Checks in a row that contradict the present state. */
   #contrary = 0;
 
-  constructor(backend: DemoBackend, options: NaiveProxyOptions) {
+  constructor(backend: DemoBackend, options: NaiveProxyOptions, onChange: OnChange) {
     this.#backend = backend;
     this.#options = options;
+    this.#onChange = onChange;
   }
 
   /** Undefined: no request can be sent here now. */
@@ -165,7 +176,7 @@ class NaiveBackend {
     this.#contrary = 0;
     if (this.#isStopped) return;
     this.#isUp = isGood;
-    this.#options.onChange(this.#backend.name, isGood, reason);
+    this.#onChange(this.#backend.name, isGood, reason);
   }
 
   #connect(): http2.ClientHttp2Session {

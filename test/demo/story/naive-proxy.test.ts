@@ -43,8 +43,8 @@ async function scene(names: readonly string[]) {
   }
   const clock = manualClock();
   const changes: string[] = [];
-  const onChange = (backend: string, isUp: boolean): void => void changes.push(`${backend} ${isUp}`);
-  const proxy = new NaiveProxy({ backends, ca: authority.certificate, pair: serving, clock, onChange });
+  const proxy = new NaiveProxy({ backends, ca: authority.certificate, pair: serving, clock });
+  proxy.onChange((backend, isUp) => changes.push(`${backend} ${isUp}`));
   const port = await proxy.start();
   if (port instanceof Failure) throw new Error(port.message);
   const session = http2.connect(`https://127.0.0.1:${port}`, { ca: authority.certificate });
@@ -110,8 +110,8 @@ test("so is one whose host answers no SYN, and no socket to it outlives the prox
     ca: authority.certificate,
     pair: serving,
     clock,
-    onChange: (backend, isUp) => changes.push(`${backend} ${isUp}`),
   });
+  proxy.onChange((backend, isUp) => changes.push(`${backend} ${isUp}`));
   stops.push(hole.stop, () => proxy.stop());
   await proxy.start();
   const dialled = (): number =>
