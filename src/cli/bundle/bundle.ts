@@ -4,13 +4,13 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Clock, timestampOf, wallClock } from "../../base/clock.ts";
+import { timestampOf } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { ownVersion } from "../../version.ts";
-import { AdminClient, begun } from "../client/admin-client.ts";
+import { AdminClient, apiCommand } from "../client/admin-client.ts";
 import { kinds } from "../commands/commands.ts";
 import type { Row, RowList } from "../commands/rows.ts";
-import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
+import { json } from "../commands/screen.ts";
 import { Redactor } from "./redact.ts";
 
 /** Rows of each list: the file has some MB. */
@@ -24,29 +24,22 @@ type BundleContents = {
 };
 
 /** Exit codes: 0 written, 1 not written, 2 usage error, 3 the API is unreachable. */
-export async function bundle(
-  args: string[],
-  screen: Screen = standardScreen,
-  clock: Clock = wallClock,
-): Promise<number> {
-  const start = begun("bundle", args, screen);
-  if (start instanceof Failure) return failed(start, screen);
-  const { options, client } = start;
+export const bundle = apiCommand("bundle", async ({ options, client, screen, clock }) => {
   const metrics = AdminClient.metricsAt(options.text("metrics"));
-  if (metrics instanceof Failure) return failed(metrics, screen);
+  if (metrics instanceof Failure) return metrics;
   const known = await readAll(client, metrics);
-  if (known instanceof Failure) return failed(known, screen);
+  if (known instanceof Failure) return known;
   const wallMs = clock.wall();
   const time = timestampOf(wallMs).replaceAll(/[^\dTZ]/g, "");
   const to = options.text("to") ?? `watchkeeper-${time}.tar`;
   const files = filesOf(known, options.has("names"), timestampOf(wallMs));
   const failure = write(to, files, wallMs);
-  if (failure !== undefined) return failed(failure, screen);
+  if (failure !== undefined) return failure;
   const bytes = files.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
   screen.print(`${to}: ${files.length} files, ${Math.ceil(bytes / 1024)} KiB\n`);
   screen.complain("Review the contents before you share them\n");
   return 0;
-}
+});
 
 async function readAll(client: AdminClient, metrics: AdminClient): Promise<BundleContents | Failure> {
   const figures = await client.one("stats");

@@ -4,6 +4,7 @@ import { request as httpsRequest, type RequestOptions } from "node:https";
 import { StringDecoder } from "node:string_decoder";
 import { adminLimits } from "../../admin/http/limits.ts";
 import { isLocalHost } from "../../admin/http/local-host.ts";
+import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
@@ -11,7 +12,7 @@ import { quote } from "../../config/problem.ts";
 import type { CommandName } from "../commands/commands.ts";
 import { type Given, given } from "../commands/options.ts";
 import { listOf, type Row, type RowList, rowOf } from "../commands/rows.ts";
-import type { Screen } from "../commands/screen.ts";
+import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";
@@ -207,17 +208,26 @@ export class AdminClient {
   }
 }
 
-/** A command that reads the API, with its parsed arguments and its client. */
-export function begun(
+type ApiCommand = {
+  readonly options: Given;
+  readonly client: AdminClient;
+  readonly screen: Screen;
+  readonly clock: Clock;
+};
+
+/** Makes a command that reads the API: its arguments are parsed, and a Failure that it returns is printed. */
+export function apiCommand(
   name: CommandName,
-  args: readonly string[],
-  screen: Screen,
-): { readonly options: Given; readonly client: AdminClient } | Failure {
-  const options = given(name, args);
-  if (options instanceof Failure) return options;
-  const files = { token: options.text("token-file"), ca: options.text("ca-file") };
-  const client = AdminClient.at(options.text("admin"), screen.env, files);
-  return client instanceof AdminClient ? { options, client } : client;
+  run: (command: ApiCommand) => Promise<number | Failure>,
+): (args: readonly string[], screen?: Screen, clock?: Clock) => Promise<number> {
+  return async (args, screen = standardScreen, clock = wallClock) => {
+    const options = given(name, args);
+    if (options instanceof Failure) return failed(options, screen);
+    const files = { token: options.text("token-file"), ca: options.text("ca-file") };
+    const client = AdminClient.at(options.text("admin"), screen.env, files);
+    const outcome = client instanceof Failure ? client : await run({ options, client, screen, clock });
+    return outcome instanceof Failure ? failed(outcome, screen) : outcome;
+  };
 }
 
 function accessIn({ token, ca }: AccessFiles): Access | Failure {

@@ -4,25 +4,22 @@ import { Failure } from "../../base/failure.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { usage } from "../commands/options.ts";
 import { numberAt, type Row, rowsAt, shown, textAt } from "../commands/rows.ts";
-import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
-import { type AdminClient, begun } from "./admin-client.ts";
+import { json } from "../commands/screen.ts";
+import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { tableOf } from "./table.ts";
 import { age, marked } from "./words.ts";
 
 /** Exit codes: 0 explained, 1 no such incident, 2 usage error, 3 the API is unreachable. */
-export async function explain(args: string[], screen: Screen = standardScreen): Promise<number> {
-  const start = begun("explain", args, screen);
-  if (start instanceof Failure) return failed(start, screen);
-  const { options, client } = start;
+export const explain = apiCommand("explain", async ({ options, client, screen }) => {
   const [id] = options.words;
   if (id !== undefined && !/^#?\d{1,9}$/.test(id))
-    return failed(usage("Invalid INCIDENT: must be a number, as in `get incidents`"), screen);
+    return usage("Invalid INCIDENT: must be a number, as in `get incidents`");
   const incident =
     id === undefined ? await newest(client) : await client.one(`incidents/${id.replace("#", "")}`);
-  if (incident instanceof Failure) return failed(incident, screen);
+  if (incident instanceof Failure) return incident;
   screen.print(options.text("output") === "json" ? json(incident) : explained(incident));
   return 0;
-}
+});
 
 /** Prefers an active incident to a resolved one. */
 async function newest(client: AdminClient): Promise<Row | Failure> {

@@ -5,8 +5,8 @@ import { Failure } from "../../base/failure.ts";
 import { type Kind, kinds } from "../commands/commands.ts";
 import { type Given, usage } from "../commands/options.ts";
 import type { RowList } from "../commands/rows.ts";
-import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
-import { begun } from "./admin-client.ts";
+import { json, type Screen } from "../commands/screen.ts";
+import { apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
 import { tableOf } from "./table.ts";
 
@@ -20,22 +20,19 @@ type GetRequest = {
 };
 
 /** Exit codes: 0 listed, 1 no row of that name, 2 usage error, 3 the API is unreachable. */
-export async function get(args: string[], screen: Screen = standardScreen): Promise<number> {
-  const start = begun("get", args, screen);
-  if (start instanceof Failure) return failed(start, screen);
-  const { options, client } = start;
+export const get = apiCommand("get", async ({ options, client, screen }) => {
   const asked = askedIn(options);
-  if (asked instanceof Failure) return failed(asked, screen);
+  if (asked instanceof Failure) return asked;
   const most = options.whole("limit", adminLimits.apiPage, [1, mostRows]);
   const list = most instanceof Failure ? most : await client.list(asked.kind, asked.query, most);
-  if (list instanceof Failure) return failed(list, screen);
+  if (list instanceof Failure) return list;
   if (asked.name !== undefined && list.items.length === 0) {
     screen.complain(`${asked.kind.slice(0, -1)} ${JSON.stringify(asked.name)} not found\n`);
     return 1;
   }
   show(asked.kind, list, options, screen);
   return 0;
-}
+});
 
 function askedIn(options: Given): GetRequest | Failure {
   const [kind, ...rest] = options.words;

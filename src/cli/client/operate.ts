@@ -3,8 +3,8 @@ import { userInfo } from "node:os";
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
 import { shown, textAt } from "../commands/rows.ts";
-import { failed, type Screen, standardScreen } from "../commands/screen.ts";
-import { begun } from "./admin-client.ts";
+import type { Screen } from "../commands/screen.ts";
+import { apiCommand } from "./admin-client.ts";
 
 /** The API's path of each operation. */
 const paths = {
@@ -15,20 +15,16 @@ const paths = {
 } as const;
 
 /** Exit codes: 0 done, 1 not done, 2 usage error, 3 the API is unreachable. */
-export async function operate(
-  name: keyof typeof paths,
-  args: string[],
-  screen: Screen = standardScreen,
-): Promise<number> {
-  const start = begun(name, args, screen);
-  if (start instanceof Failure) return failed(start, screen);
-  const { options, client } = start;
-  const [target = ""] = options.words;
-  const reason = options.text("reason") ?? "";
-  const done = await client.post(paths[name](target), { reason }, operator());
-  if (done instanceof Failure) return failed(done, screen);
-  screen.print(`${shown(textAt(done, "outcome"))}\n`);
-  return 0;
+export function operate(name: keyof typeof paths, args: string[], screen?: Screen): Promise<number> {
+  const run = apiCommand(name, async ({ options, client, screen: { print } }) => {
+    const [target = ""] = options.words;
+    const reason = options.text("reason") ?? "";
+    const done = await client.post(paths[name](target), { reason }, operator());
+    if (done instanceof Failure) return done;
+    print(`${shown(textAt(done, "outcome"))}\n`);
+    return 0;
+  });
+  return run(args, screen);
 }
 
 /** Returns the operator's name for the proxy's log. The proxy does not verify it. */

@@ -3,8 +3,8 @@
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
 import { listOf, numberAt, type Row, type RowList, rowOf, shown, textAt } from "../commands/rows.ts";
-import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
-import { type AdminClient, begun } from "./admin-client.ts";
+import { json } from "../commands/screen.ts";
+import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
 import { tableOf } from "./table.ts";
 import { age, amount, counted, marked } from "./words.ts";
@@ -23,15 +23,13 @@ const asked = {
 type StatusParts = Readonly<Record<keyof typeof asked, RowList>> & { readonly figures: Row };
 
 /** Exit codes: 0 no problem, 1 an incident is active or no backend is ready, 2 usage error, 3 the API is unreachable. */
-export async function status(args: string[], screen: Screen = standardScreen): Promise<number> {
-  const start = begun("status", args, screen);
-  if (start instanceof Failure) return failed(start, screen);
-  const known = await readAll(start.client);
-  if (known instanceof Failure) return failed(known, screen);
-  const isJson = start.options.text("output") === "json";
+export const status = apiCommand("status", async ({ options, client, screen }) => {
+  const known = await readAll(client);
+  if (known instanceof Failure) return known;
+  const isJson = options.text("output") === "json";
   screen.print(isJson ? json({ kind: "Status", isWell: isWell(known), ...known }) : screenOf(known));
   return isWell(known) ? 0 : 1;
-}
+});
 
 async function readAll(client: AdminClient): Promise<StatusParts | Failure> {
   const figures = await client.one("stats");

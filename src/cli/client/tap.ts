@@ -1,26 +1,18 @@
 /** `watchkeeper tap [KIND]`: prints the journal of a running proxy as it is written. */
 
-import { type Clock, wallClock } from "../../base/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Row, rowOf, shown, textAt } from "../commands/rows.ts";
-import { failed, type Screen, standardScreen } from "../commands/screen.ts";
-import { type AdminClient, begun, type ServerSentEvent } from "./admin-client.ts";
+import { type AdminClient, apiCommand, type ServerSentEvent } from "./admin-client.ts";
 
 /** Attempts to reconnect, and the pause between two: a restart takes less time. */
 const attempts = 10;
 const retryMs = 1000;
 
 /** Exit codes: 0 its time is over, 2 usage error, 3 the API is unreachable. Without --for it runs until a signal. */
-export async function tap(
-  args: string[],
-  screen: Screen = standardScreen,
-  clock: Clock = wallClock,
-): Promise<number> {
-  const start = begun("tap", args, screen);
-  if (start instanceof Failure) return failed(start, screen);
-  const { options, client } = start;
+export const tap = apiCommand("tap", async ({ options, client, screen, clock }) => {
   const seconds = options.whole("for", 0, [0, 86_400]);
-  if (seconds instanceof Failure) return failed(seconds, screen);
+  if (seconds instanceof Failure) return seconds;
   const stop = new AbortController();
   if (seconds > 0) clock.after(seconds * 1000, () => stop.abort());
   const isJson = options.text("output") === "json";
@@ -28,8 +20,8 @@ export async function tap(
   const outcome = await follow(client, path, { stop: stop.signal, clock }, (told) =>
     screen.print(isJson ? `${told.data}\n` : lineOf(told)),
   );
-  return outcome === undefined ? 0 : failed(outcome, screen);
-}
+  return outcome ?? 0;
+});
 
 type Following = { readonly stop: AbortSignal; readonly clock: Clock };
 

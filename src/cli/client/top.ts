@@ -1,12 +1,11 @@
 /** `watchkeeper top [watches|clients]`: prints rates, measured between two reads of the API. */
 
 import { adminLimits } from "../../admin/http/limits.ts";
-import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Given } from "../commands/options.ts";
 import { numberAt, type Row, rowOf, shown, textAt } from "../commands/rows.ts";
-import { failed, json, type Screen, standardScreen } from "../commands/screen.ts";
-import { type AdminClient, begun } from "./admin-client.ts";
+import { json, type Screen } from "../commands/screen.ts";
+import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
 import { tableOf } from "./table.ts";
 import { age, amount } from "./words.ts";
@@ -29,28 +28,22 @@ type TopOptions = {
 type Look = { readonly rows: readonly Row[]; readonly figures: Row };
 
 /** Exit codes: 0 measured once, 2 usage error, 3 the API is unreachable. Otherwise it runs until a signal. */
-export async function top(
-  args: string[],
-  screen: Screen = standardScreen,
-  clock: Clock = wallClock,
-): Promise<number> {
-  const start = begun("top", args, screen);
-  if (start instanceof Failure) return failed(start, screen);
-  const options = optionsIn(start.options, screen);
-  if (options instanceof Failure) return failed(options, screen);
-  let before = await look(start.client, options);
+export const top = apiCommand("top", async ({ options: given, client, screen, clock }) => {
+  const options = optionsIn(given, screen);
+  if (options instanceof Failure) return options;
+  let before = await look(client, options);
   for (;;) {
-    if (before instanceof Failure) return failed(before, screen);
+    if (before instanceof Failure) return before;
     await new Promise<void>((resolve) => {
       clock.after(options.everyMs, resolve);
     });
-    const now = await look(start.client, options);
-    if (now instanceof Failure) return failed(now, screen);
+    const now = await look(client, options);
+    if (now instanceof Failure) return now;
     show(before, now, options, screen);
     if (options.isOnce) return 0;
     before = now;
   }
-}
+});
 
 function optionsIn(given: Given, screen: Screen): TopOptions | Failure {
   const seconds = given.whole("interval", 2, [1, 60]);

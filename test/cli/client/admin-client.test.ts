@@ -7,7 +7,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { AdminClient, begun, responseBytes, SseReader } from "../../../src/cli/client/admin-client.ts";
+import { AdminClient, apiCommand, responseBytes, SseReader } from "../../../src/cli/client/admin-client.ts";
 import { failed } from "../../../src/cli/commands/screen.ts";
 import { KeptScreen } from "../../support/api-server.ts";
 import { testPki } from "../../support/pki.ts";
@@ -174,19 +174,19 @@ test("half an event waits, and one without an end is given up", () => {
   assert.is(reader.push(Buffer.alloc(adminLimits.eventBacklogBytes, "x")), undefined);
 });
 
-test("a command begins with its options and the address to ask, or with the reason why not", () => {
-  const start = begun("get", ["watches", "--admin", "127.0.0.1:9"], new KeptScreen());
-  assert.equal(start instanceof Failure ? start.message : [start.client.address, start.options.words], [
-    "127.0.0.1:9",
-    ["watches"],
-  ]);
+test("a command gets its options and its client; a Failure instead is printed", async () => {
+  const run = apiCommand("get", ({ client, options, screen: { print } }) => {
+    print(`${client.address} ${options.words.join()}`);
+    return Promise.resolve(options.has("no-headers") ? new Failure("bad-file", "client", "refused") : 0);
+  });
   const screen = new KeptScreen();
-  for (const args of [["pods"], ["watches", "--admin", "unix:/a"]]) {
-    const refusal = begun("get", args, screen);
-    assert.is(refusal instanceof Failure ? failed(refusal, screen) : 0, 2);
-  }
-  assert.match(screen.complaints, /"pods"[^]*"unix:\/a"/);
-  assert.is(screen.out, "");
+  const codes: number[] = [];
+  for (const more of [[], ["--no-headers"], ["--admin", "unix:/a"], ["pods"]])
+    codes.push(await run(["watches", "--admin", "127.0.0.1:9", ...more], screen));
+  assert.equal(codes, [0, 1, 2, 0]);
+  assert.is(await run(["pods"], screen), 2);
+  assert.match(screen.complaints, /refused[^]*"unix:\/a"[^]*"pods"/);
+  assert.is(screen.out, "127.0.0.1:9 watches127.0.0.1:9 watches127.0.0.1:9 watches,pods");
 });
 
 test.run();
