@@ -47,6 +47,8 @@ export const adminLimits = {
   operatorChars: 128,
   /** Interval of attempts to open the API's port while another process uses it, such as an older one during an update. */
   apiRetryMs: 1000,
+  /** Failed attempts until that is reported: the predecessor closes its port about a second after its successor is ready. */
+  apiFailures: 4,
   /** State changes kept for each backend: an hour of one that fails and recovers every two minutes. */
   backendHistory: 64,
 } as const;

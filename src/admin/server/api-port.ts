@@ -1,6 +1,6 @@
 /**
  * Keeps the API's port open. The API is not essential: while another process uses its port, the proxy serves and tries the
- * port again at intervals. During an update that process is the proxy's own predecessor.
+ * port again at intervals. During an update that process is the proxy's own predecessor, and no incident is reported.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -12,7 +12,8 @@ export class ApiPort {
   readonly #clock: Clock;
   #admin: Admin | undefined;
   #isStopped = false;
-  #isLost = false;
+  /** Attempts in a row that failed. */
+  #failures = 0;
   #stopTimer: (() => void) | undefined;
 
   constructor(options: ApiOptions, clock: Clock) {
@@ -39,11 +40,12 @@ export class ApiPort {
     await this.#admin?.stop();
   }
 
-  /** Journaled once. */
+  /** Journaled once, and only after a time in which a predecessor would have closed its port. */
   #retry({ message: reason }: Failure): void {
     if (this.#isStopped) return;
-    if (!this.#isLost) this.#options.journal.write({ kind: "listener.lost", listener: "admin", reason });
-    this.#isLost = true;
+    this.#failures += 1;
+    if (this.#failures === adminLimits.apiFailures)
+      this.#options.journal.write({ kind: "listener.lost", listener: "admin", reason });
     this.#stopTimer = this.#clock.after(adminLimits.apiRetryMs, () => void this.start());
   }
 }
