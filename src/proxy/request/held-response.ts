@@ -4,8 +4,7 @@
  * bounds it, since nothing of it is granted.
  */
 
-import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
-import type { Buffered } from "../../h2/core/buffered.ts";
+import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { requestLimits } from "./limits.ts";

@@ -3,8 +3,7 @@
  * by the client's own window; after that while it is short and nothing is answered.
  */
 
-import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
-import type { Buffered } from "../../h2/core/buffered.ts";
+import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import { requestLimits } from "./limits.ts";

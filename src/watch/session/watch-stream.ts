@@ -3,8 +3,7 @@
  * together as came together. Half an event is held back until it is whole, so that a backend may die at any byte.
  */
 
-import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
-import type { Buffered } from "../../h2/core/buffered.ts";
+import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import { type CacheProgress, isRewound } from "../cache/cache-progress.ts";

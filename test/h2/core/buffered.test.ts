@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Buffered } from "../../../src/h2/core/buffered.ts";
+import { AccountedBuffer, Buffered } from "../../../src/h2/core/buffered.ts";
 
 const test = suite("h2/core/buffered");
 
@@ -18,6 +18,17 @@ test("it is tight above half of its limit, and reports each addition above all o
   assert.equal([buffered.isOver, told], [true, 1]);
   buffered.add(-60);
   assert.equal([buffered.bytes, buffered.isTight, told], [41, false, 1]);
+});
+
+test("bytes that arrive one by one are kept in order, counted, and taken once", () => {
+  const buffered = new Buffered(1000);
+  const held = new AccountedBuffer(buffered);
+  const chunk = Buffer.from("abcdefgh");
+  for (let at = 0; at < chunk.length; at += 1) held.add(chunk, at, at + 1);
+  chunk.fill(0);
+  assert.equal([held.length, buffered.bytes], [8, 8]);
+  assert.is(held.take().toString(), "abcdefgh");
+  assert.equal([held.length, buffered.bytes, held.take().length], [0, 0, 0]);
 });
 
 test.run();
