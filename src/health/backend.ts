@@ -11,8 +11,7 @@
  *                                                     ▲                  │
  *                                                  suspect ◀─────────────┘
  */
-import type { Met } from "../base/failure.ts";
-import type { Evidence, Readiness, ReadyAnswer } from "./evidence.ts";
+import type { Evidence, Fresh, Readiness, ReadyAnswer } from "./evidence.ts";
 import { healthLimits } from "./limits.ts";
 
 export const backendStates = ["unknown", "ready", "suspect", "dead", "draining"] as const;
@@ -362,14 +361,15 @@ function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number
   return isSilent(facts) ? doubt : { ...doubt, fresh: "none", doubtedAt: at };
 }
 
-type Fresh = { readonly met: Met; readonly begunAt: number };
-
 /**
  * True if an unanswered fresh socket proves nothing because another one was answered. Waiting sockets overlap: if one
  * begun before an answer arrived gets no answer, its SYN was lost in an outage that is over. A refusal counts as new
  * unless a socket begun later was answered.
  */
-export function isOvertaken({ answeredAt, arrivedAt }: BackendFacts, { met: what, begunAt }: Fresh): boolean {
+export function isOvertaken(
+  { answeredAt, arrivedAt }: BackendFacts,
+  { met: what, begunAt }: Pick<Fresh, "met" | "begunAt">,
+): boolean {
   if (what === "answer" || what === "untrusted") return false;
   return begunAt <= (what === "silence" ? arrivedAt : answeredAt);
 }

@@ -15,7 +15,7 @@ import {
   type Rules,
   verdictOf,
 } from "./backend.ts";
-import type { Evidence } from "./evidence.ts";
+import type { Evidence, Fresh } from "./evidence.ts";
 import { reasonOf } from "./reason.ts";
 
 export type BackendsParts = {
@@ -36,8 +36,6 @@ export type BackendsParts = {
 
 /** Rules without probes: there is no proof of death and no count of good answers. */
 export const unprobed: Rules = { rise: 0, needsProof: false };
-
-type Fresh = Extract<Evidence, { kind: "fresh" }>;
 
 /** What is kept of one backend. */
 type Known = {

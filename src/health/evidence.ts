@@ -10,6 +10,8 @@ export type Readiness = "unknown" | "ready" | "failing" | "hanging" | "shutdown"
  */
 export type ReadyAnswer = Readiness | "forbidden";
 
+export type Fresh = Extract<Evidence, { kind: "fresh" }>;
+
 export type Evidence =
   /** An upstream connection's first SETTINGS arrived, `ms` after its dial began. */
   | { readonly kind: "connection-opened"; readonly ms: number }

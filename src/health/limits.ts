@@ -8,7 +8,7 @@ export const healthLimits = {
    */
   urgentProbeMs: 250,
   urgentProbesMs: 10_000,
-  patientProbeMs: 500,
+  slowProbeMs: 500,
   /** Most of these that wait at a time: one every 250 ms for the 1 s that a near backend may take, and a margin. */
   probesAtOnce: 8,
   /**

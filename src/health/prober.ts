@@ -201,7 +201,7 @@ export class Prober {
     if (!isUrgent(facts)) return times.intervalMs;
     // A recovering backend is probed as often as one that has just failed, because its recovery is counted in answers.
     const isNews = !isSilent(facts) || clock.now() - facts.doubtedAt < healthLimits.urgentProbesMs;
-    return Math.min(times.intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.patientProbeMs);
+    return Math.min(times.intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.slowProbeMs);
   }
 
   #begin(isAgain = false): Run {

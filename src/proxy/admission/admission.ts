@@ -12,6 +12,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Lru } from "../../base/lru.ts";
 import { keyOf } from "./sources.ts";
 
+/** Limits, each with its reason (see src/base/limits.ts). */
 export const admissionLimits = {
   /**
    * Most concurrent requests, over all backends, without a bearer or with one that no backend has accepted yet: in
@@ -289,7 +290,7 @@ export class Admission {
   }
 }
 
-type Count = { count: number; at: number };
+type RejectionCount = { count: number; at: number };
 
 /**
  * Counts, for each client address, requests that a backend answered 401, minus the bearers that one accepted. An address
@@ -299,7 +300,7 @@ type Count = { count: number; at: number };
 export class Rejections {
   readonly #clock: Pick<Clock, "now">;
   /** Only addresses whose count was above zero. */
-  readonly #counts = new Lru<string, Count>(admissionLimits.rejectedAddresses);
+  readonly #counts = new Lru<string, RejectionCount>(admissionLimits.rejectedAddresses);
 
   constructor(clock: Pick<Clock, "now">) {
     this.#clock = clock;
@@ -335,7 +336,7 @@ export class Rejections {
     else this.#counts.delete(address);
   }
 
-  #now({ count, at }: Count): number {
+  #now({ count, at }: RejectionCount): number {
     return Math.max(
       0,
       count - ((this.#clock.now() - at) * admissionLimits.rejectionsForgivenPerSecond) / 1000,

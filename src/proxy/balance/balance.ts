@@ -11,6 +11,7 @@ import type { Client } from "../context/client.ts";
 import type { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
 
+/** Limits, each with its reason (see src/base/limits.ts). */
 export const balanceLimits = {
   /** Share of the clients that may be rebound to another backend per second to even out the load (F16). */
   rebalanceShare: 0.01,

@@ -135,7 +135,7 @@ export class Clusters {
     const known = this.#known(config);
     if (known !== undefined) {
       const change = await known.prepare(config);
-      if (change instanceof Failure) return told(change, known.label);
+      if (change instanceof Failure) return withLabel(change, known.label);
       byName.set(name, known);
       changes.push(change);
       return undefined;
@@ -192,7 +192,7 @@ export class Clusters {
     const { name } = config.cluster;
     const label = isBesideOthers ? name : "";
     const outcome = Cluster.of(config, { journal: this.#journal, bufferLimiter: this.bufferLimiter, label });
-    return outcome instanceof Failure ? told(outcome, label) : outcome;
+    return outcome instanceof Failure ? withLabel(outcome, label) : outcome;
   }
 
   /** The active requests of all clusters. */
@@ -232,11 +232,11 @@ function end(cluster: Cluster): void {
 
 async function loaded(cluster: Cluster): Promise<Failure | undefined> {
   const failure = await cluster.load();
-  return failure && told(failure, cluster.label);
+  return failure && withLabel(failure, cluster.label);
 }
 
 /** Adds the cluster's name to the message. */
-function told(failure: Failure, label: string): Failure {
+function withLabel(failure: Failure, label: string): Failure {
   if (label === "") return failure;
   return new Failure(failure.code, failure.origin, `cluster ${label}: ${failure.message}`, failure.cause);
 }

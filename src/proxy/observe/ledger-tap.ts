@@ -19,6 +19,7 @@ import type { Bearer } from "../identity/trust.ts";
 
 const KiB = 1024;
 
+/** Limits, each with its reason (see src/base/limits.ts). */
 export const ledgerTapLimits = {
   /**
    * A relist storm: this many pairs of caller and resource listed again within this time, by at least this many
@@ -31,7 +32,7 @@ export const ledgerTapLimits = {
   lockBodyBytes: 16 * KiB,
 } as const;
 
-export type Asker = {
+export type LedgerRequest = {
   readonly caller: Caller;
   readonly client: Client;
   readonly info: RequestInfo;
@@ -60,7 +61,7 @@ function assertedSubject({ user }: Asserted): Subject {
 
 /**
  * The copy of a request's body, up to a bound, and what to do with it once a backend has accepted the request. Only the few
- * requests that show who holds leader locks and which pods are gone have one. Nothing is delayed or changed.
+ * requests that show which clients hold leader locks and which pods are gone have one. Nothing is delayed or changed.
  */
 export class BodyCopy {
   readonly #taken: (body: Buffer) => void;
@@ -127,7 +128,7 @@ export class Talk {
   }
 
   /** A watch or a list was requested. */
-  asked({ caller, info, target }: Asker, watch: WatchContext | undefined): void {
+  asked({ caller, info, target }: LedgerRequest, watch: WatchContext | undefined): void {
     if (watch !== undefined) {
       if (caller.watched(watch.resource, watch.request.start !== "exact"))
         this.#relisted(caller, watch.resource);
@@ -141,17 +142,17 @@ export class Talk {
   }
 
   /** Returns the copy to make of a request's body; undefined for nearly all requests. */
-  copyFor(asker: Asker): BodyCopy | undefined {
-    const { info } = asker;
+  copyFor(request: LedgerRequest): BodyCopy | undefined {
+    const { info } = request;
     if (!info.isResource || info.kind !== "plain") return undefined;
-    if (info.resource === "pods" && info.group === "") return this.#podCopy(asker);
+    if (info.resource === "pods" && info.group === "") return this.#podCopy(request);
     if (info.subresource !== "" || !writes.has(info.verb)) return undefined;
     const resource = lockResources.get(resourceKey(info));
     if (resource === undefined) return undefined;
-    return new BodyCopy((body) => this.#written(asker, resource, body));
+    return new BodyCopy((body) => this.#written(request, resource, body));
   }
 
-  #podCopy({ info, target }: Asker): BodyCopy | undefined {
+  #podCopy({ info, target }: LedgerRequest): BodyCopy | undefined {
     const { namespace, name, verb, subresource } = info;
     const { pods } = this.locks;
     if (verb === "delete" && subresource === "") {
@@ -165,17 +166,21 @@ export class Talk {
     return isThere ? new BodyCopy(() => pods.exists(namespace, name)) : undefined;
   }
 
-  #written({ caller, client, info, auditId }: Asker, resource: LockName["resource"], body: Buffer): void {
+  #written(
+    { caller, client, info, auditId }: LedgerRequest,
+    resource: LockName["resource"],
+    body: Buffer,
+  ): void {
     const record = lockRecordIn(body, resource === "leases");
     if (record === undefined) return;
     const name = { resource, namespace: info.namespace, name: info.name || record.name };
     const session = client.alpn === "h2" ? client.port : 0;
     const isCreate = info.verb === "create";
-    const told = this.locks.written({ name, record, caller, session, isCreate }, this.#clock.now());
-    if (told !== undefined) this.#tell(told, caller, auditId);
+    const suspicion = this.locks.written({ name, record, caller, session, isCreate }, this.#clock.now());
+    if (suspicion !== undefined) this.#journalLease(suspicion, caller, auditId);
   }
 
-  #tell({ lock, judgement }: LockReport, { subject, agent, address }: Caller, auditId: string): void {
+  #journalLease({ lock, judgement }: LockReport, { subject, agent, address }: Caller, auditId: string): void {
     this.#journal.write({
       kind: "lease.suspect",
       ...judgement,
@@ -211,7 +216,7 @@ type Storm = {
 export class RelistStorm {
   /** Each caller and resource once, the oldest first; no more than a storm needs. */
   #relists: Relist[] = [];
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   /** Undefined unless this relist makes it a storm, or shows that the storm continues. */
   take(caller: Caller, resource: string, at: number): Storm | undefined {
@@ -222,8 +227,8 @@ export class RelistStorm {
     const callers = new Set(this.#relists.map((one) => one.caller));
     const isStorm =
       this.#relists.length >= ledgerTapLimits.stormRelists && callers.size >= ledgerTapLimits.stormCallers;
-    if (!isStorm || at - this.#toldAt < ledgerTapLimits.stormMs) return undefined;
-    this.#toldAt = at;
+    if (!isStorm || at - this.#reportedAt < ledgerTapLimits.stormMs) return undefined;
+    this.#reportedAt = at;
     const clients = new Set(Array.from(callers, ({ address, agent }) => `${address} ${agent}`));
     return {
       relists: this.#relists.length,

@@ -20,6 +20,7 @@ import { answerOf, isRepeatingResource, resourceKey } from "../../watch/session/
 import type { Client } from "../context/client.ts";
 import { clientKey } from "../context/request-context.ts";
 
+/** Limits, each with its reason (see src/base/limits.ts). */
 export const staleReadLimits = {
   /**
    * Entries of the versions that clients have seen, by client and resource (k/k 59848): about 250 bytes each; a kubelet

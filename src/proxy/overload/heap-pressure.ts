@@ -14,6 +14,7 @@ import type { HeapState } from "./heap-monitor.ts";
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
+/** Limits, each with its reason (see src/base/limits.ts). */
 export const heapLimits = {
   /**
    * Live heap as a share of its limit. Above `heapFull` new clients are rejected, above `heapCrowded` idle sessions are

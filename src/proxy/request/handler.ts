@@ -152,9 +152,9 @@ function talkOf(
   { info, target }: Asking,
   watch: WatchContext | undefined,
 ): BodyCopy | undefined {
-  const asker = { caller, client, info, target, auditId };
-  if (watch !== undefined || info.verb === "list") talk.asked(asker, watch);
-  return talk.copyFor(asker);
+  const request = { caller, client, info, target, auditId };
+  if (watch !== undefined || info.verb === "list") talk.asked(request, watch);
+  return talk.copyFor(request);
 }
 
 /** The fields of the first upstream request. */
