@@ -28,10 +28,10 @@ import type { LiveCluster, Process } from "./metrics/metric.ts";
 import { Metrics } from "./metrics/registry.ts";
 import { Answers } from "./server/answers.ts";
 import { ApiPort } from "./server/api-port.ts";
-import { guardOf } from "./server/guard.ts";
 import { ProbeThread } from "./server/probe-thread.ts";
 import type { Readiness } from "./server/probes.ts";
 import type { Admin } from "./server/server.ts";
+import { guardOf } from "./server/server.ts";
 import { zPages } from "./server/z-pages.ts";
 
 type WindowedCluster = LiveCluster & {

@@ -189,13 +189,13 @@ function hostBreaches({ tls, hosts }: Written["listeners"][number], pointer: str
   return [{ pointer: `${pointer}/hosts`, message: `name ${quote(repeated)} twice` }];
 }
 
-type Asked = {
+type CertificateHost = {
   readonly host: Pick<Written["listeners"][number], "tls" | "identity" | "cluster">;
   readonly pointer: string;
 };
 
 /** An unknown cluster is reported separately; its credentials cannot be checked here. */
-function policyBreaches({ host, pointer: at }: Asked, placed: Placed | undefined): Breach[] {
+function policyBreaches({ host, pointer: at }: CertificateHost, placed: Placed | undefined): Breach[] {
   const { clientCerts } = host.identity;
   const pointer = `${at}/tls/clientCAFile`;
   const hasCa = host.tls?.clientCAFile !== undefined;

@@ -14,7 +14,7 @@ if (isFirst)
   setTimeout(() => {
     const hoard: number[][] = [];
     // Eight bytes each: twice what it may have.
-    while (hoard.length < 2 * adminLimits.lookoutHeapMiB)
+    while (hoard.length < 2 * adminLimits.probeThreadHeapMiB)
       hoard.push(Array.from({ length: 1 << 17 }, Math.random));
     throw new Error(`${hoard.length} MiB of heap were had`);
   }, 1000);

@@ -23,7 +23,7 @@ export type AuthorizationParts = {
   readonly audiences: readonly string[];
 };
 
-export type Asked = {
+export type AccessRequest = {
   readonly verb: "get" | "post";
   /** The request's path without its query: the same one that is routed. */
   readonly path: string;
@@ -61,7 +61,7 @@ export class Authorization {
   }
 
   /** Returns the user, or a refusal: 401, 403, or 503 while no cluster can be asked. */
-  async admit(asked: Asked): Promise<Admitted | Reply> {
+  async admit(asked: AccessRequest): Promise<Admitted | Reply> {
     const token = tokenIn(asked.authorization);
     if (token === undefined) return refusal(401, "Unauthorized: a bearer token is needed");
     const known = await this.#userOf(token, asked.address);
@@ -74,7 +74,7 @@ export class Authorization {
     return this.#deny(user, asked, access);
   }
 
-  #deny({ username }: User, { verb, path, address }: Asked, { reason }: Access): Reply {
+  #deny({ username }: User, { verb, path, address }: AccessRequest, { reason }: Access): Reply {
     const may = `User ${JSON.stringify(username)} cannot ${verb} path "/watchkeeper${path}"`;
     const message = reason === "" ? may : `${may}: ${reason}`;
     const by = `${username} at ${address}`;
@@ -99,7 +99,7 @@ export class Authorization {
     });
   }
 
-  #accessOf(user: User, { verb, path }: Asked): Promise<Access | Failure> {
+  #accessOf(user: User, { verb, path }: AccessRequest): Promise<Access | Failure> {
     const key = this.#hash(JSON.stringify([user, verb, path]));
     const { username } = user;
     return this.#accesses.find(key, async () => {

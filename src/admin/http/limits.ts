@@ -23,7 +23,7 @@ export const adminLimits = {
    */
   adminWaiting: 4,
   /** Heap of the probe thread in MiB: it needs 5, and 64 sockets at their limits take 10 more. */
-  lookoutHeapMiB: 32,
+  probeThreadHeapMiB: 32,
   /**
    * probePatienceMs: how long a probe waits for the event loop before it gets the last known answer; half of the shortest
    * timeout of common load balancers. standstillMs: how long the event loop may leave a probe unanswered before the probe

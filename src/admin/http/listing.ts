@@ -31,7 +31,7 @@ export type Page = Pick<Listing<never>, "kind" | "sort"> & {
 };
 
 /** A parsed query, or an error as a string. */
-type Asked = {
+type ListQuery = {
   readonly limit: number;
   readonly offset: number;
   readonly column: string;
@@ -66,7 +66,7 @@ type Keyed<T> = { readonly row: T; readonly key: string | number };
 class Gathered<T> {
   readonly all: readonly T[];
   readonly #listing: Listing<T>;
-  readonly #asked: Asked;
+  readonly #asked: ListQuery;
   readonly #texts: readonly Column<T>[];
   readonly #of: Column<T>;
   #matching = 0;
@@ -75,7 +75,7 @@ class Gathered<T> {
   /** The last key that can be on the page, as known since the last sort. */
   #last: Keyed<T>["key"] | undefined;
 
-  constructor(listing: Listing<T>, asked: Asked) {
+  constructor(listing: Listing<T>, asked: ListQuery) {
     this.#listing = listing;
     this.#asked = asked;
     this.all = listing.rows();
@@ -112,7 +112,7 @@ class Gathered<T> {
   }
 }
 
-function askedIn<T>({ columns, sort }: Listing<T>, query: string): Asked | string {
+function askedIn<T>({ columns, sort }: Listing<T>, query: string): ListQuery | string {
   const params = new URLSearchParams(query);
   const limit = wholeIn(params, "limit", adminLimits.apiPage);
   const offset = wholeIn(params, "offset", 0);
@@ -139,7 +139,7 @@ function wholeIn(params: URLSearchParams, name: string, usual: number): number |
 }
 
 /** A filter compares a column's whole value. */
-function fits<T>({ columns }: Listing<T>, row: T, { filters }: Asked): boolean {
+function fits<T>({ columns }: Listing<T>, row: T, { filters }: ListQuery): boolean {
   for (const [name, value] of filters) if (String(columns[name]?.(row)) !== value) return false;
   return true;
 }

@@ -3,7 +3,7 @@
  * on disk (A53). The Content-Security-Policy allows the page to load from and connect to this port only.
  */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, extname, join } from "node:path";
 import type { Reply, Routes } from "./reply.ts";
@@ -15,27 +15,6 @@ const types: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** Files in src/page. */
-const own = [
-  "api.js",
-  "app.js",
-  "header.js",
-  "html.js",
-  "icon.svg",
-  "polled.js",
-  "style.css",
-  "table.js",
-  "words.js",
-  "views/backends.js",
-  "views/certificates.js",
-  "views/charts.js",
-  "views/incidents.js",
-  "views/rates.js",
-  "views/talk.js",
-  "views/timeline.js",
-  "views/watches.js",
-] as const;
-
 /** Browser files of packages, served unchanged. */
 const brought = [
   ["vendor/htm.js", "htm", "htm.module.js"],
@@ -45,7 +24,10 @@ const brought = [
   ["uplot.css", "uplot", "uPlot.min.css"],
 ] as const;
 
-/** @throws {Error} a file is missing: the package is broken */
+/**
+ * Files in src/page of the types above: its own declarations and settings are of none of them.
+ * @throws {Error} a file is missing: the package is broken
+ */
 export function pageRoutes(): Routes {
   const folder = join(import.meta.dirname, "../../page");
   const { resolve } = createRequire(import.meta.url);
@@ -57,7 +39,8 @@ export function pageRoutes(): Routes {
     files.set(path, { status: 200, type, text: readFileSync(file, "utf8"), policy });
   };
   add("/index.html", join(folder, "index.html"));
-  for (const name of own) add(`/page/${name}`, join(folder, name));
+  for (const name of readdirSync(folder, { encoding: "utf8", recursive: true }))
+    if (extname(name) in types && name !== "index.html") add(`/page/${name}`, join(folder, name));
   for (const [name, module, file] of brought) add(`/page/${name}`, join(dirname(resolve(module)), file));
   return (path) => {
     const reply = files.get(path === "/" ? "/index.html" : path);

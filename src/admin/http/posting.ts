@@ -69,11 +69,11 @@ function nameIn(headers: IncomingHttpHeaders): string {
 /** Returns undefined if the body is too long; the rest is not read. */
 async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
-  let octets = 0;
+  let bytes = 0;
   for await (const chunk of request) {
     if (!Buffer.isBuffer(chunk)) continue;
-    octets += chunk.length;
-    if (octets > adminLimits.apiBodyBytes) return undefined;
+    bytes += chunk.length;
+    if (bytes > adminLimits.apiBodyBytes) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

@@ -49,8 +49,8 @@ export type ProbeThreadParts = {
 const threadFile = import.meta.filename.replace(/probe-thread(\.\w+)$/, "probe-thread-main$1");
 /** The thread's own limits: the process's flags do not apply to it. */
 const resourceLimits = {
-  maxOldGenerationSizeMb: adminLimits.lookoutHeapMiB,
-  maxYoungGenerationSizeMb: adminLimits.lookoutHeapMiB / 16,
+  maxOldGenerationSizeMb: adminLimits.probeThreadHeapMiB,
+  maxYoungGenerationSizeMb: adminLimits.probeThreadHeapMiB / 16,
 };
 
 export class ProbeThread implements Admin {

@@ -6,9 +6,9 @@
 /** One check of a probe. The reason goes to the journal only, not into the response. */
 export type Readiness = { readonly name: string; readonly ok: boolean; readonly reason?: string };
 
-export type Answer = { readonly ok: boolean; readonly text: string };
+export type ProbeReply = { readonly ok: boolean; readonly text: string };
 
-type Standing = {
+type ReadinessFacts = {
   /** The states of each cluster's backends. */
   readonly clusters: readonly (readonly string[])[];
   /** Listeners without a port. */
@@ -19,7 +19,7 @@ type Standing = {
 };
 
 /** Returns the checks of /readyz: whether new clients can be served here. */
-export function readinessOf({ clusters, lost, isDraining, refusing }: Standing): readonly Readiness[] {
+export function readinessOf({ clusters, lost, isDraining, refusing }: ReadinessFacts): readonly Readiness[] {
   // All clusters together: a cluster without backends must not make the proxy unready for the clients of the others.
   const states = clusters.flat();
   const ready = states.filter((state) => state === "ready").length;
@@ -33,7 +33,7 @@ export function readinessOf({ clusters, lost, isDraining, refusing }: Standing):
 }
 
 /** `probe` is its name, `query` the text after the `?`. */
-export function answerTo(probe: string, query: string, checks: readonly Readiness[]): Answer {
+export function answerTo(probe: string, query: string, checks: readonly Readiness[]): ProbeReply {
   const asked = new URLSearchParams(query);
   const excluded = new Set(asked.getAll("exclude"));
   const lines = checks.map((check) => lineOf(check, excluded));

@@ -16,13 +16,13 @@ import { cannotListen, type Failure, wordsOf } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import { descriptorOf } from "../../proxy/net/descriptors.ts";
 import { stopParsing } from "../../proxy/net/socket-end.ts";
+import type { Admitted, Authorization } from "../authorization/authorization.ts";
 import type { EventStreams, Verdict } from "../events/event-stream.ts";
 import { adminLimits } from "../http/limits.ts";
 import { isLocalHost } from "../http/local-host.ts";
 import { replyToPost } from "../http/posting.ts";
 import { failed, type Posts, type Reply, type Route, type Routes } from "../http/reply.ts";
 import type { Asker, ProbeName } from "./answers.ts";
-import type { Guard } from "./guard.ts";
 import { answerTo } from "./probes.ts";
 import { type ApiTls, secureServer } from "./secure-server.ts";
 
@@ -62,6 +62,29 @@ const eventReply: Reply = failed(503, "Too many streams are open");
 export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
   const routes = routesOf(options);
   return open({ ...options, listener: "metrics", routes: (path) => routes.get(path), isLocal: false });
+}
+
+/** Authorizes each request to the API, except for the page's own files, which contain no data. */
+export type Guard = {
+  /** Returns the user, or a refusal; undefined: the path is public. */
+  admit(request: IncomingMessage, path: string): Promise<Admitted | Reply | undefined>;
+};
+
+/** `publicRoutes` need no user: a browser loads the page before its user can enter a token. */
+export function guardOf(authorization: Pick<Authorization, "admit">, publicRoutes: Routes): Guard {
+  return {
+    async admit({ method, headers, socket }, path) {
+      const isRead = method === "GET" || method === "HEAD";
+      if (isRead && publicRoutes(path) !== undefined) return undefined;
+      return authorization.admit({
+        // Any other method counts as POST: it is refused later, after authorization.
+        verb: isRead ? "get" : "post",
+        path,
+        authorization: headers.authorization,
+        address: socket.remoteAddress ?? "",
+      });
+    },
+  };
 }
 
 export type ApiOptions = {

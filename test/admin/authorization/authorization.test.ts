@@ -1,6 +1,10 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Admitted, type Asked, Authorization } from "../../../src/admin/authorization/authorization.ts";
+import {
+  type AccessRequest,
+  type Admitted,
+  Authorization,
+} from "../../../src/admin/authorization/authorization.ts";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import type { Reply } from "../../../src/admin/http/reply.ts";
 import { Failure } from "../../../src/base/failure.ts";
@@ -62,7 +66,7 @@ function scene() {
   journal.subscribe((entry) => told.push(entry));
   const cluster = new Cluster();
   const authorization = new Authorization({ clock, journal, reviewer: cluster, audiences: [] });
-  const ask = (token: string | undefined, more: Partial<Asked> = {}): Promise<Admitted | Reply> =>
+  const ask = (token: string | undefined, more: Partial<AccessRequest> = {}): Promise<Admitted | Reply> =>
     authorization.admit({
       verb: "get",
       path: "/api/v1/leases",

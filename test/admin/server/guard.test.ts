@@ -1,14 +1,13 @@
 import { type IncomingMessage, request } from "node:http";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Asked, Authorization } from "../../../src/admin/authorization/authorization.ts";
+import type { AccessRequest, Authorization } from "../../../src/admin/authorization/authorization.ts";
 import { EventRing } from "../../../src/admin/events/event-ring.ts";
 import { EventStreams } from "../../../src/admin/events/event-stream.ts";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { jsonReply, type Routes } from "../../../src/admin/http/reply.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
-import { guardOf } from "../../../src/admin/server/guard.ts";
-import { type Admin, startApi } from "../../../src/admin/server/server.ts";
+import { type Admin, guardOf, startApi } from "../../../src/admin/server/server.ts";
 import { type Clock, wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { Journal } from "../../../src/events/journal.ts";
@@ -22,7 +21,7 @@ const page: Routes = (path) => (path === "/" ? text("the page") : undefined);
 
 /** Knows "Bearer good", who may read. */
 const authorization = {
-  admit: ({ authorization: field, verb }: Asked) => {
+  admit: ({ authorization: field, verb }: AccessRequest) => {
     if (field !== "Bearer good") return Promise.resolve(jsonReply(401, { message: "who?" }));
     return Promise.resolve(verb === "get" ? { username: "alice" } : jsonReply(403, { message: "no" }));
   },

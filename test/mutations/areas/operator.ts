@@ -73,8 +73,8 @@ export const operator: readonly Defect[] = [
   defect(
     "whatever is read is for everybody",
     {
-      file: "admin/server/guard.ts",
-      find: "if (isRead && open(path) !== undefined)",
+      file: "admin/server/server.ts",
+      find: "if (isRead && publicRoutes(path) !== undefined)",
       replace: "if (isRead)",
     },
     ["admin/server/guard", "all but the page's own files is asked for with a token"],
