@@ -20,7 +20,6 @@ import type { WatchSession } from "../session/watch-session.ts";
 import type { WatchStream } from "../session/watch-stream.ts";
 import { MigrationLog } from "./migration-log.ts";
 import { TargetPicker } from "./target-picker.ts";
-import { WatchesByResource } from "./watches-by-resource.ts";
 
 export type MigrationsParts = {
   readonly clock: Clock;
@@ -45,7 +44,7 @@ export class Migrations {
   readonly anomalies: AnomalyLog;
   readonly targets: TargetPicker;
   /** The open watches, by resource. */
-  readonly watches = new WatchesByResource<WatchSession>();
+  readonly watches = new WatchesByResource();
   readonly #parts: MigrationsParts;
   readonly #pace: TokenBucket;
   readonly #log: MigrationLog;
@@ -365,5 +364,49 @@ export class Migrations {
     if (attempt === undefined) return;
     if (connection === undefined) attempt.dial(this.#parts.pools);
     else attempt.ready(connection);
+  }
+}
+
+/** One resource: the watches of the whole resource, and the others (a namespace, a name, a selector). */
+type Group = { readonly whole: Set<WatchSession>; readonly part: Set<WatchSession> };
+
+const noWatches: ReadonlySet<never> = new Set();
+
+/**
+ * The open watches, by resource, so that a look at one resource does not walk through 50,000 watches. Watches of another
+ * server's resources are not included: their versions are not comparable.
+ */
+class WatchesByResource {
+  readonly #groups = new Map<string, Group>();
+
+  add(watch: WatchSession, { resource, isWhole, origin }: WatchContext): void {
+    if (origin.isForeign) return;
+    const group = this.#groups.get(resource) ?? { whole: new Set(), part: new Set() };
+    this.#groups.set(resource, group);
+    (isWhole ? group.whole : group.part).add(watch);
+  }
+
+  remove(watch: WatchSession, { resource, isWhole }: WatchContext): void {
+    const group = this.#groups.get(resource);
+    if (group === undefined) return;
+    (isWhole ? group.whole : group.part).delete(watch);
+    if (group.whole.size + group.part.size === 0) this.#groups.delete(resource);
+  }
+
+  get resources(): Iterable<string> {
+    return this.#groups.keys();
+  }
+
+  wholeOf(resource: string): ReadonlySet<WatchSession> {
+    return this.#groups.get(resource)?.whole ?? noWatches;
+  }
+
+  partOf(resource: string): ReadonlySet<WatchSession> {
+    return this.#groups.get(resource)?.part ?? noWatches;
+  }
+
+  *of(resource: string): Iterable<WatchSession> {
+    yield* this.wholeOf(resource);
+    yield* this.partOf(resource);
   }
 }

@@ -8,26 +8,16 @@ import type { BackendState, BackendView } from "../../health/backend.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import { pick, pickOther } from "../../proxy/upstream/pick.ts";
-import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../cache/cache-progress.ts";
 import { watchLimits } from "../cache/limits.ts";
+import type { WatchSession } from "../session/watch-session.ts";
 
 export type TargetPickerParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly caches: CacheTracker;
-};
-
-/** What is read of a watch: its client, its stream, its resource, and the version from which it would continue. */
-export type Seeker = {
-  readonly client: { readonly backend: string | undefined };
-  readonly attempt: Attempt | undefined;
-  readonly resource: string;
-  readonly isRepeating: boolean;
-  readonly progress: { readonly resumeVersion: string | undefined };
-  poolKey(): PoolKey;
 };
 
 const none: readonly string[] = [];
@@ -43,13 +33,13 @@ export class TargetPicker {
    * True if no backend knows its version any more (watch.md §5.4), neither a reachable one nor one that is out of reach
    * for a moment. A backend whose sockets are refused has lost its process, and its cache with it.
    */
-  isForgotten(seeker: Seeker): boolean {
-    const refusing = this.refusing(seeker);
+  isForgotten(watch: WatchSession): boolean {
+    const refusing = this.refusing(watch);
     const mayKnow = ({ name, state }: BackendView): boolean =>
       !refusing.includes(name) && (state !== "dead" || this.#isHidden(name));
     if (refusing.length === 0) return false;
     // All backends read these versions from the same etcd, not from their caches.
-    return seeker.isRepeating || !this.#parts.backends.views.some(mayKnow);
+    return watch.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
   /**
@@ -70,30 +60,29 @@ export class TargetPicker {
   }
 
   /** The backend's cache is stalled. True if another backend is better, so that the client's next watch would go there. */
-  mayEnd(seeker: Seeker): boolean {
-    return this.better(seeker, seeker.attempt?.backend ?? "") !== undefined;
+  mayEnd(watch: WatchSession): boolean {
+    return this.better(watch, watch.attempt?.backend ?? "") !== undefined;
   }
 
   /**
    * `attempt` is a suspect second stream, or the one that the watch waits for. True if another backend is a better
    * choice.
    */
-  isInVain(seeker: Seeker, attempt: Attempt): boolean {
+  isInVain(watch: WatchSession, attempt: Attempt): boolean {
     // An attempt that waits for a connection, as all do in a mass move, stays while its backend is well.
     if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
-    if (seeker.attempt !== undefined || this.elsewhereFor(seeker, [attempt.backend]) !== undefined)
-      return true;
+    if (watch.attempt !== undefined || this.elsewhereFor(watch, [attempt.backend]) !== undefined) return true;
     // The last possible backend is waited for, unless another of its connections answers.
     const { pools } = this.#parts;
     return (
       !this.isDoubtful(attempt.backend) &&
-      pools.promptConnection(attempt.backend, seeker.poolKey()) !== undefined
+      pools.promptConnection(attempt.backend, watch.poolKey()) !== undefined
     );
   }
 
   /** True if this attempt was sent, and no other backend can be asked. */
-  isAlone(seeker: Seeker, { backend, up }: Attempt): boolean {
-    return up !== undefined && this.elsewhereFor(seeker, [backend]) === undefined;
+  isAlone(watch: WatchSession, { backend, up }: Attempt): boolean {
+    return up !== undefined && this.elsewhereFor(watch, [backend]) === undefined;
   }
 
   /** True if the backend is suspect or dead, so that waiting for it is not advisable. */
@@ -112,37 +101,37 @@ export class TargetPicker {
    * Prefers a backend whose cache moves. A stalled one is safe as the last resort: a watch misses nothing after its own
    * version.
    */
-  choose(seeker: Seeker, tried: readonly string[]): string | undefined {
+  choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     const loads = (name: string): number => pools.weightOf(name);
-    const bound = seeker.client.backend;
-    const except = [...tried, ...this.stalled(seeker)];
-    const refusing = this.refusing(seeker);
+    const bound = watch.client.backend;
+    const except = [...tried, ...this.stalled(watch)];
+    const refusing = this.refusing(watch);
     const views = backends.views.filter(({ name }) => !refusing.includes(name));
     const backend = pick({ views, loads, bound, tried: except });
     return backend instanceof Failure ? undefined : backend;
   }
 
   /** Returns a backend that is certainly better than `from`; undefined if there is none. */
-  better(seeker: Seeker, from: string): string | undefined {
-    const backend = this.choose(seeker, [from]);
-    return backend === from || this.stalled(seeker).includes(backend ?? "") ? undefined : backend;
+  better(watch: WatchSession, from: string): string | undefined {
+    const backend = this.choose(watch, [from]);
+    return backend === from || this.stalled(watch).includes(backend ?? "") ? undefined : backend;
   }
 
-  stalled({ resource }: Seeker): readonly string[] {
+  stalled({ resource }: WatchSession): readonly string[] {
     return this.#parts.caches.isClear
       ? none
       : this.#parts.caches.stalledWith(resource, this.#parts.clock.now());
   }
 
   /** Returns the backends whose caches are known to begin after its version. */
-  refusing({ resource, progress: { resumeVersion: version } }: Seeker): readonly string[] {
+  refusing({ resource, progress: { resumeVersion: version } }: WatchSession): readonly string[] {
     return version === undefined ? none : this.#parts.caches.refusing(resource, version);
   }
 
-  elsewhereFor(seeker: Seeker, except: readonly string[]): string | undefined {
+  elsewhereFor(watch: WatchSession, except: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
-    const all = [...except, ...this.stalled(seeker), ...this.refusing(seeker)];
+    const all = [...except, ...this.stalled(watch), ...this.refusing(watch)];
     return pickOther(backends.views, (name) => pools.weightOf(name), all);
   }
 
