@@ -21,7 +21,7 @@ const events = new Set(["", "events.k8s.io"]);
  * Leases of `events` expire in batches, each deleting many objects at one version (§5.3). Such a resource has no watch
  * cache.
  */
-export function isRepeating(group: string, resource: string): boolean {
+export function repeatsVersions(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
 }
 

@@ -1,6 +1,12 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { isRepeating, OpenApiTitle, Origins, originLimits, unseenOrigin } from "../../src/kube/api-origin.ts";
+import {
+  OpenApiTitle,
+  Origins,
+  originLimits,
+  repeatsVersions,
+  unseenOrigin,
+} from "../../src/kube/api-origin.ts";
 
 const test = suite("kube/api-origin");
 
@@ -10,10 +16,10 @@ const of = (origins: Origins, group: string): string => {
 };
 
 test("only the apiserver's own events share versions", () => {
-  assert.is(isRepeating("", "events"), true);
-  assert.is(isRepeating("events.k8s.io", "events"), true);
-  assert.is(isRepeating("", "pods"), false);
-  assert.is(isRepeating("events.example.com", "events"), false);
+  assert.is(repeatsVersions("", "events"), true);
+  assert.is(repeatsVersions("events.k8s.io", "events"), true);
+  assert.is(repeatsVersions("", "pods"), false);
+  assert.is(repeatsVersions("events.example.com", "events"), false);
 });
 
 test("built-in resources are etcd's; what is neither known nor built in is not", () => {

@@ -9,14 +9,14 @@ import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
-import type { Origins } from "../../kube/api-origin.ts";
+import { type Origins, repeatsVersions } from "../../kube/api-origin.ts";
 import { ListVersion } from "../../kube/list-version.ts";
 import { firstValue, flagIn } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import { flooredTarget } from "../../kube/resume-request.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { answerOf, isRepeatingResource, resourceKey } from "../../watch/session/watch-context.ts";
+import { answerOf, resourceKey } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
 import { clientKey } from "../context/request-context.ts";
 
@@ -293,7 +293,7 @@ function asksForPast(query: string): boolean {
  */
 function takesAnyState(info: RequestInfo, target: string): boolean {
   const query = queryOf(target);
-  if (target.length > limits.changedTargetBytes || isRepeatingResource(info)) return false;
+  if (target.length > limits.changedTargetBytes || repeatsVersions(info.group, info.resource)) return false;
   if (firstValue(query, "resourceVersion") !== "0") return false;
   const match = firstValue(query, "resourceVersionMatch") ?? "";
   if (info.kind === "plain") return match === "" || match === "NotOlderThan";

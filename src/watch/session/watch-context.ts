@@ -3,7 +3,7 @@
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import { Field, role } from "../../h2/core/field.ts";
-import { isRepeating as isRepeatingOf, type Origin } from "../../kube/api-origin.ts";
+import { type Origin, repeatsVersions } from "../../kube/api-origin.ts";
 import { firstValue } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import {
@@ -68,7 +68,7 @@ export function watchContextOf(
   return {
     request: watchRequestOf(target),
     target,
-    isRepeating: isRepeatingOf(group, resource),
+    isRepeating: repeatsVersions(group, resource),
     origin: known.origin,
     isInjected: false,
     seenVersion: known.seenVersion,
@@ -84,11 +84,6 @@ const scopeMark = " ";
 /** Returns the resource that a scope belongs to. */
 export function resourceOf(scope: string): string {
   return scope.slice(0, scope.indexOf(scopeMark));
-}
-
-/** True if several of its events share one version. Such a resource has no watch cache. */
-export function isRepeatingResource({ group, resource }: Pick<RequestInfo, "group" | "resource">): boolean {
-  return isRepeatingOf(group, resource);
 }
 
 /** The key within which versions are compared. It is remembered, so overlong names are cut. */
@@ -143,7 +138,7 @@ export function timesOf(
 }
 
 /** The same request, identity and audit ID included (watch.md §8), from another version; without a version it begins anew. */
-export function orderAt(
+export function requestAt(
   context: RequestContext,
   asked: WatchContext,
   version: string | undefined,
@@ -167,7 +162,7 @@ const bare: readonly Field[] = [
  * A list of what is watched, of which only the version is needed (`listTarget`), with the same identity; undefined if it
  * cannot be requested.
  */
-export function listOrder(
+export function listRequestOf(
   context: RequestContext,
   { target }: WatchContext,
   least?: string,

@@ -44,9 +44,9 @@ import { Progress, Reading } from "./session-progress.ts";
 import { UpstreamMerge } from "./upstream-merge.ts";
 import {
   answerOf,
-  listOrder,
+  listRequestOf,
   mayHaveBookmarks,
-  orderAt,
+  requestAt,
   type Times,
   timesOf,
   type WatchContext,
@@ -313,10 +313,10 @@ export class WatchSession implements AttemptOwner {
     return isCredentialOver(this.#parts.host.context, this.#parts.migrations.clock.wall());
   }
 
-  /** A list of the watched resource, under its own identity (`listOrder`). */
+  /** A list of the watched resource, under its own identity (`listRequestOf`). */
   listed(least?: string): RequestContext | undefined {
     const { host, asked } = this.#parts;
-    return listOrder(host.context, asked, least);
+    return listRequestOf(host.context, asked, least);
   }
 
   /** Its API was taken for another server's by mistake: from now on the watch is tracked like any other. */
@@ -472,7 +472,7 @@ export class WatchSession implements AttemptOwner {
   /** Computed when it is sent: events may have come while the attempt waited for a connection. */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
-    return orderAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
+    return requestAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
   }
 
   poolKey(): PoolKey {

@@ -9,9 +9,9 @@ import type { RequestContext } from "../../../src/proxy/context/request-context.
 import {
   answerOf,
   firstFields,
-  listOrder,
+  listRequestOf,
   mayHaveBookmarks,
-  orderAt,
+  requestAt,
   resourceOf,
   timesOf,
   type WatchContext,
@@ -60,7 +60,7 @@ test("a list for its version only has the watch's identity, and neither its form
     new Field("authorization", "Bearer t"),
     new Field("impersonate-user", "jane"),
   ];
-  const order = listOrder(watchOf(fields), asked());
+  const order = listRequestOf(watchOf(fields), asked());
   const told = order?.fields.map(({ name, value }) => `${name}: ${value}`);
   assert.equal(told, [
     ":path: /api/v1/pods?labelSelector=a%3Db&limit=1",
@@ -68,7 +68,7 @@ test("a list for its version only has the watch's identity, and neither its form
     "impersonate-user: jane",
     "accept: application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
   ]);
-  assert.is(listOrder(watchOf(fields), asked({ target: "/api/v1/watch/pods" })), undefined);
+  assert.is(listRequestOf(watchOf(fields), asked({ target: "/api/v1/watch/pods" })), undefined);
 });
 
 const times = { ageMs: 0, leftMs: 9000, liveMs: 0 };
@@ -82,7 +82,7 @@ test("a watch is asked for elsewhere with its own fields, in their order, but fo
     new Field("accept", "application/json;as=Table;g=meta.k8s.io;v=v1"),
     new Field("audit-id", "x"),
   ];
-  const order = orderAt(watchOf(fields), asked(), "42", times);
+  const order = requestAt(watchOf(fields), asked(), "42", times);
   assert.is(
     order.fields[1]?.value,
     "/api/v1/pods?watch=1&labelSelector=a%3Db&resourceVersion=42&timeoutSeconds=9",
@@ -92,13 +92,13 @@ test("a watch is asked for elsewhere with its own fields, in their order, but fo
 });
 
 test("bookmarks that the proxy asked for are asked for again", () => {
-  const order = orderAt(watchOf([new Field(":path", target)]), asked({ isInjected: true }), "42", times);
+  const order = requestAt(watchOf([new Field(":path", target)]), asked({ isInjected: true }), "42", times);
   assert.match(order.fields[0]?.value ?? "", "&allowWatchBookmarks=true&");
 });
 
 test("without a version it is the client's own request", () => {
   assert.is(
-    orderAt(watchOf([new Field(":path", target)]), asked(), undefined, { ...times, leftMs: undefined })
+    requestAt(watchOf([new Field(":path", target)]), asked(), undefined, { ...times, leftMs: undefined })
       .fields[0]?.value,
     target,
   );
