@@ -32,8 +32,8 @@ function takesFile({ value }: Option): boolean {
   return ["FILE", "DIR", "PATH"].includes(value ?? "");
 }
 
-function flags({ name, short }: Option): string {
-  return short === undefined ? `--${name}` : `-${short}|--${name}`;
+function flagsOf({ name, short }: Option): string[] {
+  return short === undefined ? [`--${name}`] : [`-${short}`, `--${name}`];
 }
 
 function bash(): string {
@@ -41,17 +41,11 @@ function bash(): string {
   const cases = allCommands.map(([name, spec]) => `    ${name}) words="${wordsOf(spec)}" ;;`);
   const values = allCommands.flatMap(([name, spec]) =>
     closedOptions(spec).flatMap((option) =>
-      flags(option)
-        .split("|")
-        .map((flag) => `    ${name}:${flag}) words="${(option.choices ?? []).join(" ")}" ;;`),
+      flagsOf(option).map((flag) => `    ${name}:${flag}) words="${(option.choices ?? []).join(" ")}" ;;`),
     ),
   );
   const files = allCommands.flatMap(([name, spec]) =>
-    spec.options.filter(takesFile).flatMap((option) =>
-      flags(option)
-        .split("|")
-        .map((flag) => `${name}:${flag}`),
-    ),
+    spec.options.filter(takesFile).flatMap((option) => flagsOf(option).map((flag) => `${name}:${flag}`)),
   );
   return `# bash completion of watchkeeper: source <(watchkeeper completion bash)
 _watchkeeper() {
@@ -104,9 +98,7 @@ function zshArguments({ choices, options }: CommandSpec): string {
     const { about, value, choices: values } = option;
     const action = values !== undefined ? `(${values.join(" ")})` : takesFile(option) ? "_files" : " ";
     const tail = value === undefined ? "" : `:${value}:${action}`;
-    return flags(option)
-      .split("|")
-      .map((flag) => `'${flag}[${quoted(about)}]${tail}'`);
+    return flagsOf(option).map((flag) => `'${flag}[${quoted(about)}]${tail}'`);
   });
   return [...words, ...rest, "'--help[print help]'"].join(" ");
 }
