@@ -142,7 +142,7 @@ class Watchkeeper implements Running {
       (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
       // A client that is accepted may ask at once for the proxy's health.
-      (await this.#openWindows()) ??
+      (await this.#openAdmin()) ??
       (await this.#listeners.reconcile(this.#config.listeners));
     // Last, so that a port in use is the only error that is reported, and after the proxy's own certificates are there,
     // because upstream connections are dialled at once.
@@ -220,7 +220,7 @@ class Watchkeeper implements Running {
     this.#clusters.close();
   }
 
-  async #openWindows(): Promise<Failure | undefined> {
+  async #openAdmin(): Promise<Failure | undefined> {
     const { journal, inherited, droppedLogLines = () => 0 } = this.#around;
     const clusters = this.#clusters;
     const clusterOf = (name: string): Cluster | undefined => clusters.named(name);
@@ -254,7 +254,7 @@ class Watchkeeper implements Running {
     });
   }
 
-  /** May new clients be sent here? Not while draining, and not when no backend could answer them. */
+  /** The checks of readiness: they fail while draining, and while no backend can answer new clients. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const { lost } = this.#listeners;

@@ -34,13 +34,13 @@ import type { Admin } from "./server/server.ts";
 import { guardOf } from "./server/server.ts";
 import { zPages } from "./server/z-pages.ts";
 
-type WindowedCluster = LiveCluster & {
+type ListedCluster = LiveCluster & {
   readonly path: Pick<Path, "talk" | "exchanges" | "caches" | "backends">;
 };
 
-export type WindowsParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
+export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   /** Includes clusters that are being removed. */
-  readonly clusters: () => readonly WindowedCluster[];
+  readonly clusters: () => readonly ListedCluster[];
   /** The configuration's name. */
   readonly name: string;
   readonly addresses: Config["admin"];
@@ -93,7 +93,7 @@ export class AdminServers {
     return this.#admin?.descriptor;
   }
 
-  async open(parts: WindowsParts): Promise<Failure | undefined> {
+  async open(parts: AdminParts): Promise<Failure | undefined> {
     const { addresses, inherited, ready } = parts;
     const journal = this.#journal;
     const clock = this.#clock;
@@ -141,7 +141,7 @@ export class AdminServers {
   }
 
   /** The JSON API and the admin page. */
-  #routes(parts: WindowsParts, metrics: Metrics, page: Routes): Routes {
+  #routes(parts: AdminParts, metrics: Metrics, page: Routes): Routes {
     const { clusters, certificates, name } = parts;
     const clock = this.#clock;
     const times = timesOf(clock);
@@ -176,6 +176,6 @@ export class AdminServers {
 }
 
 /** Returns the cluster that this backend belongs to. */
-function ownerIn(clusters: readonly WindowedCluster[], backend: string): WindowedCluster | undefined {
+function ownerIn(clusters: readonly ListedCluster[], backend: string): ListedCluster | undefined {
   return clusters.find(({ path }) => path.backends.views.some(({ name }) => name === backend));
 }
