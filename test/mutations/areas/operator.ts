@@ -144,4 +144,31 @@ export const operator: readonly Defect[] = [
     },
     ["admin/http/listing", "no loop turn looks at all rows"],
   ),
+  defect(
+    "a row that is before the page's last one is dropped",
+    {
+      file: "admin/http/listing.ts",
+      find: "this.#compare(key, this.#last) >= 0",
+      replace: "this.#compare(key, this.#last) < 0",
+    },
+    ["admin/http/listing", "a page of 50,000 rows has the first of them all"],
+  ),
+  defect(
+    "an entry of a backend's history has fields that are not documented",
+    {
+      file: "admin/api/fields.ts",
+      find: "read(row, times).map((one) => viewOf(fields, one, times)),",
+      replace: "read(row, times).map((one) => ({ ...one, ...viewOf(fields, one, times) })),",
+    },
+    ["admin/api/backend-listing", "an entry of the history has the documented fields only"],
+  ),
+  defect(
+    "a label's value ends the label",
+    {
+      file: "admin/metrics/exposition.ts",
+      find: '"\\n": "\\\\n", \'"\': \'\\\\"\'',
+      replace: '"\\n": "\\\\n"',
+    },
+    ["admin/metrics/exposition", "a gauge's labels are escaped"],
+  ),
 ];
