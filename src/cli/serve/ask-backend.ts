@@ -9,7 +9,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import { failureFrom } from "../../base/failure.ts";
 import type { BackendConfig } from "../../config/cluster.ts";
-import { openSocket } from "../../proxy/net/connect.ts";
+import { type BackendAddress, openSocket } from "../../proxy/net/connect.ts";
 
 export type Question = {
   readonly backend: BackendConfig;
@@ -89,7 +89,9 @@ function urlOf({ host, port, isEncrypted }: BackendConfig): string {
 
 /** Opens the socket as an upstream connection would. */
 function openedFor({ backend, ca, caFile, serverName, proxyProtocol }: Question): Socket {
-  const told = caFile === undefined ? undefined : { caFile, isNamed: serverName !== undefined };
-  const tlsOf = backend.isEncrypted ? { ca, serverName: serverName ?? backend.host, told } : undefined;
+  const source = caFile === undefined ? undefined : { caFile, isNamed: serverName !== undefined };
+  const tlsOf: BackendAddress["tls"] = backend.isEncrypted
+    ? { ca, serverName: serverName ?? backend.host, source }
+    : undefined;
   return openSocket({ ...backend, tls: tlsOf, proxyProtocol }, "h2");
 }
