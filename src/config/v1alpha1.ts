@@ -193,7 +193,11 @@ class Conversion {
     const value = values[old];
     if (value === undefined) this.#remove(map, pair);
     else this.#replaceValue(map, pair, { first, inner, value, joins: change.joins });
-    return value === undefined ? "is the default now: remove it" : `is now ${field}: ${String(value)}`;
+    if (value === undefined) return "is the default now: remove it";
+    const isOnlyItsValue = key === pair.key.value;
+    return isOnlyItsValue
+      ? `${JSON.stringify(old)} is now ${JSON.stringify(value)}`
+      : `is now ${field}: ${String(value)}`;
   }
 
   #replaceValue(map: KeyedMap, pair: KeyedPair, { first, inner, value, joins }: Replacement): void {

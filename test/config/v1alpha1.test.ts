@@ -128,7 +128,7 @@ admin: {operations: off}
 `;
   assert.equal(refused(text), [
     'a.yaml:1:13: apiVersion is "watchkeeper.dev/v1alpha1", which is no longer read: "watchkeeper config --convert a.yaml" prints the file as "watchkeeper.dev/v1alpha2"',
-    "a.yaml:3:38: listeners[0].mode is now listeners[0].mode: Passthrough",
+    'a.yaml:3:38: listeners[0].mode "passthrough" is now "Passthrough"',
     'a.yaml:4:1: upstream is now clusters[0], with "name: default"',
     "a.yaml:6:3: upstream.sharing is now clusters[0].connectionPool.perClient: true",
     "a.yaml:7:3: upstream.lanes is now clusters[0].connectionPool",

@@ -55,7 +55,15 @@ export function operationPosts(operations: Operations, isReadOnly: boolean): Pos
       const target = decoded(pattern.exec(path)?.[1]);
       if (target === undefined) continue;
       if (isReadOnly) return (posted) => refused(operations, operation, target, posted);
-      return async (posted) => reply(operation, target, await run(operations, target, operatorOf(posted)));
+      return async (posted) => {
+        const unknown = Object.keys(posted.body).find((name) => name !== "reason");
+        if (unknown !== undefined)
+          return failed(
+            400,
+            `Unknown field ${JSON.stringify(unknown.slice(0, 40))}: the body may have a "reason"`,
+          );
+        return reply(operation, target, await run(operations, target, operatorOf(posted)));
+      };
     }
     return undefined;
   };

@@ -76,7 +76,7 @@ export const views: Readonly<Record<Kind, View>> = {
       text("REASON", "reason"),
       wide(text("ADDRESS", "address")),
       wide(text("DETECTOR", "detector")),
-      wide(number("SUSPECT-AFTER", "suspectMs", milliseconds)),
+      wide(number("SUSPECT-TIME", "suspectMs", milliseconds)),
       wide({ head: "CERT", of: (row) => leftOf(row, "backend") }),
       wide({
         head: "PROBES",

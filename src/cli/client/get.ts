@@ -27,7 +27,8 @@ export const get = apiCommand("get", async ({ options, client, screen }) => {
   const list = most instanceof Failure ? most : await client.list(asked.kind, asked.query, most);
   if (list instanceof Failure) return list;
   if (asked.name !== undefined && list.items.length === 0) {
-    screen.complain(`${asked.kind.slice(0, -1)} ${JSON.stringify(asked.name)} not found\n`);
+    const kind = asked.kind === "watches" ? "watch" : asked.kind.slice(0, -1);
+    screen.complain(`${kind} ${JSON.stringify(asked.name)} not found\n`);
     return 1;
   }
   show(asked.kind, list, options, screen);

@@ -20,7 +20,7 @@ const asked = {
   certificates: ["certificates", {}, adminLimits.apiPageMost],
 } as const;
 
-type StatusParts = Readonly<Record<keyof typeof asked, RowList>> & { readonly figures: Row };
+type StatusParts = Readonly<Record<keyof typeof asked, RowList>> & { readonly stats: Row };
 
 /** Exit codes: 0 no problem, 1 an incident is active or no backend is ready, 2 usage error, 3 the API is unreachable. */
 export const status = apiCommand("status", async ({ options, client, screen }) => {
@@ -32,8 +32,8 @@ export const status = apiCommand("status", async ({ options, client, screen }) =
 });
 
 async function readAll(client: AdminClient): Promise<StatusParts | Failure> {
-  const figures = await client.one("stats");
-  if (figures instanceof Failure) return figures;
+  const stats = await client.one("stats");
+  if (stats instanceof Failure) return stats;
   let failure: Failure | undefined;
   const list = async (name: keyof typeof asked): Promise<RowList> => {
     const [path, query, most] = asked[name];
@@ -43,7 +43,7 @@ async function readAll(client: AdminClient): Promise<StatusParts | Failure> {
     return listOf({});
   };
   const known = {
-    figures,
+    stats,
     backends: await list("backends"),
     incidents: await list("incidents"),
     watches: await list("watches"),
@@ -64,7 +64,7 @@ function screenOf(known: StatusParts): string {
   const look = { isWide: false, hasHeads: true };
   const wrong = incidents.items.map((one) => incidentLines(one)).join("");
   return [
-    headOf(known.figures),
+    headOf(known.stats),
     "\n",
     backends.items.length === 0 ? "No backends\n" : tableOf(views.backends.columns, backends.items, look),
     "\n",
@@ -74,17 +74,17 @@ function screenOf(known: StatusParts): string {
   ].join("");
 }
 
-function headOf(figures: Row): string {
-  const requests = Object.entries(rowOf(figures["requests"]));
+function headOf(stats: Row): string {
+  const requests = Object.entries(rowOf(stats["requests"]));
   const answered = requests.reduce((sum, [, count]) => sum + (typeof count === "number" ? count : 0), 0);
-  const bad = numberAt(figures, "requests.5xx") ?? 0;
+  const bad = numberAt(stats, "requests.5xx") ?? 0;
   const words = [
-    `watchkeeper ${textAt(figures, "version")}`,
-    shown(textAt(figures, "name")),
-    `up ${age(numberAt(figures, "uptimeMs"))}`,
+    `watchkeeper ${textAt(stats, "version")}`,
+    shown(textAt(stats, "name")),
+    `up ${age(numberAt(stats, "uptimeMs"))}`,
     `${counted(answered, "request")} (${amount(bad)} 5xx)`,
-    counted(numberAt(figures, "watchEvents"), "watch event"),
-    `${amount(numberAt(figures, "rssBytes"))}B memory`,
+    counted(numberAt(stats, "watchEvents"), "watch event"),
+    `${amount(numberAt(stats, "rssBytes"))}B memory`,
   ];
   return `${words.filter((word) => word !== "").join("  ")}\n`;
 }

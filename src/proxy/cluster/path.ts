@@ -124,7 +124,7 @@ export class Path {
     const slowStart = new SlowStart(clock);
     const backends = this.#createBackends(options, { clock, stallAwareClock });
     const pools = new PoolSet({
-      poolFor: (backend) => this.#createPool(backend, options),
+      poolFor: (backend) => this.#createPool(backend, clock, options),
       isPerClient: options.isPerClient,
       shareOf: (name) => slowStart.shareOf(name),
     });
@@ -172,9 +172,9 @@ export class Path {
     });
   }
 
-  #createPool(backend: string, options: PathOptions): ConnectionPool {
+  #createPool(backend: string, clock: Clock, options: PathOptions): ConnectionPool {
     const { connect, connections, ping, asserted = [] } = options;
-    const { clock, turn, buffered, journal, backends } = this;
+    const { turn, buffered, journal, backends } = this;
     return new ConnectionPool({
       ...connections,
       backend,
