@@ -139,6 +139,14 @@ type Replacement = {
   readonly joins: string | undefined;
 };
 
+/** What became of a value; `field`: the new key, "" if the key has stayed. */
+function newValue(old: string, value: string | boolean | undefined, field: string): string {
+  if (value === undefined) return "is the default now: remove it";
+  return field === ""
+    ? `${JSON.stringify(old)} is now ${JSON.stringify(value)}`
+    : `is now ${field}: ${String(value)}`;
+}
+
 /** Edits the text, because serialising a parsed document moves its comments. */
 class Conversion {
   readonly problems: Replaced[] = [];
@@ -193,11 +201,7 @@ class Conversion {
     const value = values[old];
     if (value === undefined) this.#remove(map, pair);
     else this.#replaceValue(map, pair, { first, inner, value, joins: change.joins });
-    if (value === undefined) return "is the default now: remove it";
-    const isOnlyItsValue = key === pair.key.value;
-    return isOnlyItsValue
-      ? `${JSON.stringify(old)} is now ${JSON.stringify(value)}`
-      : `is now ${field}: ${String(value)}`;
+    return newValue(old, value, key === pair.key.value ? "" : field);
   }
 
   #replaceValue(map: KeyedMap, pair: KeyedPair, { first, inner, value, joins }: Replacement): void {
