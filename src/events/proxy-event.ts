@@ -130,8 +130,9 @@ type Events = {
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
-   * A backend has delivered nothing new of a resource for `behindMs` since others delivered `peersVersion`; its watches
-   * of that resource move. Detected by a bookmark of its own, or by a watch that should have delivered it.
+   * A backend has sent nothing new of a resource for `behindMs` after other backends delivered `peersVersion`, so its
+   * watches of that resource are moved. Detected by a bookmark from this backend, or by one of its watches that should
+   * have delivered that version.
    */
   "cache.stalled": {
     backend: string;

@@ -1,4 +1,4 @@
-/** All leader locks renewed through the proxy, bounded; the one renewed least recently is evicted first. */
+/** The leader locks that are renewed through the proxy, up to a limit: the least recently renewed one is evicted first. */
 
 import { clipped } from "../base/detach.ts";
 import { Lru } from "../base/lru.ts";

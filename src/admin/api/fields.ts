@@ -171,7 +171,7 @@ export function viewOf<F>(fields: Table<F>, row: RowOf<F>, times: Times): ViewOf
   return Object.fromEntries(views);
 }
 
-/** `by` names the fields to filter and sort by; `columns` are further ones. */
+/** `by` lists the fields that a query may filter and sort by, separated by spaces; `columns` are additional ones. */
 export type Rows<T> = Pick<Listing<T>, "kind" | "rows" | "sort"> & {
   readonly fields: Fields<T>;
   readonly by: string;

@@ -28,7 +28,7 @@ export type AnswersParts = {
   readonly metrics: () => Promise<string>;
 };
 
-/** Entries after which a probe's answer may change: all inputs of readinessOf (probes.ts). */
+/** The kinds of entry after which a probe's answer may change. They cover every input of readinessOf (probes.ts). */
 const turns: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "backend.added",
   "backend.changed",

@@ -32,7 +32,7 @@ export function listenForSignals(): Signals {
   return { first, drain: drain.signal, hurry: hurry.signal, raise: () => drain.abort() };
 }
 
-/** What every serving command begins with: a journal that is logged, and handlers of signals and of uncaught exceptions. */
+/** The common start of the serving commands: a journal whose entries are logged, and handlers of signals and of uncaught exceptions. */
 export function beginServing(options: Omit<LogOptions, "clock">): {
   readonly signals: Signals;
   /** For `startWatchkeeper`. */

@@ -69,7 +69,7 @@ export class Http1Connection implements H1End {
     this.#awaitHead(limits.idleSessionMs, true);
   }
 
-  /** True if it has sent a request, has none open now, and has not been drained. */
+  /** True if it has sent a request, has none open now, and is neither draining nor refused. */
   get isIdle(): boolean {
     return !this.#isBusy && this.#hasRequested && !this.#isDraining && !this.#isRefused;
   }

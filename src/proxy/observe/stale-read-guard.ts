@@ -209,7 +209,7 @@ export class StaleReadGuard {
     return this.#parts.mode === "Enforce";
   }
 
-  /** Undefined if the response is no evidence of what the client may see. */
+  /** Undefined if the response to this request does not show which version of the data the client has seen. */
   guardedRead(asking: Asking): GuardedRead | undefined {
     const { info, target, client, caller, fields } = asking;
     if (

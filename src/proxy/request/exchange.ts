@@ -218,7 +218,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   // --- begin and end ---
 
-  /** Asks the first backend, or refuses the request with this failure. */
+  /** Sends the request to the first backend or, if `refusal` is given, answers the client with it. */
   begin(refusal: Failure | undefined): void {
     this.#parts.buffered.add(this.headBytes);
     try {

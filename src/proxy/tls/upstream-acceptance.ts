@@ -48,7 +48,10 @@ export async function provePair(
 /** What a backend answered, or the error on its socket. */
 type Outcome = string | Error;
 
-/** Any status but 401 accepts the certificate; an error is a problem of that backend. */
+/**
+ * Returns the status line if the backend rejected the certificate (401), "" if it accepted it (any other status), and
+ * undefined on an error, which says nothing about the certificate.
+ */
 function unauthorized(outcome: Outcome): string | undefined {
   if (outcome instanceof Error) return undefined;
   return outcome.startsWith("HTTP/1.1 401 ") ? outcome.trimEnd() : "";

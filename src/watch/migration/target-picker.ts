@@ -135,7 +135,7 @@ export class TargetPicker {
     return pickOther(backends.views, (name) => pools.weightOf(name), all);
   }
 
-  /** Undefined if the backend is not configured or discovered any more. */
+  /** Undefined if the backend is no longer configured or discovered. */
   stateOf(backend: string): BackendState | undefined {
     return this.#parts.backends.views.find(({ name }) => name === backend)?.state;
   }
