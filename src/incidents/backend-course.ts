@@ -58,6 +58,11 @@ export class BackendCourse {
     return this.#falls.length;
   }
 
+  /** The time of its latest fall; undefined without one. */
+  get fellAt(): number | undefined {
+    return this.#falls.at(-1);
+  }
+
   changed(entry: Changed, at: number): void {
     const { from, to, detector, valueMs, limitMs, reason } = entry;
     this.state = to;

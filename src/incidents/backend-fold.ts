@@ -92,7 +92,8 @@ export class BackendFold {
     const open = this.#downOf(course.name);
     if (open !== undefined) this.#join(open, course, at);
     else if (course.dueAt <= at) this.#open(course, at);
-    if (course.isFlapping) this.#flapping(course, at);
+    // Only a fall is evidence: probes of a backend that stays dead are not.
+    if (course.isFlapping && course.fellAt === at) this.#flapping(course, at);
     this.#judgeAll(course.cluster, at);
   }
 
@@ -142,7 +143,7 @@ export class BackendFold {
     if (!isDown || this.#store.find(kind, cluster) !== undefined) return;
     const which = cluster === "" ? "" : `${cluster}: `;
     const text = `${which}0 of ${courses.length} backends are available`;
-    const row: EvidenceRow = { at, detector: "backends", value: 0, threshold: 1, unit: "times", text };
+    const row: EvidenceRow = { at, detector: "backends", value: 0, threshold: 1, unit: "backends", text };
     const startedAt = Math.max(...courses.map((course) => course.doubtAt));
     this.#store.found({ kind, subject: cluster, summary: text, startedAt, evidence: [row] }, at);
   }

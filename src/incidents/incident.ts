@@ -9,7 +9,7 @@ export type EvidenceRow = {
   readonly detector: string;
   readonly value: number;
   readonly threshold: number;
-  readonly unit: "" | "ms" | "times";
+  readonly unit: "" | "ms" | "times" | "backends";
   readonly text: string;
   /** The matching entry in the apiserver's audit log. */
   readonly auditId?: string;

@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import type { Incident } from "../../src/incidents/incident.ts";
 import { incidentLimits } from "../../src/incidents/limits.ts";
 import { changed, met, PlayedJournal } from "../support/incidents.ts";
 
@@ -154,7 +155,18 @@ test("three falls in two minutes are flapping, told by verdicts or by new socket
   const { lastSeenAt } = played.only;
   played.clock.advance(1000);
   played.write(met("a", "answer", "tls"), met("a", "refusal"));
-  assert.ok((played.incidents.store.find("backend-flapping", "a")?.lastSeenAt ?? 0) > lastSeenAt);
+  const flapping = (): Incident | undefined => played.incidents.store.find("backend-flapping", "a");
+  assert.ok((flapping()?.lastSeenAt ?? 0) > lastSeenAt);
+  const rows = flapping()?.evidence.length;
+  for (let probes = 0; probes < 20; probes += 1) {
+    played.clock.advance(300);
+    played.write(met("a", "refusal"));
+  }
+  assert.is(
+    flapping()?.evidence.length,
+    rows,
+    "probes of a backend that stays dead are no evidence of flapping",
+  );
   played.write(changed("a", "suspect", "ready"));
   played.clock.advance(incidentLimits.flappingMs);
   assert.is(played.active.length, 0);

@@ -35,7 +35,7 @@ const evidenceFields = {
   detector: text("What detected it.", "detector"),
   value: number("The measured value.", "value"),
   threshold: number("The limit.", "threshold"),
-  unit: oneOf("Unit of both; empty if only `text` applies.", ["ms", "times", ""], "unit"),
+  unit: oneOf("Unit of both; empty if only `text` applies.", ["ms", "times", "backends", ""], "unit"),
   text: text("The same as a sentence.", (row) => row.text),
   auditId: text('Audit ID of the request that showed it; "" if none did.', ({ auditId = "" }) => auditId),
 } satisfies Fields<EvidenceRow>;

@@ -3,6 +3,11 @@ import { type Defect, defect } from "../defect.ts";
 
 export const health: readonly Defect[] = [
   defect(
+    "each probe of a backend that stays dead is evidence of flapping",
+    { file: "incidents/backend-fold.ts", find: " && course.fellAt === at", replace: "" },
+    ["incidents/backend-fold", "three falls in two minutes"],
+  ),
+  defect(
     "a few late answers blind the deadline",
     {
       file: "health/rtt.ts",
