@@ -37,6 +37,8 @@ export const bundle = apiCommand("bundle", async ({ options, client, screen, clo
   if (failure !== undefined) return failure;
   const bytes = files.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
   screen.print(`${to}: ${files.length} files, ${Math.ceil(bytes / 1024)} KiB\n`);
+  if (known.metrics instanceof Failure)
+    screen.complain("The bundle has no metrics: --metrics must name the metrics port (metrics.address)\n");
   screen.complain("Review the contents before you share them\n");
   return 0;
 });

@@ -31,8 +31,9 @@ async function made(...args: string[]): Promise<KeptScreen & { readonly code: nu
 
 test("a folder has every list, and no client's name in it", async () => {
   const to = join(folder, "b");
-  const { code, out } = await made("--to", to);
+  const { code, out, complaints } = await made("--to", to);
   assert.is(code, 0);
+  assert.match(complaints, "has no metrics: --metrics must name the metrics port");
   assert.match(out, /b: 10 files, \d+ KiB\n$/);
   const files = readdirSync(to).toSorted();
   assert.equal(files, [
