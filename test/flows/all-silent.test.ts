@@ -141,13 +141,16 @@ test("writes that begin while all are silent wait unsent for the first backend t
   const scene = new Scene(["a", "b"]);
   const healedAt = scene.path.clock.now() + 5000;
   const writes: Question[] = [];
+  let mostPending = 0;
   const ask = (): void => {
+    mostPending = Math.max(mostPending, scene.path.pending.size);
     if (!scene.path.backends.areAllSilent || writes.length === 20) return;
     scene.ask("POST");
     writes.push(...scene.gets.slice(-1));
   };
   scene.hole(5000, ask, 3000);
   assert.is(writes.length, 20);
+  assert.ok(mostPending >= 20, `${mostPending} wait for any backend, not for a connection to one`);
   const late = writes.filter(({ answeredAt }) => !(answeredAt <= healedAt + 1000));
   assert.equal(
     late.map(
