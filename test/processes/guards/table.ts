@@ -39,7 +39,7 @@ export const guards: readonly Guard[] = [
       replace: "return name;",
     },
     test: identity,
-    fails: "under the names that the apiserver was told",
+    fails: "under the configured names of the apiserver",
   },
   {
     row: "A39",
@@ -61,7 +61,7 @@ export const guards: readonly Guard[] = [
       replace: "const words = new Set<string>();",
     },
     test: identity,
-    fails: "under the names that the apiserver was told",
+    fails: "under the configured names of the apiserver",
   },
   {
     row: "A39",
