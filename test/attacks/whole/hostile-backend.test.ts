@@ -98,38 +98,16 @@ function bomb(count: number, size: number): [string, string][] {
   return Array.from({ length: count }, (_, at) => [`x-${at}`, "y".repeat(size)]);
 }
 
-// First, while the backend has its whole share of clients.
-test("the honest twin of A60, A37: interim heads, trailers, an empty frame and a slow body pass as they are", async () => {
-  hostile.play = ({ id, say }) => {
-    say(headers(id).status(103, ["link", "x"]), headers(id).status(200, ok), data(id, ""), data(id, "{}"));
-    setTimeout(() => say(data(id, "[]"), headers(id).trailers(["x-sum", "2"])), 300);
-  };
-  const own = await client();
-  own.send(headers(1).get("/api/v1/pods"));
-  await own.expect(/HEADERS 1 :status=103/);
-  await own.expect(/HEADERS 1 x-sum=2 END/);
-  assert.is(own.texts.get(1), "{}[]");
-});
-
-for (const [what, [play, line]] of Object.entries(cut)) {
-  test(`A60, A37, F9: an answer with ${what} never looks whole`, async () => {
-    const own = await asker(play, settings({ INITIAL_WINDOW_SIZE: what.includes("beyond") ? 0 : 65_535 }));
-    await own.expect(line);
-    if (line === badGateway) {
-      await own.expect(/DATA 1 .*END/);
-      assert.match(own.texts.get(1) ?? "", '"kind":"Status"');
-      assert.is(own.count(/^RST_STREAM 1 /), 0);
-    } else assert.is(own.count(/^(DATA|HEADERS) 1 .*END$/), 0);
-  });
-}
-
-/** A client whose request 1 the hostile backend answers: a new one may be bound to the other backend, which has fewer streams. */
-async function asker(play: Play, first: Frame): Promise<RawH2> {
+/**
+ * A client whose request 1 the hostile backend answers. A client may be bound to the other backend, whenever that has
+ * fewer streams.
+ */
+async function asker(answer: RawBackend["play"], first?: Frame): Promise<RawH2> {
   for (let tries = 0; tries < 20; tries += 1) {
     const asked: number[] = [];
-    hostile.play = ({ id, say }) => {
-      asked.push(id);
-      say(...play(id).flat());
+    hostile.play = (request) => {
+      asked.push(request.id);
+      answer(request);
     };
     const own = await client(first);
     own.send(headers(1).get("/api/v1/pods"));
@@ -138,6 +116,31 @@ async function asker(play: Play, first: Frame): Promise<RawH2> {
     if (asked.length > 0) return own;
   }
   throw new Error("No client is bound to the hostile backend");
+}
+
+test("the honest twin of A60, A37: interim heads, trailers, an empty frame and a slow body pass as they are", async () => {
+  const own = await asker(({ id, say }) => {
+    say(headers(id).status(103, ["link", "x"]), headers(id).status(200, ok), data(id, ""), data(id, "{}"));
+    setTimeout(() => say(data(id, "[]"), headers(id).trailers(["x-sum", "2"])), 300);
+  });
+  await own.expect(/HEADERS 1 :status=103/);
+  await own.expect(/HEADERS 1 x-sum=2 END/);
+  assert.is(own.texts.get(1), "{}[]");
+});
+
+for (const [what, [play, line]] of Object.entries(cut)) {
+  test(`A60, A37, F9: an answer with ${what} never looks whole`, async () => {
+    const own = await asker(
+      ({ id, say }) => say(...play(id).flat()),
+      settings({ INITIAL_WINDOW_SIZE: what.includes("beyond") ? 0 : 65_535 }),
+    );
+    await own.expect(line);
+    if (line === badGateway) {
+      await own.expect(/DATA 1 .*END/);
+      assert.match(own.texts.get(1) ?? "", '"kind":"Status"');
+      assert.is(own.count(/^RST_STREAM 1 /), 0);
+    } else assert.is(own.count(/^(DATA|HEADERS) 1 .*END$/), 0);
+  });
 }
 
 /** The upstream connection dies; a GET that was not answered yet is answered by the other backend. */
