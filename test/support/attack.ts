@@ -84,6 +84,9 @@ export class Scene {
     const { port, ca } = proxy.place;
     this.#cast = { proxy, target, bystander: new Bystander(`https://localhost:${port}`, ca) };
     await this.#moves();
+    // No attack delayed what waited for the backends to become ready.
+    this.bystander.slowestMs = 0;
+    this.bystander.longestGapMs = 0;
     // What a first session makes grow for good is no attack's doing.
     const first = await this.attacker();
     first.destroy();
@@ -106,7 +109,8 @@ export class Scene {
       if ((await this.metrics()).includes(line)) return;
       await pause(50);
     }
-    throw new Error(`Backend ${backend} is not ready`);
+    const facts = (await this.metrics()).split("\n").filter((of) => of.includes(`backend="${backend}"`));
+    throw new Error(`Backend ${backend} is not ready:\n${facts.join("\n")}`);
   }
 
   async metrics(): Promise<string> {

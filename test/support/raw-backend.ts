@@ -1,4 +1,7 @@
-/** A backend over TLS that answers each request with whatever frames it is told to, well formed or not. */
+/**
+ * A backend over TLS. It answers health checks, which come over HTTP/1.1, so that it becomes ready. The test decides what
+ * frames answer a request over HTTP/2, well formed or not.
+ */
 import tls from "node:tls";
 import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
 import {
@@ -34,21 +37,24 @@ export class RawBackend implements PlayedTarget {
   play: (asked: Asked) => void = () => {};
   /** What it says first on each socket. */
   greeting: readonly Frame[] = [settings()];
+  /** False: it closes each connection at once, so that the proxy binds no client to it. */
+  isListening: boolean;
   sockets = 0;
 
-  private constructor(server: tls.Server, port: number, ca: string) {
+  private constructor(server: tls.Server, port: number, ca: string, isListening: boolean) {
     this.#server = server;
+    this.isListening = isListening;
     this.port = port;
     this.ca = ca;
     server.on("secureConnection", (socket) => this.#serve(socket));
   }
 
-  static async start(): Promise<RawBackend> {
+  static async start({ isListening = true } = {}): Promise<RawBackend> {
     const { authority, serving } = await testPki();
     const server = tls.createServer({
       cert: serving.certificate,
       key: serving.key,
-      ALPNProtocols: ["h2"],
+      ALPNProtocols: ["h2", "http/1.1"],
     });
     await new Promise<void>((resolve) => {
       server.listen(0, "127.0.0.1", resolve);
@@ -58,6 +64,7 @@ export class RawBackend implements PlayedTarget {
       server,
       typeof address === "object" && address !== null ? address.port : 0,
       authority.certificate,
+      isListening,
     );
   }
 
@@ -67,10 +74,18 @@ export class RawBackend implements PlayedTarget {
   }
 
   #serve(socket: tls.TLSSocket): void {
+    if (!this.isListening) {
+      socket.destroy();
+      return;
+    }
     this.sockets += 1;
     this.#sockets.add(socket);
     socket.on("error", () => {});
     socket.on("close", () => this.#sockets.delete(socket));
+    if (socket.alpnProtocol !== "h2") {
+      socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"));
+      return;
+    }
     const decoder = new HpackDecoder();
     let bytes = Buffer.alloc(0);
     let left = preface.length;

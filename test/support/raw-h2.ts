@@ -108,7 +108,7 @@ export class RawH2 {
         });
       }
     };
-    await within(ms, `${what}; heard ${this.heard.slice(-5).join(" | ")}`, all());
+    await within(ms, () => `${what}; heard ${this.heard.slice(-5).join(" | ")}`, all());
   }
 
   #hear(chunk: Buffer): void {

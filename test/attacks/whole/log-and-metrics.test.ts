@@ -12,9 +12,10 @@ const test = suite("attacks/whole/log-and-metrics");
 let hostile: RawBackend;
 let scene: Scene;
 test.before(async () => {
-  hostile = await RawBackend.start();
+  hostile = await RawBackend.start({ isListening: false });
   hostile.play = ({ socket }) => socket.destroy();
   scene = await Scene.open({ targets: [hostile] });
+  hostile.isListening = true;
 });
 test.after.each(async () => {
   await scene.settled();
@@ -61,6 +62,7 @@ test("A54: ten thousand methods, paths, users and broken SETTINGS are a bounded 
 });
 
 test("A55: no credential is in what the journal, the metrics or a local reply says", async () => {
+  await scene.ready("hostile");
   const client = await scene.attacker();
   client.send(
     headers(1).post(
