@@ -198,13 +198,12 @@ export class Backends {
   }
 
   #changed(known: Known, evidence: Evidence): void {
-    const { state, connections } = known.facts;
+    const { state } = known.facts;
     const { name, state: from } = known.view;
-    const isOfPackets = connections === "answering" && known.met === "silence tcp";
     known.suspectMs = this.suspectMs(name);
     known.since = this.#stallAwareClock.now();
     this.#setView(known, { state, since: this.#clock.now() });
-    const reason = reasonOf(evidence, isOfPackets);
+    const reason = reasonOf(evidence);
     this.#parts.journal.write({ kind: "backend.changed", backend: name, from, to: state, ...reason });
     this.#parts.onVerdict?.(known.view);
   }

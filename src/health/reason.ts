@@ -20,22 +20,16 @@ export type Reason = {
   readonly reason: string;
 };
 
-/** Pure: describes the evidence for a reader of the journal. `isOfPackets`: small packets still pass. */
-export function reasonOf(evidence: Evidence, isOfPackets = false): Reason {
+/** Pure: describes the evidence for a reader of the journal. */
+export function reasonOf(evidence: Evidence): Reason {
   const { valueMs, limitMs } = measured(evidence);
-  const isLarge = isOfPackets && evidence.kind === "fresh" && evidence.met === "silence";
   return {
-    detector: isLarge ? "packets" : detectorOf(evidence),
+    detector: detectorOf(evidence),
     valueMs: Math.round(valueMs),
     limitMs,
-    reason: isLarge ? largeLost : sentence(evidence),
+    reason: sentence(evidence),
   };
 }
-
-const pathMtu = "large packets from or to it are lost: path MTU?";
-
-/** The handshake is the first exchange with large packets. */
-const largeLost = `${pathMtu} PINGs are answered and TCP connects, and no TLS handshake comes through`;
 
 function measured(evidence: Evidence): { valueMs: number; limitMs: number } {
   if ("limitMs" in evidence) return { valueMs: evidence.ms, limitMs: Math.round(evidence.limitMs) };
@@ -97,6 +91,7 @@ const sentences = {
   "connections-answer": "PINGs are answered again",
   "connections-going": "it sent GOAWAY on every session",
   "reads-answer": "reads are answered again",
-  "packets-lost": `${pathMtu} PINGs are answered and TCP connects, and no answer that takes a large packet comes through`,
+  "packets-lost":
+    "large packets from or to it are lost: path MTU? PINGs are answered and TCP connects, and no answer that takes a large packet comes through",
   alone: "it answers, and no other backend is ready",
 };

@@ -63,12 +63,4 @@ test("every kind of evidence is told in the operator's words", () => {
   );
 });
 
-test("silence on new sockets alone is a loss of large packets: the first of them are those of the handshake", () => {
-  const silence = { kind: "fresh", met: "silence", begunAt: 0, ms: 1000, reason: "no socket" } as const;
-  assert.match(reasonOf(silence, true).reason, /^large packets from or to it are lost: path MTU\?/);
-  assert.is(reasonOf(silence, true).detector, "packets");
-  assert.is(reasonOf(silence).detector, "dial");
-  assert.is(reasonOf({ kind: "connections-answer" }, true).detector, "ping");
-});
-
 test.run();

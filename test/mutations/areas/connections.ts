@@ -137,15 +137,6 @@ export const connections: readonly Defect[] = [
     ["flows/large-packets", "a head without a body is forwarded"],
   ),
   defect(
-    "lost large packets are called a failed dial",
-    {
-      file: "health/backends.ts",
-      find: 'connections === "answering" && known.met === "silence tcp"',
-      replace: "false",
-    },
-    ["flows/large-packets", "and nothing is under way"],
-  ),
-  defect(
     "upstream connections die while no backend answers",
     {
       file: "proxy/upstream/keepalive.ts",
