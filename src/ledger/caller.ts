@@ -4,7 +4,7 @@ import type { Subject } from "./subject.ts";
 
 export type CallerName = { readonly subject: Subject; readonly agent: string; readonly address: string };
 
-/** Anomalies of a caller, in words that a page can show. */
+/** Anomalies of a caller, as the admin page and the API name them. */
 export type Oddity = "new" | "no-agent" | "anonymous" | "failing" | "relisting" | "re-watching";
 
 export class Caller implements CallerName {
@@ -15,15 +15,15 @@ export class Caller implements CallerName {
   lastAt: number;
   requests = 0;
   watches = 0;
-  /** Lists of a resource that it had watched before. */
+  /** Repeated lists and watches of a resource that the caller had already watched. */
   relists = 0;
   errors = 0;
   bytes = 0;
-  /** Requests in progress. */
+  /** Requests that have begun and not ended. */
   active = 0;
-  /** True once it was evicted from the ledger: a holder of a reference must look it up again. */
+  /** True once the ledger has evicted this caller: holders of a reference must look the caller up again. */
   isForgotten = false;
-  /** The most recent resources that it has watched, by `resourceKey`. */
+  /** The resources that the caller watched most recently, by `resourceKey`. */
   #watched: string[] = [];
 
   constructor({ subject, agent, address }: CallerName, now: number) {
@@ -34,7 +34,6 @@ export class Caller implements CallerName {
     this.lastAt = now;
   }
 
-  /** A request of it begins at this clock reading. */
   began(at: number): void {
     this.requests += 1;
     this.active += 1;
@@ -48,8 +47,8 @@ export class Caller implements CallerName {
   }
 
   /**
-   * Records a watch. Returns true if it is a relist: it asks for the initial state of a resource that the caller has
-   * watched before.
+   * Records a watch. Returns true if the watch is a relist: `isFromState` says that the watch requests the initial
+   * state, and the caller has watched the resource before.
    */
   watched(resource: string, isFromState: boolean): boolean {
     this.watches += 1;
@@ -67,7 +66,9 @@ export class Caller implements CallerName {
     return true;
   }
 
-  /** `isWarm`: true if the process has run long enough to know which callers are new. */
+  /**
+   * Returns the caller's anomalies. `isWarm`: true if the process has run long enough to know which callers are new.
+   */
   oddities(now: number, isWarm: boolean): readonly Oddity[] {
     const { requests, errors, relists, watches } = this;
     const isNew = isWarm && now - this.since < ledgerLimits.callerNewMs;
@@ -79,7 +80,7 @@ export class Caller implements CallerName {
       ["anonymous", this.subject.source === "none"],
       ["failing", isKnown && errors * 2 > requests],
       ["relisting", relists >= ledgerLimits.callerRelists && relists * 10 > requests],
-      // An informer does not start more than one watch in two seconds on average.
+      // An informer starts at most one watch in two seconds on average.
       ["re-watching", isMostlyWatches && watches > (now - this.since) / 2000],
     ];
     return all.flatMap(([oddity, isSo]) => (isSo ? [oddity] : []));

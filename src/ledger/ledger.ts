@@ -1,19 +1,17 @@
-/** All recent callers, bounded; the callers idle for longest are evicted first. */
+/** The recent callers, up to a limit: the callers that have been idle for longest are evicted first. */
 
 import { Caller, type CallerName } from "./caller.ts";
 import { ledgerLimits } from "./limits.ts";
 
 export class Ledger {
-  /** In order of insertion, or of the last check that found them active. */
+  /** By `CallerName`, as one string. Insertion order; an eviction moves the callers that it finds in use to the end. */
   readonly #callers = new Map<string, Caller>();
   /** Requests of evicted callers, by agent label. */
   readonly #past = new Map<string, number>();
   readonly #agents = new Set<string>();
   readonly #startedAt: number;
-  /** Number of evicted callers. */
   forgotten = 0;
 
-  /** `now`: the present clock reading. */
   constructor(now: number) {
     this.#startedAt = now;
   }
@@ -22,7 +20,7 @@ export class Ledger {
     return [...this.#callers.values()];
   }
 
-  /** Requests of all callers so far; the first few programs by name, the rest as "other". */
+  /** Returns the requests of all callers so far: the first few programs by name, the rest as "other". */
   get requestsByAgent(): ReadonlyMap<string, number> {
     const sums = new Map(this.#past);
     for (const { agent, requests } of this.#callers.values()) add(sums, this.#labelOf(agent), requests);
@@ -38,7 +36,7 @@ export class Ledger {
     return now - this.#startedAt >= ledgerLimits.callerNewMs;
   }
 
-  /** Returns the same object every time until it is evicted. */
+  /** Returns the caller of this name; the same object every time until the ledger evicts the caller. */
   of(name: CallerName, now: number): Caller {
     const { subject, agent, address } = name;
     const key = `${subject.source} ${subject.name} ${subject.pod} ${agent} ${address}`;
@@ -51,12 +49,15 @@ export class Ledger {
     return caller;
   }
 
-  /** The first programs get their own label: labels never change, so their counters never decrease. */
+  /** The first programs get a label of their own. Labels never change, so that their counters never decrease. */
   #labelOf(agent: string): string {
     return this.#agents.has(agent) ? agent : "other";
   }
 
-  /** Evicts an idle caller; a recent or active one moves to the end. A flood of new callers therefore evicts itself. */
+  /**
+   * Evicts an idle caller. A recent or active caller moves to the end instead, so that a flood of new callers evicts
+   * only callers of the flood.
+   */
   #forgetOne(now: number): void {
     let tries = ledgerLimits.callerTurns;
     for (const [key, caller] of this.#callers) {

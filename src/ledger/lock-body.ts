@@ -1,6 +1,7 @@
 /**
- * Reads writes to a leader lock: a Lease, or the annotation that client-go's older locks keep on a ConfigMap or
- * Endpoints (client-go, tools/leaderelection/resourcelock). JSON and protobuf, whole objects and patches.
+ * Parses writes to a leader lease: a Lease object, or the annotation that older client-go locks keep on a ConfigMap or
+ * Endpoints object (client-go, tools/leaderelection/resourcelock). Accepts JSON and protobuf, whole objects and
+ * patches.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../base/json.ts";
 import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from "../base/protobuf.ts";
@@ -8,21 +9,24 @@ import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from 
 export const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader";
 
 export type LockRecord = {
-  /** As in the object; "" in a patch. */
+  /** The object's name; "" in a patch. */
   readonly name: string;
-  /** Undefined: a patch that does not change it. "" is a released lock. */
+  /** Undefined: the patch does not change the holder; "": the write releases the lease. */
   readonly holder: string | undefined;
   readonly durationMs: number | undefined;
-  /** True if it contains a renewal time. A write that only labels a lock does not renew it. */
+  /** True if the write sets a renewal time. A write that only labels the lease does not renew it. */
   readonly isRenewal: boolean;
 };
 
-/** `isLease`: a Lease, not an annotated object. Returns undefined if it is no lock or unreadable. */
+/**
+ * Returns the lease in a write's body. `isLease`: the object is a Lease, not an annotated one. Undefined: the body
+ * contains no lease, or cannot be parsed.
+ */
 export function lockRecordIn(body: Buffer, isLease: boolean): LockRecord | undefined {
   if (!isLease && !body.includes(leaderAnnotation)) return undefined;
   const object = enveloped(body);
   if (object !== undefined) return isLease ? ofLease(object) : ofAnnotated(object);
-  // YAML, CBOR, or no body: locks renewed in these formats are not tracked.
+  // Renewals in YAML or CBOR are not tracked.
   const parsed = parseJson(body.toString());
   if (Array.isArray(parsed)) return ofJsonPatch(parsed);
   if (!isRecord(parsed)) return undefined;
@@ -40,7 +44,7 @@ function ofLease(object: Message): LockRecord {
   };
 }
 
-/** The metadata's field 12: its annotations. */
+/** Field 12 of the metadata is the annotations. */
 function ofAnnotated(object: Message): LockRecord | undefined {
   const metadata = messageIn(object, 1);
   const annotation = parseJson(entriesIn(metadata, 12, leaderAnnotation).at(-1) ?? "");
@@ -58,7 +62,7 @@ function ofAnnotatedJson(object: JsonRecord): LockRecord | undefined {
   return isRecord(annotation) ? ofSpec(nameIn(object), annotation) : undefined;
 }
 
-/** RFC 6902; operations on other paths are ignored. */
+/** Reads a JSON patch (RFC 6902). Operations on paths outside the spec are ignored. */
 function ofJsonPatch(operations: readonly unknown[]): LockRecord | undefined {
   const spec: Record<string, unknown> = {};
   for (const operation of operations) {
@@ -69,7 +73,7 @@ function ofJsonPatch(operations: readonly unknown[]): LockRecord | undefined {
   return Object.keys(spec).length === 0 ? undefined : ofSpec("", spec);
 }
 
-/** The annotation uses the field names of a Lease. Null removes a field, so the lock has no holder. */
+/** The annotation uses the field names of a Lease. A null removes a field, so a null holder releases the lease. */
 function ofSpec(name: string, spec: JsonRecord): LockRecord {
   const seconds = spec["leaseDurationSeconds"];
   return {
@@ -88,7 +92,7 @@ function inMs(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
-/** True if a DELETE's body asks for immediate deletion (meta/v1 DeleteOptions { 1 gracePeriodSeconds }). */
+/** True if the body of a DELETE requests immediate deletion (meta/v1 DeleteOptions { 1 gracePeriodSeconds }). */
 export function isImmediateDelete(body: Buffer): boolean {
   const options = enveloped(body);
   if (options !== undefined) return numberIn(options, 1) === 0;

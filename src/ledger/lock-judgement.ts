@@ -1,6 +1,6 @@
 /**
- * Judges a lock renewal. Pure: the lock's previous state and the present renewal in, a judgement out. Based on requests
- * alone; a correct leader election never causes any of these judgements.
+ * Judges a lease renewal from the lease's previous state and the present renewal. Only requests are evidence: a correct
+ * leader election never causes one of these judgements.
  */
 
 import type { Caller } from "./caller.ts";
@@ -12,7 +12,7 @@ export type Renewal = {
   readonly caller: Caller;
   readonly session: number;
   readonly holder: string;
-  /** True if this write created the lock. */
+  /** True if this write created the lease object. */
   readonly isCreate: boolean;
   readonly at: number;
 };
@@ -27,7 +27,7 @@ export function judgeRenewal(lock: Lock, renewal: Renewal, pods: Pods): Judgemen
   );
 }
 
-// --- a client that is not the pod that the lock names (seed 002) ---
+// --- the client that renews is not the pod that the lease names (seed 002) ---
 
 function ghost(lock: Lock, { caller, holder, at }: Renewal, pods: Pods): Judgement | undefined {
   const { pod, node, namespace } = caller.subject;
@@ -49,7 +49,8 @@ function ghost(lock: Lock, { caller, holder, at }: Renewal, pods: Pods): Judgeme
       reason,
     };
   }
-  // The token names its pod. A holder identity in a format of its own proves nothing; another pod's name does.
+  // The token names the client's pod. A holder name in a format of its own proves nothing, but the name of another pod
+  // does.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
   const reason = `It names pod ${named}, and is renewed with the token of pod ${pod} from ${caller.address}`;
@@ -66,9 +67,12 @@ function goneOf(pods: Pods, names: readonly (readonly [string, string])[]): Gone
   return undefined;
 }
 
-// --- two clients hold it ---
+// --- two clients hold the lease ---
 
-/** The same holder name from this client, then another, then this one again: a restarted process never does that. */
+/**
+ * This client, then another, then this client again renewed under one holder name: a restarted process cannot cause
+ * that.
+ */
 function alternating(lock: Lock, { caller, session, holder, at }: Renewal): Judgement | undefined {
   const last = lock.renewers.at(-1);
   const own = lock.renewers.find(
@@ -84,8 +88,8 @@ function alternating(lock: Lock, { caller, session, holder, at }: Renewal): Judg
 }
 
 /**
- * Another holder took the lock although the previous one had renewed it and neither released it nor let it expire; or
- * two holders alternate.
+ * Returns a judgement if another holder took the lease although the previous holder had renewed it and neither released
+ * it nor let it expire, or if two holders alternate.
  */
 function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
   const before = lock.holder;
@@ -93,7 +97,7 @@ function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement
   const last = lock.renewers.at(-1);
   const was = last === undefined ? before : textOf(last.caller);
   const valueMs = Math.round(at - lock.renewedAt);
-  // A slightly fast clock, or a renewal that arrived late here, is no wrongful takeover.
+  // A slightly fast clock, or a renewal that reached the proxy late, does not count as a wrongful takeover.
   const limitMs = Math.round(lock.durationMs * ledgerLimits.lockShare);
   if (valueMs < limitMs) {
     const reason = `Taken from ${before} ${seconds(valueMs)} after its renewal, by ${textOf(caller)} as ${holder}`;
@@ -113,7 +117,7 @@ function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement
   };
 }
 
-/** Neither the identity nor the program has held the lock before. */
+/** Returns a judgement if neither the client's identity nor its program has held the lease before. */
 function stranger(lock: Lock, { caller }: Renewal): Judgement | undefined {
   if (lock.renewals < ledgerLimits.lockRenewals || lock.knownKinds.includes(kindOf(caller))) return undefined;
   const last = lock.renewers.at(-1);

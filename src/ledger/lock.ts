@@ -1,4 +1,4 @@
-/** One leader lock: its holder, and the clients that have renewed it recently. Times are clock readings. */
+/** One leader lease: its holder, and the clients that have renewed it recently. Times are clock readings. */
 import { limits } from "../base/limits.ts";
 import type { Caller } from "./caller.ts";
 
@@ -8,10 +8,12 @@ export type LockName = {
   readonly name: string;
 };
 
-/** One client that renews it. */
+/** A client that renews the lease under one holder name. */
 export type Renewer = {
   readonly caller: Caller;
-  /** The client's HTTP/2 session: one process has one, whatever proxies are between. 0: unknown. */
+  /**
+   * Id of the client's HTTP/2 session. A process has one session, whatever other proxies are in between. 0: unknown.
+   */
   readonly session: number;
   readonly holder: string;
   readonly since: number;
@@ -19,7 +21,7 @@ export type Renewer = {
   renewals: number;
 };
 
-/** A change of holder; `isReleased`: the previous holder had released it, or the lock was new. */
+/** A change of holder. `isReleased`: the previous holder had released the lease, or the lease was new. */
 export type Handover = {
   readonly from: string;
   readonly to: string;
@@ -29,7 +31,7 @@ export type Handover = {
 
 export type Verdict = "contested" | "ghost" | "unknown";
 
-/** Why a lock is suspect. */
+/** Why a lease is suspect. */
 export type Judgement = {
   readonly verdict: Verdict;
   readonly detector: "alternation" | "takeover" | "turns" | "pod" | "deleted-pod" | "identity";
@@ -44,15 +46,15 @@ export class Lock {
   holder = "";
   durationMs = 0;
   renewedAt = 0;
-  /** Since when this holder has the lock. */
+  /** When the present holder got the lease. */
   heldSince = 0;
   renewals = 0;
-  /** The clients that renewed it recently; the latest last. */
+  /** The clients that renewed the lease recently, the latest last. */
   renewers: readonly Renewer[] = [];
   handovers: readonly Handover[] = [];
-  /** Identities and programs of all past holders, in the format of `kindOf`. */
+  /** Identities and programs of the recent holders, in the format of `kindOf`. */
   knownKinds: readonly string[] = [];
-  /** The latest judgement and its time. It holds until the lock has been quiet. */
+  /** The latest judgement and its time. It expires `limits.leaseQuietMs` later. */
   judgement: Judgement | undefined;
   judgedAt = Number.NEGATIVE_INFINITY;
   reportedAt = Number.NEGATIVE_INFINITY;
@@ -66,13 +68,13 @@ export class Lock {
     return `${resource} ${namespace}/${name}`;
   }
 
-  /** Undefined if the lock is in order by now. */
+  /** Returns the judgement that still holds; undefined: the lease is in order. */
   verdictAt(now: number): Judgement | undefined {
     return now - this.judgedAt < limits.leaseQuietMs ? this.judgement : undefined;
   }
 }
 
-/** The part of a workload's identity that stays the same when its pods are replaced. */
+/** Returns the part of a workload's identity that stays the same when its pods are replaced. */
 export function kindOf({ subject, agent }: Caller): string {
   return `${subject.name} ${agent}`;
 }

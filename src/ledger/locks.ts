@@ -1,4 +1,6 @@
-/** The leader locks that are renewed through the proxy, up to a limit: the least recently renewed one is evicted first. */
+/**
+ * The leader leases that are renewed through the proxy, up to a limit: the least recently renewed one is evicted first.
+ */
 
 import { clipped } from "../base/detach.ts";
 import { Lru } from "../base/lru.ts";
@@ -9,7 +11,7 @@ import type { LockRecord } from "./lock-body.ts";
 import { judgeRenewal, type Renewal } from "./lock-judgement.ts";
 import { Pods } from "./pods.ts";
 
-/** A write to a lock that its backend has accepted. */
+/** A write to a lease that the backend has accepted. */
 export type LockWrite = {
   readonly name: LockName;
   readonly record: LockRecord;
@@ -18,7 +20,7 @@ export type LockWrite = {
   readonly isCreate: boolean;
 };
 
-/** A lock and its judgement, if they are to be reported. */
+/** A judgement that is to be reported, and its lease. */
 export type LockReport = { readonly lock: Lock; readonly judgement: Judgement };
 
 export class Locks {
@@ -29,14 +31,14 @@ export class Locks {
     return [...this.#locks.values()];
   }
 
-  /** `at`: the present clock reading. */
+  /** Records a write. Returns a report if the write makes the lease suspect and the last report is old enough. */
   written({ name, record, caller, session, isCreate }: LockWrite, at: number): LockReport | undefined {
     const lock = this.#of(name);
     this.pods.seen(caller.subject.namespace, caller.subject.pod);
     const holder = clipped(record.holder ?? lock.holder, ledgerLimits.holderChars);
     if (record.durationMs !== undefined) lock.durationMs = record.durationMs;
     if (holder === "") return this.#released(lock, at);
-    // The write labels the lock or changes its object for another reason.
+    // Such a write only labels the lease, or changes its object for another reason.
     if (!record.isRenewal && holder === lock.holder) return undefined;
     const renewal = { caller, session, holder, isCreate, at };
     const judgement = judgeRenewal(lock, renewal, this.pods);

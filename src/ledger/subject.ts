@@ -1,6 +1,6 @@
 /**
- * The identity that a request claims. Nothing is verified: a JWT's claims are unchecked and shown as such; the
- * apiserver decides what is true. Nothing of a credential except these claims is kept.
+ * The identity that a request claims. The claims of a JWT are not verified here, and are shown as unverified: the
+ * apiserver decides what is true. Apart from these claims nothing of a credential is kept.
  */
 
 import { clipped } from "../base/detach.ts";
@@ -12,10 +12,10 @@ import { ledgerLimits } from "./limits.ts";
 export type SubjectSource = "jwt" | "vouched" | "bearer" | "basic" | "none";
 
 export type Subject = {
-  /** "system:serviceaccount:kube-system:job-controller"; "" if there is none. */
+  /** For example "system:serviceaccount:kube-system:job-controller"; "": unknown. */
   readonly name: string;
   readonly source: SubjectSource;
-  /** The pod and the node to which a service account's token is bound (kubernetes.io claims); "" if none. */
+  /** The pod and the node to which a service account's token is bound (kubernetes.io claims); "": none. */
   readonly namespace: string;
   readonly pod: string;
   readonly node: string;
@@ -26,7 +26,7 @@ export const noSubject: Subject = { ...nothing, source: "none" };
 const opaqueBearer: Subject = { ...nothing, source: "bearer" };
 const basic: Subject = { ...nothing, source: "basic" };
 
-/** Returns the subject of an Authorization field's value. */
+/** Returns the identity that the value of an Authorization field claims. */
 export function subjectOf(authorization: string): Subject {
   if (authorization === "") return noSubject;
   if (/^basic /i.test(authorization)) return basic;
@@ -37,12 +37,15 @@ export function subjectOf(authorization: string): Subject {
 
 function claimsIn(payload: string): JsonRecord | undefined {
   if (payload.length > ledgerLimits.claimsChars) return undefined;
-  // Three dot-separated words may also be no JWT.
+  // Three words with dots between them need not be a JWT.
   const claims = parseJson(Buffer.from(payload, "base64url").toString());
   return isRecord(claims) ? claims : undefined;
 }
 
-/** serviceaccount/claims.go; a legacy token from a Secret has its namespace and name under flat keys. */
+/**
+ * Reads the claims as serviceaccount/claims.go writes them. A legacy token from a Secret has its namespace under a flat
+ * key.
+ */
 function subjectIn(claims: JsonRecord): Subject {
   const kubernetes = recordAt(claims, "kubernetes.io");
   const legacy = printableAt(claims, "kubernetes.io/serviceaccount/namespace");
@@ -55,7 +58,7 @@ function subjectIn(claims: JsonRecord): Subject {
   };
 }
 
-/** Printable characters only, because pages show it. */
+/** Replaces unprintable characters, because the admin page shows the claim. */
 function printableAt(parent: JsonRecord | undefined, key: string): string {
   return clipped(textAt(parent, key), limits.subjectChars).replace(/[^\x21-\x7e]/g, "?");
 }

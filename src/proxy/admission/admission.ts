@@ -1,37 +1,35 @@
 /**
- * Bounds the active requests whose bearer no backend has accepted yet, and those without a bearer (D15): in all, for each
- * client address and for each bearer. A request is no longer counted when its bearer is accepted or when it ends, so
- * requests of proven clients never count. Requests beyond a bound wait here, unsent; addresses take turns. The number
- * that may wait for one address depends on the free room, so that no address takes all of it.
+ * Bounds the active requests without a bearer token, or with one that no backend has accepted yet (D15): in all, for
+ * each client address and for each token. A request counts until it ends or its token is accepted, so requests of
+ * proven clients never count. Requests above a bound wait here, unsent, and addresses take turns. How many may wait for
+ * one address depends on the free room, so that no address takes all of it.
  *
- * A bearer gets few places before its first answer: after that answer its other requests travel as proven, on connections
- * that no 401 ends. They wait for that answer for a short time only, since the first request may hang. Then they take a
- * place only if no first request of their address waits for it.
+ * A token gets few places before its first response, because after that its other requests travel as proven, on
+ * connections that no 401 ends. Those wait for that first response for a short time only, since the first request may
+ * hang. Then they take a place only if no other token's first request of the same address waits.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Lru } from "../../base/lru.ts";
 import { keyOf } from "./sources.ts";
 
-/** Limits, each with its reason (see src/base/limits.ts). */
 export const admissionLimits = {
   /**
-   * Most concurrent requests, over all backends, without a bearer or with one that no backend has accepted yet: in
-   * total, and from one client address. With responses in 100 ms one address gets 2,560 new bearers accepted per
-   * second.
+   * Most concurrent requests over all backends that count: in total, and from one client address. With responses in 100
+   * ms one address gets 2,560 new tokens accepted per second.
    */
   unprovenRequests: 2560,
   unprovenPerSource: 256,
   /**
-   * Of these, concurrent requests with the same bearer. The rest wait for its first response, at most as long as a
-   * healthy apiserver takes.
+   * Most concurrent requests with one unproven token. The others wait for its first response, at most `unprovenHeldMs`,
+   * which a healthy apiserver rarely exceeds.
    */
   unprovenPerBearer: 2,
   unprovenHeldMs: 250,
   /**
-   * How long an unproven request waits for a slot (as long as an apiserver's request timeout, since client-go would
-   * only retry) and how often the queue is checked. `unprovenWaiting` bounds the queue. One address may use up to
-   * `unprovenWaitingShare` times the free room: alone it gets 50,000 (5,000 pods behind one address start with ten
-   * watches each) and leaves 12,500 to others; two addresses leave 2,500.
+   * How long a request waits for a place (an apiserver's request timeout, since client-go would only retry), and how
+   * often the queue is checked. `unprovenWaiting` bounds the queue. One address may use up to `unprovenWaitingShare`
+   * times the free room: alone it gets 50,000 (5,000 pods behind one address start with ten watches each) and leaves
+   * 12,500 to others; two addresses leave 2,500.
    */
   unprovenWaitMs: 60_000,
   unprovenLookMs: 50,
@@ -39,10 +37,10 @@ export const admissionLimits = {
   unprovenWaitingShare: 4,
   /**
    * An address is rejected if it has more 401s than `rejections`, less those forgiven per second and those offset by
-   * accepted bearers. A node with a few expired tokens stays below it; a flood exceeds it at once. `rejectionsMost`
-   * caps the count, so that the address is forgiven a minute after the flood ends. `rejectedAddresses` bounds the
-   * addresses remembered. `rejectedWaiting` requests of a rejected address may wait, so that clients with expired
-   * tokens still get their 401; rejected addresses together use at most half of the queue.
+   * accepted tokens. A node with a few expired tokens stays below, a flood exceeds it at once. `rejectionsMost` caps
+   * the count, so that an address is forgiven a minute after a flood ends. `rejectedAddresses` bounds the addresses
+   * remembered. `rejectedWaiting` requests of a rejected address may wait, so that clients with expired tokens still
+   * get their 401; all rejected addresses together use at most half of the queue.
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
@@ -51,29 +49,28 @@ export const admissionLimits = {
   rejectedWaiting: 8000,
 } as const;
 
-/** One request that needs a place. */
+/** A request that needs a place. */
 export type Applicant = {
-  /** The client's IP address. */
   readonly address: string;
-  /** A key of its bearer (never the bearer itself), or "" without one. */
+  /** The hash of the request's bearer token; "": none. */
   readonly bearer: string;
-  /** Called in a later tick if the request had to wait: it has a place now, or its bearer is proven. */
+  /** Called in a later tick if the request had to wait: it has a place now, or its token is proven. */
   readonly place: () => void;
   /** Called instead of `place` if there was no place in time. Neither is called after `leave`. */
   readonly refuse: () => void;
 };
 
-/** The requests of one address, or of one bearer. */
+/** The requests of one address, or of one token. */
 class Group {
-  /** The number that have a place. */
+  /** Requests that have a place. */
   open = 0;
-  /** Of a bearer: the number that have a place or wait for one, without those that wait for its first answer. */
+  /** For a token: requests that have or wait for a place, without those that wait for the token's first response. */
   firsts = 0;
-  /** All of them. */
+  /** All requests of the group. */
   readonly all = new Set<Entry>();
-  /** Waiting requests, the oldest first: of an address the first requests of bearers, of a bearer the others. */
+  /** Waiting requests, the oldest first: for an address the first requests of tokens, for a token the others. */
   readonly queue = new Set<Entry>();
-  /** Of an address: requests that wait behind all of `queue`, because others of their bearer have a place. */
+  /** For an address: requests that wait behind all of `queue`, because others with their token have a place. */
   readonly later = new Set<Entry>();
   readonly key: string;
   readonly #home: Map<string, Group>;
@@ -84,7 +81,7 @@ class Group {
     home.set(key, this);
   }
 
-  /** The next request that gets a place. */
+  /** The waiting request that gets the next place; undefined: none waits. */
   get next(): Entry | undefined {
     const [first] = this.queue.size > 0 ? this.queue : this.later;
     return first;
@@ -102,11 +99,11 @@ class Group {
   }
 }
 
-/** An applicant as Admission keeps it. */
+/** A request as Admission keeps it. */
 export class Entry {
-  /** `held` waits for its bearer's first answer, `queued` for a place, `open` has one, `over` is no longer counted. */
+  /** `held` waits for its token's first response, `queued` waits for a place, `open` has one, `over` no longer counts. */
   state: "held" | "queued" | "open" | "over" = "held";
-  /** True if it is one of the few of its bearer that may take a place before any is answered. */
+  /** True if the request may take a place before any request with its token is answered. */
   isFirst = true;
   readonly applicant: Applicant;
   readonly source: Group;
@@ -139,27 +136,27 @@ export class Admission {
     this.#rejections = new Rejections(clock);
   }
 
-  /** The number of requests that have a place. */
+  /** Requests that have a place. */
   get open(): number {
     return this.#open;
   }
 
-  /** The number of requests that wait. */
+  /** Requests that wait. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** The number of addresses and bearers of the requests that have a place or wait; nothing else is kept. */
+  /** Addresses and tokens of the requests that have a place or wait. Nothing else is kept. */
   get groups(): number {
     return this.#sources.size + this.#bearers.size;
   }
 
-  /** True if many requests of this address were answered 401 lately. */
+  /** True if many requests of this address were answered 401 recently. */
   isRejected(address: string): boolean {
     return this.#rejections.isRejected(keyOf(address));
   }
 
-  /** Counts the request: it is `open` at once, or waits. Undefined if too many wait already. */
+  /** Counts a request: it is `open` at once, or waits. Undefined: too many wait already. */
   enter(applicant: Applicant): Entry | undefined {
     const source = Group.in(this.#sources, keyOf(applicant.address));
     const bearer = applicant.bearer === "" ? undefined : Group.in(this.#bearers, applicant.bearer);
@@ -179,12 +176,15 @@ export class Admission {
     return undefined;
   }
 
-  /** A new address always finds room: an address may fill only a part of the free room (dynamic queue length thresholds). */
+  /**
+   * True if one more request of the address may wait. An address gets only a part of the free room, so that a new one
+   * finds some.
+   */
   #mayWait({ key, all, open }: Group): boolean {
     const free = admissionLimits.unprovenWaiting - this.#waiting.size;
     const waiting = all.size - open;
     if (!this.#rejections.isRejected(key)) return waiting <= free * admissionLimits.unprovenWaitingShare;
-    // Rejected addresses never get half of the room, however many there are.
+    // Rejected addresses never get more than half of the room, however many there are.
     return waiting <= admissionLimits.rejectedWaiting && free > admissionLimits.unprovenWaiting / 2;
   }
 
@@ -196,15 +196,15 @@ export class Admission {
   }
 
   /**
-   * A backend has answered the request. If the status proves that it accepted the bearer, the bearer's requests are no
-   * longer counted, and those that wait are sent.
+   * A backend has answered the request. If it accepted the token, all requests with that token no longer count, and
+   * those that wait are sent.
    */
   answered({ bearer, source, state }: Entry, status: number): void {
     if (status === 401) return this.#rejections.add(source.key);
     if (bearer === undefined) return;
-    // Once for each bearer: the first answer ends the count of all its requests.
+    // Once for each token, because its first response ends the count of all its requests.
     if (state !== "over") this.#rejections.accepted(source.key);
-    // Cleared first, so that none of them takes the place of another.
+    // Cleared first, so that none of these requests takes the place of another.
     bearer.queue.clear();
     for (const entry of Array.from(bearer.all)) {
       if (entry.state !== "open") this.#clock.soon(entry.applicant.place);
@@ -225,7 +225,7 @@ export class Admission {
     source.remove(entry);
     bearer?.remove(entry);
     if (source.next === undefined) this.#turns.delete(source);
-    // The first answer did not come, or was a 401: a request that waited for it is sent instead.
+    // The first response did not come, or was a 401, so a request that waited for it is sent instead.
     const [held] = isFirst && bearer !== undefined ? bearer.queue : [];
     if (held !== undefined) this.#queueFirst(held);
   }
@@ -245,7 +245,7 @@ export class Admission {
     this.#turns.add(entry.source);
   }
 
-  /** Assigns free places: one to each address in turn. */
+  /** Gives free places away, one to each address in turn. */
   #next(): void {
     for (const source of this.#turns) {
       if (this.#open >= admissionLimits.unprovenRequests) return;
@@ -255,7 +255,7 @@ export class Admission {
       source.later.delete(entry);
       entry.bearer?.queue.delete(entry);
       this.#turns.delete(source);
-      // Added at the end, so it is visited again in this same loop.
+      // The loop also visits an address that is added at the end.
       if (source.next !== undefined) this.#turns.add(source);
       this.#take(entry);
     }
@@ -293,9 +293,9 @@ export class Admission {
 type RejectionCount = { count: number; at: number };
 
 /**
- * Counts, for each client address, requests that a backend answered 401, minus the bearers that one accepted. An address
- * with a high count is *rejected*: each 401 ends the connection to the backend that carried it, so requests of that
- * address travel on connections of their own, and fewer of them may wait. The count falls with time.
+ * Counts the 401s of each client address, less the tokens that a backend accepted. An address with a high count is
+ * *rejected*: its requests travel on connections of their own, because each 401 ends the connection that carried it,
+ * and fewer of them may wait. The count falls with time.
  */
 export class Rejections {
   readonly #clock: Pick<Clock, "now">;
@@ -311,13 +311,13 @@ export class Rejections {
   }
 
   isRejected(address: string): boolean {
-    // The usual case costs no lookup.
+    // Spares the lookup in the usual case.
     if (this.#counts.size === 0) return false;
     const known = this.#counts.get(address);
     return known !== undefined && this.#now(known) > admissionLimits.rejections;
   }
 
-  /** One more request of this address was answered 401. */
+  /** A request of this address was answered 401. */
   add(address: string): void {
     const known = this.#counts.get(address);
     const count = known === undefined ? 0 : this.#now(known);
@@ -327,7 +327,7 @@ export class Rejections {
     });
   }
 
-  /** A bearer that this address sent was accepted. */
+  /** A backend accepted a token of this address. */
   accepted(address: string): void {
     const known = this.#counts.get(address);
     if (known === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Counts the open sockets of each client address on a listener. An IPv6 /64 counts as one address: one host can use all
- * of it.
+ * Counts the open sockets of each client address on a listener. An IPv6 /64 counts as one address, because one host can
+ * use all of it.
  */
 import { octetsOf } from "../../base/address.ts";
 
@@ -12,7 +12,7 @@ export class Sources {
     this.#most = most;
   }
 
-  /** Counts one more socket. Returns the function that releases it, once; undefined if the address has reached its bound. */
+  /** Counts one more socket. Returns the function that releases it; undefined: the address has reached its limit. */
   take(address: string): (() => void) | undefined {
     const key = keyOf(address);
     const count = this.#counts.get(key) ?? 0;
@@ -25,7 +25,7 @@ export class Sources {
     };
   }
 
-  /** The number of addresses with open sockets. */
+  /** Addresses with open sockets. */
   get size(): number {
     return this.#counts.size;
   }
@@ -37,7 +37,7 @@ export class Sources {
   }
 }
 
-/** The key of one source. */
+/** Returns the key of an address: the address itself, or its IPv6 /64. */
 export function keyOf(address: string): string {
   return address.includes(":") ? (octetsOf(address)?.slice(0, 8).join() ?? address) : address;
 }

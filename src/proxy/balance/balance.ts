@@ -1,6 +1,7 @@
 /**
- * Evens the load after a backend has come back (F16): from time to time a few clients are bound to another backend, at
- * most 1 % of them a second. Their watches move first, unnoticed; their next requests follow (D2). No client moves while a backend is still warming up.
+ * Evens the load after a backend has come back (F16): binds a few clients to another backend, at most 1 % of them a
+ * second. Their watches move first, unnoticed; their next requests follow (D2). No client moves while a backend is
+ * still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -11,9 +12,8 @@ import type { Client } from "../context/client.ts";
 import type { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
 
-/** Limits, each with its reason (see src/base/limits.ts). */
 export const balanceLimits = {
-  /** Share of the clients that may be rebound to another backend per second to even out the load (F16). */
+  /** Share of the clients that may be bound to another backend per second (F16). */
   rebalanceShare: 0.01,
   balanceMs: 5000,
   /** Share of an even load by which a backend may deviate before any client is moved. */
@@ -24,19 +24,18 @@ export type BalanceParts = {
   readonly clock: Clock;
   readonly exchanges: ActiveRequests;
   readonly migrations: Migrations;
-  /** Of each ready backend: the share of the load that it may get (slow-start.ts). */
+  /** Returns the share of the load that each ready backend may get (slow-start.ts). */
   readonly shares: () => ReadonlyMap<string, number>;
 };
 
-/** One client with its long-lived streams. */
+/** A client with its long-lived streams. */
 type Seated = { readonly client: Client; readonly watches: WatchSession[]; load: number; isMovable: boolean };
 
 export class Balance {
   readonly #parts: BalanceParts;
-  /** The number of clients that may be moved now, with fractions: of 20, one each 5 s. */
+  /** Clients that may be moved now. Fractions carry over: of 20 clients one may move each 5 s. */
   #allowance = 0;
   readonly #looks: Interval;
-  /** Cancels the current walk. */
   #endWalk = (): void => {};
 
   constructor(parts: BalanceParts) {
@@ -53,7 +52,10 @@ export class Balance {
     this.#endWalk();
   }
 
-  /** Collects clients with long-lived streams. Short requests are ignored: they are over before a move would help. */
+  /**
+   * Collects clients with long-lived streams. Short requests do not count, because they are over before a move would
+   * help.
+   */
   #look(): void {
     const clients = new Map<Client, Seated>();
     const { clock, exchanges } = this.#parts;
@@ -117,33 +119,32 @@ function addTo(clients: Map<Client, Seated>, { context, watch, isEnded }: Exchan
   if (watch !== undefined) own.watches.push(watch);
 }
 
-/** A client being migrated counts towards its destination. */
+/** A client that is being moved counts towards its destination. */
 function clientLoadOf(seated: Seated): ClientLoad<Seated> {
   const { client, load } = seated;
   const isMovable = seated.isMovable && client.rebound === undefined;
   return { client: seated, backend: client.rebound ?? client.backend ?? "", load, isMovable };
 }
 
-/** What is known of one client. */
 export type ClientLoad<T> = {
   readonly client: T;
   readonly backend: string;
-  /** The number of its open streams. */
+  /** Open streams. */
   readonly load: number;
-  /** True if all of them can continue on another backend unnoticed. An exec keeps its client where it is. */
+  /** True if all streams can continue on another backend unnoticed. An exec keeps its client where it is. */
   readonly isMovable: boolean;
 };
 
 export type Move<T> = { readonly client: T; readonly from: string; readonly to: string };
 
-/** The number of clients that may be re-bound after `sinceMs`: 1 % of them a second. Fractions carry over. */
+/** Returns how many clients may be moved after `sinceMs`: 1 % of them a second. */
 export function allowanceOf(clients: number, sinceMs: number): number {
   return (clients * balanceLimits.rebalanceShare * sinceMs) / 1000;
 }
 
 /**
- * Returns at most `most` moves, each from the most overloaded backend to the most underloaded one, and none that would
- * make the load less even. `shares` are of the backends that take clients (slow-start.ts).
+ * Returns at most `most` moves, each from the most overloaded backend to the most underloaded one. None makes the load
+ * less even. `shares` has the backends that take clients (slow-start.ts).
  */
 export function planMoves<T>(
   loads: readonly ClientLoad<T>[],
@@ -152,7 +153,7 @@ export function planMoves<T>(
 ): readonly Move<T>[] {
   const excess = excessOf(loads, shares);
   const [sum, slack] = [sumOf(loads.map(({ load }) => load)), balanceLimits.rebalanceSlack];
-  // Created at the first move: mostly there is none.
+  // Built at the first move, because mostly there is none.
   let left: ReadonlyMap<string, ByLoad<T>> | undefined;
   const moves: Move<T>[] = [];
   while (moves.length < most) {
@@ -170,7 +171,7 @@ export function planMoves<T>(
   return moves;
 }
 
-/** Returns by how many streams each backend exceeds its share; negative if it has fewer. */
+/** Returns by how many streams each backend exceeds its share; negative: it has fewer. */
 function excessOf(
   loads: readonly ClientLoad<unknown>[],
   shares: ReadonlyMap<string, number>,
@@ -183,10 +184,10 @@ function excessOf(
   return excess;
 }
 
-/** Movable clients, by load; the last of each load goes first. */
+/** Movable clients by load. Of each load the last is taken first. */
 type ByLoad<T> = Map<number, ClientLoad<T>[]>;
 
-/** Indexed by backend: searching all clients for each of 1 % of them takes a second with 50,000 clients. */
+/** Indexed by backend, because searching 50,000 clients for each of 1 % of them would take a second. */
 function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad<T>> {
   const left = new Map<string, ByLoad<T>>();
   for (const one of loads.toReversed()) {
@@ -201,7 +202,7 @@ function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad
   return left;
 }
 
-/** Takes the largest client that fits into the gap, for the fewest moves. */
+/** Takes the largest client that fits into the gap, so that few clients move. */
 function takeLargest<T>(left: ByLoad<T> = new Map(), gap: number): ClientLoad<T> | undefined {
   let most = 0;
   for (const [load, { length }] of left) if (length > 0 && load <= gap && load > most) most = load;

@@ -11,12 +11,12 @@ import type { Cluster } from "./cluster.ts";
 
 export type ApiSecurityParts = {
   readonly journal: Journal;
-  /** The cluster of that name; undefined if a reload has removed it: then no request is authorized. */
+  /** Returns the cluster of that name; undefined: a reload has removed it, so no request is authorized. */
   readonly clusterOf: (name: string) => Cluster | undefined;
 };
 
 export type ApiSecurity = {
-  /** Undefined: plain HTTP. The certificate may be unusable yet. */
+  /** Undefined: plain HTTP. There may be no good certificate yet. */
   readonly tls:
     | { readonly certificate: ServingCertificate; readonly options: tls.SecureContextOptions }
     | undefined;
@@ -25,10 +25,13 @@ export type ApiSecurity = {
   readonly audiences: readonly string[];
 };
 
-/** The name of its certificate in journal and metrics. */
+/** The name of the API's certificate in journal and metrics. */
 const name = "admin";
 
-/** A bad certificate disables only the API until there is a good one: an outage of the proxy would cost more. */
+/**
+ * Loads the certificate. A bad one disables only the API until it is good, because an outage of the proxy would cost
+ * more.
+ */
 export async function apiSecurityOf(
   config: AdminConfig,
   { journal, clusterOf }: ApiSecurityParts,
@@ -52,7 +55,6 @@ export async function apiSecurityOf(
   };
 }
 
-/** Of purpose "serving". */
 export function apiCertificates({ tls: own }: ApiSecurity): readonly Expiry[] {
   const served = own?.certificate.current;
   return served === undefined ? [] : [{ purpose: "serving", name, notAfterMs: served.pair.notAfter }];

@@ -1,6 +1,6 @@
 /**
- * The backends of a cluster, their addresses, and the CA that verifies them: those that the configuration lists, and
- * those that discovery found. A reload or a discovery that fails changes nothing.
+ * The backends of a cluster, their addresses, and the CA that verifies them. The configuration lists backends, and
+ * discovery finds others. A reload or a discovery that fails changes nothing.
  */
 import { networkInterfaces } from "node:os";
 import { type Address, isLoopback, overlaps, textOf } from "../../base/address.ts";
@@ -20,23 +20,23 @@ import { CaBundle } from "../tls/ca-bundle.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { proveCaBundle } from "../tls/upstream-acceptance.ts";
 
-/** How often the verdicts are checked to decide whether the discovery fallback is needed. */
+/** Milliseconds between checks whether the discovery fallback is needed. */
 const fallbackLookMs = 1000;
 
 export type BackendSetParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Prefix of each name: "eu/" for a cluster beside others, so that backend names are unique. */
+  /** Prefix of each backend name, so that names are unique: "eu/" if there are several clusters, else "". */
   readonly prefix: string;
   /** Gets the names of the present backends: on `start`, and at each change after it. */
   readonly onChange: (names: readonly string[]) => void;
-  /** True if the backend is ready, so that Kubernetes can be queried there for others. */
+  /** True if the backend is ready, so that Kubernetes can be queried there for other backends. */
   readonly isReady: (name: string) => boolean;
   /** True if the backend is neither dead nor draining. */
   readonly answers: (name: string) => boolean;
 };
 
-/** Without a CA every backend is plain http on loopback. */
+/** Without a CA all backends are plain http on loopback. */
 type Settings = { readonly config: ConfigForCluster; readonly caBundle: CaBundle | undefined };
 
 export class BackendSet {
@@ -52,9 +52,9 @@ export class BackendSet {
     this.#settings = settings;
   }
 
-  /** Opens nothing before `start`. */
+  /** Creates the set. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
-    // Read only later, when the set exists.
+    // Undefined only until the set exists; read later.
     let set: BackendSet | undefined;
     const caBundle = caBundleOf(config, parts, { set: () => set });
     if (caBundle instanceof Failure) return caBundle;
@@ -70,7 +70,7 @@ export class BackendSet {
   }
 
   /**
-   * Prepares another configuration's backends. Returns the function that applies them, or a Failure; then nothing has
+   * Prepares the backends of another configuration, and returns the function that applies them. A Failure: nothing has
    * changed.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
@@ -97,19 +97,21 @@ export class BackendSet {
     this.#discovery = undefined;
   }
 
-  /** Of purpose "backend-ca": when the CA that verifies the backends expires. */
+  /** The expiry of the CA that verifies the backends ("backend-ca"). */
   get certificates(): readonly Expiry[] {
     const { caBundle } = this.#settings;
     if (caBundle === undefined) return [];
     return [{ purpose: "backend-ca", name: caBundle.name, notAfterMs: caBundle.notAfterMs }];
   }
 
-  /** The backends that are ready now. */
   get ready(): readonly BackendAddress[] {
     return Array.from(this.#addresses.values()).filter(({ name }) => this.#parts.isReady(name));
   }
 
-  /** With the same file the present bundle stays, and its present content must be valid. */
+  /**
+   * Returns the CA bundle for a configuration. For the same file that is the present bundle, whose content must be
+   * valid now.
+   */
   async #caBundleFor(config: ConfigForCluster): Promise<CaBundle | undefined | Failure> {
     const { config: was, caBundle } = this.#settings;
     const [last, next] = [was.cluster.tls, config.cluster.tls];
@@ -119,11 +121,11 @@ export class BackendSet {
   }
 
   addressOf(name: string): BackendAddress {
-    // A connection may dial at the moment when its backend is removed: the dial to port 0 fails.
+    // A dial may begin at the moment when its backend is removed. The dial to port 0 then fails.
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
   }
 
-  /** Undefined if there is no discovery. */
+  /** Undefined: no discovery is configured. */
   get record(): Discovery["record"] | undefined {
     return this.#discovery?.record;
   }
@@ -142,7 +144,7 @@ export class BackendSet {
     }
     const { clock, journal, prefix } = this.#parts;
     const answers = (name: string): boolean => this.#parts.answers(prefix + name);
-    // The present backends stay until the first result: clients must not notice the change of the discovery source.
+    // The present backends stay until the first result, so that clients do not notice a change of the discovery source.
     const found = Array.from(this.#addresses.values(), (one) => this.#foundOf(one));
     const source = sourceOf(config, { clock, access: () => this.access });
     const { intervalMs } = config;
@@ -160,12 +162,12 @@ export class BackendSet {
     this.#discovery.start();
   }
 
-  /** The form in which discovery finds it, without the cluster's prefix. */
+  /** Returns a backend as discovery found it, without the cluster's prefix. */
   #foundOf({ name, host, port, tls }: BackendAddress): Found {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
-  /** The apiservers to query. Ready ones come first; one that was never reached may still answer. */
+  /** The apiservers to query: the ready ones, or all if none is ready, because one never reached may still answer. */
   get access(): Access {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
@@ -178,7 +180,7 @@ export class BackendSet {
     };
   }
 
-  /** The fallback depends on verdicts, which are not reported here, so it is evaluated periodically. */
+  /** Checks periodically whether the fallback is needed: that depends on verdicts, which are not reported here. */
   #lookAtFallback(): void {
     if (this.#settings.config.cluster.discovery?.fallback === undefined) return;
     this.#stopLooking = this.#parts.clock.after(fallbackLookMs, () => {
@@ -229,7 +231,7 @@ function trustSourceOf(tls: UpstreamTls | undefined): Trusted["source"] {
   return tls && { caFile: tls.caFile, isNamed: tls.serverName !== undefined };
 }
 
-/** Its name in journal and metrics. */
+/** The CA's name in journal and metrics. */
 const caBundleName = "backend-ca";
 
 function caBundleOf(
@@ -249,19 +251,19 @@ function caBundleOf(
   });
 }
 
-/** A certificate carries the looked-up host name rather than the present address. */
+/** Returns the name to verify: with DNS the certificate has the looked-up host name rather than the present address. */
 function nameFor({ host }: Found, discovery: DiscoveryConfig | undefined): string {
   return discovery?.type === "DNS" ? discovery.hostname : host;
 }
 
-/** True if the configuration lists this backend: its settings take precedence over discovery. */
+/** True if the configuration lists this backend, whose settings then take precedence over discovery. */
 function isListed(one: BackendAddress, listed: readonly BackendAddress[]): boolean {
   return listed.some(({ name, host, port }) => name === one.name || (host === one.host && port === one.port));
 }
 
 /**
- * True if `found` is a listener of this proxy. The proxy itself is often published as an apiserver, and a request that it
- * sends to itself would loop. An apiserver of this machine may use a listener's port on another address.
+ * True if `found` is a listener of this proxy. The proxy itself is often published as an apiserver, and a request that
+ * it sends to itself would loop. An apiserver on the same machine may use a listener's port on another address.
  */
 function isOwn(found: Found, { listeners }: ConfigForCluster): boolean {
   const isAt = ({ address }: { readonly address: Address }): boolean => {

@@ -1,7 +1,7 @@
 /**
- * One cluster with everything that belongs to it alone: its backends and their CA, the proxy's credentials for them, what
- * is known of their certificates, and the whole path that requests, Upgrades and passthrough connections take to them.
- * Listeners lead into it; the admin API reads it.
+ * One cluster with everything that belongs to it alone: its backends and their CA, the proxy's credentials for them,
+ * and the path that requests, Upgrades and passthrough connections take to them. Listeners lead to it, and the admin
+ * API reads it.
  */
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -37,7 +37,7 @@ import { Path } from "./path.ts";
 export type ClusterParts = {
   readonly journal: Journal;
   readonly bufferLimiter: BufferLimiter;
-  /** Its name in the journal and metrics while it exists; "" for one that was the only cluster when it was created. */
+  /** The cluster's name in journal and metrics; "" if it was the only cluster when it was created. It never changes. */
   readonly label: string;
 };
 
@@ -47,7 +47,7 @@ export class Cluster {
   readonly backends: BackendSet;
   readonly splices: UpgradeHandler;
   readonly passthrough: Passthrough;
-  /** Through it listeners pass their sockets. */
+  /** Listeners pass their sockets here. */
   readonly gate: Gate;
   readonly #journal: Journal;
   readonly #bufferLimiter: BufferLimiter;
@@ -96,7 +96,7 @@ export class Cluster {
     this.gate = { clock, turn, buffered, journal, handle, h1, passthrough: this.passthrough };
   }
 
-  /** Opens nothing before `start`. */
+  /** Creates the cluster. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: ClusterParts): Cluster | Failure {
     const journal = parts.journal.of(parts.label);
     // The backends are created first, and call nothing before they are started.
@@ -182,12 +182,12 @@ export class Cluster {
     });
   }
 
-  /** Loads the credentials for backends, or returns why it cannot. Called before `start`, which dials connections at once. */
+  /** Loads the credentials for backends. Called before `start`, which dials connections at once. */
   load(): Promise<Failure | undefined> {
     return this.#takeCredentials(this.#config);
   }
 
-  /** Dials its backends, and starts discovery. */
+  /** Dials the backends, and starts discovery. */
   start(): void {
     this.backends.start();
   }
@@ -198,8 +198,9 @@ export class Cluster {
   }
 
   /**
-   * Prepares another configuration's backends and certificates. Returns a Failure if they are invalid, else the function
-   * that applies the backends. Certificates apply at once, because clients of a new listener may need them.
+   * Prepares the backends and certificates of another configuration, and returns the function that applies the
+   * backends. Certificates apply at once, because clients of a new listener may need them. A Failure: something is
+   * invalid.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const take = await this.backends.prepare(config);
@@ -223,18 +224,17 @@ export class Cluster {
     this.#expiries.reconcile(names);
   }
 
-  /** True if it has this configuration, whatever its name. */
+  /** True if the cluster has this configuration, apart from the name. */
   isFor(config: ClusterConfig): boolean {
     const { name } = config;
     return JSON.stringify(config) === JSON.stringify({ ...this.#config.cluster, name });
   }
 
-  /** True if this is one of its backends, by the name in journal and metrics. */
+  /** True if the cluster has this backend, by the name in journal and metrics. */
   has(backend: string): boolean {
     return this.path.backends.stateOf(backend) !== undefined;
   }
 
-  /** True if a backend is ready. */
   get isAnyReady(): boolean {
     return this.path.backends.views.some(({ state }) => state === "ready");
   }
@@ -248,7 +248,7 @@ export class Cluster {
     return this.isReady(backend) || this.path.backends.stateOf(backend) === "suspect";
   }
 
-  /** Of purpose "backend-ca", "client" (the proxy's own), "backend" and "backend-loopback" (the backends'). */
+  /** Expiries: "backend-ca", "client" (the proxy's own certificates), "backend" and "backend-loopback" (the backends'). */
   get certificates(): readonly Expiry[] {
     return [
       ...this.backends.certificates,
@@ -257,7 +257,7 @@ export class Cluster {
     ];
   }
 
-  /** The number of Upgrades and passthrough connections that are open or being opened. */
+  /** Upgrades and passthrough connections that are open or being opened. */
   get tunnelCount(): number {
     return this.splices.openCount + this.passthrough.openCount;
   }
@@ -271,17 +271,15 @@ export class Cluster {
   }
 }
 
-/** The prefix of a cluster's backend and certificate names. */
+/** Returns the prefix of a cluster's backend and certificate names. */
 function prefixOf(label: string): string {
   return label === "" ? "" : `${label}/`;
 }
 
-/* Before clients are accepted: every backend has had a first verdict, and one is ready. */
-
-/** The interval between checks. */
+/** Milliseconds between checks. */
 const lookMs = 20;
 
-/** Resolves with true when that holds, or after `withinMs` with whether a backend is ready. */
+/** Resolves with true when every backend has a verdict and one is ready; after `withinMs` with whether one is ready. */
 export function waitUntilReady(
   views: () => readonly BackendView[],
   clock: Clock,

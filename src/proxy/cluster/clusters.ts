@@ -1,6 +1,6 @@
 /**
  * All clusters that one process serves. Each has its own backends, CAs, discovery, upstream connections, verdicts,
- * watches, guards and ledger, and no request of one cluster goes to another. They share one bound on buffered bytes. A
+ * watches, guards and ledger, and no request of one cluster goes to another. They share one limit on buffered bytes. A
  * reload adds, changes and removes clusters.
  */
 import { getHeapStatistics } from "node:v8";
@@ -14,20 +14,20 @@ import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
 
-/** Share of the heap limit that may be buffered for slow readers in total. Above half of it, windows shrink (D2). */
+/** Share of the heap limit that may be buffered in total for slow clients. Above half of it, windows shrink (D2). */
 const bufferShare = 0.25;
 
-/** A removed cluster whose clients have not all gone yet; `stay` cancels its removal. */
+/** A removed cluster that still has clients. `stay` cancels its removal. */
 type Leaving = { readonly cluster: Cluster; readonly stay: () => void };
 
 /** A prepared reload. */
 export type Preparation = {
   readonly take: () => void;
-  /** Called instead of `take`: discards what was created for it. */
+  /** Called instead of `take`: discards what was created for the reload. */
   readonly drop: () => void;
 };
 
-/** The cluster that each name will stand for; how the present ones will change, and which are new. */
+/** The clusters after a reload by name, the changes of those that exist, and those that are new. */
 type Next = {
   readonly byName: Map<string, Cluster>;
   readonly changes: (() => void)[];
@@ -38,7 +38,7 @@ export class Clusters {
   readonly bufferLimiter: BufferLimiter;
   readonly #journal: Journal;
   #byName: ReadonlyMap<string, Cluster> = new Map();
-  /** While a reload is prepared: the clusters by name as they will be. */
+  /** The clusters by name after the reload that is being prepared; undefined: none is. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
   /** Called for each removed cluster before its metrics are dropped. */
@@ -49,7 +49,7 @@ export class Clusters {
     this.bufferLimiter = new BufferLimiter(wallClock, getHeapStatistics().heap_size_limit * bufferShare);
   }
 
-  /** Opens nothing before they are started. */
+  /** Creates all clusters. Nothing is opened before `start`. */
   static of(config: Config, journal: Journal): Clusters | Failure {
     const clusters = new Clusters(journal);
     const all = new Map<string, Cluster>();
@@ -72,24 +72,23 @@ export class Clusters {
     return [...this.present, ...Array.from(this.#leaving.values(), ({ cluster }) => cluster)];
   }
 
-  /** By its name in the configuration. */
   named(name: string): Cluster | undefined {
     return this.#byName.get(name);
   }
 
-  /** The cluster that has this backend, by the name in journal and metrics. */
+  /** Returns the cluster that has this backend, by the name in journal and metrics. */
   ownerOf(backend: string): Cluster | undefined {
     return this.all.find((cluster) => cluster.has(backend));
   }
 
-  /** The entry to a cluster as it is now, or as it will be when the prepared reload is applied. */
+  /** Returns the entry to a cluster as it is now, or as it will be when the prepared reload is applied. */
   gateOf(name: string): Gate {
     const cluster = (this.#nextByName ?? this.#byName).get(name);
     if (cluster === undefined) throw new Error(`There is no cluster "${name}"`); // the rules of a configuration forbid it
     return cluster.gate;
   }
 
-  /** Loads each cluster's credentials, or returns why one cannot. */
+  /** Loads the credentials of all clusters. */
   async load(): Promise<Failure | undefined> {
     const outcomes = await Promise.all(this.present.map((cluster) => loaded(cluster)));
     return outcomes.find((outcome) => outcome !== undefined);
@@ -105,11 +104,11 @@ export class Clusters {
     return outcomes.includes(true);
   }
 
-  /** Prepares another configuration's clusters. Returns a Failure if one is invalid; then nothing has changed. */
+  /** Prepares the clusters of another configuration. A Failure: one is invalid, and nothing has changed. */
   async prepare(config: Config): Promise<Preparation | Failure> {
     const next: Next = { byName: new Map(), changes: [], made: [] };
     for (const one of configsByCluster(config)) {
-      // One after the other: the first Failure is returned.
+      // One after the other, so that the first Failure is returned.
       // oxlint-disable-next-line no-await-in-loop
       const failure = await this.#prepareOne(one, config, next);
       if (failure === undefined) continue;
@@ -147,13 +146,13 @@ export class Clusters {
     return loaded(cluster);
   }
 
-  /** Also finds a cluster that is being removed: it stays. */
+  /** Returns the cluster that this configuration changes. A cluster that is being removed stays then. */
   #known(config: ConfigForCluster): Cluster | undefined {
     const { name } = config.cluster;
     return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#renamed(config);
   }
 
-  /** The only cluster stays the same one under another name, unless anything else of it changes. */
+  /** A single cluster under a new name stays the same cluster, if nothing else changes. */
   #renamed({ cluster }: ConfigForCluster): Cluster | undefined {
     const [only, ...others] = this.present;
     return others.length === 0 && only?.isFor(cluster) === true ? only : undefined;
@@ -177,7 +176,10 @@ export class Clusters {
     for (const [name, cluster] of gone) this.#leave(name, cluster, graceMs);
   }
 
-  /** Its listeners drain its clients meanwhile; open requests may finish within the drain timeout. */
+  /**
+   * Removes a cluster after the drain timeout, within which its listeners drain its clients and open requests may
+   * finish.
+   */
   #leave(name: string, cluster: Cluster, graceMs: number): void {
     const stay = wallClock.after(graceMs, () => {
       this.#leaving.delete(name);
@@ -208,18 +210,18 @@ export class Clusters {
     };
   }
 
-  /** The requests that may be ended when memory is short. */
+  /** The requests and tunnels that may be cut when memory is short. */
   get sheddable(): readonly Sheddable[] {
     return this.all.flatMap(({ path, splices }) => [...path.exchanges.live, ...splices.live]);
   }
 
-  /** Stops their discovery and reloading, and ends their tunnels. */
+  /** Stops discovery and reloading in all clusters, and ends their tunnels. */
   stop(): void {
     for (const { stay } of this.#leaving.values()) stay();
     for (const cluster of this.all) cluster.stop();
   }
 
-  /** Ends everything that is left of them. */
+  /** Ends everything that is left. */
   close(): void {
     for (const { path } of this.all) path.close();
   }
@@ -235,7 +237,6 @@ async function loaded(cluster: Cluster): Promise<Failure | undefined> {
   return failure && withLabel(failure, cluster.label);
 }
 
-/** Adds the cluster's name to the message. */
 function withLabel(failure: Failure, label: string): Failure {
   if (label === "") return failure;
   return new Failure(failure.code, failure.origin, `cluster ${label}: ${failure.message}`, failure.cause);

@@ -1,29 +1,29 @@
 /**
- * What an operator may do at runtime: drain and undrain a backend, move a watch, reload the configuration. Each operation
- * is journaled with the operator's name, whether it was done or refused.
+ * What an operator may do at runtime: drain and undrain a backend, move a watch, reload the configuration. Each
+ * operation is journaled with the operator's name, whether it was done or refused.
  */
 import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Path } from "./path.ts";
 
-/** The operator's name and origin, as given, and the reason. */
+/** `by`: the operator's name and origin, as given. */
 export type Operator = { readonly by: string; readonly reason: string };
 
 type OperatedPath = Pick<Path, "backends" | "exchanges" | "migrations">;
 
 export type OperationsParts = {
   readonly journal: Journal;
-  /** Of each cluster. Backend names are unique across clusters. */
+  /** The paths of all clusters. Backend names are unique across clusters. */
   readonly paths: () => readonly OperatedPath[];
-  /** Undefined if there is no file. */
+  /** Undefined: there is no configuration file. */
   readonly reload: (() => Promise<Reread>) | undefined;
 };
 
 /** The outcome of a reload. */
 export type Reread = {
-  /** Why it was rejected; empty if it was applied. */
+  /** Why the configuration was rejected; empty: it was applied. */
   readonly problems: readonly string[];
-  /** Names of the settings that take effect at the next start only. */
+  /** Names of the settings that take effect only after a restart. */
   readonly waiting: readonly string[];
 };
 
@@ -38,7 +38,7 @@ export class Operations {
   }
 
   /**
-   * Stops new requests to a backend while another one is ready, and moves its watches gradually; exec, attach,
+   * Drains a backend, if another one is ready: stops new requests to it, and moves its watches gradually. exec, attach,
    * port-forward and `logs -f` stay until they end. Lasts until it is undone, the backend is removed, or this process
    * ends.
    */
@@ -51,8 +51,8 @@ export class Operations {
   }
 
   /**
-   * Moves every watch of this audit id, if another backend is better. There is one such watch unless its client chose the
-   * id.
+   * Moves every watch with this audit id, if another backend can continue it. There is one such watch unless its client
+   * chose the id.
    */
   move(auditId: string, operator: Operator): Outcome {
     return this.#journaled("move", auditId, operator, this.#move(auditId));
@@ -79,7 +79,7 @@ export class Operations {
     if (backends === undefined) return unknown(name);
     if (backends.factsOf(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
-    // New requests would still go to this backend. Refusing prevents that an operator stops it although it serves.
+    // New requests would still go to this backend, and the operator might stop it although it serves.
     if (!others.some(({ state }) => state === "ready"))
       return new Failure("no-backend", "proxy", `Cannot drain ${name}: no other backend is ready`);
     backends.learn(name, { kind: "told", isDrained: true, by });
@@ -122,7 +122,7 @@ export class Operations {
     return `Configuration reloaded${late}`;
   }
 
-  /** The backends of the cluster that has one of this name. */
+  /** Returns the backends of the cluster that has a backend of this name. */
   #ownersOf(name: string): OperatedPath["backends"] | undefined {
     return this.#parts.paths().find(({ backends }) => backends.stateOf(name) !== undefined)?.backends;
   }

@@ -1,6 +1,7 @@
 /**
- * Wires everything between a listener and the backends: health, upstream connections, trust and the request handler. The
- * given parts decide where it runs: with real sockets and time (main.ts), or virtual ones (tests and the simulation).
+ * Wires everything between a listener and the backends of one cluster: health, upstream connections, trust and the
+ * request handler. The options decide where it runs: with real sockets and time (main.ts), or virtual ones (tests and
+ * the simulation).
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices } from "../../base/slices.ts";
@@ -46,7 +47,7 @@ import { SlowStart } from "../upstream/slow-start.ts";
 export type PathOptions = OriginRules & {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Opens a connection to a backend, by its name. */
+  /** Opens a connection to a backend. */
   readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
   /** The trust classes for which the proxy has its own credential. */
   readonly asserted?: readonly AssertedTrust[];
@@ -58,12 +59,11 @@ export type PathOptions = OriginRules & {
   readonly compares?: "all" | "watches" | "nothing";
   /** Default: "Observe". */
   readonly staleReadGuard?: GuardMode;
-  /** Which requests are logged when they end; default: "None". */
+  /** Which requests are journaled when they end; default: "None". */
   readonly accessLog?: AccessLogLevel;
-  /** Bounds the bytes that wait in this process. */
   readonly bufferLimiter: BufferLimiter;
   readonly ping: KeepaliveTimes;
-  /** How backends are probed on fresh sockets. Undefined: no probes, and the loss of all upstream connections means dead. */
+  /** How backends are probed on fresh sockets. Undefined: no probes, so the loss of all upstream connections means dead. */
   readonly probes?: Pick<ProberParts, "times" | "random"> & { readonly probe: Probe };
 };
 
@@ -186,7 +186,7 @@ export class Path {
       ping,
       learn: (evidence) => {
         backends.learn(backend, evidence);
-        // Probe at once if all connections are silent or lost, instead of at the next interval.
+        // If all connections are silent or lost, probes at once instead of at the next interval.
         if (isSilent(backends.factsOf(backend))) this.probers?.of(backend)?.probeNow();
       },
       doubtLarge: () => this.probers?.of(backend)?.doubtLarge(),
@@ -270,7 +270,7 @@ export class Path {
     });
   }
 
-  /** Adds and removes backends; those that stay are not touched. */
+  /** Adds and removes backends. Those that stay are not touched. */
   reconcile(names: readonly string[]): void {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
@@ -290,19 +290,19 @@ export class Path {
     this.#closeRest();
   }
 
-  /** The same for a cluster that is removed while others are served: ending 50,000 watches takes 0.6 s. */
+  /** Ends a removed cluster while others are served: in slices, because ending 50,000 watches takes 0.6 s. */
   closeInSlices(): void {
     inSlices(this.clock, this.exchanges.live, cutLive, () => this.#closeRest());
   }
 
   #closeRest(): void {
     this.reconcile([]);
-    // Responses that slow readers have not taken.
+    // Responses that slow clients have not read.
     for (const exchange of this.exchanges.holders) exchange.cut();
     this.#leaveBufferLimiter();
   }
 
-  /** Acts on a verdict, in addition to what `pick` reads of it. */
+  /** Acts on a changed verdict, in addition to `pick`, which reads verdicts itself. */
   #judged({ name, state }: BackendView): void {
     const { pools } = this;
     if (state === "ready") this.#histories?.returned(name);
@@ -316,7 +316,7 @@ export class Path {
     if (state !== "dead") this.pending.release();
   }
 
-  /** When the latest PING or probe was sent that another backend has answered. */
+  /** Returns when the latest PING or probe that another backend answered was sent; a clock reading. */
   #othersAnsweredAt(name: string): number {
     let latest = 0;
     for (const [other, { shards }] of this.pools.all) {
@@ -333,7 +333,7 @@ export class Path {
     return new Map(ready.map(({ name }) => [name, this.#slowStart.shareOf(name)]));
   }
 
-  /** For metrics. */
+  /** Returns what was measured of a backend, for metrics. */
   measurementsOf(name: string): BackendMeasurements {
     return {
       pingP99Ms: this.pools.poolOf(name)?.rtt.quantile(0.99) ?? 0,

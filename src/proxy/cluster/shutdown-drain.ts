@@ -16,9 +16,9 @@ export type DrainParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly exchanges: LiveRequests;
-  /** Bytes that wait for slow readers: the end of a response may be among them when its exchange is over. */
+  /** Bytes buffered for slow clients, which may include the end of a response whose exchange is over. */
   readonly queuedBytes: () => number;
-  /** The number of open Upgrades and passthrough connections. */
+  /** Open Upgrades and passthrough connections. */
   readonly upgrades: () => number;
   readonly close: () => void;
   readonly goAway: () => void;
@@ -27,10 +27,10 @@ export type DrainParts = {
 
 export type DrainTimes = { readonly shutdownDelayMs: number; readonly timeoutMs: number };
 
-/** The interval between checks whether all is over. */
+/** Milliseconds between checks whether all is over. */
 const lookMs = 50;
 
-/** Resolves when nothing is left; `hurry` (a second signal) cuts at once. */
+/** Resolves when nothing is left. `hurry` (a second signal) cuts at once. */
 export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
   const { clock, journal, exchanges } = parts;
   journal.write({ kind: "drain.started" });
@@ -53,8 +53,8 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
 }
 
 /**
- * Ends watches evenly over the given number of looks, so that their clients do not reconnect elsewhere all at once (F17).
- * Each look counts again: a client that has not read the GOAWAY yet may still open a watch.
+ * Ends watches evenly over the given number of checks, so that their clients do not all reconnect elsewhere at once
+ * (F17). Each check counts again, because a client that has not read the GOAWAY yet may still open a watch.
  */
 class WatchDrainSchedule {
   readonly #exchanges: LiveRequests;
@@ -75,7 +75,7 @@ class WatchDrainSchedule {
     this.#looks -= 1;
     await walk(clock, left, (watch) => {
       if (due === 0) return enough;
-      // A watch without an answer, or with an undecodable one, cannot end between two events: a later look tries again.
+      // A watch that is unanswered or undecodable cannot end between two events. A later check tries again.
       if (!watch.letWatchEnd()) return undefined;
       this.#ending.add(watch);
       due -= 1;

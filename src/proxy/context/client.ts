@@ -1,4 +1,4 @@
-/** What is known of one downstream socket: its client, its listener, and the backend to which it is bound. */
+/** One downstream connection: its client, its listener, and the backend to which the client is bound. */
 import { Field } from "../../h2/core/field.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { type Asserted, type Identity, unidentified } from "../identity/client-identity.ts";
@@ -12,21 +12,27 @@ export type ClientOptions = {
   readonly listener: string;
   readonly alpn: "h2" | "http/1.1";
   readonly isTls: boolean;
-  /** True if it is one of the configured forwarders, whose own X-Forwarded-For is kept. */
+  /** True if the peer is one of the configured forwarders, whose own X-Forwarded-For is kept. */
   readonly isTrustedForwarder: boolean;
-  /** The identity in its certificate; default: none was presented. */
+  /** The identity in the client's certificate; default: the client presented none. */
   readonly identity?: Identity;
   /** The host that SNI selected; default: no TLS. */
   readonly host?: string;
-  /** True if the client may request this authority here; default: any. */
+  /** True if the client may send requests to this authority here; default: any. */
   readonly mayAsk?: (authority: string) => boolean;
-  /** When it should reconnect, in ms since 1970; default: never. */
+  /** When the client should reconnect, in ms since 1970; default: never. */
   readonly leavesAt?: number;
-  /** Both ends of its connection, if known: a backend behind its own load balancer gets them in a PROXY header. */
+  /**
+   * Both ends of the client's connection, if known. A backend behind a load balancer of its own gets them in a PROXY
+   * header.
+   */
   readonly ends?: Ends;
 };
 
-/** The caller of the socket's latest request, and the lookup key: nearly every request finds its caller here. */
+/**
+ * The caller of the connection's latest request, and the lookup key: nearly all requests of a connection have the same
+ * caller.
+ */
 export type CallerMemo = {
   readonly word: Bearer | Asserted | undefined;
   readonly userAgent: string;
@@ -47,13 +53,18 @@ export class Client {
   readonly mayAsk: (authority: string) => boolean;
   readonly leavesAt: number;
   readonly ends: Ends | undefined;
-  /** Kept by observers that need to know whether it is open, longer than they need the rest. */
+  /** A separate object, because observers keep it longer than they need the rest of the client. */
   readonly connection = { isOpen: true };
-  /** Closes the connection after its open requests, so that the client reconnects. The owner of the socket sets it. */
+  /**
+   * Closes the connection after its open requests, so that the client reconnects. Set by the owner of the connection.
+   */
   sendAway: () => void = () => {};
-  /** Called when a backend answered one of its requests: HTTP/2 sessions limit control frames by answers. */
+  /**
+   * Called when a backend answers one of the client's requests, because HTTP/2 sessions limit control frames by the
+   * number of responses.
+   */
   answered: () => void = () => {};
-  /** One object for all its requests, so that HPACK sends it once. */
+  /** One object for all of the client's requests, so that HPACK sends the field's text once. */
   readonly forwardedFor: Field;
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
@@ -83,7 +94,10 @@ export class Client {
     this.#caller = caller;
   }
 
-  /** The backend that its requests go to (D2): sticky, so that the client never reads two caches in turn. */
+  /**
+   * The backend that the client's requests go to (D2). It stays the same, so that the client never reads two caches in
+   * turn.
+   */
   get backend(): string | undefined {
     return this.#backend;
   }
@@ -92,17 +106,19 @@ export class Client {
     this.#backend = backend;
   }
 
-  /** The backend that its watches are being moved to, to even the load. Its requests follow the first watch that arrives. */
+  /**
+   * The backend that the client's watches are being moved to, to even the load; its requests follow the first watch
+   * that arrives. Undefined: none.
+   */
   get rebound(): string | undefined {
     return this.#rebound;
   }
 
-  /** Undefined: its watches have arrived, or may stay. */
   rebind(backend: string | undefined): void {
     this.#rebound = backend;
   }
 
-  /** Binds it to `to`, unless it has left `from` already. */
+  /** Binds the client to `to`, unless it is bound to another backend than `from` by now. */
   follow(from: string, to: string): void {
     if (this.#backend === from) this.#backend = to;
   }

@@ -1,9 +1,9 @@
 /**
- * Identifies the client of a request, and the identity that the backend gets.
+ * Decides with which identity a request goes upstream.
  *
- * Pure. A bearer credential passes untouched. The fields that go upstream are the client's own, in their order and
- * number, with X-Forwarded-For and Audit-ID set. For a client with a certificate the proxy adds the identity in it
- * (client-identity.ts). A listener or host that asserts identities drops X-Remote-* of all its clients.
+ * A bearer credential passes unchanged. The fields that go upstream are the client's own, in their order and number,
+ * with X-Forwarded-For and Audit-ID set. For a client with a certificate the proxy adds the identity in the certificate
+ * (client-identity.ts). A listener or host that asserts identities drops X-Remote-* fields of all its clients.
  */
 import { randomBytes } from "node:crypto";
 import { clipped } from "../../base/detach.ts";
@@ -15,19 +15,22 @@ import { type Asserted, dropsOf, type FieldRule, type Identity } from "../identi
 import { isBearer } from "../identity/trust.ts";
 import type { Client } from "./client.ts";
 
-/** Longest Audit-ID accepted from a client. Ours and client-go's have 36 characters. */
+/** Longest Audit-ID kept of a client. Those of the proxy and of client-go have 36 characters. */
 const auditIdChars = 256;
 
 export type Identified = {
   readonly fields: Field[];
-  /** The audit id in the journal, clipped: a client's own may be longer, and goes upstream whole. */
+  /** The audit id for the journal, clipped to `auditIdChars`; upstream goes the whole one. */
   readonly auditId: string;
   /** The identity that the proxy asserts; undefined: the client's own credential goes upstream. */
   readonly asserted: Asserted | undefined;
 };
 
 const https = new Field(":scheme", "https");
-/** Random for each process, so that ids of several proxies never collide; the rest counts (RFC 9562's form, version 4). */
+/**
+ * Random for each process, so that ids of several proxies never collide. The rest of an id is a counter (in the form of
+ * RFC 9562, version 4).
+ */
 const idPrefix = randomBytes(9)
   .toString("hex")
   .replace(/^(.{8})(.{4})(.{3})(.{3})$/, "$1-$2-4$3-a$4-");
@@ -38,30 +41,30 @@ function newAuditId(): string {
   return idPrefix + idCount.toString(16).padStart(12, "0");
 }
 
-/** `wallMs`: the present time, since 1970. */
+/** Returns the fields and the identity of a request. `wallMs`: the present time, since 1970. */
 export function identify(request: RequestHead, client: Client, wallMs: number): Identified | Failure {
   if (!client.mayAsk(request.authority))
     return new Failure("misdirected", "client", "Another host's name: ask for it on a connection of its own");
   const asserted = assertedIn(request.fields, client.identity, wallMs);
   if (asserted instanceof Failure) return asserted;
   const { fields, auditId, forwardedFor } = ownOf(request, dropsOf(client.identity, asserted));
-  // Any client may write X-Forwarded-For, so only that of a configured forwarder is kept. The list goes into one field:
-  // the apiserver reads the first field of that name and no other (apimachinery util/net, SourceIPs). A list longer than
-  // a field may be is dropped: it would end an upstream connection that many clients share (A7).
+  // Any client may write X-Forwarded-For, so only that of a configured forwarder is kept. The list goes into one field,
+  // because the apiserver reads only the first field of that name (apimachinery util/net, SourceIPs). A list longer
+  // than a field may be is dropped, because it would end an upstream connection that many clients share (A7).
   const { name, value } = client.forwardedFor;
   const isFitting = forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes;
   const isBelieved = isFitting && client.isTrustedForwarder;
   fields.push(isBelieved ? new Field(name, forwardedFor + value) : client.forwardedFor);
   const id = auditId === "" ? newAuditId() : auditId;
   if (auditId === "") fields.push(new Field("audit-id", id));
-  // Added after all fields were stripped, so that no field of the client can remove these (A40).
+  // Added after the client's fields are filtered, so that no field of the client can remove these (A40).
   if (asserted !== undefined) fields.push(...asserted.fields);
   return { fields, auditId: id, asserted };
 }
 
 type Own = { readonly fields: Field[]; readonly auditId: string; readonly forwardedFor: string };
 
-/** The client's own fields, without those that it may not send. */
+/** Returns the client's own fields, without those that it may not send. */
 function ownOf(request: RequestHead, drops: FieldRule | undefined): Own {
   const fields: Field[] = [];
   let auditId = "";
@@ -78,7 +81,10 @@ function ownOf(request: RequestHead, drops: FieldRule | undefined): Own {
   return { fields, auditId, forwardedFor };
 }
 
-/** A certificate takes precedence over a bearer. An invalid one leaves the bearer in effect, as at the apiserver. */
+/**
+ * Returns the identity of the client's certificate, which takes precedence over a bearer token. With an invalid or
+ * expired certificate the bearer token counts, as at the apiserver.
+ */
 function assertedIn(
   fields: readonly Field[],
   identity: Identity,

@@ -1,4 +1,4 @@
-/** One client's HTTP/2 session: joins its connection and its frames, and passes each request to the handler. */
+/** One client's HTTP/2 session: joins its socket and its frames, and passes each request to the handler. */
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -13,9 +13,9 @@ import type { Wire, WireOwner } from "../net/wire.ts";
 import type { RequestHandler } from "../request/handler.ts";
 
 /**
- * `goAwayGraceMs` is the time from the PONG after the first GOAWAY to the second GOAWAY, as long as Go's server waits
- * in total: without it, a client that has not processed the first GOAWAY has its next request refused. `goAwayPongMs`
- * is the longest wait for that PONG.
+ * Milliseconds between the PONG after the first GOAWAY and the second GOAWAY: otherwise a client that has not processed
+ * the first one would have its next request refused. Go's server waits as long. `goAwayPongMs`: longest wait for that
+ * PONG.
  */
 export const goAwayGraceMs = 1000;
 const goAwayPongMs = 3000;
@@ -36,7 +36,7 @@ export class Downstream implements WireOwner {
   idleSince: number;
   #drainingSince: number | undefined;
 
-  /** `connect` creates the connection, whose owner is this object. */
+  /** `connect` creates the wire, whose owner is this object. */
   constructor(client: Client, parts: DownstreamParts, connect: (owner: WireOwner) => Wire) {
     this.client = client;
     this.#parts = parts;
@@ -59,7 +59,7 @@ export class Downstream implements WireOwner {
     client.answered = () => this.session.answered();
   }
 
-  /** True if it has no open stream, and has not been drained. */
+  /** True if the session has no open stream and is not draining. */
   get isIdle(): boolean {
     return this.session.openCount === 0 && this.#drainingSince === undefined && !this.session.isOver;
   }
@@ -85,7 +85,7 @@ export class Downstream implements WireOwner {
     this.session.sendPing();
   }
 
-  /** Ends it with whatever is open. */
+  /** Ends the session with whatever is open. */
   cut(): void {
     this.session.goAway();
     this.session.flush();
@@ -93,7 +93,7 @@ export class Downstream implements WireOwner {
     this.session.lose();
   }
 
-  /** Called about once a second: checks the session's deadlines, and ends a session that was idle for long (A25). */
+  /** Called about once a second: checks the session's deadlines, and drains a session that was idle for long (A25). */
   check(): void {
     this.session.check();
     const now = this.#parts.clock.now();
@@ -108,9 +108,8 @@ export class Downstream implements WireOwner {
   }
 
   /**
-   * The client has read the first GOAWAY, but requests may still follow: nghttp2 sends PONG before everything that waits,
-   * and Node sends requests that were made before it connected. The second GOAWAY would refuse them, so it is delayed a
-   * little.
+   * Sends the second GOAWAY, but a little later, because it refuses requests that may still follow the PONG: nghttp2
+   * sends PONG ahead of all that waits, and Node sends requests that were made before it connected.
    */
   #ponged(): void {
     if (this.#drainingSince === undefined) return;

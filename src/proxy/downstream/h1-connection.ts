@@ -1,6 +1,6 @@
 /**
- * The requests of one HTTP/1.1 socket, one at a time and in order: its deadlines, its refusals, its end. node:http parses
- * heads and never listens: sockets come from listen.ts. Http1StreamWriter and the exchange handle a request after that.
+ * The requests of one HTTP/1.1 socket, one at a time and in order, with its deadlines and refusals. node:http only
+ * parses; sockets come from listen.ts. Each request is then handled by Http1StreamWriter and an exchange.
  */
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -16,11 +16,11 @@ import { abort, closeAfterFlush, stopParsing } from "../net/socket-end.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
 
-/** Unused HTTP/1.1 parsers that are kept. Each keeps the longest head that it has read; Node would keep a thousand. */
+/** Most unused HTTP/1.1 parsers kept. Each keeps the longest head that it has parsed; Node would keep a thousand. */
 const h1IdleParsers = 16;
 /**
- * Parsed requests behind the current one: no Kubernetes client pipelines (A33). Their heads may have the size of one
- * usual head.
+ * Most parsed requests that wait behind the current one, because no Kubernetes client pipelines (A33). All their heads
+ * together may have the size of one usual head.
  */
 export const h1Waiting = 16;
 
@@ -43,7 +43,7 @@ export class Http1Connection implements H1End {
   readonly #parts: H1Parts;
   readonly #socket: Socket;
   readonly client: Client;
-  /** Since the last response, or the beginning; a clock reading. */
+  /** Since the last response, or the connection's beginning; a clock reading. */
   idleSince: number;
   readonly #waiting: PendingExchange[] = [];
   /** The request whose response is due, or the last one while its upload continues. An idle client keeps no head (A26). */
@@ -59,7 +59,7 @@ export class Http1Connection implements H1End {
     this.#socket = socket;
     this.client = client;
     this.idleSince = parts.clock.now();
-    // Added at once: an 'error' event without a listener ends the process (A52).
+    // Added at once, because an 'error' event without a listener ends the process (A52).
     socket.on("error", () => {});
     socket.on("close", () => {
       client.connection.isOpen = false;
@@ -69,14 +69,15 @@ export class Http1Connection implements H1End {
     this.#awaitHead(limits.idleSessionMs, true);
   }
 
-  /** True if it has sent a request, has none open now, and is neither draining nor refused. */
+  /** True if the client has sent a request, has none open, and is neither draining nor refused. */
   get isIdle(): boolean {
     return !this.#isBusy && this.#hasRequested && !this.#isDraining && !this.#isRefused;
   }
 
   take(request: IncomingMessage, response: ServerResponse): void {
     for (const each of [request, response]) each.on("error", () => {});
-    // No response can follow the proxy's FIN: a request that crossed it is not executed, since its client may repeat it.
+    // No response can follow the proxy's FIN. A request that crossed the FIN is not executed, since the client may
+    // repeat it.
     if (this.#isRefused || this.#socket.destroyed || this.#socket.writableEnded)
       return stopParsing(this.#socket);
     this.#waiting.push({ request, response });
@@ -94,14 +95,14 @@ export class Http1Connection implements H1End {
   upgrade(request: IncomingMessage, head: Buffer): void {
     request.on("error", () => {});
     if (this.#socket.writableEnded) return this.destroy();
-    // Its response and that of the open request would mix on one socket (A33).
+    // The response to the Upgrade and that to the open request would mix on one socket (A33).
     if (this.#isBusy) return this.#abandon("Upgrade behind a request that is not answered yet");
     this.#isBusy = true;
     this.#stopTimer();
     this.contain(() => this.#parts.upgrade(request, this.#socket, head, this.client));
   }
 
-  /** The parser failed, or the socket did. */
+  /** The parser or the socket failed. */
   fail(reason: Error): void {
     const code = "code" in reason ? String(reason.code) : "";
     if (!code.startsWith("HPE_")) return this.destroy();
@@ -118,7 +119,10 @@ export class Http1Connection implements H1End {
     closeAfterFlush(this.#socket, this.#parts.clock);
   }
 
-  /** Ends a request without a response: the client gets a 504, since the outcome is unknown. False if there is none. */
+  /**
+   * Ends the open request with a 504, because its outcome is unknown. Returns false if none is open or its response has
+   * begun.
+   */
   cut(): boolean {
     if (!this.#isBusy || this.#writer?.isAnswered !== false) return false;
     this.refuse("The proxy ended this request before its answer came", 504);
@@ -130,7 +134,10 @@ export class Http1Connection implements H1End {
     abort(this.#socket);
   }
 
-  /** Idle: ends now. Busy, or so new that its first request is on its way: ends with the response that is due. */
+  /**
+   * Ends an idle connection now. A busy one, or a new one whose first request is on its way, ends with its next
+   * response.
+   */
   drain(): void {
     this.#isDraining = true;
     if (this.#isBusy || !this.#hasRequested) return;
@@ -139,7 +146,7 @@ export class Http1Connection implements H1End {
     closeAfterFlush(this.#socket, this.#parts.clock);
   }
 
-  /** Runs `run`; an internal fault in it costs this client only. */
+  /** Runs `run`. An internal fault in it ends only this client's connection. */
   contain(run: () => void): void {
     try {
       run();
@@ -185,7 +192,7 @@ export class Http1Connection implements H1End {
     else this.#awaitRest();
   }
 
-  /** The response came before the whole request. The rest is read and discarded, within a time limit. */
+  /** The response was sent before the whole request arrived. The rest is read and discarded, within a time limit. */
   #awaitRest(): void {
     if (this.#writer?.isReceived !== false) return this.#awaitNext();
     this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
@@ -200,8 +207,8 @@ export class Http1Connection implements H1End {
   }
 
   /**
-   * Sets the deadline of the next head (A22), and the idle limit of the socket (A25). node reads below the socket, so an
-   * incomplete head is visible only as bytes read without a request: checked every `h1HeadMs`.
+   * Sets the deadline of the next head (A22), and the idle limit of the socket (A25). node reads below the socket, so
+   * an incomplete head shows only as bytes read without a request, checked every `h1HeadMs`.
    */
   #awaitHead(leftMs: number, hasBegun: boolean): void {
     const { bytesRead } = this.#socket;
@@ -213,7 +220,7 @@ export class Http1Connection implements H1End {
   }
 
   /**
-   * As in Go's server, a client that has closed its half is gone. Without this a watch would live on until its next
+   * A client that has closed its half counts as gone, as in Go's server. Otherwise a watch would last until its next
    * event.
    */
   #receiveEnd(): void {
@@ -236,16 +243,17 @@ export class Http1Connection implements H1End {
   }
 }
 
-/** One socket, as its listener uses it. */
+/** One HTTP/1.1 connection, as its listener uses it. */
 export type H1Client = Pick<Http1Connection, "client" | "isIdle" | "idleSince" | "drain" | "cut">;
 
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
   const connections = new WeakMap<Duplex, Http1Connection>();
-  // Node has this setting for the whole process only.
+  // Node has this setting only for the whole process.
   http.setMaxIdleHTTPParsers(h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
-    // node's own deadlines need a listening server; Http1Connection has them. node's Host check answers without a Status.
+    // Http1Connection has these deadlines, because node's own need a listening server. node's Host check sends no
+    // Status.
     requestTimeout: 0,
     headersTimeout: 0,
     keepAliveTimeout: 0,
@@ -257,7 +265,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   const take = (request: http.IncomingMessage, response: http.ServerResponse): void =>
     connections.get(request.socket)?.take(request, response);
   server.on("request", take);
-  // Without these two node itself would answer 100 or 417: only the backend can decide that (RFC 9110 §10.1.1).
+  // Without these listeners node itself would send 100 or 417, which only the backend can decide (RFC 9110 §10.1.1).
   server.on("checkContinue", take);
   server.on("checkExpectation", take);
   server.on("upgrade", (request, socket, head) => connections.get(socket)?.upgrade(request, head));

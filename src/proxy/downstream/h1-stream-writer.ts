@@ -1,6 +1,6 @@
 /**
- * One HTTP/1.1 request and its response, with the interface of an h2 stream, so that the rest of the path treats both
- * alike. node:http frames what is written here (length, chunks, or until the end for HTTP/1.0); this file decides when.
+ * One HTTP/1.1 request and its response, with the interface of an HTTP/2 stream, so that the exchange treats both
+ * alike. node:http frames what is written here: by length, in chunks, or until the end for HTTP/1.0.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Failure } from "../../base/failure.ts";
@@ -15,16 +15,16 @@ import { sendLocalReply } from "../request/local-reply.ts";
 /** Upload bytes held by an exchange. With Node's own buffer and one read the total stays under 200 KiB (A19). */
 const h1HeldBytes = 32 * 1024;
 
-/** The response: nothing final yet, its body, all of it passed to node, or torn down. */
+/** State of the response: no final head yet, body, all passed to node, or torn down. */
 type State = "waiting" | "answering" | "ended" | "gone";
 
-/** What the writer may do to its socket. */
+/** What the writer may do to its connection. */
 export type H1End = {
-  /** Ends it so that the client cannot take a truncated response for a complete one. */
+  /** Ends the connection so that the client cannot take a truncated response for a complete one. */
   destroy(): void;
-  /** Answers 400 if nothing was answered yet, and ends it. */
+  /** Sends 400 if no response has begun, and ends the connection. */
   refuse(message: string): void;
-  /** Runs `run`; an internal fault in it costs this client only. */
+  /** Runs `run`. An internal fault in it ends only this client's connection. */
   contain(run: () => void): void;
 };
 
@@ -41,7 +41,7 @@ export class Http1StreamWriter implements StreamWriter {
   readonly #socket: H1End;
   #owner: StreamListener | undefined;
   #state: State = "waiting";
-  /** Bytes of the request's body that the owner has and has not granted yet. */
+  /** Bytes of the request's body that the owner has received and not granted yet. */
   #ungranted = 0;
   #isReceived = false;
 
@@ -49,11 +49,11 @@ export class Http1StreamWriter implements StreamWriter {
     this.#request = request;
     this.#response = response;
     this.#socket = socket;
-    // The apiserver's own Date is forwarded; node must not add another one.
+    // The apiserver's own Date is forwarded, so node must not add another one.
     response.sendDate = false;
   }
 
-  /** Sets the listener for the request's body and its end. `hasBody` false: the head was all. */
+  /** Sets the listener for the request's body and its end. `hasBody`: false if the head was all. */
   attach(owner: StreamListener, hasBody: boolean): void {
     if (this.#state === "gone") return;
     this.#owner = owner;
@@ -96,7 +96,7 @@ export class Http1StreamWriter implements StreamWriter {
     this.#state = "answering";
     this.#response.writeHead(status, this.#flat(fields, status));
     if (end) this.#end(nothing);
-    // Not flushHeaders(): it encodes the head as UTF-8 and so changes obs-text. A watch's head must not wait.
+    // Not flushHeaders(), which encodes the head as UTF-8 and so changes obs-text. A watch's head must not wait.
     else this.#response.write(nothing);
   }
 
@@ -106,7 +106,7 @@ export class Http1StreamWriter implements StreamWriter {
 
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#state !== "answering") return;
-    // Copied: node keeps it until the socket has taken it.
+    // Copied, because node keeps the bytes until the socket has taken them.
     const chunk = Buffer.from(bytes.subarray(start, end));
     if (endStream) return this.#end(chunk);
     if (chunk.length > 0) this.#response.write(chunk, () => this.#owner?.sent(chunk.length));
@@ -116,8 +116,8 @@ export class Http1StreamWriter implements StreamWriter {
     this.#owner = undefined;
     if (this.#state === "gone") return;
     if (this.#state === "waiting") return this.#answerReset(code);
-    // The response is complete and the rest of the request is not needed (Go's server resets so): the socket may stay
-    // open.
+    // The response is complete and the rest of the request is not needed, so the socket may stay open (Go's server
+    // resets so).
     if (this.#state === "ended" && (code === errorCode.NO_ERROR || this.#response.writableFinished)) {
       this.#request.resume();
       return;
@@ -131,11 +131,11 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   /**
-   * Sends a response in place of the reset, which HTTP/1.1 lacks. Some clients (curl) repeat a request, even a write, if
-   * a reused connection ends without a response.
+   * Sends a response in place of the reset, which HTTP/1.1 lacks. Some clients (curl) repeat even a write if a reused
+   * connection ends without a response.
    */
   #answerReset(code: number): void {
-    // Go's h2 server resets what its parser refuses (`%zz` in a path); its h1 server would have answered 400.
+    // Go's h2 server resets what its parser refuses (`%zz` in a path); Go's h1 server would have sent 400.
     if (code === errorCode.PROTOCOL_ERROR)
       return this.#socket.refuse("The backend rejected the request as malformed");
     const failure =
@@ -173,7 +173,8 @@ export class Http1StreamWriter implements StreamWriter {
     // HTTP/1.0 has no interim responses (RFC 9110 §15.2). A 101 outside an Upgrade would open a tunnel to the proxy
     // itself.
     if (this.#request.httpVersion === "1.0" || status === 101) return;
-    // Through node, which otherwise closes after a response to `Expect` without a 100: the body may still follow.
+    // Through node, which otherwise closes after a response to `Expect` without a 100, although the body may still
+    // follow.
     if (status === 100) return this.#response.writeContinue();
     this.#request.socket.write(writeHead([`HTTP/1.1 ${status} ${phrases.get(status) ?? ""}`], fields));
   }
@@ -190,7 +191,10 @@ export class Http1StreamWriter implements StreamWriter {
     });
   }
 
-  /** Flat as `writeHead` needs it to keep order and duplicates. `Trailer` only where trailers can follow, or node throws. */
+  /**
+   * Returns the flat list that keeps order and duplicates. `Trailer` is dropped where no trailers can follow, or node
+   * throws.
+   */
   #flat(fields: readonly Field[], status: number): string[] {
     const isChunked =
       this.#request.httpVersion !== "1.0" &&

@@ -1,31 +1,31 @@
 /**
- * Decides whether new clients are accepted: while there are descriptors (A24) and memory (A26). /readyz reports the same,
- * with hysteresis, so that a load balancer does not remove and add this proxy again and again.
+ * Decides whether new clients are accepted: while there are descriptors (A24) and memory (A26). /readyz reports the
+ * same, with hysteresis, so that a load balancer does not remove and add this proxy again and again.
  */
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";
 
-/** Share of the process's file descriptor limit that connections may use: an upgraded client takes two (A24). */
+/** Share of the process's file descriptor limit that client sockets may use; an Upgrade takes two (A24). */
 export const connectionShare = 0.45;
 /**
- * /readyz reports that new clients are accepted again once their number is below `intakeEasy` of the maximum and no
- * client has been rejected for `intakeCalmMs`, the period of a kubelet's probe (10 s).
+ * /readyz reports that new clients are accepted again once their number is below `intakeEasy` of the maximum and none
+ * was refused for `intakeCalmMs`, the period of a kubelet's probe.
  */
 const intakeEasy = 0.9;
 export const intakeCalmMs = 10_000;
 
 export type IntakeParts = {
   readonly clock: Clock;
-  /** The most client sockets at a time, over all listeners. */
+  /** Most client sockets at a time, over all listeners. */
   readonly most: number;
-  /** True if memory is so scarce that no new client may be accepted. */
+  /** True if memory is so short that no new client may be accepted. */
   readonly isShort: () => boolean;
 };
 
 export class Intake {
   readonly #parts: IntakeParts;
   #count = 0;
-  /** When a client was last refused, or would have been; undefined once that is long ago. */
+  /** When a client was last refused, or would have been; undefined: not recently. */
   #refusedAt: number | undefined;
 
   constructor(parts: IntakeParts) {
@@ -46,8 +46,8 @@ export class Intake {
   }
 
   /**
-   * Why clients should go elsewhere, or "": from the moment at which the next one would be refused, until there is room
-   * to spare and none has been refused for `intakeCalmMs`.
+   * Why clients should go to another proxy; "": no reason. It holds from the moment at which the next client would be
+   * refused, until there is room to spare and none was refused for `intakeCalmMs`.
    */
   get complaint(): string {
     const { clock, most, isShort } = this.#parts;
@@ -66,12 +66,12 @@ export class Intake {
   }
 }
 
-/** Of the process's file descriptors, the number that client sockets may take. */
+/** Returns how many of the process's file descriptors client sockets may take. */
 export function mostSockets(): number {
   return Math.floor(openFilesLimit() * connectionShare);
 }
 
-/** Linux has it in /proc; elsewhere POSIX' usual soft limit is assumed. */
+/** Linux has the limit in /proc. Elsewhere the usual soft limit of POSIX is assumed. */
 function openFilesLimit(): number {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];

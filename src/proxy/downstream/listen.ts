@@ -1,5 +1,5 @@
 /**
- * Accepts sockets, ends TLS, and makes each an HTTP/2 session (downstream.ts) or an HTTP/1.1 connection
+ * Accepts sockets, terminates TLS, and makes each an HTTP/2 session (downstream.ts) or an HTTP/1.1 connection
  * (h1-connection.ts). One port takes h2, http/1.1 and clients without ALPN.
  */
 import assert from "node:assert/strict";
@@ -29,41 +29,43 @@ import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
-/** Time from a forced close's last responses to the end of its sockets. The process exits 100 ms after that close. */
+/**
+ * Milliseconds from a forced close's last responses to the end of its sockets. The process exits 100 ms after that
+ * close.
+ */
 const cutGraceMs = 50;
 
 /** The entry to one cluster. */
 export type Gate = DownstreamParts & {
-  /** Takes over a socket. */
+  /** Takes over an HTTP/1.1 socket. */
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
-  /** Takes over sockets whose TLS a backend ends. */
+  /** Takes over sockets whose TLS ends at a backend. */
   readonly passthrough: Pick<Passthrough, "pass">;
 };
 
 export type ListenParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Of each cluster that the listener, its hosts or its routes name. */
+  /** The gates of the clusters that the listener, its hosts or its routes name. */
   readonly gates: ReadonlyMap<string, Gate>;
   readonly handshakes: HandshakeQueue;
-  /** Descriptors and memory belong to the process, so all its listeners share one. */
+  /** One for all listeners, because descriptors and memory belong to the process. */
   readonly intake: Intake;
   readonly keepalive: Keepalive;
 };
 
-/** What is known of a socket before its first request. */
 type Met = {
   readonly alpn: "h2" | "http/1.1";
   readonly host?: Host;
   readonly identity?: Identity;
 };
 
-/** Deadlines of ten seconds and more need no finer check. */
+/** Milliseconds between checks of all sessions, whose deadlines are ten seconds and more. */
 const checkMs = 1000;
 
 export class Listener {
   readonly #config: ListenerConfig;
-  /** Undefined: plain text, for loopback only; or a passthrough. */
+  /** Undefined: plain text (on loopback only), or a passthrough. */
   readonly #hosts: Hosts | undefined;
   readonly #parts: ListenParts;
   readonly #proxyProtocol: ProxyProtocolRules;
@@ -76,9 +78,9 @@ export class Listener {
   #stopChecks: () => void = () => {};
   #checkedAt = 0;
   #isDraining = false;
-  /** The assigned port, if any port was requested; once bound, a restart uses the same one. */
+  /** The assigned port, if the configured one is 0. Once bound, a restart uses the same port. */
   #port: number;
-  /** A listening socket that was passed in, used if it is bound at this address. */
+  /** A listening socket that was passed in; used if it is bound to this listener's address. */
   #inherited: number | undefined;
   handshakeErrors = 0;
   #onEmpty: () => void = () => {};
@@ -144,7 +146,7 @@ export class Listener {
     });
   }
 
-  /** Its listening socket, for a successor; undefined if there is none. */
+  /** The listening socket's descriptor, for a successor; undefined: none. */
   get descriptor(): number | undefined {
     return descriptorOf(this.#server);
   }
@@ -157,14 +159,14 @@ export class Listener {
     return { h2: this.#downstreams.size, h1: this.#h1Clients.size };
   }
 
-  /** Accepts no new connections; open ones stay. */
+  /** Accepts no new connections. Open ones stay. */
   close(): void {
     this.#server.close();
   }
 
   /**
-   * Drains every HTTP/2 client in two GOAWAY steps, every HTTP/1.1 client with its present response, and those whose TLS
-   * handshake is not over yet. Calls `onEmpty` when the last socket has closed.
+   * Drains all clients: HTTP/2 in two GOAWAY steps, HTTP/1.1 with the present response, and also clients whose TLS
+   * handshake is still under way. Calls `onEmpty` when the last socket has closed.
    */
   drain(onEmpty: () => void = () => {}): void {
     this.#isDraining = true;
@@ -172,7 +174,7 @@ export class Listener {
     inSlices(this.#parts.clock, this.#sessions(), (one) => one.drain());
   }
 
-  /** Drains the clients that a certificate identified at this host: they may reconnect with a valid one. */
+  /** Drains the clients that a certificate identified at this host, so that they can reconnect with a valid one. */
   sendAway(host: string): void {
     inSlices(this.#parts.clock, this.#sessions(), ({ client }) => {
       if (client.host === host && client.identity.kind !== "none") client.sendAway();
@@ -185,14 +187,14 @@ export class Listener {
     yield* this.#downstreams;
   }
 
-  /** Clients that have nothing open, of either protocol. */
+  /** Clients of both protocols that have nothing open. */
   get idle(): readonly (Downstream | H1Client)[] {
     return [...this.#downstreams, ...this.#h1Clients].filter(({ isIdle }) => isIdle);
   }
 
   /**
-   * Ends everything now. Sockets are closed a moment later: closing one with unread bytes resets its connection, and the
-   * last responses in it are lost (RFC 9112 §9.6).
+   * Ends everything now. Sockets are closed a moment later, because closing one with unread bytes resets the
+   * connection, and the last responses would be lost (RFC 9112 §9.6).
    */
   cut(): void {
     this.#stopChecks();
@@ -204,7 +206,7 @@ export class Listener {
   }
 
   #accept(socket: net.Socket): void {
-    // Closed at once: left in the kernel's queue it would take the place of a descriptor that becomes free (A24).
+    // Closed at once: in the kernel's queue it would take the next descriptor that becomes free (A24).
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
     socket.on("close", leave);
@@ -213,7 +215,7 @@ export class Listener {
       this.#sockets.delete(socket);
       if (this.#sockets.size === 0) this.#onEmpty();
     });
-    // A socket without a listener for "error" would end the process (A52).
+    // An "error" without a listener would end the process (A52).
     socket.on("error", () => {});
     setKeepalive(socket, this.#parts.keepalive);
     readProxyHeader(socket, this.#proxyProtocol, this.#parts.clock, (ends) => this.#located(socket, ends));
@@ -229,7 +231,7 @@ export class Listener {
     socket.once("close", leave);
     const { mode, name, cluster, routes } = this.#config;
     if (mode === "Passthrough") {
-      // Without any route every name goes to all backends of its cluster.
+      // Without routes every server name goes to all backends of the listener's cluster.
       const all = routes.length > 0 ? routes : [{ serverNames: [], cluster, backends: [] }];
       return routeBySni(
         socket,
@@ -248,7 +250,7 @@ export class Listener {
     });
   }
 
-  /** Its bytes are not read any more: a client that stays would keep its descriptor for as long as it likes. */
+  /** Discards further bytes, because a client that stays would keep its descriptor for as long as it likes. */
   #refusePlain(socket: net.Socket): void {
     socket.end(plainHttpOnTls());
     closeAfterFlush(socket, this.#parts.clock);
@@ -287,7 +289,7 @@ export class Listener {
     else this.#serveH1(socket, client, gate);
   }
 
-  /** A session belongs to one cluster from its first byte on: a request for another cluster's host gets 421. */
+  /** A session belongs to one cluster from its first byte on. A request for a host of another cluster gets 421. */
   #gateOf(cluster: string): Gate {
     const gate = this.#parts.gates.get(cluster);
     assert(gate !== undefined, "A listener was opened without the way into its cluster");
@@ -313,12 +315,12 @@ export class Listener {
     if (this.#isDraining) one.drain();
   }
 
-  /** One timer for all sessions of the listener: their deadlines need no better than a second. */
+  /** One timer for all sessions of the listener. */
   #check(): void {
     const { clock } = this.#parts;
     const now = clock.now();
-    // After a stall of the event loop, bytes that clients sent in time are still unread: sessions are checked a second
-    // later (F11).
+    // After a stall of the event loop, bytes that clients sent in time are still unread, so sessions are checked a
+    // second later (F11).
     const isJudged = now - this.#checkedAt < 2 * checkMs;
     this.#checkedAt = now;
     const wall = clock.wall();
@@ -338,18 +340,18 @@ export class Listener {
   }
 }
 
-/** The protocol of a new socket, detected from its first bytes without consuming them (A22: within a deadline). */
+/** The protocol of a new socket, detected from its first bytes without consuming them, within a deadline (A22). */
 export type Protocol = "tls" | "h2" | "http/1.1";
 
 /** TLS's record type for a handshake (RFC 8446 §5.1). */
 const tlsHandshake = 0x16;
-/** The start of HTTP/2's preface; no HTTP/1.1 request line begins like this. */
+/** The start of HTTP/2's preface. No HTTP/1.1 request line begins like this. */
 const preface = "PRI * HTTP/2.0";
 
 export function detect(socket: net.Socket, clock: Clock, done: (protocol: Protocol) => void): void {
   peek(socket, clock, look, (protocol) => {
     done(protocol);
-    // A TLS socket takes over the handle; the others read on as soon as they have a listener.
+    // A TLS socket takes over the handle. The others continue to read once they have a listener.
     if (protocol !== "tls") socket.resume();
   });
 }
@@ -359,7 +361,7 @@ function look(seen: Buffer): Seen<Protocol> | undefined {
   return verdict && { verdict, taken: 0 };
 }
 
-/** Undefined: too few bytes to decide. */
+/** Returns the protocol; undefined: too few bytes to decide. */
 function protocolIn(chunk: Buffer): Protocol | undefined {
   if (chunk[0] === tlsHandshake) return "tls";
   const start = chunk.toString("latin1", 0, preface.length);

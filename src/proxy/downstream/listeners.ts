@@ -1,6 +1,6 @@
 /**
- * All configured listeners. A changed configuration opens new ones, closes removed ones, and does not touch the rest. If
- * one cannot be opened, everything stays as it was (D10).
+ * All configured listeners. A changed configuration opens new listeners, closes removed ones, and does not touch the
+ * rest. If one cannot be opened, everything stays as it was (D10).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -15,7 +15,7 @@ import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type Gate, Listener } from "./listen.ts";
 
-/** Pause between attempts to bind a port that another process took while a reload failed. */
+/** Milliseconds between attempts to bind a port that another process took while a reload failed. */
 const rebindMs = 1000;
 
 type Opened = {
@@ -28,7 +28,7 @@ type Opened = {
 export type ListenersParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** The entry to a cluster, by its name: read when a listener is opened, and kept for as long as it has clients. */
+  /** Returns the entry to a cluster. Read when a listener is opened, and kept as long as the listener has clients. */
   readonly gateOf: (cluster: string) => Gate;
   readonly intake: Intake;
 };
@@ -36,12 +36,12 @@ export type ListenersParts = {
 export class Listeners {
   readonly #parts: ListenersParts;
   readonly #keepalive: Keepalive;
-  /** Of all listeners: one event loop computes all handshakes. */
+  /** One for all listeners, because one event loop computes all handshakes. */
   readonly #handshakes: HandshakeQueue;
   readonly #inherited: Descriptors;
   #opened: readonly Opened[] = [];
   #pastHandshakeErrors = 0;
-  /** Closed by a reload, with clients that have not gone yet. */
+  /** Listeners that a reload closed, with clients that have not gone yet. */
   readonly #leaving = new Set<Listener>();
   /** Listeners that could not be bound again after a failed reload, each with the function that ends its retries. */
   readonly #lost = new Map<Listener, () => void>();
@@ -53,12 +53,12 @@ export class Listeners {
     this.#keepalive = keepalive;
   }
 
-  /** The bound address of each, by its name: "127.0.0.1:8443". */
+  /** The bound address of each listener by name, such as "127.0.0.1:8443". */
   get addresses(): ReadonlyMap<string, string> {
     return new Map(this.#opened.map(({ config, address }) => [config.name, address]));
   }
 
-  /** The listening sockets, by the listeners' names; without those that cannot be handed over. */
+  /** The listening sockets that can be handed over, by the listeners' names. */
   get descriptors(): ReadonlyMap<string, number> {
     return new Map(
       this.#opened.flatMap(({ config, listener: { descriptor } }) =>
@@ -75,7 +75,7 @@ export class Listeners {
     };
   }
 
-  /** Clients that have nothing open; the one that became idle last is first. */
+  /** Clients that have nothing open, the one that became idle last first. */
   get idle(): readonly (Downstream | H1Client)[] {
     return this.#all()
       .flatMap((listener) => listener.idle)
@@ -87,17 +87,17 @@ export class Listeners {
     return this.#all().reduce((sum, listener) => sum + listener.handshakeErrors, this.#pastHandshakeErrors);
   }
 
-  /** Names of listeners that serve their clients but accept no new ones, because another process has their port. */
+  /** Names of listeners that accept no new clients, because another process has their port. */
   get lost(): readonly string[] {
     return this.#opened.filter(({ listener }) => this.#lost.has(listener)).map(({ config }) => config.name);
   }
 
-  /** Of purpose "serving", and "client-ca" where client certificates are requested. */
+  /** The certificates in use: "serving", and "client-ca" where client certificates are verified. */
   get certificates(): readonly Expiry[] {
     return this.#opened.flatMap(({ hosts }) => hosts?.certificates ?? []);
   }
 
-  /** Opens and closes listeners until they match `wanted`, or returns why it cannot; then nothing has changed. */
+  /** Opens and closes listeners until they match `wanted`. A Failure: that is impossible, and nothing has changed. */
   async reconcile(wanted: readonly ListenerConfig[]): Promise<Failure | undefined> {
     const stay = this.#opened.filter(({ config }) => wanted.some((one) => isSame(one, config)));
     const leave = this.#opened.filter((opened) => !stay.includes(opened));
@@ -114,7 +114,7 @@ export class Listeners {
     return undefined;
   }
 
-  /** Accepts no new connections; open ones stay. */
+  /** Accepts no new connections. Open ones stay. */
   close(): void {
     for (const listener of this.#all()) listener.close();
   }
@@ -138,13 +138,13 @@ export class Listeners {
     return [...this.#opened.map(({ listener }) => listener), ...this.#leaving];
   }
 
-  /** Drains its clients in two GOAWAY steps; open requests may finish. The end of the process cuts the last. */
+  /** Drains the listener's clients in two GOAWAY steps; open requests may finish. The end of the process cuts the last. */
   #letGo({ listener, hosts }: Opened): void {
     hosts?.stop();
     this.#forgetLost(listener);
     const forget = (): void => {
       this.#leaving.delete(listener);
-      // A counter never falls, even when its listener has gone.
+      // Added here, because a counter must not fall when its listener has gone.
       this.#pastHandshakeErrors += listener.handshakeErrors;
       listener.cut();
     };
@@ -154,8 +154,8 @@ export class Listeners {
   }
 
   /**
-   * Reopens a listener that was closed for new ones that failed: its port was free a moment ago, and its clients are
-   * still connected. If another process has taken the port by now, binding is retried; the present clients are served on.
+   * Reopens a listener that was closed for a new one that failed; its clients are still connected. If another process
+   * has taken the port by now, binding is retried.
    */
   async #reopen(opened: Opened): Promise<void> {
     const { listener, config } = opened;
@@ -200,7 +200,7 @@ export class Listeners {
     const { name } = config;
     const { clock, journal, intake } = this.#parts;
     const onOtherCa = (host: string): void => listener?.sendAway(host);
-    // The listener needs its hosts first, and their CA may change before it exists.
+    // The listener needs its hosts first, and a host's CA may change before the listener exists.
     let listener: Listener | undefined;
     const hosts = await Hosts.load(config, { clock, journal, onOtherCa });
     if (hosts instanceof Failure)

@@ -1,6 +1,6 @@
 /**
- * Determines both ends of a new connection: the socket's own peer, or the client that a trusted load balancer names in a
- * PROXY header. From any other peer a header is refused, never skipped.
+ * Determines both ends of a new connection: the socket's own peer, or the client that a trusted load balancer names in
+ * a PROXY header. A header from any other peer is refused, never skipped.
  */
 import type net from "node:net";
 import { type Networks, withoutMapping } from "../../base/address.ts";
@@ -15,7 +15,7 @@ export type ProxyProtocolRules = {
   readonly trusted: Networks;
 };
 
-/** Calls `done` once, at once if no header is expected; never if the socket ends or sends nothing in time. */
+/** Calls `done` once, or immediately if no header is expected; never if the socket ends or sends nothing in time. */
 export function readProxyHeader(
   socket: net.Socket,
   { mode, trusted }: ProxyProtocolRules,
@@ -42,7 +42,7 @@ export function readProxyHeader(
   peek(socket, clock, look, done);
 }
 
-/** The socket's own addresses; empty if its peer has gone already. */
+/** Returns the socket's own addresses; empty if the peer has already gone. */
 function ownEnds(socket: net.Socket): Ends {
   return {
     source: endpointOf(socket.remoteAddress, socket.remotePort),

@@ -1,20 +1,20 @@
 /**
- * Where the body of a relayed HTTP/1.1 response ends. Pure. Bytes are counted, never changed: the client gets the
- * framing that the backend wrote, checked here.
+ * Finds where the body of a relayed HTTP/1.1 response ends. Bytes are counted and checked but never changed: the client
+ * gets the framing that the backend wrote.
  */
 import { limits } from "../../base/limits.ts";
 import type { Framing } from "./h1-head.ts";
 
-/** Longest chunk-size line with extensions, or trailer line, in a response that rejects an Upgrade. */
+/** Longest chunk-size line with its extensions, or trailer line, in a response that rejects an Upgrade. */
 const h1LineBytes = 8 * 1024;
 
-/** Why a body is refused: a line of a chunked one is too long, or it is malformed. */
+/** Why a chunked body is refused. */
 export type BodyFault = "chunk_line_too_long" | "malformed_chunks";
 
-/** Follows one body. `take` returns how many of the bytes belong to it, or what is wrong with them. */
+/** Follows one body. `take` returns how many of the bytes belong to the body, or what is wrong with them. */
 export type BodyEnd = {
   take(bytes: Buffer): number | BodyFault;
-  /** True if nothing of the body is outstanding. Undefined: the body ends with its connection. */
+  /** True if the body is complete. Undefined: the body ends with its connection. */
   readonly isWhole: boolean | undefined;
 };
 
@@ -41,19 +41,24 @@ class Length implements BodyEnd {
   }
 }
 
-/** What the next bytes are: a size line, a chunk, the CRLF after it, a trailer line; `nothing`: the end was seen. */
+/**
+ * What the next bytes are: a size line, a chunk, the CRLF after a chunk, or a trailer line; `nothing`: the body has
+ * ended.
+ */
 type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
 
-/** No more digits than a chunk of 4 GiB needs. Extensions are forwarded; they end with their line (RFC 9112 §7.1.1). */
+/**
+ * Eight digits are enough for a chunk of 4 GiB. Extensions are forwarded; they end with their line (RFC 9112 §7.1.1).
+ */
 const sizeLine = /^([0-9A-Fa-f]{1,8})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
 const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n$/;
 
 class Chunks implements BodyEnd {
   #expected: Expected = "size";
-  /** Of the chunk that is being read. */
+  /** Bytes of the present chunk that are still to come. */
   #left = 0;
   #line = "";
-  /** All trailer lines together must stay within the bound of a head. */
+  /** Bytes of all trailer lines, bounded as a head is. */
   #trailerBytes = 0;
 
   get isWhole(): boolean {
@@ -83,7 +88,7 @@ class Chunks implements BodyEnd {
     return skipped;
   }
 
-  /** False: the line is not what was expected. */
+  /** Handles a whole line. Returns false if the line is not what was expected. */
   #endLine(): boolean {
     const line = this.#line;
     this.#line = "";

@@ -1,25 +1,25 @@
 /**
- * HTTP/1.1 heads as bytes, for the one upstream attempt that uses HTTP/1.1 (upgrade-handler.ts): the request's is
- * written, the response's is read. Pure, and stricter than any parser that a client may use: what two parsers could read
- * differently is refused (A37).
+ * HTTP/1.1 heads as bytes, for the one kind of upstream attempt that uses HTTP/1.1 (upgrade-handler.ts): writes the
+ * request's head and parses the response's. Stricter than any parser that a client may use: a head that two parsers
+ * could read differently is refused (A37).
  */
 
 import { limits } from "../../base/limits.ts";
 import { Field, role } from "../../h2/core/field.ts";
 import { type RequestHead, type ResponseHead, readResponse } from "../../h2/core/fields.ts";
 
-/** Where a body ends: after so many bytes, after its last chunk, or with its connection. */
+/** Where a body ends: after this many bytes, after its last chunk, or with its connection. */
 export type Framing = number | "chunked" | "close";
 
 export type AnswerHead = ResponseHead & {
-  /** Protocols that `Upgrade` names, in lower case. */
+  /** Protocols that the `Upgrade` field names, in lower case. */
   readonly upgrades: readonly string[];
   readonly framing: Framing;
   /** Bytes of the head, with the empty line that ends it. */
   readonly length: number;
 };
 
-/** A head as it is sent: the lines before its fields, the fields in order, and the lines after them. */
+/** Returns a head as it is sent: the lines `before`, the fields in order, and the lines `after`. */
 export function writeHead(
   before: readonly string[],
   fields: readonly Field[],
@@ -31,7 +31,7 @@ export function writeHead(
   return Buffer.from([...before, ...lines, ...after, "", ""].join("\r\n"), "latin1");
 }
 
-/** A request for `upgrades`; its fields must have passed readRequest, its body is empty. */
+/** Returns the head of a bodiless request for `upgrades`. The fields must have passed `readRequest`. */
 export function writeUpgrade(request: RequestHead, upgrades: readonly string[]): Buffer {
   return writeHead(
     [`${request.method} ${request.path} HTTP/1.1`, `host: ${request.authority}`],
@@ -40,13 +40,13 @@ export function writeUpgrade(request: RequestHead, upgrades: readonly string[]):
   );
 }
 
-/** A plain response after which the connection ends. */
+/** Returns the head of an ordinary response after which the connection ends. */
 export function writeLastAnswer({ status, fields, framing }: AnswerHead): Buffer {
   const coding = framing === "chunked" ? ["transfer-encoding: chunked"] : [];
   return writeHead([`HTTP/1.1 ${status} `], fields, [...coding, "connection: close"]);
 }
 
-/** Returns the head that `bytes` begins with; undefined while it is incomplete; a string if it is malformed. */
+/** Parses the head that `bytes` begins with. Undefined: the head is incomplete; a string: what is malformed. */
 export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if ((end < 0 ? bytes.length : end) > limits.headerListBytes) return "head beyond its bound";
@@ -61,7 +61,7 @@ export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
 }
 
 const statusLine = /^HTTP\/1\.1 ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-/** Name, colon, value without the blanks around it. Neither folding nor a blank before the colon (RFC 9112 §5). */
+/** Name, colon, value. Folded lines and a blank before the colon are refused (RFC 9112 §5). */
 const fieldLine = /^([^\s:]+):(.*)$/;
 
 function readFields(lines: readonly string[]): Field[] | string {
@@ -70,7 +70,7 @@ function readFields(lines: readonly string[]): Field[] | string {
     const parts = fieldLine.exec(line);
     if (parts === null) return "field line is malformed";
     const field = new Field(String(parts[1]).toLowerCase(), withoutBlanks(String(parts[2])));
-    // split() leaves a bare CR or LF in the value, where it is a control character.
+    // A bare CR or LF is still in the value, where it is a control character and therefore a fault.
     if (field.fault !== undefined) return field.fault;
     fields.push(field);
   }
@@ -78,8 +78,8 @@ function readFields(lines: readonly string[]): Field[] | string {
 }
 
 /**
- * Without the blanks at both ends (RFC 9110 §5.6.3), and in linear time: a regular expression for the trailing ones is
- * not.
+ * Removes spaces and tabs at both ends (RFC 9110 §5.6.3) in linear time. A regular expression for the trailing ones
+ * takes quadratic time.
  */
 function withoutBlanks(text: string): string {
   let [from, to] = [0, text.length];
@@ -92,11 +92,11 @@ function isBlank(text: string, at: number): boolean {
   return text[at] === " " || text[at] === "\t";
 }
 
-/** The fields about the connection are read here; the rest must be a response by the rules of HTTP/2. */
+/** Interprets the fields about the connection. All other fields must form a valid response by the rules of HTTP/2. */
 function judge(status: string, fields: readonly Field[], length: number): AnswerHead | string {
   const isSwitch = status === "101";
   const kept = fields.filter((field) => field.role !== role.connectionSpecific && field.role !== role.te);
-  // 101 is HTTP/1.1's own; the rest of its head obeys the rules of any other interim head.
+  // HTTP/2 has no status 101, so the head is checked as another interim response.
   const head = readResponse([new Field(":status", isSwitch ? "103" : status), ...kept]);
   if (typeof head === "string") return head;
   const codings = valuesOf(fields, "transfer-encoding");
@@ -108,7 +108,10 @@ function judge(status: string, fields: readonly Field[], length: number): Answer
   return { ...head, status: Number(status), upgrades, framing, length };
 }
 
-/** RFC 9112 §6.3, as far as a response to GET or POST needs it. Undefined: two framings, or one where none belongs. */
+/**
+ * Returns the framing by RFC 9112 §6.3, as far as a response to GET or POST needs it. Undefined: the fields state two
+ * framings, or one where no body is allowed.
+ */
 function framingOf(head: ResponseHead, codings: readonly string[]): Framing | undefined {
   const isBodiless = head.status < 200 || head.status === 204 || head.status === 304;
   if (codings.length === 0) {

@@ -1,10 +1,10 @@
 /**
- * Responses to what never became a request: written to the socket directly, always as its last bytes. Bodies are
- * Kubernetes `Status` objects, so that kubectl prints the message instead of "unknown".
+ * HTTP/1.1 responses to what never became a request. They are written to the socket directly, always as its last bytes.
+ * Bodies are Kubernetes `Status` objects, so that kubectl prints the message instead of "unknown".
  */
 import { statusJson } from "../../kube/status.ts";
 
-/** The statuses that a socket may be refused with: reason phrase (RFC 9110 §15) and the apiserver's own reason. */
+/** By status code: the reason phrase (RFC 9110 §15), and the reason of the apiserver's `Status`. */
 const reasons = {
   400: ["Bad Request", "BadRequest"],
   405: ["Method Not Allowed", "MethodNotAllowed"],
@@ -14,10 +14,13 @@ const reasons = {
 } as const;
 export type RefusalCode = keyof typeof reasons;
 
-/** A whole HTTP/1.1 response that ends its connection. The message must not quote field values: they may be secrets. */
+/**
+ * Returns a whole HTTP/1.1 response that ends its connection. The message must not quote field values, because they may
+ * be secrets.
+ */
 export function refusal(code: RefusalCode, message: string): Buffer {
   const [phrase, reason] = reasons[code];
-  // With the proxy's name, as in local-reply.ts, so that the reader does not blame an apiserver.
+  // The message names the proxy, as in local-reply.ts, so that the reader does not blame an apiserver.
   const body = statusJson({ message: `watchkeeper: ${message}`, reason, code });
   const head = [
     `HTTP/1.1 ${code} ${phrase}`,
@@ -29,7 +32,7 @@ export function refusal(code: RefusalCode, message: string): Buffer {
   return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
 }
 
-/** The response to plain HTTP on the TLS port: names the mistake, as Go's server does. */
+/** Returns the response to plain HTTP on the TLS port. Go's server names the mistake in the same way. */
 export function plainHttpOnTls(): Buffer {
   return refusal(400, "Client sent an HTTP request to an HTTPS port: use https:// in the server's address");
 }

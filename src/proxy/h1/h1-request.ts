@@ -1,14 +1,14 @@
 /**
- * An HTTP/1.1 head as the fields of an HTTP/2 request, so that the same rules apply to both kinds of client. Pure. Names
- * become lower case; values, order and multiplicity stay, so the caller must read them from `rawHeaders`: node's header
- * objects merge repeated fields (two Impersonate-Group become one group "a, b").
+ * Turns an HTTP/1.1 head into the fields of an HTTP/2 request, so that the same rules apply to both kinds of client.
+ * Names become lower case; values, order and multiplicity stay. The input is `rawHeaders`, because node's header
+ * objects merge repeated fields: two Impersonate-Group fields would become one group "a, b".
  */
 import type { IncomingMessage } from "node:http";
 import { limits } from "../../base/limits.ts";
 import { Field } from "../../h2/core/field.ts";
 import { type RequestHead, readRequest, trailersFault } from "../../h2/core/fields.ts";
 
-/** What node:http's parser knows of a head, as it was written. */
+/** What node:http's parser reports of a head, as the client wrote it. */
 export type H1Head = {
   readonly method: string;
   /** The request target of the first line, in any of its forms (RFC 9112 §3.2). */
@@ -17,13 +17,12 @@ export type H1Head = {
   readonly rawHeaders: readonly string[];
   readonly scheme: "http" | "https";
   /**
-   * The address where the client reached the proxy: the authority of an HTTP/1.0 request without Host (HAProxy's
+   * The proxy's address that the client connected to: the authority of an HTTP/1.0 request without Host (HAProxy's
    * httpchk).
    */
   readonly ownAuthority: string;
 };
 
-/** The parser's result for a request on one of the proxy's sockets. */
 export function headOf(request: IncomingMessage, isTls: boolean): H1Head {
   const { localAddress = "", localPort = 0 } = request.socket;
   return {
@@ -38,7 +37,7 @@ export function headOf(request: IncomingMessage, isTls: boolean): H1Head {
 
 export type H1Request = { readonly head: RequestHead; readonly hasBody: boolean };
 
-/** Fields for the next hop only, whether or not `Connection` names them (RFC 9110 §7.6.1). */
+/** Fields that are meant for the next hop only, whether or not `Connection` names them (RFC 9110 §7.6.1). */
 const hopByHop = new Set([
   "connection",
   "keep-alive",
@@ -48,11 +47,17 @@ const hopByHop = new Set([
   "http2-settings",
 ]);
 
-/** Removing one of these would change the identity, the request, or where a body ends (A40). */
+/**
+ * Fields that `Connection` must not remove: without one of them the identity, the request or the end of a body would be
+ * another (A40).
+ */
 const kept =
   /^(authorization|cookie|host|content-.*|sec-websocket-.*|x[-_]remote[-_].*|x-forwarded-.*|impersonate[-_].*|audit-id)$/;
 
-/** Returns the request by the rules of HTTP/2, after those that only HTTP/1.1 needs; a string: why it is refused. */
+/**
+ * Parses a request by the rules that only HTTP/1.1 needs, then by those of HTTP/2. A string: why the request is
+ * refused.
+ */
 export function readHead(head: H1Head): H1Request | string {
   if (head.version !== "1.1" && head.version !== "1.0") return "HTTP version is neither 1.1 nor 1.0";
   const pairs = pairsOf(head.rawHeaders);
@@ -76,8 +81,9 @@ export function readHead(head: H1Head): H1Request | string {
 export type H1Upgrade = { readonly head: RequestHead; readonly upgrades: readonly string[] };
 
 /**
- * A request that may switch protocols. None with a body: the proxy would read what follows as tunnel data, and others as
- * a second request (A34, CVE-2026-58055). `Content-Length: 0` is what Go sends on kubectl's POST.
+ * Parses a request that may switch protocols. A body is refused: this proxy would read the bytes after the head as
+ * tunnel data, other proxies as a second request (A34, CVE-2026-58055). `Content-Length: 0` is allowed because Go sends
+ * it on kubectl's POST.
  */
 export function readUpgrade(raw: H1Head): H1Upgrade | string {
   const request = readHead(raw);
@@ -88,7 +94,9 @@ export function readUpgrade(raw: H1Head): H1Upgrade | string {
   return { head: request.head, upgrades: upgradesOf(raw.rawHeaders) };
 }
 
-/** Trailers may describe the body, never the identity or the end of the message (A38, RFC 9110 §6.5.1). */
+/**
+ * Parses trailers. Trailers may describe the body, never the identity or the end of the message (A38, RFC 9110 §6.5.1).
+ */
 export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
   if (rawTrailers.length > 2 * limits.headerFields) return `More than ${limits.headerFields} trailers`;
   const fields = pairsOf(rawTrailers).map(([name, value]) => new Field(name, value));
@@ -96,12 +104,15 @@ export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
   return fault === undefined ? fields : `Malformed trailers: ${fault}`;
 }
 
-/** Protocols named in `Upgrade`, as written, without h2c: a request may ignore it (RFC 9113 §3.1). */
+/**
+ * Returns the protocols that `Upgrade` names, as written, without h2c: a server may ignore a request for h2c (RFC 9113
+ * §3.1).
+ */
 export function upgradesOf(rawHeaders: readonly string[]): string[] {
   return tokensOf(valuesOf(pairsOf(rawHeaders), "upgrade")).filter((name) => name.toLowerCase() !== "h2c");
 }
 
-/** Name in lower case and value, in order. */
+/** Returns names in lower case with their values, in order. */
 function pairsOf(rawHeaders: readonly string[]): (readonly [string, string])[] {
   const pairs: (readonly [string, string])[] = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2)
@@ -138,12 +149,12 @@ function connectionOptions(pairs: Pairs): Set<string> {
 }
 
 function travelsOn(name: string, value: string, options: ReadonlySet<string>): boolean {
-  // The one option of TE that HTTP/2 has, for this hop in both protocols (RFC 9113 §8.2.2).
+  // `trailers` is the only option of TE that HTTP/2 allows (RFC 9113 §8.2.2).
   if (name === "te") return value.toLowerCase() === "trailers";
   return name !== "host" && !hopByHop.has(name) && !options.has(name);
 }
 
-/** Exactly `chunked` or a length: anything else enables request smuggling (A33). */
+/** Accepts exactly `chunked`, or a length: anything else enables request smuggling (A33). */
 function framingOf(
   pairs: Pairs,
   version: string,
@@ -159,7 +170,10 @@ function framingOf(
 
 type Target = { readonly authority: string; readonly path: string };
 
-/** The authority and path of a request. Never decoded, never normalised: the apiserver gets the same bytes (A30). */
+/**
+ * Returns the authority and path of a request. The path is never decoded or normalised: the apiserver gets the same
+ * bytes (A30).
+ */
 function targetOf(head: H1Head, hosts: readonly string[]): Target | string {
   if (hosts.length > 1) return "More than one Host";
   if (hosts.length === 0 && head.version === "1.1") return "No Host";

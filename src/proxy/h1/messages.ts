@@ -1,6 +1,6 @@
 /**
- * Counts the messages of a websocket in one direction (RFC 6455 §5.2) without reading them: an apiserver sends one event
- * in each (watch.md §1.2). Only headers are read; a frame's payload is skipped by its length.
+ * Counts the messages of a websocket in one direction (RFC 6455 §5.2): an apiserver sends each watch event in a message
+ * of its own (watch.md §1.2). Only frame headers are read; payloads are skipped by their length.
  *
  *   fin · · · opcode | mask length7 | length of 2 or 8 bytes, if length7 is 126 or 127 | mask's 4 | payload
  */
@@ -14,18 +14,18 @@ const lengthBytes = new Map([
 ]);
 
 export class Messages {
-  /** Complete messages. */
+  /** Messages that are complete. */
   count = 0;
-  /** Bytes of the current header still to come; 2 before the first. */
+  /** Bytes of the present frame's header that are still to come; 2 at the start of a frame. */
   #headerLeft = 2;
   #first = 0;
-  /** True if its first two bytes are read: its length follows. */
+  /** True once the first two header bytes are read: an extended length may follow. */
   #isBegun = false;
   #isMasked = false;
   #length = 0;
   #payloadLeft = 0;
 
-  /** The next bytes, cut anywhere. */
+  /** Reads the next bytes, which may be cut anywhere. */
   feed(bytes: Buffer, start: number, end: number): void {
     let here = start;
     while (here < end) {
@@ -55,13 +55,13 @@ export class Messages {
   }
 
   #readLength(byte: number): void {
-    // Beyond 2^53 it is not exact any more, and no stream lasts so long.
+    // Beyond 2^53 the length is inexact, but no stream lasts long enough for that.
     this.#length = this.#length * 256 + byte;
     this.#headerLeft--;
     if (this.#headerLeft === 0) this.#beginPayload();
   }
 
-  /** The mask is skipped with the payload. */
+  /** The four bytes of a mask are skipped with the payload. */
   #beginPayload(): void {
     this.#payloadLeft = this.#length + (this.#isMasked ? 4 : 0);
   }

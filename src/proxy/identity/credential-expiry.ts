@@ -1,16 +1,16 @@
 /**
- * When a bearer expires, as far as it states so itself. Checked before the proxy sends it a second time: the 401 for an
- * expired token would make the apiserver close a whole upstream connection (watch.md §8, W7).
+ * Reads when a bearer token expires by its own claim. The proxy checks this before it sends a token a second time: the
+ * 401 for an expired token would make the apiserver close a whole upstream connection (watch.md §8, W7).
  */
 import { type Field, role } from "../../h2/core/field.ts";
 
-/**
- * Results for fields that were read before: a watch is checked every five seconds, and reading 64 KiB of JSON takes 0.3
- * ms.
- */
+/** Results by field. A watch is checked every five seconds, and reading 64 KiB of JSON takes 0.3 ms. */
 const known = new WeakMap<Field, { readonly end: number | undefined }>();
 
-/** In ms since 1970; undefined if there is no bearer, or one without an expiry. Nothing is verified. */
+/**
+ * Returns when the bearer token expires, in ms since 1970; undefined: there is no token, or it states no expiry.
+ * Nothing is verified.
+ */
 function bearerExpiresAt(fields: readonly Field[]): number | undefined {
   const field = fields.find((one) => one.role === role.authorization);
   if (field === undefined) return undefined;
@@ -23,8 +23,8 @@ function bearerExpiresAt(fields: readonly Field[]): number | undefined {
 }
 
 /**
- * When an Authorization field's JWT expires by its own claim, in ms since 1970; undefined for anything else. Nothing is
- * verified.
+ * Returns when the JWT in an Authorization field expires by its own claim, in ms since 1970; undefined: no such claim.
+ * Nothing is verified.
  */
 export function bearerEndsAt(value: string): number | undefined {
   const payload = payloadIn(value);
@@ -34,14 +34,20 @@ export function bearerEndsAt(value: string): number | undefined {
   return typeof claims.exp === "number" ? claims.exp * 1000 : undefined;
 }
 
-/** The payload of a JWT after "Bearer"; "" for anything else. No regular expression: a client sends `value`, up to 64 KiB. */
+/**
+ * Returns the payload of a JWT after "Bearer"; "" for anything else. A client can send 64 KiB here, so no regular
+ * expression is used.
+ */
 function payloadIn(value: string): string {
   if (value.slice(0, 7).toLowerCase() !== "bearer ") return "";
   const parts = value.slice(7).split(".", 4);
   return parts.length === 3 && parts.every((part) => part.trim() !== "") ? (parts[1] ?? "") : "";
 }
 
-/** True if the client's certificate has expired, or its bearer by its own claim. `wallMs`: the present time, since 1970. */
+/**
+ * True if the client's certificate has expired, or its bearer token has by its own claim. `wallMs`: the present time,
+ * since 1970.
+ */
 export function isCredentialOver({ fields, asserted }: Identified, wallMs: number): boolean {
   const end = asserted === undefined ? bearerExpiresAt(fields) : asserted.notAfter;
   return (end ?? Number.POSITIVE_INFINITY) <= wallMs;
@@ -56,7 +62,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Three parts separated by dots that are no JWT: only the apiserver knows when it expires.
+    // A token of another format with two dots. Only the apiserver knows when it expires.
     return undefined;
   }
 }

@@ -1,28 +1,28 @@
 /**
- * The subject of a certificate, read from its DER by the rules of Go's crypto/x509, as the apiserver does: every
- * organisation is a group, the last common name is the user's. Not read from Node's text form of a subject: that joins
- * and escapes its parts, and two subjects that only look alike would be one user. Pure.
+ * Reads the subject of a certificate from its DER by the rules of Go's crypto/x509, as the apiserver does: every
+ * organisation is a group, the last common name is the user name. Node's text form of a subject is not used, because it
+ * joins and escapes the parts, so that two different subjects could become one user.
  */
 import { Failure } from "../../base/failure.ts";
 
 export type Subject = {
-  /** "" if there is none. */
+  /** "": the subject has none. */
   readonly commonName: string;
   readonly organizations: readonly string[];
   /** Values of Kubernetes' own attribute (k8s.io/apiserver, AllowParsingUserUIDFromCertAuth). */
   readonly uids: readonly string[];
 };
 
-/** One element: its tag, and the position of its contents. */
+/** One DER element: its tag, and the position of its content. */
 type Element = { readonly tag: number; readonly start: number; readonly end: number };
 
 const sequence = 0x30;
 const set = 0x31;
 const objectIdentifier = 0x06;
-/** [0] EXPLICIT Version, which certificates of version 1 leave out (RFC 5280 §4.1). */
+/** [0] EXPLICIT Version; certificates of version 1 do not have it (RFC 5280 §4.1). */
 const version = 0xa0;
 
-/** By their encoding: 2.5.4.3, 2.5.4.10 and 1.3.6.1.4.1.57683.2. */
+/** By the DER encoding of their object identifiers: 2.5.4.3, 2.5.4.10 and 1.3.6.1.4.1.57683.2. */
 const attributes = new Map<string, "commonName" | "organization" | "uid">([
   ["550403", "commonName"],
   ["55040a", "organization"],
@@ -30,8 +30,8 @@ const attributes = new Map<string, "commonName" | "organization" | "uid">([
 ]);
 
 /**
- * `der`: a whole certificate that OpenSSL has parsed already. Fails for a name in an encoding that readers decode
- * differently.
+ * Returns the subject of a whole certificate that OpenSSL has already parsed. Fails if a name has an encoding that
+ * parsers decode differently.
  */
 export function subjectOf(der: Uint8Array): Subject | Failure {
   const found = { commonName: "", organizations: [] as string[], uids: [] as string[] };
@@ -53,7 +53,7 @@ function namesOf(der: Uint8Array): Name[] {
   const [signed] = certificate === undefined ? [] : elementsOf(der, certificate);
   if (signed === undefined) return [];
   const parts = elementsOf(der, signed).filter(({ tag }) => tag !== version);
-  // serialNumber, signature, issuer, validity, subject (RFC 5280 §4.1).
+  // The fields of a TBSCertificate: serialNumber, signature, issuer, validity, subject (RFC 5280 §4.1).
   const subject = parts[4];
   if (subject?.tag !== sequence) return [];
   return elementsOf(der, subject)
@@ -69,7 +69,7 @@ function nameOf(der: Uint8Array, attribute: Element): Name | undefined {
   return kind && { kind, value };
 }
 
-/** The elements inside one element; none if any is cut or too long. */
+/** Returns the elements inside one element; none if any of them is cut off or too long. */
 function elementsOf(der: Uint8Array, { start, end }: Element): Element[] {
   const elements: Element[] = [];
   for (let at = start; at < end; ) {
@@ -81,7 +81,7 @@ function elementsOf(der: Uint8Array, { start, end }: Element): Element[] {
   return elements;
 }
 
-/** DER's lengths are definite: one byte below 128, else that many bytes of length (X.690 §8.1.3, §10.1). */
+/** DER lengths are definite: one byte below 128, else a count of length bytes (X.690 §8.1.3, §10.1). */
 function elementAt(der: Uint8Array, at: number): Element | undefined {
   const [tag, first] = [der[at], der[at + 1]];
   if (tag === undefined || first === undefined) return undefined;
@@ -93,7 +93,10 @@ function elementAt(der: Uint8Array, at: number): Element | undefined {
 }
 
 const utf8 = 0x0c;
-/** NumericString, PrintableString, IA5String. Readers decode T61String and BMPString differently. */
+/**
+ * NumericString, PrintableString and IA5String. T61String and BMPString are refused, because parsers decode them
+ * differently.
+ */
 const ascii = new Set([0x12, 0x13, 0x16]);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

@@ -1,29 +1,32 @@
 /**
- * The ClientHello that a client sends in clear before TLS begins (RFC 8446 §4.1.2). Only the server name is read (RFC
- * 6066 §3), and nothing is changed. It may come in several records (RFC 8446 §5.1). Pure: bytes in.
+ * Parses the ClientHello that a client sends in clear text before TLS begins (RFC 8446 §4.1.2), for its server name
+ * (RFC 6066 §3). A ClientHello may be split over several records (RFC 8446 §5.1). Nothing is changed.
  */
 
 /**
- * Largest ClientHello: Go's limit, and therefore the apiserver's. Records: one is usual; post-quantum keys need two
- * or three.
+ * Largest ClientHello accepted: Go's limit, and therefore the apiserver's. Most clients send one record; post-quantum
+ * keys need two or three.
  */
 export const helloBytes = 64 * 1024;
 export const helloRecords = 16;
 
 export type Hello =
   | { readonly state: "partial" }
-  /** Not TLS at all. */
+  /** The bytes are not TLS. */
   | { readonly state: "foreign" }
   | { readonly state: "malformed"; readonly reason: string }
   | WholeHello;
 
 export type WholeHello = {
   readonly state: "whole";
-  /** Where its last record ends. */
+  /** Bytes up to the end of its last record. */
   readonly length: number;
-  /** In lower case, without a trailing dot, printable. Undefined: it names none, as for an IP address. */
+  /**
+   * In lower case, printable, without a trailing dot. Undefined: the client sent no name, as clients do that dial an IP
+   * address.
+   */
   readonly serverName: string | undefined;
-  /** True if a request may follow before the server has answered (0-RTT). */
+  /** True if the client may send a request before the server has answered (0-RTT). */
   readonly hasEarlyData: boolean;
 };
 
@@ -37,10 +40,9 @@ const serverNameExtension = 0;
 const hostName = 0;
 const earlyDataExtension = 42;
 
-/** Thrown and caught in this file only. */
 class Malformed extends Error {}
 
-/** `seen`: all bytes so far, from the first one on. */
+/** Parses a ClientHello from all bytes that the client has sent so far. */
 export function readHello(seen: Buffer): Hello {
   if (seen.length > 0 && seen[0] !== handshakeRecord) return { state: "foreign" };
   try {
@@ -54,7 +56,10 @@ export function readHello(seen: Buffer): Hello {
   }
 }
 
-/** The contents of its records, and where the last of them ends; undefined while it is incomplete. */
+/**
+ * Returns the contents of the ClientHello's records, and where the last record ends; undefined while the message is
+ * incomplete.
+ */
 function findMessage(seen: Buffer): { readonly pieces: Buffer[]; readonly length: number } | undefined {
   const pieces: Buffer[] = [];
   const header: number[] = [];
@@ -80,7 +85,7 @@ function lengthOfRecord(seen: Buffer, at: number): number {
   const length = seen.readUInt16BE(at + 3);
   if (seen[at] !== handshakeRecord || seen[at + 1] !== 3)
     throw new Malformed("it is not all of one handshake");
-  // An empty record is forbidden (§5.1), and the loop would never end with one.
+  // RFC 8446 §5.1 forbids empty records, and the loop of `findMessage` would never end with one.
   if (length === 0 || length > recordBytes) throw new Malformed(`it has a record of ${length} bytes`);
   return length;
 }
@@ -92,7 +97,7 @@ function lengthOfMessage([type = 0, high = 0, middle = 0, low = 0]: readonly num
   return length;
 }
 
-/** Takes from the front, and never more than there is. */
+/** Reads fields from the front of a message. Throws if a field is longer than the rest of the message. */
 class Cursor {
   readonly #bytes: Buffer;
   #at = 0;
@@ -117,7 +122,7 @@ class Cursor {
     return this.take(bytes).readUIntBE(0, bytes);
   }
 
-  /** A vector with its length before it. */
+  /** Reads a vector: a length of this many bytes, then the content. */
   vector(bytes: 1 | 2): Cursor {
     return new Cursor(this.take(this.number(bytes)));
   }
@@ -161,8 +166,8 @@ function readServerName(body: Cursor): string {
 }
 
 /**
- * Returns the entry with this name, in lower case; else the one with `*.` in place of its first label, which is not
- * empty.
+ * Returns the entry with this name (in lower case). If no entry has the name, returns the one with `*` in place of the
+ * name's first label.
  */
 export function entryNamed<T>(
   entries: readonly T[],

@@ -1,4 +1,4 @@
-/** Opens sockets to backends: TLS verified against the cluster's CA and name, ALPN h2; plain TCP on loopback only. */
+/** Opens sockets to backends: TLS verified against the cluster's CA and server name, or plain TCP, on loopback only. */
 import net from "node:net";
 import tls from "node:tls";
 import { Failure, failureFrom, timeout } from "../../base/failure.ts";
@@ -9,7 +9,7 @@ import { reword, type Trusted, wrongName } from "./untrusted-certificate.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 /**
- * TLS contexts for dials that are kept ready: for each of 16 clusters its CAs alone and with either of our two client
+ * Most TLS contexts kept for dials: 16 clusters, each with its CA alone and with either of the proxy's two client
  * certificates.
  */
 const tlsContexts = 48;
@@ -18,19 +18,22 @@ export type BackendAddress = {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Undefined: plain h2c, which config allows on loopback only. */
+  /** Undefined: plain h2c, which the configuration allows on loopback only. */
   readonly tls: ({ readonly ca: string | undefined } & Trusted) | undefined;
   /**
-   * Set if the backend stands behind its own load balancer, which needs a PROXY header with the client of each
-   * connection.
+   * Set if the backend stands behind a load balancer of its own that needs a PROXY header, which names the client, on
+   * each connection.
    */
   readonly proxyProtocol?: HeaderVersion | undefined;
 };
 
-/** A certificate of the proxy's own and its key, PEM, presented if a backend requests it. */
+/** A client certificate of the proxy and its key, in PEM, presented if a backend requests one. */
 export type ShownPair = { readonly chain: string; readonly key: string };
 
-/** A socket that is opening, for a client if its `ends` are given; errors come as its "error" and "close", as usual. */
+/**
+ * Returns a socket that is still connecting. `ends`: the client's connection that the socket is for, if it is for one
+ * client. Failures are reported by the socket's "error" and "close".
+ */
 export function openSocket(
   address: BackendAddress,
   alpn: "h2" | "http/1.1",
@@ -49,14 +52,14 @@ export function openSocket(
     ALPNProtocols: [alpn],
   };
   const socket = openTls(address, options, ends);
-  // Prepended, so that all other listeners get the error in the proxy's own words.
+  // Prepended, so that all other listeners get the error message in the proxy's own words.
   socket.prependListener("error", (reason) => reword(reason, trusted));
   return socket;
 }
 
 /**
- * A TLS socket with the given SNI name that accepts any certificate: it only reads the certificate, and sends nothing.
- * Undefined: the backend has no TLS.
+ * Opens a TLS socket that accepts any certificate, to read the certificate that a backend presents for this SNI name.
+ * Nothing is sent. Undefined: the backend has no TLS.
  */
 export function openUntrusting(address: BackendAddress, name: string): tls.TLSSocket | undefined {
   if (address.tls === undefined) return undefined;
@@ -67,7 +70,7 @@ export function openUntrusting(address: BackendAddress, name: string): tls.TLSSo
   });
 }
 
-/** Without a client's `ends` the connection is the proxy's own, and the PROXY header states that. */
+/** Opens a TCP socket. Without a client's `ends` the PROXY header says that the connection is the proxy's own. */
 function openTcp(
   address: BackendAddress,
   options: { ends?: Ends | undefined; allowHalfOpen?: boolean } = {},
@@ -75,7 +78,8 @@ function openTcp(
   const { host, port, proxyProtocol } = address;
   const { ends, allowHalfOpen = false } = options;
   if (proxyProtocol === undefined) return net.connect({ host, port, allowHalfOpen });
-  // When Node tries several addresses at once, it replaces the socket's handle, even after TLS has taken it over.
+  // `autoSelectFamily` is off because Node, when it tries several addresses, replaces the socket's handle even after
+  // TLS has taken over the handle.
   const socket = net.connect({ host, port, allowHalfOpen, autoSelectFamily: false });
   socket.write(writeHeader(proxyProtocol, ends));
   return socket;
@@ -86,7 +90,7 @@ function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?:
   if (proxyProtocol === undefined) return tls.connect({ host, port, ...options });
   const socket = openTcp(address, { ends });
   const secure = tls.connect({ socket, ...options });
-  // Node reports the lower socket's error on the upper one, and twice if the dial failed.
+  // Node reports an error of the TCP socket on the TLS socket too, and twice if the dial failed.
   secure.on("error", () => {});
   socket.on("error", () => {});
   socket.on("close", () => secure.destroy());
@@ -100,7 +104,9 @@ type Context = {
   readonly context: tls.SecureContext;
 };
 
-/** Parsing the CA again at each dial would cost more than the handshake; a reload brings another text. Latest first. */
+/**
+ * The latest first. Contexts are reused because parsing the CA again at each dial would cost more than the handshake.
+ */
 let contexts: readonly Context[] = [];
 
 function contextFor(ca: string | undefined, pair: ShownPair | undefined): tls.SecureContext {
@@ -119,7 +125,9 @@ function createContext(ca: string | undefined, pair: ShownPair | undefined): tls
   });
 }
 
-/** For an upstream connection: the wire is usable at once; what is written before the handshake waits. */
+/**
+ * Opens an upstream connection. The wire accepts writes at once and holds them back until the TLS handshake is done.
+ */
 export function connectConnection(
   address: BackendAddress,
   owner: WireOwner,
@@ -138,7 +146,10 @@ export function connectConnection(
   return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
 }
 
-/** For a passthrough: TCP alone, since TLS is between client and backend. Every failure ends in "close". */
+/**
+ * Opens a socket for a TLS passthrough: TCP alone, since client and backend speak TLS with each other. Every failure
+ * ends in "close".
+ */
 export function connectThrough(address: BackendAddress, ends: Ends, keepalive: Keepalive): net.Socket {
   const socket = openTcp(address, { ends, allowHalfOpen: true });
   socket.on("error", () => {});
@@ -146,7 +157,10 @@ export function connectThrough(address: BackendAddress, ends: Ends, keepalive: K
   return socket;
 }
 
-/** For an Upgrade: an http/1.1 socket once it is ready, or why there is none. `withinMs` bounds all of it. */
+/**
+ * Opens an http/1.1 socket for an Upgrade. Returns the socket once TLS is up, or the failure. `withinMs` bounds the
+ * whole dial.
+ */
 export function connectUpgrade(
   address: BackendAddress,
   parts: {

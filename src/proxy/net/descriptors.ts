@@ -1,17 +1,20 @@
 /**
- * Listening sockets that outlive a process: passed in by systemd (sd_listen_fds(3)) or by a predecessor, and passed on to
- * a successor. The kernel's accept queue stays with the socket, where SO_REUSEPORT would reset the clients in the queue
- * of the process that ends.
+ * Listening sockets that outlive a process: systemd (sd_listen_fds(3)) or a predecessor passes them in, and the proxy
+ * passes them on to a successor. The kernel's accept queue stays with such a socket. SO_REUSEPORT would instead reset
+ * the clients in the queue of the process that ends.
  */
 import { closeSync } from "node:fs";
 
-/** After stdin, stdout and stderr. */
+/** Descriptors 0, 1 and 2 are stdin, stdout and stderr. */
 const firstDescriptor = 3;
 
-/** The port of metrics and probes, among the listeners' names: a listener's name has no upper-case letter. */
+/**
+ * The admin port's name among the sockets. No listener can have this name, because a listener's name has no upper-case
+ * letter.
+ */
 export const adminName = "metricsAddress";
 
-/** Sockets that were passed in, until a listener takes each. */
+/** The sockets that were passed in and that no listener has taken yet. */
 export class Descriptors {
   readonly #byName: Map<string, number>;
 
@@ -23,7 +26,10 @@ export class Descriptors {
     return this.#byName.size === 0;
   }
 
-  /** The socket for this listener, once. A single one may have any name: systemd gives it the unit's. */
+  /**
+   * Returns the socket for this listener, and removes it from the set. If only one socket was passed in, its name does
+   * not matter, because systemd names it after the unit.
+   */
   take(name: string): number | undefined {
     const [only] = this.#byName.size === 1 && name !== adminName ? this.#byName.keys() : [];
     const key = this.#byName.has(name) ? name : only;
@@ -33,7 +39,7 @@ export class Descriptors {
     return descriptor;
   }
 
-  /** Closes the sockets that no listener has taken: clients would wait in their accept queues for ever. */
+  /** Closes the sockets that no listener has taken. Otherwise clients would wait in their accept queues for ever. */
   closeRest(): void {
     for (const descriptor of this.#byName.values()) {
       try {
@@ -46,13 +52,16 @@ export class Descriptors {
   }
 }
 
-/** The sockets passed to process `pid`, by its environment. Removes the variables, so that no child process uses them. */
+/**
+ * Returns the sockets that the environment passes to process `pid`. Removes the variables, so that no child process
+ * uses them.
+ */
 export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descriptors {
   const { LISTEN_FDS: count = "", LISTEN_FDNAMES: names = "", LISTEN_PID: owner } = environment;
   for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
     Reflect.deleteProperty(environment, name);
-  // A predecessor does not know the new pid and names none; systemd names the pid, and the sockets are for that process
-  // only.
+  // systemd names the process that the sockets are for. A predecessor does not know the successor's pid, so it names
+  // none.
   const isOurs = owner === undefined || owner === String(pid);
   if (!isOurs || !/^\d{1,3}$/.test(count)) return new Descriptors();
   const called = names.split(":");
@@ -64,14 +73,17 @@ export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descripto
   );
 }
 
-/** The environment of a successor that gets these sockets, in this order, after stderr. */
+/**
+ * Returns the environment for a successor that inherits these sockets in this order, from the descriptor after stderr
+ * on.
+ */
 export function passedOn(names: readonly string[]): Readonly<Record<string, string>> {
   return { LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(":") };
 }
 
 /**
- * A listening server's descriptor. Node has no public name for it. Undefined: the server is not listening, or Node has
- * changed; then a handover is impossible, and that is reported.
+ * Returns the file descriptor of a listening server, from a private field of Node. Undefined: the server is not
+ * listening, or this Node version has no such field; a handover is then impossible, and the caller reports that.
  */
 export function descriptorOf(server: object): number | undefined {
   const handle: unknown = Reflect.get(server, "_handle");

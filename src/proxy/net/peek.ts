@@ -1,24 +1,31 @@
 /**
- * Looks at the first bytes of a new socket before its reader is known. Bytes that are not taken are put back. Bounded
- * in time (A22) by a deadline, in bytes by the given function, and over all peeked sockets together.
+ * Reads the first bytes of a new socket before its protocol is known. Bytes that the decision does not consume are put
+ * back. Bounded in time (A22) by a deadline, in bytes by the given function, and in bytes over all peeked sockets
+ * together.
  */
 import type net from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 
-/** Incomplete first bytes of all new sockets together. A client that sends them in one packet never waits here. */
+/**
+ * Most bytes held back for all sockets whose first message is incomplete. A client that sends its first message in one
+ * packet never waits.
+ */
 export const peekedBytes = 16 * 1024 * 1024;
 
-/** The result, and how many of the bytes it consumes. */
+/** A decision, and how many of the bytes it consumes. */
 export type Seen<T> = { readonly verdict: T; readonly taken: number };
 
-/** Undefined: too few bytes to decide. `seen` is everything so far; called again with more. */
+/** Decides from all bytes so far. Undefined: too few bytes to decide; the function is called again with more. */
 export type Look<T> = (seen: Buffer) => Seen<T> | undefined;
 
-/** Bytes that wait on sockets whose first message is incomplete. A complete one never waits. */
+/** Bytes held back at present. */
 let waitingBytes = 0;
 
-/** Calls `done` once, with the socket paused; never if the socket ends or is silent for `limits.handshakeMs`. */
+/**
+ * Calls `done` once, with the socket paused. Never calls it if the socket ends, or if the decision takes longer than
+ * `limits.handshakeMs`.
+ */
 export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, done: (verdict: T) => void): void {
   const stopTimer = clock.after(limits.handshakeMs, () => socket.destroy());
   let room: Buffer = Buffer.alloc(0);
@@ -34,7 +41,8 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, done: (
     socket.off("data", take);
     socket.off("close", leave);
   };
-  // Not "readable" with unshift: bytes that are put back make it fire again at once, and one byte would loop for ever.
+  // Not "readable" with unshift: bytes that are put back make the event fire again at once, so one byte would loop for
+  // ever.
   const take = (chunk: Buffer): void => {
     room = length === 0 ? chunk : joined(room, length, chunk);
     length += chunk.length;
@@ -52,11 +60,14 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, done: (
   };
   socket.on("close", leave);
   socket.on("data", take);
-  // An earlier peek may have paused it.
+  // An earlier peek may have paused the socket.
   socket.resume();
 }
 
-/** Doubles when it is full: bytes that come one by one are copied twice in all, not once for each byte. */
+/**
+ * Appends `chunk`. A full buffer doubles, so that bytes that arrive one by one are copied twice in all, not once for
+ * each byte.
+ */
 function joined(room: Buffer, length: number, chunk: Buffer): Buffer {
   const needed = length + chunk.length;
   const own = room.length >= needed && length > 0 ? room : Buffer.alloc(Math.max(needed, 2 * length));

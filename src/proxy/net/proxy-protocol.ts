@@ -1,22 +1,25 @@
 /**
  * The PROXY protocol, versions 1 and 2 (haproxy.org/download/3.2/doc/proxy-protocol.txt): the header in which a load
- * balancer names its client, before the client's own bytes, and which the proxy writes to backends behind a load balancer of
- * their own. Pure. TLVs of version 2 are skipped: no decision depends on them.
+ * balancer names its client, ahead of the client's own bytes. The proxy reads it from load balancers in front of it,
+ * and writes it to backends behind a load balancer. TLVs of version 2 are skipped, because no decision depends on them.
  */
 import { addressOfOctets, octetsOf } from "../../base/address.ts";
 
 /**
- * Largest PROXY header. Version 1 has at most 107 bytes; version 2 states its own length. What clouds add (link and
- * endpoint names, a client certificate's subject) stays under 1 KiB.
+ * Largest PROXY header accepted. Version 1 has at most 107 bytes. Version 2 states its length; what clouds add (link
+ * and endpoint names, the subject of a client certificate) stays under 1 KiB.
  */
 export const proxyHeaderBytes = 4 * 1024;
 
-/** One end of a connection; an IP address without brackets. */
+/** One end of a connection. `address`: an IP address without brackets. */
 export type Endpoint = { readonly address: string; readonly port: number };
 
 export type Ends = { readonly source: Endpoint; readonly destination: Endpoint };
 
-/** What the first bytes of a socket are. `ends` is undefined if the sender's own connection is meant (LOCAL, UNKNOWN). */
+/**
+ * What the first bytes of a socket are. `ends` is undefined if the sender opened the connection for itself (LOCAL,
+ * UNKNOWN).
+ */
 export type Header =
   | { readonly state: "absent" }
   | { readonly state: "partial" }
@@ -25,11 +28,14 @@ export type Header =
 
 const signature1 = Buffer.from("PROXY ");
 const signature2 = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
-/** With its CRLF (§2.1). */
+/** Longest header of version 1 in bytes, with its CRLF (§2.1). */
 const longestLine = 107;
 const fixedBytes = 16;
 
-/** Addresses and ports of version 2's families, in bytes; UNIX sockets and unspecified ones are not read. */
+/**
+ * Bytes of one address, and of the whole block, for the IP families of version 2. UNIX and unspecified addresses are
+ * skipped.
+ */
 const families = new Map([
   [1, { addressBytes: 4, blockBytes: 12 }],
   [2, { addressBytes: 16, blockBytes: 36 }],
@@ -45,7 +51,7 @@ export function readHeader(seen: Buffer): Header {
 const partial: Header = { state: "partial" };
 const malformed = (reason: string): Header => ({ state: "malformed", reason });
 
-/** Compares as far as both go. */
+/** True if the bytes so far agree with the signature, even if they are still shorter. */
 function startsLike(seen: Buffer, signature: Buffer): boolean {
   const length = Math.min(seen.length, signature.length);
   return seen.subarray(0, length).equals(signature.subarray(0, length));
@@ -109,7 +115,7 @@ function readBlock(block: Buffer, { family, transport }: { family: number; trans
 
 export type HeaderVersion = "V1" | "V2";
 
-/** Version 2's commands for a connection of the proxy's own (LOCAL) and for a client's (PROXY). */
+/** Commands of version 2: the proxy's own connection (LOCAL), and a client's connection (PROXY). */
 const local = 0x20;
 const proxied = 0x21;
 const tcp4 = 0x11;
@@ -121,8 +127,8 @@ const ownHeaders = {
 };
 
 /**
- * Names both ends. Without them, or if they are no IP addresses, the header states that the connection is the proxy's
- * own.
+ * Returns a header that names both ends. Without `ends`, or if they are not IP addresses, the header says that the
+ * connection is the proxy's own.
  */
 export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buffer {
   const source = ends && octetsOf(ends.source.address);
@@ -141,12 +147,12 @@ function headerOf(version: HeaderVersion, octets: readonly (readonly number[])[]
   return Buffer.concat([signature2, Buffer.from([...fixed, ...block])]);
 }
 
-/** Both ends must be of one family: if only one is IPv6, the other is written as a mapped address (RFC 4291 §2.5.5.2). */
+/** Returns an IPv4 address as IPv6-mapped (RFC 4291 §2.5.5.2), because both ends must be of one family. */
 function mapped(octets: readonly number[]): readonly number[] {
   return octets.length === 16 ? octets : [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ...octets];
 }
 
-/** In IPv6 every group is written out: some readers accept no dots in such an address. */
+/** Writes out every group of an IPv6 address, because some parsers accept no dots in one. */
 function textOf(octets: readonly number[]): string {
   if (octets.length === 4) return addressOfOctets(Uint8Array.from(octets));
   const bytes = Buffer.from(octets);

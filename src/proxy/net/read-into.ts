@@ -1,15 +1,16 @@
 /**
- * Lets all sockets read into one shared buffer. Node does so only for sockets that are created with its option `onread`.
- * The proxy creates only its own TCP connections: an accepted socket, or TLS on top of it, cannot get the option. So this
- * file sets the two internal fields, and makes the one internal call, that the option would. In a Node version with other
- * internals only speed is lost: chunks come as "data" then.
+ * Makes all sockets read into one shared buffer. Node does so only for sockets that are created with its option
+ * `onread`, and an accepted socket, or TLS on top of one, cannot get the option. So this file sets the two internal
+ * fields, and makes the one internal call, that the option would. In a Node version with other internals the proxy is
+ * only slower: chunks then come as "data".
  *
- * It saves an ArrayBuffer for each TLS record (one for each 16 KiB of a long response, and V8 runs a full collection for
- * every 64 MiB of them) and the stream that the chunk passes through, together a tenth of a small request's cost.
+ * That saves an ArrayBuffer for each TLS record and the stream that the chunk would pass through, together a tenth of
+ * the cost of a small request. A long response has a record for every 16 KiB, and V8 runs a full collection for every
+ * 64 MiB of ArrayBuffers.
  */
 import net from "node:net";
 
-/** Longer than any TLS record; a plain socket reads up to this much at once. */
+/** Longer than any TLS record. A plain socket reads up to this many bytes at once. */
 const sharedBytes = 65_536;
 const shared = Buffer.allocUnsafeSlow(sharedBytes);
 
@@ -19,7 +20,7 @@ type Fields = { readonly buffer: symbol; readonly onRead: symbol };
 
 const placeholder: OnRead = () => true;
 
-/** Finds Node's symbols for the two fields, in a sample socket that was created with the option. */
+/** Finds Node's symbols for the two fields, in a sample socket that is created with the option. */
 function fieldsOf(): Fields | undefined {
   const sample = new net.Socket({ onread: { buffer: shared, callback: placeholder } });
   const symbols = Object.getOwnPropertySymbols(sample);
@@ -32,15 +33,15 @@ function fieldsOf(): Fields | undefined {
 const fields = fieldsOf();
 
 /**
- * From now on `onRead` gets what the socket reads; the bytes are valid during the call only. False if this Node version
- * does not support it. What the socket has read before still comes as "data".
+ * Makes the socket pass what it reads to `onRead`; the bytes are valid during the call only. Returns false if this Node
+ * version does not support it. What the socket has read before still comes as "data".
  */
 export function readInto(socket: net.Socket, onRead: (chunk: Buffer) => void): boolean {
   const handle: unknown = Reflect.get(socket, "_handle");
   if (fields === undefined || !isReader(handle)) return false;
   const wrapped: OnRead = (count, buffer) => {
     onRead(buffer.subarray(0, count));
-    // Node sometimes resumes reading by itself; a paused socket then delivers one more chunk.
+    // Node sometimes resumes reading by itself. A paused socket then delivers one more chunk.
     return !socket.isPaused();
   };
   Reflect.set(socket, fields.buffer, shared);

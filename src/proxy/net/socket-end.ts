@@ -1,13 +1,17 @@
-/** How a socket ends: in order, broken off, or without parsing what is left on it. */
+/**
+ * Three ways to end a socket: after the peer has read the last bytes, visibly broken off, or without parsing what it
+ * still holds.
+ */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 
-/** How long a rejected client may take to read the reason. */
+/** Milliseconds that a rejected client gets to read the reason. */
 export const flushGraceMs = 1000;
 
 /**
- * For a socket whose last bytes are written. Reads on and discards until the peer has had time to read them: closing with
- * unread bytes would reset the connection before that (RFC 9112 §9.6). A peer that reads slowly gets the time it needs.
+ * Closes a socket whose last bytes are written, once the peer has had time to read them. Until then it reads and
+ * discards, because closing with unread bytes would reset the connection (RFC 9112 §9.6). A peer that reads slowly gets
+ * the time it needs.
  */
 export function closeAfterFlush(socket: Socket, clock: Clock): void {
   if (socket.destroyed) return;
@@ -20,9 +24,9 @@ export function closeAfterFlush(socket: Socket, clock: Clock): void {
 }
 
 /**
- * For a socket whose data is incomplete. Destroys it so that its peer cannot take the end for an orderly one. A plain FIN
- * would look orderly where only the end of the connection ends a body. TLS has its own mark, close_notify, which destroy()
- * does not send.
+ * Destroys a socket in the middle of a response so that the peer sees the response as broken off. On plain TCP that
+ * takes a reset: where the end of the connection ends the body, a FIN would look like a complete response. On TLS
+ * destroy() is enough, because it does not send close_notify.
  */
 export function abort(socket: Socket): void {
   if ("encrypted" in socket || socket.remoteFamily === undefined) socket.destroy();
@@ -30,10 +34,10 @@ export function abort(socket: Socket): void {
 }
 
 /**
- * Stops node:http from parsing what this socket has sent. Its parser delivers every head of one read, up to 64 KiB of
- * them, even for a destroyed socket, and the 4 KiB of objects for each stay until the end of the tick. A parser has no
- * public way to stop. Answering a head as if another protocol began behind it, as for an Upgrade, makes it read no further
- * (_http_common.js, parserOnHeadersComplete).
+ * Stops node:http from parsing what this socket has sent. The parser delivers all heads of one read, up to 64 KiB of
+ * them, even for a destroyed socket, and 4 KiB of objects for each stay until the end of the tick. A parser has no
+ * public way to stop. The callback's result 2 means that another protocol begins after the head, as for an Upgrade, so
+ * the parser reads no further (_http_common.js, parserOnHeadersComplete).
  */
 export function stopParsing(socket: Socket): void {
   const parser: unknown = Reflect.get(socket, "parser");

@@ -1,6 +1,6 @@
 /**
- * Joins a TCP or TLS socket to its reader. The boundary of the simulation: the rest of the path sees a Wire. The
- * catch-all guard is here, too: an exception in one session ends that session, never the process (D10).
+ * Joins a TCP or TLS socket to the session that reads it. The rest of the request path knows only `Wire`, so that the
+ * simulation can replace the socket. An exception in one session ends that session, never the process (D10).
  */
 import type net from "node:net";
 import { wallClock } from "../../base/clock.ts";
@@ -11,26 +11,29 @@ import { readInto } from "./read-into.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 /**
- * Responses that a client has not taken. Above this, its requests are no longer read. DATA alone reaches half of it,
- * so only heads get here: HTTP/2 has no flow control for them (CVE-2019-9517).
+ * Bytes of responses that a client has not read; above this the proxy stops reading the client's requests. DATA is
+ * flow-controlled and reaches half of it at most, so only response heads can exceed it (CVE-2019-9517).
  */
 export const unreadBytes = 2 * 1024 * 1024;
 /**
- * Time between checks of a closing socket, which gives the peer time to read the last bytes. After `endLooks`
- * checks in a row without progress the socket is destroyed.
+ * Milliseconds between two checks of a closing socket. After `endLooks` checks in a row without progress the socket is
+ * destroyed; until then the peer can read the last bytes.
  */
 export const endLookMs = 1000;
 const endLooks = 5;
 
 export type Keepalive = { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
 
-/** The kernel's own probes: a fallback for quiet sockets only, ineffective while any byte is unacknowledged (F1). */
+/**
+ * Sets the kernel's keepalive probes. They are only a fallback for quiet sockets: the kernel sends none while a byte is
+ * unacknowledged (F1).
+ */
 export function setKeepalive(socket: net.Socket, keepalive: Keepalive): void {
   socket.setNoDelay(true);
   socket.setKeepAlive(true, keepalive.idleMs, keepalive.intervalMs, keepalive.count);
 }
 
-/** `origin`: the side that is blamed for a failure. */
+/** Returns the wire of a socket. `origin`: the side that is blamed for a failure. */
 export function wireOf(
   socket: net.Socket,
   owner: WireOwner,
@@ -54,7 +57,7 @@ export function wireOf(
     failure ??= failureFrom(error, parts.origin);
   });
   // The peer's FIN ends a session in both directions: HTTP/2 has no half-open sessions worth keeping. The owner is
-  // notified now: a peer that does not read the rest would keep the session's streams for seconds (D17).
+  // notified at once, because a peer that does not read the rest would keep the session's streams for seconds (D17).
   socket.on("end", () => {
     guarded(() => owner.closed(failure));
     if (!socket.writableEnded) endSoon(socket);
@@ -64,8 +67,7 @@ export function wireOf(
   return {
     write(buffers, written) {
       const isTaken = writeAll(socket, buffers, written);
-      // Responses without a body are not flow-controlled: a client that does not read them is not read either, until it
-      // does.
+      // Response heads are not flow-controlled, so a client that does not read responses is not read either.
       if (parts.origin === "client" && socket.writableLength > unreadBytes) socket.pause();
       return isTaken;
     },
@@ -82,8 +84,8 @@ export function wireOf(
 }
 
 /**
- * Sends FIN, and destroys the socket when the peer has had time to read. Without this a peer that stays open would keep
- * its descriptor, and the bytes that it did not read, for as long as it likes.
+ * Sends FIN, and destroys the socket once the peer has had time to read. Otherwise a peer that keeps its side open
+ * would hold the descriptor and the unread bytes for as long as it likes.
  */
 function endSoon(socket: net.Socket): void {
   socket.end();
@@ -115,6 +117,7 @@ function writeAll(
     else socket.write(buffer, (error) => (error ? undefined : written()));
   }
   if (!isOne) socket.uncork();
-  // "drain" comes only after a write that returned false, which a backlog this far above the mark always did.
+  // Node emits "drain" only after a write that returned false. A backlog this far above Node's mark always made one
+  // return false.
   return socket.writableLength <= limits.socketBacklogBytes;
 }

@@ -1,11 +1,11 @@
 /**
- * Why a backend's certificate is rejected, in the words of the configuration: it names the keys that an operator may have
- * got wrong, instead of Node's advice on how to start Node. Pure.
+ * Rewords Node's errors about a backend's certificate. The message names the configuration keys that an operator may
+ * have got wrong, instead of Node's advice on how to start Node.
  */
-/** What a certificate is checked against. */
+/** What a backend's certificate is verified against. */
 export type Trusted = {
   readonly serverName: string;
-  /** Where the name and the CA come from; default: no file is named. */
+  /** The CA file, and whether the configuration sets tls.serverName; default: the message names no file. */
   readonly source?: { readonly caFile: string; readonly isNamed: boolean } | undefined;
 };
 
@@ -19,19 +19,24 @@ const unsigned: readonly string[] = [
   "CERT_SIGNATURE_FAILURE",
 ];
 
-/** The most characters of names in a message: a hostile backend can put any text into its certificate. */
+/** Most characters of certificate names in a message: a hostile backend can put any text into its certificate. */
 const mostChars = 160;
 
-/** Replaces Node's message for an untrusted certificate by the proxy's, for all listeners. Other errors stay as they are. */
+/**
+ * Replaces Node's message about an untrusted certificate, for all listeners of the error. Other errors stay as they
+ * are.
+ */
 export function reword(reason: Error, { source }: Trusted): void {
   const code = "code" in reason ? String(reason.code) : "";
   if (unsigned.includes(code) && source !== undefined)
     reason.message = `its certificate is not signed by tls.caFile ${source.caFile}`;
-  // Behind the semicolon Node gives advice on its own command line.
+  // Node's text after the semicolon is advice on its own command line.
   else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
 }
 
-/** Node's error on a certificate's names, reworded (undefined: the name matches); the Error keeps Node's code. */
+/**
+ * Rewords Node's error about a certificate's names, and keeps its code. Undefined: the certificate has the right name.
+ */
 export function wrongName(
   reason: Error | undefined,
   { serverName, source }: Trusted,

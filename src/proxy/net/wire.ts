@@ -1,27 +1,27 @@
 /**
- * A socket as the path sees it. `socket.ts` makes one of a TLS or TCP socket; the simulation has its own. Sessions,
- * upstream connections and exchanges know nothing else of a socket.
+ * A socket as the request path sees it. `socket.ts` makes one from a TLS or TCP socket; the simulation has its own.
+ * Sessions, upstream connections and exchanges use nothing else of a socket.
  */
 import type { Failure } from "../../base/failure.ts";
 
 export type Wire = {
   /**
-   * Writes in order. False: more than limits.socketBacklogBytes wait, and `drained` will be called. `written` is called
-   * when the buffers are no longer read and may be reused; never if the wire breaks before.
+   * Writes in order. Returns false if more than `limits.socketBacklogBytes` wait; `drained` is called later. `written`
+   * is called when the buffers may be reused, and never if the wire breaks before.
    */
   write(buffers: readonly Buffer[], written?: () => void): boolean;
-  /** Bytes written that the kernel has not taken yet; undefined where they are not counted. */
+  /** Bytes written that the kernel has not taken yet; undefined: the wire does not count them. */
   readonly waitingBytes?: number;
-  /** Ends after what was written. */
+  /** Closes the wire after everything that was written. */
   end(): void;
-  /** Drops it at once, with everything that waits. */
+  /** Closes the wire at once, and discards what waits. */
   destroy(): void;
 };
 
 export type WireOwner = {
-  /** The chunk is valid during the call only: what must stay has to be copied. */
+  /** The chunk is valid during the call only: the owner copies what it keeps. */
   receive(chunk: Buffer): void;
   drained(): void;
-  /** Called once, whichever side ended it. */
+  /** Called once, whichever side ended the wire. */
   closed(failure: Failure | undefined): void;
 };

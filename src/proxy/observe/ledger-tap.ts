@@ -1,4 +1,7 @@
-/** Passes to the ledger what requests show: which clients send requests to the backends, and which hold leader locks. */
+/**
+ * Records in the ledger what requests reveal: which clients send requests to the backends, and which clients hold
+ * leader leases.
+ */
 import type { Clock } from "../../base/clock.ts";
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
@@ -19,16 +22,15 @@ import type { Bearer } from "../identity/trust.ts";
 
 const KiB = 1024;
 
-/** Limits, each with its reason (see src/base/limits.ts). */
 export const ledgerTapLimits = {
   /**
-   * A relist storm: this many pairs of caller and resource listed again within this time, by at least this many
-   * callers. One restarted client alone makes as many lists.
+   * A relist storm: this many pairs of caller and resource are listed again within `stormMs`, by at least
+   * `stormCallers` callers. A single restarted client may make as many lists, which is no storm.
    */
   stormRelists: 40,
   stormCallers: 5,
   stormMs: 10_000,
-  /** Bytes copied of a write that may be to a lock: a Lease is 1 KiB, an annotated ConfigMap little more. */
+  /** Most bytes copied of a write that may be to a lease: a Lease is 1 KiB, an annotated ConfigMap little more. */
   lockBodyBytes: 16 * KiB,
 } as const;
 
@@ -60,8 +62,9 @@ function assertedSubject({ user }: Asserted): Subject {
 }
 
 /**
- * The copy of a request's body, up to a bound, and what to do with it once a backend has accepted the request. Only the few
- * requests that show which clients hold leader locks and which pods are gone have one. Nothing is delayed or changed.
+ * Copies a request's body, up to a limit, and passes the copy on once a backend has accepted the request. Only the few
+ * requests that show which clients hold leader leases and which pods are gone are copied. The requests are neither
+ * delayed nor changed.
  */
 export class BodyCopy {
   readonly #taken: (body: Buffer) => void;
@@ -107,14 +110,15 @@ export class Talk {
   }
 
   /**
-   * Returns the caller of a request. `word`: the result of Trust for the same fields, or the identity that the proxy
-   * asserts.
+   * Returns the caller of a request. `word`: the bearer token that Trust found in the same fields, or the identity that
+   * the proxy asserts.
    */
   callerOf(client: Client, fields: readonly Field[], word: Bearer | Asserted | undefined): Caller {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
     const isAlike = memo.word === word && memo.userAgent === userAgent;
-    // Only bearers and asserted identities can be compared by object: a request without one is looked up each time.
+    // Only bearer tokens and asserted identities can be compared by object, so a request without one is looked up each
+    // time.
     if (isAlike && word !== undefined && memo.caller?.isForgotten === false) return memo.caller;
     const { address } = client;
     const subject =
@@ -122,12 +126,12 @@ export class Talk {
         ? assertedSubject(word)
         : subjectOf(valueOf(fields, role.authorization));
     const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
-    // Kept for as long as the connection lives, so an overlong User-Agent is read each time instead (A26).
+    // The memo lives as long as the connection, so an overlong User-Agent is not kept but looked up each time (A26).
     if (userAgent.length <= limits.targetChars) client.remember({ word, userAgent, caller });
     return caller;
   }
 
-  /** A watch or a list was requested. */
+  /** Records that a caller requests a watch or a list. */
   asked({ caller, info, target }: LedgerRequest, watch: WatchContext | undefined): void {
     if (watch !== undefined) {
       if (caller.watched(watch.resource, watch.request.start !== "exact"))
@@ -135,7 +139,7 @@ export class Talk {
     } else if (info.verb === "list" && info.kind === "plain" && info.isResource) {
       const query = target.slice(target.indexOf("?") + 1);
       const resource = resourceKey(info);
-      // The next page of a list is not a list of its own.
+      // A request for the next page does not count as another list.
       if (firstValue(query, "continue") === undefined && caller.listed(resource))
         this.#relisted(caller, resource);
     }
@@ -161,7 +165,7 @@ export class Talk {
         if (isNow || isImmediateDelete(body)) pods.deleted(namespace, name, this.#clock.now());
       });
     }
-    // The scheduler binds it, or its kubelet writes its status: the pod exists.
+    // The scheduler binds the pod, or a kubelet writes its status: the pod exists.
     const isThere = writes.has(verb) && (subresource === "status" || subresource === "binding");
     return isThere ? new BodyCopy(() => pods.exists(namespace, name)) : undefined;
   }
@@ -201,10 +205,7 @@ export class Talk {
   }
 }
 
-/**
- * Detects when many callers list again what they had watched, all within a few seconds: something has broken their
- * watches.
- */
+/** One more list of a resource that the caller had watched before. */
 type Relist = { readonly caller: Caller; readonly resource: string; readonly at: number };
 
 type Storm = {
@@ -214,11 +215,11 @@ type Storm = {
 };
 
 export class RelistStorm {
-  /** Each caller and resource once, the oldest first; no more than a storm needs. */
+  /** Each pair of caller and resource once, the oldest first; no more than a storm needs. */
   #relists: Relist[] = [];
   #reportedAt = Number.NEGATIVE_INFINITY;
 
-  /** Undefined unless this relist makes it a storm, or shows that the storm continues. */
+  /** Records a relist. Returns a storm if this relist completes it or shows that it continues. */
   take(caller: Caller, resource: string, at: number): Storm | undefined {
     const isOther = (one: Relist): boolean => one.caller !== caller || one.resource !== resource;
     this.#relists = this.#relists.filter((one) => at - one.at < ledgerTapLimits.stormMs && isOther(one));
@@ -244,12 +245,10 @@ function mostOf(relists: readonly Relist[]): string {
   return [...counts].toSorted(([, a], [, b]) => b - a)[0]?.[0] ?? "";
 }
 
-/* A User-Agent without what differs from build to build and from host to host: "kubelet/v1.36.1 (linux/amd64)" is "kubelet". */
-
 /**
- * The product alone (RFC 9110 §10.1.5), "unknown" without one. client-go writes `binary/version (os/arch)
- * kubernetes/commit`. Some controllers append a component: `.../leader-election`, which is kept because it distinguishes
- * the two.
+ * Returns the product of a User-Agent (RFC 9110 §10.1.5), so that all builds and hosts of a program count as one:
+ * "kubelet/v1.36.1 (linux/amd64)" is "kubelet". "unknown": there is none. Controllers of client-go append a component
+ * (`.../leader-election`), which is kept because it tells a controller's two clients apart.
  */
 export function agentOf(userAgent: string): string {
   const product = /^[^\s/()]+/.exec(clipped(userAgent, limits.userAgentChars))?.[0] ?? "";

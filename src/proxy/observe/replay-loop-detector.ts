@@ -1,6 +1,6 @@
 /**
- * Reports clients that request one watch from one version again and again (incident 001), once a minute each. An old
- * event has led such a client back, or it cannot process what it gets, and it replays history each time.
+ * Reports clients that request one watch from one version again and again (incident 001), at most once a minute each.
+ * An old event has led such a client back, or the client cannot process what it gets, so it replays history each time.
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -11,17 +11,17 @@ import { identityOf } from "../../kube/resume-request.ts";
 import type { WatchContext } from "../../watch/session/watch-context.ts";
 import { clientKey, type RequestContext, userAgentOf } from "../context/request-context.ts";
 
-/** One watch of one client, from one version. */
+/** The requests of one client for one watch from one version. */
 export class ReplayLoop {
   #since = 0;
   #count = 0;
   #isTold = false;
-  /** Those that have ended and were not requested again yet. */
+  /** Watches that have ended and were not requested again yet. */
   #over = 0;
 
   /**
-   * It was requested, and answered. Returns how often it was recently repeated, at most once a minute and only if too
-   * often.
+   * Records that a backend answered the request. Returns the number of recent repetitions if there are too many, at
+   * most once a minute.
    */
   asked(now: number): number | undefined {
     if (now - this.#since >= limits.replayMs) {
@@ -29,7 +29,7 @@ export class ReplayLoop {
       this.#count = 0;
       this.#isTold = false;
     }
-    // Several equal watches at once are several informers of one client, and no loop.
+    // Equal watches at the same time are several informers of one client, not a loop.
     if (this.#over === 0) return undefined;
     this.#over -= 1;
     this.#count += 1;
@@ -55,15 +55,15 @@ export class ReplayLoopDetector {
   }
 
   /**
-   * A backend has answered the watch. Returns the record whose `ended` must be called; undefined without an exact
-   * version.
+   * Records that a backend has answered the watch. The caller must call `ended` of the result when the watch ends.
+   * Undefined: the watch has no exact version.
    */
   answered(
     { request, target, resource }: WatchContext,
     { client, fields }: Pick<RequestContext, "client" | "fields">,
   ): ReplayLoop | undefined {
     if (request.start !== "exact") return undefined;
-    // Hashed, so that each record has one size whatever clients send.
+    // Hashed, so that all keys have one size, whatever clients send.
     const key = hash("sha256", `${clientKey(client, fields)} ${identityOf(target)}`, "base64url");
     const replayLoop = this.#replays.get(key) ?? new ReplayLoop();
     this.#replays.set(key, replayLoop);

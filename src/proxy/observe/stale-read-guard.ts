@@ -1,8 +1,10 @@
 /**
- * Prevents that a client goes back in time unnoticed (k/k 59848, G8). A backend's cache may be behind what a client saw
- * elsewhere: a list, or a watch from version 0, returns whatever that cache has. `Observe` reports every such response.
- * `Enforce` requests nothing older than what the client has seen, so that a backend that is behind waits or refuses. It
- * fails open: responses with unreadable versions are ignored, and after several refusals the request passes unchanged.
+ * Detects or prevents that a client goes back in time unnoticed (k/k 59848, G8). A backend's cache may be behind what a
+ * client saw elsewhere, and a list, or a watch from version 0, returns whatever that cache has.
+ *
+ * In mode `Observe` the guard reports each such response. In mode `Enforce` it requests at least the version that the
+ * client has seen, so that a backend that is behind waits or refuses. The guard fails open: responses with unreadable
+ * versions are ignored, and after several refusals requests pass unchanged.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -20,43 +22,40 @@ import { answerOf, resourceKey } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
 import { clientKey } from "../context/request-context.ts";
 
-/** Limits, each with its reason (see src/base/limits.ts). */
 export const staleReadLimits = {
   /**
-   * Entries of the versions that clients have seen, by client and resource (k/k 59848): about 250 bytes each; a kubelet
-   * has five.
+   * The number of versions remembered, by client and resource (k/k 59848): about 250 bytes each. A kubelet has five.
    */
   seenVersions: 50_000,
   /**
-   * Rejections in a row of one client's minimum version, 3 s each, after which an older state is better than no answer.
+   * Refusals in a row of one client's minimum version, 3 s each, after which an older state is better than no response.
    */
   refusals: 3,
   /** Shortest pause between two reports of stale responses to one client. */
   reportMs: 60_000,
 } as const;
 
-/** A client's connection. */
 type ClientConnection = { readonly isOpen: boolean };
 
 /**
- * What one client has seen of one resource. No later response should be older, but a client that reads again after it was
- * moved, or restarted, may reach a backend that is behind.
+ * The newest version that one client has seen of one resource. No later response should be older. But a client that
+ * reads again, after it was moved or restarted, may reach a backend that is behind.
  */
 export class SeenVersion {
-  /** The client and the resource, as requested. */
   readonly client: string;
   readonly resource: string;
   #version = "";
-  /** The connection of the latest request. */
+  /** The connection of the client's latest request. */
   #latest: ClientConnection | undefined;
   /**
-   * What each connection has seen by itself, from the time that several are open at once: they may be several processes
-   * behind one address. They are never joined again: which of them a new one succeeds cannot be known.
+   * What each connection has seen, once several are open at the same time: they may be several processes behind one
+   * address. Connections are never joined again, because a new one may succeed any of them. Undefined: never several at
+   * a time.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
-  /** Refusals in a row for requests from that version. */
+  /** Refusals in a row of requests with this version as their minimum. */
   #refusals = 0;
-  /** When an older response was last reported: a clock reading. */
+  /** When an older response was last reported; a clock reading. */
   #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(client: string, resource: string) {
@@ -64,12 +63,15 @@ export class SeenVersion {
     this.resource = resource;
   }
 
-  /** The newest version seen on any of its connections; "" before the first. */
+  /** The newest version seen on any of the client's connections; "": none yet. */
   get version(): string {
     return this.#version;
   }
 
-  /** This connection sends a request. One that opens after the last was closed belongs to the same client. */
+  /**
+   * Records that this connection sends a request. A connection that opens after the previous one was closed belongs to
+   * the same process.
+   */
   meet(connection: ClientConnection): void {
     const before = this.#latest;
     if (before === connection) return;
@@ -77,32 +79,35 @@ export class SeenVersion {
     if (before?.isOpen === true) this.#apart ??= new WeakMap([[before, this.#version]]);
   }
 
-  /** What the client on this connection has certainly seen. */
+  /** Returns the newest version that the process on this connection has certainly seen. */
   seenBy(connection: ClientConnection): string {
     return this.#apart === undefined ? this.#version : (this.#apart.get(connection) ?? "");
   }
 
-  /** The client on this connection has got an event or a bookmark of this version. */
+  /** Records that the client got an event or a bookmark of this version on this connection. */
   raise(version: string, connection: ClientConnection): void {
     if (compareVersions(version, this.#version) > 0) this.#version = version;
     if (this.#apart !== undefined && compareVersions(version, this.seenBy(connection)) > 0)
       this.#apart.set(connection, version);
   }
 
-  /** The client on this connection has got a state of this version. */
+  /** Records that the client got a list or an initial state of this version on this connection. */
   shown(version: string, connection: ClientConnection): void {
     this.#refusals = 0;
     this.raise(version, connection);
   }
 
-  /** True at most once in `staleReadLimits.reportMs`: an older response is to be reported. */
+  /** True if an older response is to be reported: at most once in `staleReadLimits.reportMs`. */
   isNews(now: number): boolean {
     if (now - this.#reportedAt < staleReadLimits.reportMs) return false;
     this.#reportedAt = now;
     return true;
   }
 
-  /** Counts a refusal. After several it gives the version up, because old data is better than none; returns true then. */
+  /**
+   * Counts a refusal. Returns true after several in a row, and forgets the version then, because old data is better
+   * than none.
+   */
   refused(): boolean {
     this.#refusals += 1;
     if (this.#refusals < staleReadLimits.refusals) return false;
@@ -121,7 +126,6 @@ export type StaleReadGuardParts = {
   readonly mode: GuardMode;
 };
 
-/** A request, as far as it matters here. */
 export type Asking = {
   readonly info: RequestInfo;
   /** The client's own `:path`. */
@@ -131,20 +135,26 @@ export type Asking = {
   readonly fields: readonly Field[];
 };
 
-/** One request: what its client had seen of the resource when it was sent, and what the response contains. */
+/**
+ * One guarded request: what its client had seen of the resource when the request was sent, and what the response
+ * contains.
+ */
 export class GuardedRead {
   readonly #guard: StaleReadGuard;
   readonly #seenVersion: SeenVersion;
   readonly #connection: ClientConnection;
-  /** The version seen when it was sent: what the client sees meanwhile on another stream does not count. */
+  /**
+   * The version that the client had seen when the request was sent. What it sees meanwhile on another stream does not
+   * count.
+   */
   readonly #before: string;
-  /** As it goes upstream; the client's own unless the version is enforced. */
+  /** The `:path` that goes upstream: the client's own, unless a minimum version is enforced. */
   readonly target: string;
   readonly isDemanded: boolean;
   readonly #isList: boolean;
-  /** The backend that answers it. */
+  /** The backend that answers the request; "" before the response. */
   #backend = "";
-  /** Reads the version of a list; undefined before the response, and after its version was found. */
+  /** Reads the version of a list; undefined before the response, and after the version was found. */
   #reading: ListVersion | undefined;
 
   constructor(guard: StaleReadGuard, seenVersion: SeenVersion, { client, info, target }: Asking) {
@@ -157,7 +167,7 @@ export class GuardedRead {
     this.target = this.isDemanded ? flooredTarget(target, seenVersion.version) : target;
   }
 
-  /** A backend has answered. */
+  /** Records which backend answers. */
   answered(backend: string, head: readonly Field[]): void {
     this.#backend = backend;
     if (!this.#isList) return;
@@ -175,19 +185,19 @@ export class GuardedRead {
     this.shown(version);
   }
 
-  /** An event, or a bookmark, went to the client. */
+  /** Records that an event or a bookmark of this version went to the client. */
   raise(version: string): void {
     this.#seenVersion.raise(version, this.#connection);
   }
 
-  /** The state that the client gets is of this version. */
+  /** Records that the client gets a state of this version, and reports a version older than the client has seen. */
   shown(version: string): void {
     this.#seenVersion.shown(version, this.#connection);
     if (version === "" || compareVersions(version, this.#before) >= 0) return;
     this.#guard.outdated(this.#seenVersion, { backend: this.#backend, version, seen: this.#before });
   }
 
-  /** The backend did not reach that version within its 3 s (504, watch.md §3.1). */
+  /** Records that the backend did not reach the enforced version within its 3 s (504, watch.md §3.1). */
   refused(): void {
     if (this.isDemanded) this.#guard.refused(this.#seenVersion, this.#seenVersion.version);
   }
@@ -195,21 +205,24 @@ export class GuardedRead {
 
 export class StaleReadGuard {
   readonly #parts: StaleReadGuardParts;
-  /** By client and resource. The least recently used is forgotten first. */
+  /** By client and resource. The least recently used is evicted first. */
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
-  /** Since the start: stale responses, requests with an enforced version, and refusals of those. */
+  /** Counted since the start: stale responses, requests with an enforced version, and refusals of those. */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 
   constructor(parts: StaleReadGuardParts) {
     this.#parts = parts;
   }
 
-  /** True if nothing older than what the client has seen is requested. */
+  /** True if no request asks for a state older than what the client has seen. */
   get isEnforcing(): boolean {
     return this.#parts.mode === "Enforce";
   }
 
-  /** Undefined if the response to this request does not show which version of the data the client has seen. */
+  /**
+   * Returns the guard of one request. Undefined: the response does not show which version of the data the client has
+   * seen.
+   */
   guardedRead(asking: Asking): GuardedRead | undefined {
     const { info, target, client, caller, fields } = asking;
     if (
@@ -230,7 +243,10 @@ export class StaleReadGuard {
     return read;
   }
 
-  /** `client` and `identity` are what stays the same when a client reconnects; only the first is displayed. */
+  /**
+   * Returns the entry of a client and resource. `client` and `identity` stay the same when the client reconnects; only
+   * `client` is displayed.
+   */
   seenBy(client: string, identity: string, resource: string): SeenVersion {
     const key = `${client} ${identity} ${resource}`;
     const seenVersion = this.#seenVersions.get(key) ?? new SeenVersion(client, resource);
@@ -264,7 +280,7 @@ function queryOf(target: string): string {
   return target.slice(target.indexOf("?") + 1);
 }
 
-/** True for a watch, and for a list unless it requests the past. */
+/** True for a watch, and for a list that does not request the past. */
 function showsState(info: RequestInfo, target: string): boolean {
   if (!info.isResource) return false;
   const isList = info.kind === "plain" && info.verb === "list";
@@ -272,7 +288,7 @@ function showsState(info: RequestInfo, target: string): boolean {
 }
 
 /**
- * True if the client itself requests a list of a certain time, by apiserver's ShouldDelegateList
+ * True if the client requests a list of a certain time, by the apiserver's ShouldDelegateList
  * (storage/cacher/delegator): a later page, an exact version, or a version with a limit and without a match, which also
  * means exact.
  */
@@ -287,9 +303,9 @@ function asksForPast(query: string): boolean {
 }
 
 /**
- * Version 0, exactly so written, is served from the cache as it is. A newer version can be enforced on a watch only if it
- * requests the initial state itself: servers before 1.34 refuse `sendInitialEvents` for clients that do not know it, and
- * all refuse it without a match. Events have no cache, so etcd returns their present state.
+ * True if a newer version can be enforced on the request. The apiserver serves exactly "0" from its cache as it is. A
+ * watch must itself request the initial state: servers before 1.34 refuse `sendInitialEvents` to clients that do not
+ * know it, and all servers refuse it without a match. Lists of events are exempt, because etcd answers them.
  */
 function takesAnyState(info: RequestInfo, target: string): boolean {
   const query = queryOf(target);

@@ -1,13 +1,13 @@
 /**
- * Bounds the bytes that wait in this process, over all clusters together. Above the bound the exchanges that hold the
- * most are ended, largest first, in the tick in which it is noticed.
+ * Bounds the bytes buffered in this process, over all clusters together. Above the limit it cuts the exchanges that
+ * hold the most, largest first, in the tick in which the limit is exceeded.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { Buffered } from "../../h2/core/buffered.ts";
 import { type ActiveRequests, heldBytesOf } from "../request/active-requests.ts";
 
-/** One cluster's exchanges, with the journal for their ends. */
+/** One cluster's exchanges, and the journal for what is cut. */
 type BufferOwner = { readonly exchanges: Pick<ActiveRequests, "holders">; readonly journal: Journal };
 
 export class BufferLimiter {
@@ -22,7 +22,7 @@ export class BufferLimiter {
     this.buffered.onOver = () => this.#relieve();
   }
 
-  /** Returns the function that removes it. */
+  /** Returns the function that removes the cluster. */
   add(side: BufferOwner): () => void {
     this.#owners.add(side);
     return () => this.#owners.delete(side);
@@ -44,7 +44,8 @@ export class BufferLimiter {
         const { auditId } = exchange.context;
         journal.write({ kind: "request.failed", code: "overload", origin: "proxy", message, auditId });
         exchange.cut();
-        // A watch ended between two events, behind the bytes that its slow reader has not taken: those are what waits.
+        // The first cut ends a watch between two events, and leaves what its slow client has not read; the second drops
+        // that.
         if (exchange.queuedBytes > 0) exchange.cut();
       }
     });

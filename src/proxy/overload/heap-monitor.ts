@@ -1,9 +1,9 @@
-/** V8's heap: reports its size after each full collection, and runs one on request. */
+/** V8's heap: reports its size after each full collection, and runs a full collection on request. */
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Part of the heap limit reserved for the buffers of one turn and for V8 itself: the heap counts as full without it. */
+/** Part of the heap limit reserved for the buffers of one turn and for V8 itself. */
 const heapReserveBytes = 16 * 2 ** 20;
 
 /** perf_hooks' constant for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
@@ -12,16 +12,19 @@ const fullCollection = 4;
 /** The young space is three times this: as set in bin/watchkeeper.js, else V8's default with enough memory. */
 const semiSpaceMiB = Number(/semi-space-size=(\d+)/.exec(process.execArgv.join(" "))?.[1] ?? 64);
 
-/** Live objects are in the old space, and V8 aborts when that is full, whatever else is free. V8 reports the sum of both. */
+/**
+ * Returns the size of the old space, which holds the live objects: V8 aborts when it is full. V8 reports it with the
+ * young space.
+ */
 function roomBytes(): number {
   return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20 - heapReserveBytes;
 }
 
 /** The heap after a full collection. */
 export type HeapState = {
-  /** The live share of the available room. */
+  /** Share of the old space that is live. */
   readonly share: number;
-  /** The machine's memory that its pages take. */
+  /** Bytes of the machine's memory that the heap's pages take. */
   readonly residentBytes: number;
 };
 
@@ -47,7 +50,7 @@ type Collect = NonNullable<typeof globalThis.gc>;
 
 let made: Collect | undefined;
 
-/** Only a context that is created after the flag is set has it. */
+/** Sets the flag at run time: only a context created after that has gc(). */
 function make(): Collect {
   setFlagsFromString("--expose-gc");
   const found: unknown = runInNewContext("gc");
@@ -60,9 +63,9 @@ function isCollect(found: unknown): found is Collect {
 }
 
 /**
- * Runs a full collection that returns its pages to the kernel, and stops everything meanwhile: with 150 live MiB for 70 ms.
- * V8 itself runs one only when its heap grows, or when it is nearly idle: a proxy that was full, and whose objects die
- * young, may wait a hundred seconds for one and keeps the pages.
+ * Runs a full collection that returns its pages to the kernel, and stops the process meanwhile: 70 ms with 150 live
+ * MiB. V8 itself runs one only when its heap grows, or when the process is nearly idle. A proxy that was full, and
+ * whose objects die young, may wait a hundred seconds for that, and keeps the pages.
  */
 export function collect(): void {
   made ??= make();

@@ -1,9 +1,10 @@
 /**
  * Sheds load when memory runs short (A26): first new clients are refused, then idle clients are drained, then requests
- * are ended, watches last. A little at each look, so that clients do not reconnect all at once. It uses the live heap
- * after a full collection, since most of the heap between two collections is garbage. It also returns the pages of a
- * formerly full heap to the kernel: V8 removes them from its heap, but keeps them until the process is nearly idle, a
- * hundred MiB after an attack. A requested collection frees them.
+ * are cut, watches last. A little at each check, so that clients do not all reconnect at once. Only the heap after a
+ * full collection counts, since most of the heap between two is garbage.
+ *
+ * It also returns the pages of a heap that was full to the kernel. V8 keeps them until the process is nearly idle, a
+ * hundred MiB after an attack; a requested collection frees them.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -14,38 +15,37 @@ import type { HeapState } from "./heap-monitor.ts";
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
-/** Limits, each with its reason (see src/base/limits.ts). */
 export const heapLimits = {
   /**
-   * Live heap as a share of its limit. Above `heapFull` new clients are rejected, above `heapCrowded` idle sessions are
-   * closed, above `heapCritical` requests are ended, watches last. Below `heapEasy` normal operation resumes (A26).
+   * Live heap as a share of its limit. Above `heapFull` new clients are refused, above `heapCrowded` idle sessions are
+   * drained, above `heapCritical` requests are cut, watches last. Below `heapEasy` normal operation resumes (A26).
    */
   heapFull: 0.85,
   heapCrowded: 0.92,
   heapCritical: 0.97,
   heapEasy: 0.8,
   /**
-   * How much the heap must shrink before its pages are returned to the kernel, and how often at most: this stops the
-   * process, too.
+   * How much the heap must shrink before its pages are returned to the kernel, and how often at most, because that
+   * stops the process.
    */
   heapPagesBytes: 48 * MiB,
   heapPagesMs: 60_000,
-  /** Share of the closable sessions closed at one check. Closing all at once would make all of them reconnect at once. */
+  /** Share of the idle sessions drained, or of the requests cut, at one check. All at once would reconnect at once. */
   shedShare: 0.1,
   shedLeast: 10,
 } as const;
 
 export type Load = "normal" | "full" | "crowded" | "critical";
 
-/** What may be ended. */
+/** A request or tunnel that may be cut. */
 export type Sheddable = {
-  /** `at`: when it began, a clock reading. */
+  /** `at`: when the request began, a clock reading. */
   readonly context: {
     readonly kind: Kind;
     readonly at: number;
     readonly auditId: string;
   };
-  /** True once it is over: a response that its client has not read yet is no reason to cut it. */
+  /** True once the request is over. A response that its client has not read yet is no reason to cut it. */
   readonly isEnded: boolean;
   cut(): void;
 };
@@ -53,15 +53,15 @@ export type Sheddable = {
 export type HeapPressureParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Clients that have nothing open; the one that became idle last is first. */
+  /** Clients that have nothing open, the one that became idle last first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
   /** Requests and tunnels. */
   readonly exchanges: () => readonly Sheddable[];
-  /** Runs a full collection now, which returns pages; `look` gets its result. */
+  /** Runs a full collection now, which returns pages. `look` gets its result. */
   readonly collect: () => void;
 };
 
-/** Once full, the load stays so until there is room to spare. */
+/** Returns the load for this share of the heap. Once full, it stays so until the share falls below `heapEasy`. */
 export function loadOf(share: number, before: Load): Load {
   if (share >= heapLimits.heapCritical) return "critical";
   if (share >= heapLimits.heapCrowded) return "crowded";
@@ -69,23 +69,20 @@ export function loadOf(share: number, before: Load): Load {
   return "normal";
 }
 
-/** The order in which requests are ended; within one kind the latest first. */
+/** The order in which requests are cut; within one kind the latest first. */
 const kinds = ["plain", "long-running", "watch"] as const;
 type Kind = (typeof kinds)[number];
 
 export class HeapPressure {
   readonly #parts: HeapPressureParts;
-  /**
-   * True if the live heap should be measured again: while memory is short, and once afterwards, so that pages are
-   * returned.
-   */
+  /** True if the live heap should be measured again: while memory is short, and once afterwards. */
   #isDue = false;
-  /** The most that a full collection has left resident since pages were last returned. */
+  /** Most bytes that a full collection has left resident since pages were last returned. */
   #peakBytes = 0;
   /** True if the heap has shrunk so much that its pages should be returned. */
   #hasPages = false;
   #releasedAt = Number.NEGATIVE_INFINITY;
-  /** True while requests of an earlier look are still being ended. */
+  /** True if requests of an earlier check are still being cut. */
   #isEnding = false;
   load: Load = "normal";
 
@@ -106,7 +103,7 @@ export class HeapPressure {
     if (this.load === "critical") this.#endRequests();
   }
 
-  /** Called every `limits.heapLookMs`: the clients that filled the heap may be gone without a collection by V8. */
+  /** Called every `limits.heapLookMs`, because the clients that filled the heap may leave without a collection by V8. */
   beat(): void {
     const now = this.#parts.clock.now();
     const isReleasing = this.#hasPages && now - this.#releasedAt >= heapLimits.heapPagesMs;
@@ -129,7 +126,7 @@ export class HeapPressure {
     });
   }
 
-  /** Works in slices: a single loop turn over 50,000 watches would delay other requests. */
+  /** Works in slices, because a single turn over 50,000 watches would delay other requests. */
   #endRequests(): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
@@ -142,7 +139,7 @@ export class HeapPressure {
     );
   }
 
-  /** Ends the share of them that began last. */
+  /** Cuts the share of them that began last. */
   #endYoungest(all: readonly Sheddable[]): void {
     let left = shareOf(all.length);
     const times = new Float64Array(all.length);
@@ -183,7 +180,7 @@ export class HeapPressure {
   }
 }
 
-/** The number that is ended at one look. */
+/** Returns how many of `count` are ended at one check. */
 function shareOf(count: number): number {
   return Math.max(heapLimits.shedLeast, Math.ceil(count * heapLimits.shedShare));
 }

@@ -1,6 +1,6 @@
 /**
- * One journal entry for each finished request, as far as the operator wants them (`logging.accessLog`): the client, the
- * request, the backend, the result, and why it ended. Contains no body, no query and no credential.
+ * Journals finished requests at the level that the operator configures (`logging.accessLog`): the client, the request,
+ * the backend, the result, and why the request ended. Bodies, queries and credentials are never journaled.
  */
 
 import { clipped, detach } from "../../base/detach.ts";
@@ -14,7 +14,7 @@ export type AccessLogLevel = Config["logging"]["accessLog"];
 /** Called for every finished exchange; `now` is a clock reading. */
 export type AccessLogger = (exchange: Exchange, end: ExchangeEnd, now: number) => void;
 
-/** Undefined if nothing is to be logged, so that it costs nothing. */
+/** Returns undefined if nothing is to be journaled, so that each request is spared the call. */
 export function accessLogger(level: AccessLogLevel, journal: Journal): AccessLogger | undefined {
   const isWanted = wanted[level];
   if (isWanted === undefined) return undefined;
@@ -25,7 +25,7 @@ export function accessLogger(level: AccessLogLevel, journal: Journal): AccessLog
 
 const isLong = ({ context }: Exchange): boolean => context.kind !== "plain";
 
-/** Requests that the proxy itself refuses are journaled as "request.failed". */
+/** The proxy's own refusals are already journaled as "request.failed". */
 const isError = ({ status }: Exchange, end: ExchangeEnd): boolean => status >= 500 && end !== "refused";
 
 const wanted: Readonly<
@@ -63,7 +63,7 @@ function entryOf(
   };
 }
 
-/** The path without its query, which may hold a token. Clipped and copied, because the entry is kept for a while. */
+/** Returns the path without its query, which may hold a token. Clipped and copied, because the journal keeps it. */
 function pathOf(fields: Exchange["context"]["fields"]): string {
   const target = fields.find(({ name }) => name === ":path")?.value ?? "";
   const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);

@@ -1,4 +1,4 @@
-/** All active exchanges, for the drain and for observers, and counts of how the finished ones ended. */
+/** The active exchanges, for the drain and for observers, and counts of how the finished ones ended. */
 import { Histogram, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
@@ -6,7 +6,7 @@ import type { RequestContext } from "../context/request-context.ts";
 import type { AccessLogger } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
-/** RequestInfo's verbs; any other verb is "other", because the number of label values must not grow with clients (A54). */
+/** RequestInfo's verbs. Any other verb is "other", because the number of label values must not grow with clients (A54). */
 const verbs = new Set(
   "get list watch create update patch delete deletecollection proxy head post put options".split(" "),
 );
@@ -14,30 +14,29 @@ const verbs = new Set(
 export type Count = { readonly verb: string; readonly code: number; readonly backend: string; count: number };
 
 export type Watched = {
-  /** Whole events, and bytes. */
   readonly events: number;
   readonly bytes: number;
-  /** Events older than what the same backend had delivered before (incident 001). */
+  /** Events older than an event that the same backend had delivered before (incident 001). */
   readonly versionRegressions: number;
-  /** The number in each state; undecodable ones, and those without an answer, count as opaque. */
+  /** Watches by state. Undecodable and unanswered watches count as opaque. */
   readonly states: ReadonlyMap<string, number>;
 };
 
-/** The active exchanges of one cluster or of all. */
+/** The active exchanges of one cluster or of all clusters. */
 export type LiveRequests = Pick<ActiveRequests, "size" | "live">;
 
-/** The buffered bytes of one exchange; a long head only while the exchange is active (A26). */
+/** Returns the buffered bytes of one exchange. A long head counts only while the exchange is active (A26). */
 export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): number {
   return queuedBytes + (isEnded ? 0 : headBytes);
 }
 
-/** Unread exchanges are checked when there are this many, and again when there are twice as many as were left. */
+/** Unread exchanges are checked when there are this many, and again when there are twice as many as remained. */
 const sweptSize = 64;
 
 export class ActiveRequests {
-  /** No Set: one that is filled and emptied all the time keeps chains of old tables (h2/stream-table.ts). */
+  /** Not a Set, because one that is filled and emptied all the time keeps chains of old tables (h2/stream-table.ts). */
   readonly #live: Exchange[] = [];
-  /** Ended exchanges whose response a slow reader has not taken yet: they hold memory, and can be cut like active ones. */
+  /** Ended exchanges whose client has not read the whole response: they hold memory, and can be cut like active ones. */
   readonly #unread = new Set<Exchange>();
   #sweepAt = sweptSize;
   readonly #ends: Record<ExchangeEnd, number> = {
@@ -46,15 +45,15 @@ export class ActiveRequests {
     backend_gone: 0,
     refused: 0,
   };
-  /** Of plain requests, in seconds, by verb. */
+  /** Seconds that plain requests took, by verb. */
   readonly durations = new Map<string, Histogram>();
   readonly #onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, Count>();
-  /** The record of the last count: most requests are like the previous one, and need no key. */
+  /** The count that was raised last. Most requests have the same labels as the previous one, and need no lookup. */
   #lastCount: Count | undefined;
-  /** The number of active ones, of each kind. */
+  /** Active exchanges of each kind. */
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
-  /** What watches have delivered, and the phases of those that can be decoded. */
+  /** What watches have delivered, and in which phases the decodable ones are. */
   readonly #watches: WatchTally = {
     events: 0,
     bytes: 0,
@@ -67,7 +66,7 @@ export class ActiveRequests {
     this.#onEnd = onEnd;
   }
 
-  /** Backend names come and go without end: the counts of removed backends are summed as "other". */
+  /** Adds up the counts of removed backends as "other", because backend names come and go without end. */
   reconcile(backends: readonly string[]): void {
     const counts = Array.from(this.#counts.values());
     this.#counts.clear();
@@ -86,7 +85,6 @@ export class ActiveRequests {
     if (exchange.context.kind === "watch") exchange.countIn(this.#watches);
   }
 
-  /** `now`: the present clock reading. */
   remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
     if (exchange.context.kind === "plain") this.#took(exchange.context, now);
     this.#charge(exchange, end);
@@ -102,12 +100,12 @@ export class ActiveRequests {
     else this.#count(exchange);
   }
 
-  /** Charges the caller. A client that gave up has not had an error. */
+  /** Counts the request for its caller. It is no error if the client gave up. */
   #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));
   }
 
-  /** Measures plain requests only: long-running ones last as long as their clients like. */
+  /** Measures plain requests only, because long-running ones last as long as their clients like. */
   #took({ verb, at }: RequestContext, now: number): void {
     const known = verbs.has(verb) ? verb : "other";
     let histogram = this.durations.get(known);
@@ -118,7 +116,7 @@ export class ActiveRequests {
     histogram.observe((now - at) / 1000);
   }
 
-  /** The last exchange takes its place in the array. */
+  /** Removes an exchange by moving the last one into its place. */
   #forget(exchange: Exchange): void {
     this.#active[exchange.context.kind] -= 1;
     const last = this.#live.pop();
@@ -129,7 +127,7 @@ export class ActiveRequests {
 
   #count(exchange: Exchange): void {
     const verb = verbs.has(exchange.context.verb) ? exchange.context.verb : "other";
-    // A backend may answer with any three-digit code: beyond the usual number of codes only the class is kept.
+    // A backend may send any three-digit code, so above 500 counts only the class of the code is kept.
     const { status, backend } = exchange;
     const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;
     const count = this.#countOf(verb, code, backend);
@@ -146,7 +144,7 @@ export class ActiveRequests {
     return count;
   }
 
-  /** There is no event when the last byte has left, so finished ones are removed at the next check. */
+  /** Nothing reports when a client has read the last byte, so such exchanges are removed at the next check. */
   #keepUnread(exchange: Exchange): void {
     this.#unread.add(exchange);
     if (this.#unread.size >= this.#sweepAt) this.#sweep();
@@ -169,7 +167,7 @@ export class ActiveRequests {
     return this.#live.length;
   }
 
-  /** A copy: exchanges may end during the iteration. */
+  /** A copy, because exchanges may end while the caller iterates. */
   get live(): readonly Exchange[] {
     return [...this.#live];
   }

@@ -1,4 +1,4 @@
-/** The attempts of one exchange: at one backend, or at two while nothing is answered. The first head wins. */
+/** The attempts of one exchange: one, or two while neither has answered. The first response wins. */
 
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
 import { Retries } from "../upstream/pick.ts";
@@ -9,9 +9,12 @@ export class Attempts extends Retries {
   #first: Attempt | undefined;
   #other: Attempt | undefined;
   #backend = "";
-  /** The refusal of one of them, while the other may do better. Invariant: its attempt is the first or the other. */
+  /**
+   * A refusal that is kept while the other attempt may do better. Invariant: it belongs to the first or the other
+   * attempt.
+   */
   #held: HeldResponse | undefined;
-  /** True if an attempt that is over may have been executed. */
+  /** True if a backend may have begun with the request in an attempt that is over. */
   #hasLeft = false;
 
   constructor(owner: AttemptOwner, avoided?: readonly string[]) {
@@ -24,17 +27,17 @@ export class Attempts extends Retries {
     return this.#first;
   }
 
-  /** A hedge: the same request, sent once more. */
+  /** The hedge: the same request, sent a second time. */
   get other(): Attempt | undefined {
     return this.#other;
   }
 
-  /** The backend that was asked last, or has answered. */
+  /** The backend that was asked last, or that answered. */
   get backend(): string {
     return this.#backend;
   }
 
-  /** Hands the first attempt to a watch session. */
+  /** Gives the first attempt up to a watch session. */
   handOver(): void {
     this.#first = undefined;
   }
@@ -44,14 +47,14 @@ export class Attempts extends Retries {
     this.#backend = backend;
   }
 
-  /** Creates the attempt at a backend, to be dialled. */
+  /** Creates the first attempt, at this backend; the caller dials it. */
   ask(backend: string): Attempt {
     this.#backend = backend;
     this.#first = new Attempt(backend, this.#owner);
     return this.#first;
   }
 
-  /** Adds a hedge; never more than two attempts at a time, so a suspect hedge is replaced by a better one. */
+  /** Adds a hedge. There are never more than two attempts, so a suspect hedge is replaced. */
   hedge(backend: string): Attempt {
     this.#hasLeft ||= this.#other?.mayHaveRun === true;
     this.#endOther();
@@ -59,19 +62,19 @@ export class Attempts extends Retries {
     return this.#other;
   }
 
-  /** Replaces an attempt that waits for an upstream connection: nothing of it was sent. */
+  /** Replaces an attempt that waits for an upstream connection, so nothing of it was sent. */
   move(attempt: Attempt, backend: string): Attempt {
     attempt.cancel(false);
     this.failed(attempt.backend);
     return attempt === this.#other ? this.hedge(backend) : this.ask(backend);
   }
 
-  /** The backends that have the request, or had it in vain. */
+  /** The backends that have the request now, or had it before. */
   get asked(): readonly string[] {
     return [...this.tried, this.#backend, this.#other?.backend ?? ""];
   }
 
-  /** True if any backend may have begun with the request: the client must not learn that none did (D17). */
+  /** True if any backend may have begun with the request. The client must not learn "not processed" then (D17). */
   get mayHaveRun(): boolean {
     return this.#hasLeft || this.#first?.mayHaveRun === true || this.#other?.mayHaveRun === true;
   }
@@ -86,7 +89,7 @@ export class Attempts extends Retries {
     return this.#other === undefined || this.#other.isSuspect;
   }
 
-  /** Bytes that wait here for its attempts. */
+  /** Bytes of the attempts and of the held response that wait to be sent. */
   get queuedBytes(): number {
     const heldBytes = this.#held?.heldBytes ?? 0;
     return (this.#first?.queuedBytes ?? 0) + (this.#other?.queuedBytes ?? 0) + heldBytes;
@@ -96,7 +99,7 @@ export class Attempts extends Retries {
     return attempt === this.#first ? this.#other : this.#first;
   }
 
-  /** This attempt answers and continues alone. Returns the other one, which is cancelled. */
+  /** Lets this attempt continue alone. Returns the other one, which is cancelled. */
   prefer(attempt: Attempt): Attempt | undefined {
     if (attempt === this.#other) this.#swap();
     const rest = this.#other;
@@ -113,12 +116,11 @@ export class Attempts extends Retries {
     return this.#held !== undefined;
   }
 
-  /** Returns the held response of this attempt. */
   heldOf(attempt: Attempt): HeldResponse | undefined {
     return this.#held?.attempt === attempt ? this.#held : undefined;
   }
 
-  /** Returns what is held, if anything is, and makes its attempt the first: the other has not done better. */
+  /** Returns the held response, and makes its attempt the first, because the other attempt has not done better. */
   takeHeld(): HeldResponse | undefined {
     const held = this.#held;
     this.#held = undefined;
@@ -126,7 +128,7 @@ export class Attempts extends Retries {
     return held;
   }
 
-  /** This attempt is over. True if another one continues. */
+  /** Removes an attempt that is over. Returns true if another one continues. */
   goesOnWithout(attempt: Attempt): boolean {
     this.failed(attempt.backend);
     this.#hasLeft ||= attempt.mayHaveRun;
@@ -138,7 +140,7 @@ export class Attempts extends Retries {
     return true;
   }
 
-  /** `isAnswered`: the first one's final head has come. */
+  /** `isAnswered`: the final head of the first attempt has arrived. */
   cancel(isAnswered: boolean): void {
     this.#endOther();
     this.#first?.cancel(isAnswered);

@@ -16,8 +16,8 @@
  *     finishing  the request's body is over, or not wanted any more         ended
  *     any        the client resets its stream, or the exchange is cut       ended
  *
- * Credit flows against the bytes: what has left towards one side is granted to the other, so a slow client slows its
- * own backend stream only.
+ * Flow-control credit is granted to the sender only for bytes that have left towards the receiver, so a slow client
+ * slows its own backend stream only.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -55,7 +55,7 @@ import { failureOfCut, failureOfLost, honestCode, lostUnanswered, sendLocalReply
 import type { PendingQueue } from "./pending-queue.ts";
 import { RequestBody } from "./request-body.ts";
 
-/** What all exchanges of one path share. */
+/** What all exchanges of one cluster share. */
 export type ExchangeParts = {
   readonly probers: Probers | undefined;
   readonly buffered: Buffered;
@@ -78,7 +78,7 @@ export type ExchangeParts = {
   };
 };
 
-/** One request, as the handler has read it. */
+/** A request as the handler has parsed it. */
 export type ExchangeRequest = {
   readonly context: RequestContext;
   readonly down: StreamWriter;
@@ -86,13 +86,13 @@ export type ExchangeRequest = {
   readonly info: RequestInfo;
   /** Backends that are asked only if no other can be. */
   readonly avoided: readonly string[];
-  /** Of a watch that can continue at another backend. */
+  /** A watch that another backend can continue; undefined: any other request. */
   readonly asked: WatchContext | undefined;
-  /** What its client has seen; undefined if that does not matter. */
+  /** What the client has seen of the resource; undefined: the response does not show it. */
   readonly guardedRead: GuardedRead | undefined;
-  /** Of a body that the ledger reads. */
+  /** The copy of the body for the ledger; undefined: the ledger needs none. */
   readonly copy: BodyCopy | undefined;
-  /** The size of its head by `longHeadBytes`. */
+  /** Bytes of the head by `longHeadBytes`. */
   readonly headBytes: number;
 };
 
@@ -108,7 +108,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #parts: ExchangeParts;
   readonly context: RequestContext;
   readonly down: StreamWriter;
-  /** Invariant: it has a first attempt exactly in `asking`, `relaying` and `finishing`; the session of a watch has its own. */
+  /** Invariant: there is a first attempt exactly in `asking`, `relaying` and `finishing`; a watch session has its own. */
   readonly attempts: Attempts;
   readonly #credential: Credential;
   readonly #info: RequestInfo;
@@ -118,28 +118,28 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly headBytes: number;
   #state: ExchangeState = "placing";
   /**
-   * The status of the final head that the client was sent. Invariant: 0 in `placing` and `asking`, at least 200 in the
-   * other states except `ended`.
+   * Status of the final head that the client got. Invariant: 0 in `placing` and `asking`, and at least 200 in all other
+   * states but `ended`.
    */
   #status = 0;
-  /** Undefined when no body follows the head. */
+  /** Undefined: no body follows the head. */
   readonly #body: RequestBody | undefined;
   /** Invariant: defined in `watching`, undefined before. */
   #watch: WatchSession | undefined;
   /** Cancels the present wait. Invariant: nothing waits except in `placing` (a queue) and `asking` (a held response). */
   #stopWaiting: () => void = noWait;
-  /** How long it may wait for a backend: a clock reading; 0 before the first wait. */
+  /** Until when the request may wait for a backend; a clock reading, 0: it has not waited. */
   #waitsUntil = 0;
-  /** Its place among the requests of unproven bearers, while its own is not proven. */
+  /** The request's place among those of unproven credentials; undefined: it needs none. */
   #entry: Entry | undefined;
-  /** When it got that place, if it had to wait: no attempt is charged for the time before. */
+  /** When a place was free; 0: none was needed. No attempt is charged for the wait before. */
   #placedAt = 0;
-  /** Of an answered watch from a version. */
+  /** The record of a watch from an exact version; undefined: any other request. */
   #replayLoop: ReplayLoop | undefined;
   #delivered = 0;
   #sentBytes = 0;
   #index = -1;
-  /** The sums that count it while it is an active watch. */
+  /** The sums that an active watch is counted in; undefined: no active watch. */
   #tally: WatchTally | undefined;
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
@@ -164,7 +164,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.#status;
   }
 
-  /** Its index in `ActiveRequests`, which sets it. */
+  /** The exchange's index in `ActiveRequests`, which sets it. */
   get index(): number {
     return this.#index;
   }
@@ -173,7 +173,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#index = index;
   }
 
-  /** Counts it there while it is an active watch. */
+  /** Sets the sums that the exchange is counted in while it is an active watch. */
   countIn(tally: WatchTally | undefined): void {
     this.#tally = tally;
   }
@@ -195,7 +195,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.#sentBytes;
   }
 
-  /** Bytes that wait here for this exchange, in either direction. */
+  /** Bytes buffered for this exchange, in either direction. */
   get queuedBytes(): number {
     return (
       this.down.queuedBytes +
@@ -209,7 +209,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.attempts.backend;
   }
 
-  /** For tests and logs: without the path, since a query may hold a token. */
+  /** For tests and logs. Without the path, since a query may hold a token. */
   toString(): string {
     const { verb, auditId } = this.context;
     const tried = this.attempts.tried.map((backend) => `, asked ${backend} in vain`).join("");
@@ -218,22 +218,22 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   // --- begin and end ---
 
-  /** Sends the request to the first backend or, if `refusal` is given, answers the client with it. */
+  /** Sends the request to the first backend, or answers the client with `refusal`. */
   begin(refusal: Failure | undefined): void {
     this.#parts.buffered.add(this.headBytes);
     try {
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
-      // As an apiserver does (GOAWAY after each 401): the client can present another certificate only on another
+      // An apiserver sends GOAWAY after each 401 too: the client can present another certificate only on a new
       // connection.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
-      // An attempt may be under way already, and no stream of the client could end it.
+      // An attempt may have begun, and no stream of the client exists yet that could end it.
       this.attemptFaulted(error);
     }
   }
 
-  /** Ends a decodable watch as soon as client-go does not take the end for a failure (D5); false if it is no such watch. */
+  /** Ends a decodable watch once client-go will not take the end for a failure (D5). Returns false for other requests. */
   letWatchEnd(): boolean {
     if (this.isEnded || this.#watch?.progress.isReadable !== true) return false;
     this.#watch.finish();
@@ -241,12 +241,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   /**
-   * Ends it now, in any state: the process or its cluster stops, memory is short, or an internal error has cost it. The
-   * client gets "not processed" only if nothing of the request has left (D17): Go's transport then repeats it, even a
-   * write.
+   * Ends the exchange now, in any state, because the process or cluster stops, memory is short, or an internal error
+   * occurred. The client gets "not processed" only if nothing of the request has left (D17), because Go's transport
+   * then repeats even a write.
    */
   cut(): void {
-    // Ended, but a slow reader has not taken all of the response.
+    // The exchange has ended, but its client has not read all of the response.
     if (this.isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
     if (this.#watch?.progress.isReadable === true) return this.endsHere(false);
     const { isAnswered } = this;
@@ -267,10 +267,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#reply(failure);
   }
 
-  /** Answers the client with a Status; nothing more is relayed. */
+  /** Answers the client with a Status. Nothing more is relayed. */
   #reply(failure: Failure): void {
     this.#status = sendLocalReply(this.down, this.context.method, failure);
-    // The received part of the body will never be granted: a client that continued to send would wait for ever.
+    // No more of the body will be granted, so a client that continued to send would wait for ever.
     if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
   }
@@ -294,8 +294,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#entry !== undefined) admission.leave(this.#entry);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // No verdict by itself: a webhook's error, or an error of this stream, looks the same. But it justifies a probe at
-    // once.
+    // A 5xx is no verdict by itself, because a webhook's error looks the same. But it justifies a probe at once.
     if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
@@ -314,7 +313,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.attempts.ask(backend).dial(pools);
   }
 
-  /** False if the request waits for a place among those of unproven bearers and is placed later, or was refused. */
+  /** Returns false if the request must wait for a place among those of unproven credentials, or was refused. */
   #isAdmitted(): boolean {
     const { context } = this;
     // Nearly every request returns here.
@@ -339,7 +338,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (!this.isEnded) this.#failed(new Failure("overload", "proxy", message));
   }
 
-  /** Waits in the queue until a backend can be asked. While all backends are silent the wait has its own limit (D14). */
+  /** Waits until a backend can be asked. While all backends are silent another time limit applies (D14). */
   #enqueue(failure: Failure): void {
     const { pending, backends } = this.#parts;
     if (backends.areAllSilent) this.#waitsUntil = backends.silentUntil;
@@ -351,19 +350,19 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#stopWaiting = pending.wait(this.#waitsUntil, place, () => this.#failed(failure));
   }
 
-  /** Nothing was sent, or it may be sent again: asks the next backend, up to `limits.attempts` in all. */
+  /** Asks the next backend, up to `limits.attempts` in all: nothing was sent, or it may be sent again. */
   #replace(failure: Failure, isSentAway = false): void {
     this.#state = "placing";
     const { clock, backends } = this.#parts;
     const { attempts, context } = this;
-    // Attempts during the silence of all backends prove nothing about any of them (D14).
+    // Attempts while all backends are silent prove nothing about any of them (D14).
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
-    // A GOAWAY is not counted either: each 401 causes one, for all clients of its connection.
+    // A request sent away by GOAWAY is not counted either: each 401 causes one, for all clients of its connection.
     const since = Math.max(context.at, this.#placedAt);
     if (isSentAway && attempts.isSpent && clock.now() - since < requestLimits.sentAwayMs) attempts.forget(1);
     if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
-    // The client may repeat it: 503 says when, and a watch is not relisted (watch.md §5.1).
+    // The client may repeat the request: 503 says when, and a watch then continues without a relist (watch.md §5.1).
     const message = `Asked ${attempts.tried.join(", ")} in vain: ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
   }
@@ -410,14 +409,14 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   // --- from its attempts ---
 
-  /** The connections that it may use by now. */
+  /** Returns which upstream connections the request may use now. */
   poolKey(): PoolKey {
     const { context } = this;
     const { pools, trust, admission } = this.#parts;
     const kind = context.kind === "plain" ? "plain" : "long";
     const of = context.asserted?.trust ?? trust.classOf(this.#credential);
-    // Responses to these requests cause GOAWAYs, which would affect new clients with a valid bearer on a shared
-    // connection.
+    // These requests use connections of their own, because their 401s cause GOAWAYs, which would hit new clients with a
+    // valid token.
     const isApart =
       of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
@@ -427,7 +426,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#body?.sendTo(up);
   }
 
-  /** Nothing was sent. */
+  /** The attempt sent nothing. */
   attemptRefused(attempt: Attempt, failure: Failure): void {
     if (!this.#goesOnWithout(attempt)) this.#replace(failure);
   }
@@ -465,7 +464,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   attemptSuspected(attempt: Attempt): void {
     if (this.isEnded || this.isAnswered) return;
     const { backends, hedges } = this.#parts;
-    // Attempts during the silence of all backends prove nothing about any of them (D14).
+    // Attempts while all backends are silent prove nothing about any of them (D14).
     if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);
     hedges.suspected(this.context, this.attempts, attempt);
   }
@@ -481,7 +480,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
-    // The backend ended the stream itself: what it had sent is the response.
+    // The backend itself ended the stream, so what it had sent is the response.
     if (code !== lost) this.#relayHead(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;
@@ -495,8 +494,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   /**
-   * watch.md §10: a stream that the backend refused was never processed; a lost request may be repeated only if it is
-   * safe. Either way its whole body must still be available.
+   * True if the request may be sent again (watch.md §10): the backend refused the stream unprocessed, or it was lost
+   * and the request is safe. The whole body must still be available.
    */
   #maySendAgain(code: number): boolean {
     if (this.#body?.isRepeatable === false) return false;
@@ -506,7 +505,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #lostAnswered(code: number): void {
     // A truncated response must never look complete (F9).
     if (this.#state !== "finishing") return this.#resetDown(code);
-    // The response is complete and the backend needs no more of the body: the client may stop (RFC 9113 §8.1).
+    // The response is complete and the backend needs no more of the body, so the client may stop (RFC 9113 §8.1).
     this.down.reset(errorCode.NO_ERROR);
     this.#end("complete");
   }
@@ -525,7 +524,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     }
   }
 
-  /** Relays a head that was held, if there is one. */
+  /** Relays the attempt's held head, if there is one. */
   #relayHead(attempt: Attempt): void {
     const head = attempt.takeHead();
     if (head !== undefined) this.#answer(attempt, Number(head[0]?.value), head, false);
@@ -547,7 +546,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#tally !== undefined) this.#watch.progress.countIn(this.#tally);
   }
 
-  /** Evaluates what the response shows of the credential, the client and the backends that have the request. */
+  /** Passes on what the response shows of the credential, the client and the backends that have the request. */
   #account(attempt: Attempt, rest: Attempt | undefined, fields: readonly Field[]): void {
     const status = this.#status;
     const { admission, hedges } = this.#parts;
@@ -560,7 +559,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (status === 504 && this.#guardedRead?.isDemanded === true) this.#isBehind(this.#guardedRead);
   }
 
-  /** The backend has not reached the version that its client has seen: the client's next request goes to another one. */
+  /** The backend has not reached the version that the client has seen, so the client's next request goes to another one. */
   #isBehind(guardedRead: GuardedRead): void {
     guardedRead.refused();
     const other = this.#parts.hedges.otherThan([this.backend]);
@@ -575,7 +574,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   // --- a response that is held, since another one may be better ---
 
-  /** Holds a refusal while the other attempt may do better; asks another backend if this one is shutting down. */
+  /** Returns true if a refusal is not relayed now: the other attempt may do better, or another backend is asked. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {
@@ -592,7 +591,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return true;
   }
 
-  /** True if this is the refusal of a backend that is shutting down, and another one can be asked. */
+  /** True if the backend refuses because it is shutting down, and another one can be asked. */
   #mayLeave(attempt: Attempt, refusal: readonly Field[]): boolean {
     const { backends, hedges } = this.#parts;
     if (
@@ -604,7 +603,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     );
   }
 
-  /** Holds a short refusal until it is complete: if its backend is lost before that, another one can be asked. */
+  /** Holds a short refusal until it is complete, because another backend can be asked if this one is lost before. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields) || !isRepeatable(this.context)) return false;
     this.attempts.hold(new HeldResponse(attempt, fields, false, this.#parts.buffered));
@@ -615,7 +614,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (!this.attempts.hasTwo && held.isWhole) this.#relayRefusal();
   }
 
-  /** One attempt is over. True if another one continues in its place. */
+  /** Removes an attempt that is over. Returns true if another one continues in its place. */
   #goesOnWithout(attempt: Attempt): boolean {
     if (!this.attempts.goesOnWithout(attempt)) return false;
     this.#relayRefusal();
@@ -637,12 +636,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   // --- as a watch ---
 
-  /** Returns the session that carries the watch from here on; undefined if its events cannot be decoded. */
+  /** Returns the session that carries the watch from here on; undefined: its events cannot be decoded. */
   #watchOf(head: readonly Field[], attempt: Attempt): WatchSession | undefined {
     const { buffered, migrations, replays, originChecks } = this.#parts;
     const asked = this.#asked;
     const { contentType, contentEncoding } = answerOf(head);
-    // A content-length binds this response to this backend: a client would take any other end for a failure.
+    // A content-length ties the response to this backend, because a client would take any other length for a failure.
     if (head.some((field) => field.role === role.contentLength)) return undefined;
     if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
       return undefined;
@@ -657,7 +656,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#parts.trust.learn(this.#credential, status);
   }
 
-  /** All later requests of its client go to this backend, so that the client never reads two caches in turn (k/k 59848). */
+  /** Binds the client to the backend that its watch moved to, so that it never reads two caches in turn (k/k 59848). */
   goesOn(backend: string): void {
     this.context.client.follow(this.backend, backend);
     this.attempts.movedTo(backend);

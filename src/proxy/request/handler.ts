@@ -1,8 +1,8 @@
 /**
- * Takes each request from its listener: identifies the request and its client, and begins its exchange.
+ * Takes each request from its listener: identifies the client, and begins the request's exchange.
  *
- * A request comes from `downstream.ts` (HTTP/2) or `h1-connection.ts` (HTTP/1.1) with the stream to answer on. The caller feeds the
- * returned exchange with what the client sends from then on. ARCHITECTURE.md has the way of a request in order.
+ * `downstream.ts` (HTTP/2) or `h1-connection.ts` (HTTP/1.1) calls the handler with the stream to answer on, and passes
+ * what the client sends from then on to the returned exchange. ARCHITECTURE.md has the way of a request in order.
  */
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -30,14 +30,14 @@ import type { Asking, GuardedRead, StaleReadGuard } from "../observe/stale-read-
 import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
 
-/** Shared by all requests of one path. */
+/** What all requests of one cluster share. */
 export type HandlerParts = ExchangeParts & {
   readonly exchanges: ActiveRequests;
   readonly caches: CacheTracker;
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly talk: Talk;
-  /** True if bookmarks are also requested for clients that did not request them. */
+  /** True if bookmarks are requested even if the client does not. */
   readonly alwaysRequestBookmarks: boolean;
 };
 
@@ -93,15 +93,15 @@ export function createHandler(parts: HandlerParts): RequestHandler {
 }
 
 /**
- * Returns the refusal of a long head that arrives while too much waits (A26). The buffer limiter acts when a loop turn's
- * input has been read, and on a busy machine one turn may bring a thousand of them.
+ * Returns the refusal of a long head that arrives while too many bytes are buffered (A26). The buffer limiter acts only
+ * when a turn's input has been read, and on a busy machine one turn may bring a thousand long heads.
  */
 function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failure | undefined {
   if (headBytes === 0 || !buffered.isOver) return undefined;
   return new Failure("overload", "proxy", "Too much waits in this process");
 }
 
-/** A bearer beside a certificate is not sent, and proves nothing. */
+/** A bearer token beside a certificate is not sent upstream, so it proves nothing. */
 function credentialOf(
   { trust }: HandlerParts,
   request: RequestHead,
@@ -111,12 +111,12 @@ function credentialOf(
   return asserted === undefined ? trust.credentialOf(request, client.credential) : undefined;
 }
 
-/** The fields of a refused request: nothing goes upstream. */
+/** Returns the fields of a refused request, which does not go upstream. */
 function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "auditId" | "asserted"> {
   return { fields, auditId: "", asserted: undefined };
 }
 
-/** Undefined for anything but a watch. */
+/** Returns undefined for anything but a watch. */
 function watchAsked(
   { clock, alwaysRequestBookmarks, origins }: HandlerParts,
   asking: Asking,
@@ -131,7 +131,7 @@ function watchAsked(
   return alwaysRequestBookmarks ? withBookmarks(asked, asking.fields) : asked;
 }
 
-/** Backends whose cache of the resource is stalled, or is known to begin after the version of the watch. */
+/** Returns backends whose cache of the resource is stalled, or begins after the version that the watch requests. */
 function avoidedBy(
   { caches, clock }: HandlerParts,
   info: RequestInfo,
@@ -145,7 +145,7 @@ function avoidedBy(
 
 const none: readonly string[] = [];
 
-/** Passes to the ledger what the request shows; returns the copy to make of its body. */
+/** Tells the ledger of the request, and returns the copy to make of its body. */
 function talkOf(
   { talk }: HandlerParts,
   { caller, auditId, client }: RequestContext,
@@ -157,7 +157,7 @@ function talkOf(
   return talk.copyFor(request);
 }
 
-/** The fields of the first upstream request. */
+/** Returns the fields of the first upstream request. */
 function fieldsOf(
   fields: readonly Field[],
   asked: WatchContext | undefined,

@@ -1,8 +1,7 @@
 /**
- * Hedging of requests without a response (D6). A request that waits for an upstream connection, and so was not sent,
- * moves to another backend. A request that was sent and may be sent twice is also sent to another backend, at the same
- * time: the first response wins. Connections report suspicion again at every tick, so a hedge that the budget delays is
- * sent a little later.
+ * Hedges requests without a response (D6). A request that waits for an upstream connection, and so was not sent, moves
+ * to another backend. A request that was sent and may be sent twice is also sent to another backend, and the first
+ * response wins. Connections report suspicion at every tick, so a hedge that the budget delays is sent a little later.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -21,17 +20,17 @@ export type HedgeParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
-  /** Requests wait in vain at this backend: its readiness should be probed now. */
+  /** Probes the readiness of a backend now, because requests wait there in vain. */
   readonly expediteProbe: (backend: string) => void;
   readonly learn: (backend: string, evidence: Evidence) => void;
 };
 
-/** The hedges of all backends: they share one budget. */
+/** The hedges at all backends, which share one budget. */
 export class Hedges {
   readonly #parts: HedgeParts;
   readonly #budget: TokenBucket;
   readonly #slowBudget: TokenBucket;
-  /** The number of requests that were sent twice, since the start. */
+  /** Requests that were sent twice, since the start. */
   count = 0;
 
   constructor(parts: HedgeParts) {
@@ -51,10 +50,7 @@ export class Hedges {
     else if (isRepeatable(context) && attempts.isDoubted) this.#askTwice(attempts, attempt);
   }
 
-  /**
-   * Evaluates the first response of two, or the only one, as evidence of the backends that were asked
-   * (health/read-latency.ts).
-   */
+  /** Evaluates the response that won, as evidence of the backends that were asked (health/read-latency.ts). */
   answered(context: RequestContext, status: number, attempt: Attempt, rest: Attempt | undefined): void {
     if (!context.isObjectRead || status >= 500) return;
     const { clock, pools } = this.#parts;
@@ -62,7 +58,7 @@ export class Hedges {
     const tookMs = attempt.sinceSent(now);
     pools.poolOf(attempt.backend)?.reads.add(tookMs);
     this.#slowBudget.earn(requestLimits.slowHedgeShare, requestLimits.slowHedgeBurst);
-    // A 401 or 403 is answered without reading the object.
+    // A backend sends 401 or 403 without reading the object.
     if ((status >= 300 && status !== 404) || !isFreshRead(context)) return;
     this.#proven(attempt.backend);
     if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#lostHedge(rest, now);
@@ -73,7 +69,10 @@ export class Hedges {
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
-  /** While no PING on its connection is missed, that connection alone may be faulty, which is no evidence of the backend. */
+  /**
+   * Reports a lost hedge only if the slow attempt's connection answers PING, because otherwise that connection may be
+   * at fault alone.
+   */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
@@ -86,22 +85,22 @@ export class Hedges {
     if (evidence !== undefined) this.#parts.learn(backend, evidence);
   }
 
-  /** A backend that is known to answer, and is none of these. */
+  /** Returns a backend that is known to answer and is none of these. */
   otherThan(asked: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     return pickOther(backends.views, pools.weightOf, asked);
   }
 
-  /** A request that has left a backend does not return to it: two slow backends would pass it to and fro. */
+  /** A request that has left a backend does not return to it, because two slow backends would pass it to and fro. */
   #goElsewhere(attempts: Attempts, attempt: Attempt): void {
     const other = attempts.tried.length + 1 < limits.attempts ? this.otherThan(attempts.asked) : undefined;
     if (other !== undefined) attempts.move(attempt, other).dial(this.#parts.pools);
   }
 
   /**
-   * The backend answers PING, but not this request. /readyz may show the cause, unless another server behind the backend
-   * should answer. Only a read of one object is hedged on mere suspicion, and only one that no cache may answer: a large
-   * LIST is slow on a healthy backend, and costs the next one as much.
+   * The backend answers PING, but not this request, so its readiness is probed now: /readyz may show the cause, unless
+   * another server behind the apiserver should answer. Of such requests only reads of one object that no cache may
+   * answer are hedged, because a large LIST is slow on a healthy backend too.
    */
   #askSlow(context: RequestContext, attempts: Attempts, attempt: Attempt): void {
     if (!context.isOwn) return;
@@ -114,16 +113,17 @@ export class Hedges {
   }
 
   /**
-   * Hedges on another connection of the same backend first. If two connections fall silent, it is no accident (path MTU:
-   * each loses the same response), so then another backend is asked, if there is one.
+   * Hedges on another connection of the same backend first. If two connections fall silent the cause is not the
+   * connection (path MTU: each loses the same response), so then another backend is asked, if there is one.
    */
   #askTwice(attempts: Attempts, attempt: Attempt): void {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
-    // The fault may be on this connection only, and the client has read this backend's cache (k/k 59848).
+    // The same backend first, because the client has read its cache (k/k 59848), and only this connection may be
+    // faulty.
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
     const another = prompt === undefined || attempts.hasTwo ? this.otherThan(attempts.asked) : undefined;
     const own = another === undefined ? prompt : undefined;
-    // Without another backend: only the present connections are silent, and a fresh socket may work.
+    // Without another backend a fresh socket to the same one may work, because only the present connections are silent.
     const backend = another ?? (isSuspect ? undefined : attempt.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;

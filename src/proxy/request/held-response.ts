@@ -1,7 +1,7 @@
 /**
- * A response that refuses (429, 5xx), held while another backend may give a better one. A short one is held until it is
- * complete, because its backend may die in the middle of it. Its size is bounded: it is short, or its stream's window
- * bounds it, since nothing of it is granted.
+ * A refusal (429 or 5xx), held while another backend may give a better response. A short refusal is held until it is
+ * complete, because the backend may die in the middle of it. A longer one is bounded by its stream's window, since
+ * nothing is granted.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -41,7 +41,7 @@ export class HeldResponse {
     this.#isWhole = true;
   }
 
-  /** Passes the held response on after all. What its stream still sends follows. */
+  /** Passes the held response on after all. What the stream still sends follows. */
   passOn(to: { headers(fields: Field[], end: boolean): void; data(body: Buffer, end: boolean): void }): void {
     const trailers = this.#trailers;
     const body = this.#body.take();
@@ -56,22 +56,21 @@ export class HeldResponse {
   }
 }
 
-/** True for a status for which another backend's response may be better: the backend is overloaded, faulty, or draining. */
+/** True if another backend may answer better: this status says overloaded, faulty or draining. */
 export function isRefusal(status: number): boolean {
   return status === 429 || status >= 500;
 }
 
-/** True if it has a content-length, and that is short enough to wait for. */
+/** True if the head states a content-length that is short enough to wait for. */
 export function isShort(head: readonly Field[]): boolean {
   const length = head.find((field) => field.role === role.contentLength);
   return length !== undefined && Number(length.value) <= requestLimits.shortRefusalBytes;
 }
 
 /**
- * True if an apiserver that is shutting down refused the request before it executed it. Only the 503 of one that waits
+ * True if an apiserver that is shutting down refused the request before executing it. Only the 503 of one that waits
  * for its last requests (k8s.io/apiserver, waitgroup.go) has both fields. The 429 of `--shutdown-send-retry-after`
- * (with_retry_after.go) looks like that of an overloaded one: `isGoing` distinguishes the two, since GOAWAY comes with
- * it.
+ * (with_retry_after.go) looks like that of an overloaded one, but a GOAWAY (`isGoing`) comes with it.
  */
 export function isShutdown(head: readonly Field[], isGoing: boolean): boolean {
   const has = (name: string, value: string): boolean =>

@@ -1,6 +1,7 @@
 /**
- * What a client gets when there is no backend's response to relay: a Kubernetes `Status`, which every client library can
- * display, or a reset. "Not processed" only if that is certain (D17): clients repeat writes after it.
+ * What a client gets if no backend's response can be relayed: a Kubernetes `Status`, which every client library can
+ * display, or a reset. The reset says "not processed" only if that is certain (D17), because clients then repeat
+ * writes.
  */
 import { Failure, type FailureCode } from "../../base/failure.ts";
 import { Field } from "../../h2/core/field.ts";
@@ -29,12 +30,12 @@ const replies: Record<FailureCode, Reply> = {
 
 const none = Buffer.alloc(0);
 
-/** Failures after which no backend has acted on the request: it was not sent, was refused, or is safe. */
+/** Failures after which the client may repeat any request: none was sent, or the backend refused it, or it is safe. */
 const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "draining"]);
 
 /**
- * Writes the whole response. Retry-After goes only with what may be repeated: client-go repeats any method on a 5xx that
- * carries it (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
+ * Writes the whole response. Only what may be repeated gets Retry-After, because client-go repeats any method on a 5xx
+ * with that field (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
  */
 export function sendLocalReply(side: StreamWriter, method: string, failure: Failure): number {
   const { status, fields, body } = localReplyTo(method, failure);
@@ -44,7 +45,7 @@ export function sendLocalReply(side: StreamWriter, method: string, failure: Fail
   return status;
 }
 
-/** The whole response. To HEAD it has no body. */
+/** Returns the whole response. To HEAD it has no body. */
 export function localReplyTo(
   method: string,
   failure: Failure,
@@ -62,7 +63,7 @@ export function localReplyTo(
   return { status, fields, body: method === "HEAD" ? none : body };
 }
 
-/** A `Status` of meta/v1, as the apiserver itself writes it. */
+/** Returns a `Status` of meta/v1 in the apiserver's own form. */
 export function statusBody(failure: Failure, mayRetry: boolean): string {
   const { status, reason } = replies[failure.code];
   const details = mayRetry ? { retryAfterSeconds: 1 } : undefined;
@@ -70,7 +71,7 @@ export function statusBody(failure: Failure, mayRetry: boolean): string {
   return statusJson({ message, reason, details, code: status });
 }
 
-/** Node's client takes NO_ERROR and CANCEL for an orderly end (nodejs/node 35209). */
+/** Codes that Node's client takes for an orderly end (nodejs/node 35209). */
 const mistakable = new Set<number>([lost, errorCode.NO_ERROR, errorCode.CANCEL]);
 
 /** Returns the reset code that describes what the backend did. `mayHaveRun`: it may have begun with the request. */
@@ -81,8 +82,8 @@ export function honestCode(code: number, mayHaveRun: boolean): number {
 }
 
 /**
- * True if Go's transport repeats the request after a reset with this code, whatever its method is: x/net http2
- * `canRetryError` takes REFUSED_STREAM, and PROTOCOL_ERROR from a peer (golang/go 47635), for "not processed".
+ * True if Go's transport repeats a request of any method after a reset with this code: x/net http2 `canRetryError`
+ * takes REFUSED_STREAM, and PROTOCOL_ERROR from a peer (golang/go 47635), for "not processed".
  */
 function isSentAgain(code: number): boolean {
   return code === errorCode.REFUSED_STREAM || code === errorCode.PROTOCOL_ERROR;
@@ -92,7 +93,7 @@ function unknownOutcome(origin: "proxy" | "backend", what: string): Failure {
   return new Failure("outcome-unknown", origin, `${what}: whether it was executed is not known`);
 }
 
-/** client-go repeats a request after a 503 with Retry-After, so only a safe one gets that. */
+/** Only a safe request gets 503 with Retry-After, after which client-go repeats it. */
 export function failureOfCut(isSafe: boolean): Failure {
   const message = "The proxy ended this request before its answer came";
   return isSafe ? new Failure("draining", "proxy", message) : unknownOutcome("proxy", message);
@@ -102,14 +103,17 @@ export function lostUnanswered(backend: string): Failure {
   return new Failure("backend-lost", "backend", `Backend ${backend} was lost before it answered`);
 }
 
-/** Undefined if the reset itself is relayed. `mayRunTwice`: the request is safe, or no backend has begun with it. */
+/**
+ * Returns undefined if the reset itself is relayed. `mayRunTwice`: the request is safe, or no backend has begun with
+ * it.
+ */
 export function failureOfLost(
   { backend, isMalformed }: Attempt,
   code: number,
   mayRunTwice: boolean,
 ): Failure | undefined {
-  // The backend may have processed the request. Relayed as RST_STREAM(PROTOCOL_ERROR), Go's transport would repeat it by
-  // itself, and an HTTP/1.1 client would get 400.
+  // A Status, because the backend may have processed the request: after RST_STREAM(PROTOCOL_ERROR) Go's transport would
+  // repeat it, and an HTTP/1.1 client would get 400.
   if (isMalformed)
     return new Failure("backend-protocol", "backend", `Backend ${backend} sent a malformed answer`);
   if (code === lost) return lostUnanswered(backend);

@@ -1,6 +1,6 @@
 /**
- * Requests that no backend can take now. They wait, unsent, for any verdict that changes that, and are sent in the order
- * in which they came. Their connections are opened no faster than each backend's budget of dials allows.
+ * Requests that no backend can take now. They wait, unsent, for any verdict that changes that, and are then sent in the
+ * order of their arrival. Their connections are dialled within each backend's budget.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -13,7 +13,7 @@ export class PendingQueue {
   readonly #clock: Clock;
   readonly #waiting = new Set<WaitingRequest>();
 
-  /** `clock` stands still while the proxy's own event loop does: a backend may have come back meanwhile (F11). */
+  /** `clock` stands still while the proxy's own event loop does, because a backend may have come back meanwhile (F11). */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -22,14 +22,14 @@ export class PendingQueue {
     return this.#waiting.size;
   }
 
-  /** How long a request that waits from now on may wait: a reading of the given clock. */
+  /** Until when a request that begins to wait now may wait; a reading of the given clock. */
   get until(): number {
     return this.#clock.now() + requestLimits.pendingMs;
   }
 
   /**
-   * Calls `place` when a backend can be asked, or `refuse` if none can until `until`: at once if its time is over, or if
-   * too many requests wait. Returns the function that cancels the wait.
+   * Calls `place` when a backend can be asked, or `refuse` if none can before `until`, or at once if too many requests
+   * wait. Returns the function that cancels the wait.
    */
   wait(until: number, place: () => void, refuse: () => void): () => void {
     const leftMs = until - this.#clock.now();
@@ -62,8 +62,8 @@ export class PendingQueue {
   }
 
   /**
-   * A backend may be asked again. Runs in a later tick, because verdicts are reported in the middle of other work, and in
-   * slices: after a restart 10,000 requests may be waiting. A request that waits again is for the next release.
+   * A backend may be asked again. Runs in a later tick, because verdicts are reported in the middle of other work, and
+   * in slices, because 10,000 requests may wait after a restart. A request that waits again waits for the next release.
    */
   release(): void {
     if (this.#waiting.size === 0) return;

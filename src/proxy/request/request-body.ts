@@ -1,6 +1,6 @@
 /**
- * A request's body as far as it may have to be sent (again): everything that came before there was a connection, bounded
- * by the client's own window; after that while it is short and nothing is answered.
+ * The part of a request's body that may have to be sent (again). Before there is a connection that is everything,
+ * bounded by the client's window; after that, a short body until the response.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -20,32 +20,29 @@ export class RequestBody {
     this.#held = new AccountedBuffer(buffered);
   }
 
-  /** The number of bytes that are kept. */
+  /** Bytes that are kept. */
   get length(): number {
     return this.#held.length;
   }
 
-  /**
-   * True if everything that was sent of the body is still kept, so that it can be repeated if the backend refuses the
-   * stream.
-   */
+  /** True if all that was sent of the body is kept, so that it can be sent again if a backend refuses the stream. */
   get isRepeatable(): boolean {
     return this.#isRepeatable;
   }
 
-  /** Keeps bytes that come before there is a connection. */
+  /** Keeps bytes that arrive before there is a connection. */
   keep(bytes: Buffer, start: number, end: number): void {
     this.#held.add(bytes, start, end);
   }
 
-  /** Keeps bytes that are sent at once, and may have to be sent again. A long body is not kept: its client may repeat it. */
+  /** Keeps bytes that are sent at once, in case they must be sent again. A long body is not kept. */
   keepForAgain(bytes: Buffer, start: number, end: number): void {
     if (!this.#isRepeatable) return;
     this.#held.add(bytes, start, end);
     this.#forgetIfLong();
   }
 
-  /** True if the client has sent all of it. */
+  /** True if the client has sent the whole body. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -55,7 +52,7 @@ export class RequestBody {
     this.#trailers = trailers;
   }
 
-  /** Sends what is kept; later bytes follow. */
+  /** Sends what is kept. Later bytes follow. */
   sendTo(up: StreamWriter): void {
     const isLast = this.#isOver && this.#trailers === undefined;
     const { length } = this.#held;
@@ -64,7 +61,7 @@ export class RequestBody {
     this.#forgetIfLong();
   }
 
-  /** It will not be sent again. */
+  /** Drops what is kept: the body will not be sent again. */
   forget(): void {
     this.#isRepeatable = false;
     this.#held.take();

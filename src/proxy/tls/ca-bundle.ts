@@ -1,7 +1,6 @@
 /**
- * A file of CA certificates that verifies backends, or clients, reloaded by itself. Whatever the file contains later, the
- * last good CAs stay in use until better ones have passed every test: a wrong CA would break all connections at once
- * (D10).
+ * A file of CA certificates that verifies backends or clients, and reloads when it changes. The last good CAs stay in
+ * use until new ones have passed every test, because a wrong CA would break all connections at once (D10).
  */
 import { wallOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -12,7 +11,7 @@ import { certificatesIn, outOfDate } from "./serving-pair.ts";
 
 export type CaBundleOptions = Reloading & {
   readonly file: string;
-  /** Why these CAs, PEM, are unsuitable; undefined: no objection. */
+  /** Returns why these CAs (PEM) are unsuitable; undefined: no objection. */
   readonly prove: (ca: string) => Promise<Failure | undefined>;
   /** Called after the CAs were replaced. */
   readonly onSwap: () => void;
@@ -32,18 +31,21 @@ export class CaBundle {
     this.#file = new ReloadingFile(parts, first);
   }
 
-  /** The first load: there is nothing to fall back to, so anything readable is accepted. Watched after `start`. */
+  /**
+   * Loads the CAs for the first time. Anything readable is accepted, because there are no older CAs to fall back to.
+   * The file is watched after `start`.
+   */
   static load(options: CaBundleOptions): CaBundle | Failure {
     const ca = loadCa(options.file);
     return ca instanceof Failure ? ca : new CaBundle(options, ca);
   }
 
-  /** PEM. */
+  /** The CAs in use, as PEM. */
   get ca(): string {
     return this.#file.current ?? this.#first;
   }
 
-  /** When the last of them expires, in milliseconds since 1970. */
+  /** When the last of the CAs expires, in ms since 1970. */
   get notAfterMs(): number {
     return lastEndOf(this.ca);
   }
@@ -57,7 +59,7 @@ export class CaBundle {
     this.#file.stop();
   }
 
-  /** Reads the file now; a Failure is the reason why the last good CAs stayed. */
+  /** Reads the file now. A Failure is the reason why the last good CAs stay. */
   reload(): Promise<Failure | undefined> {
     return this.#file.reload();
   }
@@ -75,7 +77,7 @@ async function loadOther(
   return failure === undefined ? ca : unusable(`"${file}"`, failure);
 }
 
-/** The PEM certificates of a CA file, without anything else in it. EC and RSA alike. */
+/** Returns the PEM certificates of a CA file, without anything else in the file. */
 export function loadCa(file: string): string | Failure {
   const text = readPem(file);
   if (text instanceof Failure) return text;
@@ -84,20 +86,20 @@ export function loadCa(file: string): string | Failure {
   return unusable(`"${file}"`, certificates);
 }
 
-/** A file of certificates or keys; larger ones are rejected. */
+/** Reads a file of certificates or keys. Files above `limits.certificateBytes` are rejected. */
 export function readPem(file: string): string | Failure {
   const text = readText(file, limits.certificateBytes);
   return text instanceof Failure ? unusable(`"${file}"`, text) : text;
 }
 
-/** The wording of every refusal: which files, and why. */
+/** Words every refusal: which files, and why. */
 export function unusable(files: string, { message, cause }: Failure): Failure {
   return new Failure("bad-file", "proxy", `Cannot use ${files}: ${message}`, cause);
 }
 
 /**
- * When the last of the CAs from `loadCa` expires, in milliseconds since 1970. During a rotation the old one may expire,
- * since by then certificates are signed by the new one.
+ * Returns when the last of the CAs from `loadCa` expires, in ms since 1970. During a rotation the old CA may expire,
+ * since the new CA has signed the certificates by then.
  */
 export function lastEndOf(ca: string): number {
   const certificates = certificatesIn(ca);
@@ -105,7 +107,10 @@ export function lastEndOf(ca: string): number {
   return Math.max(...certificates.map(({ validTo }) => wallOf(validTo)));
 }
 
-/** A Failure if none of these CAs is valid at this time: everything that they have signed would be refused. */
+/**
+ * Returns a Failure if none of these CAs is valid at this time: every certificate that they have signed would be
+ * refused.
+ */
 function outlived(ca: string, wallMs: number): Failure | undefined {
   const certificates = certificatesIn(ca);
   if (certificates instanceof Failure) return certificates;

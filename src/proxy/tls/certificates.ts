@@ -1,6 +1,6 @@
 /**
- * A listener's serving certificate: loaded, proven, swapped in, and reloaded when its files change. Whatever the new
- * files contain, the last good certificate stays in use until a better one has passed every test (D10, seed 000).
+ * A listener's serving certificate: loaded, proven, swapped in, and reloaded when its files change. The last good
+ * certificate stays in use until a new one has passed every test (D10, seed 000).
  */
 import { duplexPair } from "node:stream";
 import tls from "node:tls";
@@ -17,21 +17,21 @@ export type CertificateOptions = Reloading & {
   readonly keyFile: string;
   /** CA bundle that verifies client certificates; undefined: client certificates are ignored. */
   readonly clientCaFile?: string | undefined;
-  /** True if no TLS session may be resumed at its address, because client certificates or host names matter there. */
+  /** True if no TLS session may be resumed on this listener, because client certificates or host names matter there. */
   readonly wholeOnly?: boolean;
-  /** Called after the pair, or the client CA, was replaced. */
+  /** Called after the pair or the client CA was replaced. */
   readonly onSwap?: (isOtherCa: boolean) => void;
-  /** Why another pair is unsuitable as a replacement of `was`; undefined: no objection. */
+  /** Returns why a pair is unsuitable as a replacement of `was`; undefined: no objection. */
   readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
 };
 
-/** A good pair, and how it is served. */
+/** A good pair, and the TLS context that serves it. */
 type Loaded = {
   readonly pair: ServingPair;
-  /** For the next handshake. */
+  /** The context for the next handshake. */
   readonly context: tls.SecureContext;
   readonly clientCa: string | undefined;
-  /** When the last of the client CA's certificates expires, in milliseconds since 1970. */
+  /** When the last certificate of the client CA expires, in ms since 1970. */
   readonly clientCaNotAfter: number | undefined;
 };
 
@@ -55,14 +55,14 @@ export class ServingCertificate {
     });
   }
 
-  /** Without a good certificate nothing can be served, and the Failure is the reason. */
+  /** Loads the certificate. A Failure means that nothing can be served. */
   static async load(options: CertificateOptions): Promise<ServingCertificate | Failure> {
     const { certificate, failure } = await ServingCertificate.keep(options);
     if (failure !== undefined) certificate.stop();
     return failure ?? certificate;
   }
 
-  /** The same where other hosts can be served without it: retried until there is a good one. */
+  /** Loads the certificate, and keeps retrying if that fails: the other hosts of the listener are served meanwhile. */
   static async keep(
     options: CertificateOptions,
   ): Promise<{ readonly certificate: ServingCertificate; readonly failure: Failure | undefined }> {
@@ -71,12 +71,12 @@ export class ServingCertificate {
     return { certificate, failure: await certificate.reload() };
   }
 
-  /** Undefined while there has never been a good one. */
+  /** The certificate in use; undefined: there has never been a good one. */
   get current(): Loaded | undefined {
     return this.#files.current;
   }
 
-  /** Reads the files now; a Failure is the reason why the last good certificate stayed. */
+  /** Reads the files now. A Failure is the reason why the last good certificate stays. */
   reload(): Promise<Failure | undefined> {
     return this.#files.reload();
   }
@@ -86,7 +86,7 @@ export class ServingCertificate {
     this.#clientCa?.stop();
   }
 
-  /** Loads the files. A replacement of something good must pass `prove`. */
+  /** Loads the files. A replacement of a good pair must pass `prove`. */
   async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
     const clientCa = await this.#loadClientCa();
     if (clientCa instanceof Failure) return clientCa;
@@ -101,7 +101,7 @@ export class ServingCertificate {
     const { clientCaFile: file, name } = this.#options;
     if (file === undefined) return undefined;
     if (this.#clientCa !== undefined) {
-      // Whether the reload succeeded or not, its present CAs are good, and it has journaled a failure.
+      // Whether or not the reload succeeds, the CAs in use are good, and the bundle journals a failure itself.
       await this.#clientCa.reload();
       return this.#clientCa.ca;
     }
@@ -122,7 +122,6 @@ function isSamePair(one: ServingPair, other: ServingPair): boolean {
   return one.chain === other.chain && one.key === other.key;
 }
 
-/** Everything up to the swap. */
 async function load(
   { certFile, keyFile, wholeOnly, clock }: CertificateOptions,
   clientCa: string | undefined,
@@ -142,9 +141,9 @@ async function load(
     : refuse(failure);
 }
 
-/* The last proof of a serving certificate: a real TLS handshake with it, between two ends of a pipe in memory. */
+/** Last proof of a serving certificate: a real TLS handshake with it, over a pipe in memory. */
 
-/** Undefined if a client finished the handshake and got the certificate with this SHA-256 fingerprint. */
+/** Returns undefined if a client finishes the handshake and gets the certificate with this SHA-256 fingerprint. */
 export function tryHandshake(
   context: tls.SecureContext,
   fingerprint: string,
@@ -152,7 +151,7 @@ export function tryHandshake(
 ): Promise<Failure | undefined> {
   const [near, far] = duplexPair();
   const server = new tls.TLSSocket(near, { isServer: true, secureContext: context });
-  // Which CAs clients trust is not checked here, only whether both ends can agree.
+  // Whether clients trust the CA is not checked here, only whether both ends can agree.
   const client = tls.connect({ socket: far, rejectUnauthorized: false });
   return new Promise((resolve) => {
     const end = (failure?: Failure): void => {
@@ -163,7 +162,7 @@ export function tryHandshake(
     };
     const fail = (reason: Error): void => end(new Failure("bad-file", "proxy", reason.message, reason));
     const cancel = clock.after(limits.handshakeMs, () => fail(new Error("the handshake does not end")));
-    // The listeners stay: a socket without a listener for "error" would end the process.
+    // The listeners stay, because an "error" without a listener would end the process.
     server.on("error", fail);
     client.on("error", fail);
     client.once("secureConnect", () => {

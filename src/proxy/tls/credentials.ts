@@ -1,6 +1,6 @@
 /**
- * The proxy's own certificates for backends, under which it asserts the identities of clients (D9). Watched, checked and
- * swapped like a serving certificate; each dial reads the present one.
+ * The proxy's own client certificates for backends, under which it asserts the identities of clients (D9). They are
+ * watched, checked and swapped like a serving certificate; each dial presents the certificate that is in use then.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -17,20 +17,22 @@ import { provePair } from "./upstream-acceptance.ts";
 export type CredentialsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Prefix of their names: "eu/" for a cluster beside others. */
+  /** Prefix of the certificates' names: "eu/" if there are several clusters, else "". */
   readonly prefix: string;
-  /** A certificate was replaced: sessions that present the old one must be replaced before it expires (A44). */
+  /**
+   * Called when a certificate was replaced: sessions that present the old certificate must end before it expires (A44).
+   */
   readonly onSwap: (trust: AssertedTrust) => void;
-  /** Backends that can be asked whether they accept a new certificate. */
+  /** The backends that can be asked whether they accept a new certificate. */
   readonly ready: () => readonly BackendAddress[];
 };
 
 type Loaded = { readonly files: PairFiles; readonly certificate: ServingCertificate };
 
-/** Their names in journal and metrics. */
+/** The certificates' names in journal and metrics. */
 const names = { "front-proxy": "front-proxy", impersonate: "impersonator" } as const;
 
-/** The trust classes for which a configuration has the proxy's own credential. */
+/** Returns the trust classes for which a configuration sets a certificate of the proxy's own. */
 export function assertedIn({ cluster: { tls } }: ConfigForCluster): readonly AssertedTrust[] {
   const { frontProxy, impersonator } = tls ?? {};
   return [
@@ -48,8 +50,9 @@ export class Credentials {
   }
 
   /**
-   * Prepares another configuration's certificates. Returns a Failure if they are unsuitable; then nothing has changed. A
-   * certificate that is no longer configured stays for the clients that still use it; its listeners drain them.
+   * Loads the certificates of another configuration, and returns the function that puts them into use. A Failure: a
+   * certificate is unsuitable, and nothing has changed. A certificate that is no longer configured stays for the
+   * clients that still use it; its listeners drain them.
    */
   async prepare(config: ConfigForCluster): Promise<(() => undefined) | Failure> {
     const { frontProxy, impersonator } = config.cluster.tls ?? {};
@@ -68,7 +71,7 @@ export class Credentials {
     return failure;
   }
 
-  /** The certificate to present on a connection of this class; undefined: none. */
+  /** Returns the certificate to present on a connection of this class; undefined: none. */
   pairFor(trust: TrustClass | undefined): ServingPair | undefined {
     if (trust !== "front-proxy" && trust !== "impersonate") return undefined;
     return this.#loaded.get(trust)?.certificate.current?.pair;
@@ -114,8 +117,8 @@ export class Credentials {
 }
 
 /**
- * The header that a front proxy's probe needs: without one the apiserver takes it for a client and rejects its
- * certificate.
+ * Returns the header that a front proxy's probe needs. Without a user header the apiserver takes the front proxy for an
+ * ordinary client, and rejects its certificate.
  */
 function fieldFor(wanted: PairFiles | FrontProxy): string {
   return "names" in wanted ? `${wanted.names.user[0] ?? ""}: watchkeeper-probe` : "";

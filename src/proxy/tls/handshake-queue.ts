@@ -1,18 +1,18 @@
 /**
- * Limits how many TLS handshakes begin in one turn of the event loop. Each takes about a millisecond, so a few hundred at
- * once would delay every established stream (A51). They wait by source, and sources take turns: a flood from one address
- * delays itself.
+ * Limits how many TLS handshakes begin in one turn of the event loop. Each takes about a millisecond, so a few hundred
+ * at once would delay every established stream (A51). Sockets wait by source address, and sources take turns, so that a
+ * flood from one address delays only itself.
  */
 import type { Clock } from "../../base/clock.ts";
 
-/** TLS handshakes started in one event loop turn: 1.3 ms each with P-256 on a slow core, so 5 ms of a turn (A51). */
+/** TLS handshakes started in one turn: 1.3 ms each with P-256 on a slow core, so about 5 ms of a turn (A51). */
 export const handshakesPerTurn = 4;
 
 type Waiting = { readonly begin: () => void };
 
 export class HandshakeQueue {
   readonly #clock: Clock;
-  /** The source that was served last goes to the end: a Map keeps the order of insertion. */
+  /** Waiting sockets by source. The source that was served last goes to the end. */
   readonly #sources = new Map<string, Waiting[]>();
   #isTurning = false;
   #begun = 0;
@@ -28,7 +28,10 @@ export class HandshakeQueue {
     return size;
   }
 
-  /** Calls `begin` now if this turn has room, else later in its order; the returned function leaves the queue. */
+  /**
+   * Calls `begin` now if this turn has room for another handshake, else in a later turn. The returned function removes
+   * the socket from the queue.
+   */
   enter(source: string, begin: () => void): () => void {
     if (this.#begun < handshakesPerTurn && this.#sources.size === 0) {
       this.#begun += 1;

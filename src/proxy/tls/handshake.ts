@@ -1,6 +1,4 @@
-/**
- * TLS on an accepted socket: selects the host, identifies the client, and negotiates the protocol.
- */
+/** TLS on an accepted socket: selects the host by SNI, identifies the client, and negotiates the protocol. */
 import type { X509Certificate } from "node:crypto";
 import type net from "node:net";
 import tls from "node:tls";
@@ -18,7 +16,8 @@ export type Shaken = {
 };
 
 /**
- * Calls `done` once, without a result if the handshake failed; never if the client leaves before its first byte is read.
+ * Calls `done` once; with undefined if the handshake failed. Never calls it if the client leaves before its first byte
+ * is read.
  */
 export function shakeHands(
   socket: net.Socket,
@@ -26,7 +25,7 @@ export function shakeHands(
   clock: Clock,
   done: (outcome: Shaken | undefined) => void,
 ): void {
-  // Without SNI (RFC 6066 §3: an IP address is none) the callback is not called.
+  // Node calls SNICallback only for clients that send SNI. Clients that dial an IP address do not (RFC 6066 §3).
   let host = hosts.default;
   const own = host.context();
   const secure = new tls.TLSSocket(socket, {
@@ -36,12 +35,12 @@ export function shakeHands(
     SNICallback: (name, answer) => {
       host = hosts.find(name);
       const context = host.context();
-      // Neither throws nor waits: an exception here would end the process (CVE-2026-21637).
+      // Neither throws nor waits, because an exception here would end the process (CVE-2026-21637).
       if (context === undefined) answer(new Error("No good certificate for this name"));
       else answer(null, context);
     },
     ALPNProtocols: ["h2", "http/1.1"],
-    // Always requested, so that a certificate can be refused with a clear message where none is accepted.
+    // Always requested, so that a listener without client certificates can refuse one with a clear message.
     requestCert: true,
     rejectUnauthorized: false,
   });
@@ -62,11 +61,11 @@ export function shakeHands(
   });
 }
 
-/** What the socket has of its client after the handshake. Undefined: the client has presented no certificate. */
+/** Returns the client's certificate after the handshake; undefined: the client presented none. */
 export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | undefined {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
-  // No listener that requests certificates resumes sessions. Should one ever do so, its client is not identified (A47).
+  // No listener that requests certificates resumes sessions. If one did, its client would not be identified (A47).
   const problem = socket.isSessionReused() ? "the TLS session was resumed" : problemOf(socket);
   return {
     der: certificate.raw,
@@ -77,8 +76,9 @@ export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | unde
 }
 
 /**
- * OpenSSL's verdict on the chain (purpose and dates included), read the way Node itself reads it. Its public form,
- * `authorized`, is set only on sockets that a tls.Server of Node's accepted. Anything but a clear success is a failure.
+ * Returns why OpenSSL rejects the chain, purpose and dates included; undefined: it does not. Read the way Node itself
+ * reads it, because Node sets the public `authorized` only on sockets that a tls.Server accepted. Anything but a clear
+ * success is a failure.
  */
 function problemOf(socket: tls.TLSSocket): string | undefined {
   const handle: unknown = Reflect.get(socket, "_handle");
@@ -87,18 +87,18 @@ function problemOf(socket: tls.TLSSocket): string | undefined {
   if (typeof verifyError !== "function") return "it could not be verified";
   const error: unknown = Reflect.apply(verifyError, handle, []);
   if (error === null || error === undefined) return undefined;
-  // Behind the semicolon Node gives advice, which is not for clients.
+  // The text after the semicolon is Node's advice, which is not for clients.
   return error instanceof Error ? error.message.replace(/;.*/s, "") : "it could not be verified";
 }
 
 /**
- * When the first certificate of its chain expires, as far as known: the apiserver checks the whole chain with each
+ * Returns when the first certificate of the chain expires, because the apiserver checks the whole chain with each
  * request.
  */
 function firstEnd(certificate: X509Certificate): number {
   let end = Number.POSITIVE_INFINITY;
   let last: X509Certificate | undefined = certificate;
-  // A chain of OpenSSL's has at most a hundred; a CA may have signed itself.
+  // OpenSSL allows a chain of a hundred certificates, and a root CA is its own issuer.
   for (let depth = 0; last !== undefined && depth < 10; depth += 1) {
     end = Math.min(end, last.validToDate.getTime());
     const issuer: X509Certificate | undefined = last.issuerCertificate;

@@ -1,17 +1,17 @@
 /**
- * A value that is read from certificate files, and reloaded when they change. Whatever the files contain later, the last
- * good value stays until a better one has passed every test (D10, seed 000).
+ * A value that is loaded from certificate files, and reloaded when the files change. The last good value stays until a
+ * new one has passed every test (D10, seed 000).
  */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import { watchFiles } from "../../base/file-watcher.ts";
 import type { Journal } from "../../events/journal.ts";
 
-/** A rejected certificate file is checked again this often, because the problem may have been its validity dates. */
+/** How often a rejected certificate file is checked again, because the problem may be its validity dates. */
 export const certificateRetryMs = 60_000;
 
 export type Reloading = {
-  /** Its name in journal and metrics. */
+  /** The value's name in journal and metrics. */
   readonly name: string;
   readonly reloadIntervalMs: number;
   readonly clock: Clock;
@@ -20,12 +20,12 @@ export type Reloading = {
 
 export type ReloadingFileParts<T> = Reloading & {
   readonly files: readonly string[];
-  /** Reads and proves; `was` is the value that it would replace. */
+  /** Reads the files and proves the value; `was` is the value that it would replace. */
   readonly load: (was: T | undefined) => Promise<T | Failure>;
   readonly isSame: (one: T, other: T) => boolean;
-  /** True if the journal gets this change; default: every change. */
+  /** True if the change is journaled; default: every change is. */
   readonly isNews?: (now: T, was: T) => boolean;
-  /** Milliseconds since 1970. */
+  /** When the value expires, in ms since 1970. */
   readonly notAfterMs: (value: T) => number;
   readonly onSwap: (now: T, was: T) => void;
 };
@@ -33,9 +33,9 @@ export type ReloadingFileParts<T> = Reloading & {
 export class ReloadingFile<T> {
   readonly #parts: ReloadingFileParts<T>;
   #current: T | undefined;
-  /** The problem that was last journaled, so that it is written once and not every minute. */
+  /** The problem that was last journaled, so that it is journaled once and not every minute; "": none. */
   #problem = "";
-  /** One load at a time, each reading the files as they are when its turn comes. */
+  /** The latest reload. A new one starts when this one has ended, and reads the files as they are then. */
   #last: Promise<Failure | undefined> = Promise.resolve(undefined);
   #cancelRetry: () => void = () => {};
   #stopWatching: () => void = () => {};
@@ -61,7 +61,7 @@ export class ReloadingFile<T> {
     this.#cancelRetry();
   }
 
-  /** Reads the files now; a Failure is the reason why the last good value stayed. */
+  /** Reads the files now. A Failure is the reason why the last good value stays. */
   reload(): Promise<Failure | undefined> {
     this.#last = this.#last.then(() => this.#reload());
     return this.#last;
@@ -87,7 +87,7 @@ export class ReloadingFile<T> {
     const wasRefused = this.#problem !== "";
     this.#problem = "";
     const isOther = was === undefined || !isSame(loaded, was);
-    // If the bad file is replaced by the good value that is in use, that is journaled as well.
+    // The return of the good value after a bad file is journaled as well.
     if (wasRefused || was === undefined || (isNews?.(loaded, was) ?? isOther)) this.journalLoaded(loaded);
     if (isOther) this.#current = loaded;
     if (isOther && was !== undefined) onSwap(loaded, was);
@@ -95,18 +95,18 @@ export class ReloadingFile<T> {
 
   #refuse(failure: Failure): Failure {
     const { name, clock, journal } = this.#parts;
-    // Without any good value every failure is journaled.
+    // As long as there is no good value, every failure is journaled.
     if (failure.message !== this.#problem || this.#current === undefined)
       journal.write({ kind: "certificate.refused", name, problem: failure.message });
     this.#problem = failure.message;
-    // Some problems disappear without a change of the files: a date is reached, a disk answers again, a new CA has signed
-    // the certificate.
+    // Some problems disappear without a change of the files: a date is reached, a disk answers again, or a new CA has
+    // signed the certificate.
     this.#cancelRetry = clock.after(certificateRetryMs, () => void this.reload());
     return failure;
   }
 }
 
-/** An unexpected exception while reading: the last good value stays (seed 000). */
+/** Turns an unexpected exception into a Failure, so that the last good value stays (seed 000). */
 function unforeseen(reason: unknown): Failure {
   return new Failure("bad-file", "proxy", wordsOf(reason), reason);
 }

@@ -1,19 +1,19 @@
 /**
- * Checks that clients can accept this certificate with this key. Node itself accepts an empty file, or an RSA certificate
- * with an EC key, without an error, and fails every handshake from then on. Pure: texts and a time in.
+ * Checks that clients can accept this certificate with this key. Node itself accepts an empty file, or an RSA
+ * certificate with an EC key, without an error, and then fails every handshake.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { Failure } from "../../base/failure.ts";
 
-/** A signer's clock may be ahead of ours by this much (the tolerance that Kerberos uses). */
+/** How far a CA's clock may be ahead of the proxy's (the tolerance that Kerberos uses). */
 export const clockSkewMs = 300_000;
 
-/** A checked pair: the leaf first, its intermediates in order after it. */
+/** A checked pair. `chain`: the leaf first, then its intermediates in order. */
 export type ServingPair = {
   readonly chain: string;
   readonly key: string;
   readonly fingerprint: string;
-  /** When the first certificate of the chain expires, in milliseconds since 1970. */
+  /** When the first certificate of the chain expires, in ms since 1970. */
   readonly notAfter: number;
 };
 
@@ -37,7 +37,7 @@ export function checkPair(certText: string, keyText: string, wallMs: number): Se
   };
 }
 
-/** Every certificate of a PEM file; one truncated or broken certificate invalidates the file. */
+/** Returns all certificates of a PEM file. One truncated or broken certificate makes the whole file invalid. */
 export function certificatesIn(text: string): readonly X509Certificate[] | Failure {
   const blocks = splitPem(text);
   const cut = blocks.find((block) => !block.isWhole);
@@ -55,7 +55,7 @@ export function certificatesIn(text: string): readonly X509Certificate[] | Failu
   return certificates;
 }
 
-/** The subjects of the certificates, one line each. */
+/** Returns the subjects of the certificates, one line each. */
 export function subjectsIn(text: string): readonly string[] {
   const certificates = certificatesIn(text);
   return certificates instanceof Failure ? [] : certificates.map(({ subject }) => oneLine(subject));
@@ -81,7 +81,7 @@ function keyIn(text: string): KeyObject | Failure {
   }
 }
 
-/** Never quotes the content: a key may be where a certificate is expected. */
+/** Describes a file without quoting it, because a key may be where a certificate is expected. */
 function contentsOf(text: string, blocks: readonly PemBlock[]): string {
   if (blocks.length === 0) return `${text.length} characters`;
   return `blocks: ${blocks.map(({ type }) => type).join(", ")}`;
@@ -98,7 +98,7 @@ function notAPair(certificates: readonly X509Certificate[], key: KeyObject): Fai
   );
 }
 
-/** Issuers after their subjects, whatever the file's order: clients reject a chain in another order. */
+/** Orders issuers after their subjects, whatever the file's order, because clients reject a chain in another order. */
 function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate[]): X509Certificate[] {
   const chain = [leaf];
   for (let last: X509Certificate | undefined = leaf; last !== undefined; ) {
@@ -109,17 +109,17 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   return chain;
 }
 
-/** Parsed once: a client that changes its authority with each request causes one check each time. */
+/** Parsed leaf certificates: a client that changes its authority with each request causes one name check each time. */
 const leaves = new WeakMap<ServingPair, X509Certificate>();
 
-/** True if the certificate has one of these names. "*." is any label: only a wildcard in the certificate matches it. */
+/** True if the certificate has one of these names. For a name with "*." only a wildcard in the certificate matches. */
 export function hasAnyOf(names: readonly string[], pair: ServingPair): boolean {
   const leaf = leaves.get(pair) ?? new X509Certificate(pair.chain);
   leaves.set(pair, leaf);
   return names.some((name) => leaf.checkHost(name.replace(/^\*/, "any-label")) !== undefined);
 }
 
-/** A Failure for the first certificate that has expired, or is not yet valid. */
+/** Returns a Failure for the first certificate that has expired or is not yet valid. */
 export function outOfDate(chain: readonly X509Certificate[], wallMs: number): Failure | undefined {
   for (const { subject, validFrom, validFromDate, validTo, validToDate } of chain) {
     const name = JSON.stringify(oneLine(subject));
@@ -134,16 +134,16 @@ function bad(message: string, cause?: unknown): Failure {
   return new Failure("bad-file", "proxy", message, cause);
 }
 
-/** PEM files as Secrets contain them: certificates, keys and remarks in any order. Pure, and linear in the file's size. */
+/** One block of a PEM file. Secrets contain certificates, keys and remarks in any order. */
 type PemBlock = {
-  /** "CERTIFICATE", "EC PRIVATE KEY", ... */
+  /** For example "CERTIFICATE" or "EC PRIVATE KEY". */
   readonly type: string;
   readonly text: string;
-  /** False if the file ends before the block does: it is still being written. */
+  /** False: the file ends inside the block, so the file is probably still being written. */
   readonly isWhole: boolean;
 };
 
-/** Text outside of blocks is remarks (`openssl x509 -text` writes pages of them). */
+/** Returns the blocks of a PEM file. Text outside of blocks is ignored (`openssl x509 -text` writes pages of it). */
 export function splitPem(text: string): readonly PemBlock[] {
   const blocks: PemBlock[] = [];
   let type: string | undefined;

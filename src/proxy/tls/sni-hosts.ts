@@ -1,6 +1,6 @@
 /**
- * The hosts of one address, by SNI: each host has its own certificate, client CA and policy (D9). A bad certificate
- * affects its own host only, and only if there was no good one before (seed 000).
+ * The hosts of one listener, selected by SNI: each host has a certificate, a client CA and a policy of its own (D9). A
+ * bad certificate affects its own host only, and only if there was no good one before (seed 000).
  */
 import type tls from "node:tls";
 import { isIpAddress } from "../../base/address.ts";
@@ -13,47 +13,54 @@ import { ServingCertificate } from "./certificates.ts";
 import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
 
 export type Host = {
-  /** Its name in journal and metrics: the listener's, followed by its first server name unless it is the default. */
+  /**
+   * The host's name in journal and metrics: the listener's name, followed by the host's first server name unless it is
+   * the default host.
+   */
   readonly name: string;
-  /** Lower case; `*.` stands for one label. The default host has none. */
+  /** Server names in lower case; `*.` stands for one label. Empty for the default host. */
   readonly names: readonly string[];
-  /** The cluster behind it, by its name. */
+  /** The name of the cluster that the host's requests go to. */
   readonly cluster: string;
   readonly policy: IdentityPolicy;
-  /** Hosts with the same realm may be requested over each other's sessions: clients have the same identities there. */
+  /**
+   * Clients have the same identities on hosts of one realm, so a session of one host may carry requests for the others.
+   */
   readonly realm: string;
-  /** Undefined while there is no good certificate. */
+  /** Returns undefined as long as the host has no good certificate. */
   readonly context: () => tls.SecureContext | undefined;
 };
 
 export type HostsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** The client CA was replaced: clients that the old one identified must reconnect. */
+  /** Called when a client CA was replaced: clients that the old one identified must reconnect. */
   readonly onOtherCa: (host: string) => void;
 };
 
-/** When something expires, in milliseconds since 1970. */
+/** When a certificate expires, in ms since 1970. */
 export type Expiry = { readonly purpose: string; readonly name: string; readonly notAfterMs: number };
 
 type Served = { readonly host: Host; readonly certificate: ServingCertificate };
 
 export class Hosts {
-  /** The default first. */
+  /** The default host first. */
   readonly #served: readonly [Served, ...Served[]];
 
   private constructor(served: readonly [Served, ...Served[]]) {
     this.#served = served;
   }
 
-  /** Loads all hosts. The Failure is that of the first one, if none can be served. Undefined: plain text. */
+  /**
+   * Loads all hosts. If none can be served, returns the default host's Failure. Undefined: the listener is plain text.
+   */
   static async load(
     { name, cluster, tls: own, hosts }: ListenerConfig,
     parts: HostsParts,
   ): Promise<Hosts | undefined | Failure> {
     if (own === undefined) return undefined;
-    // The same for all hosts: OpenSSL takes its ticket settings from the default host's context (A47). A resumed session
-    // has no SNI here, so it would get the default host and its cluster.
+    // One setting for all hosts, because OpenSSL takes its ticket settings from the default host's context (A47). A
+    // resumed session has no SNI, so it would get the default host and the default host's cluster.
     const wholeOnly = hosts.length > 0 || own.clientCaFile !== undefined;
     const load = async (
       config: HostConfig,
@@ -79,7 +86,7 @@ export class Hosts {
     return first.failure;
   }
 
-  /** The host that this SNI selects; unknown names select the default host. */
+  /** Returns the host that this SNI selects: the default host for unknown names. */
   find(servername: string): Host {
     return this.#named(servername) ?? this.#served[0].host;
   }
@@ -89,11 +96,13 @@ export class Hosts {
   }
 
   /**
-   * Returns the function that decides which authorities a session of `host` may request (421 otherwise). Refused are
-   * names of another host that belongs to another cluster or has another policy (A42). The default host's names are those
-   * in its certificate. They are refused to a client that has requested `host` by name and may reuse the session for the
-   * default host, since that certificate also covers the name (RFC 9113 §9.1.1). All other names pass: clients dial by
-   * address, by a name in the cluster, or with `--tls-server-name`.
+   * Returns the function that decides which authorities a session of `host` may send requests to (421 otherwise). It
+   * refuses the names of a host that belongs to another cluster or has another policy (A42).
+   *
+   * The default host's names are those in its certificate. They are refused to a client that has already used `host` by
+   * name: if the certificate of `host` also covers them, that client would reuse its session for the default host (RFC
+   * 9113 §9.1.1). All other names pass, because clients dial by address, by a name in the cluster, or with
+   * `--tls-server-name`.
    */
   judge(host: Host): (authority: string) => boolean {
     let last: string | undefined;
@@ -111,7 +120,10 @@ export class Hosts {
     };
   }
 
-  /** True for a name in both the default host's and `host`'s certificate, if the two differ for clients. */
+  /**
+   * True if both the default host's certificate and that of `host` cover the name, and the two hosts are of different
+   * realms.
+   */
   #isOfDefault(name: string, host: Host): boolean {
     const [first] = this.#served;
     if (first.host.realm === host.realm || isIpAddress(name.replace(/^\[|\]$/g, "")) || anyCluster.test(name))
@@ -127,7 +139,7 @@ export class Hosts {
     return this.#served.length > 1;
   }
 
-  /** Of purpose "serving", and "client-ca" where clients' certificates are asked for. */
+  /** The certificates in use: "serving", and "client-ca" where client certificates are verified. */
   get certificates(): readonly Expiry[] {
     return this.#served.flatMap(({ host: { name }, certificate: { current } }) => {
       if (current === undefined) return [];
@@ -146,15 +158,18 @@ export class Hosts {
   }
 }
 
-/** DNS names ignore case and the root's dot (CVE-2026-48928: a capital letter bypassed the client CA). */
+/** DNS names ignore case and a trailing dot (CVE-2026-48928: a capital letter bypassed the client CA). */
 function plain(name: string): string {
   return name.toLowerCase().replace(/\.$/, "");
 }
 
-/** Names of the client's own cluster or machine: every apiserver's certificate has them. */
+/** Names of the client's own cluster or machine, which every apiserver's certificate contains. */
 const anyCluster = /^(?:localhost|kubernetes(?:\.default(?:\.svc(?:\..*)?)?)?)\.?$/i;
 
-/** A Failure if the new certificate has none of the host's names, so that clients would reject it, and the old one had. */
+/**
+ * Returns a Failure if the new certificate has none of the host's names although the old one had: clients would reject
+ * it.
+ */
 function strangeTo(names: readonly string[], pair: ServingPair, was: ServingPair): Failure | undefined {
   if (hasAnyOf(names, pair) || !hasAnyOf(names, was)) return undefined;
   const subject = JSON.stringify(subjectsIn(pair.chain)[0] ?? "");

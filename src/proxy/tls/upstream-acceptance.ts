@@ -1,6 +1,6 @@
 /**
- * Tries a new CA, or a new certificate of the proxy's own, on the backends that are ready, before it replaces one that
- * works: it may look good and be another cluster's.
+ * Tries a new CA, or a new certificate of the proxy's own, on the ready backends before it replaces one that works,
+ * because a valid file may belong to another cluster.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -9,13 +9,16 @@ import { quote } from "../../config/problem.ts";
 import { type BackendAddress, openSocket } from "../net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 
-/** A backend that has not rejected a new client certificate within this time accepts it. */
+/**
+ * How long a backend has to reject a new client certificate, in ms. A backend that has not answered by then gives no
+ * result.
+ */
 export const proofMs = 3000;
 
-/** One backend's result: "" is no objection, undefined no result at all. */
+/** The result of one backend. `objection`: "" if the backend has none; undefined: no result. */
 type Result = { readonly backend: string; readonly objection: string | undefined };
 
-/** Undefined if a backend's certificate leads to one of the CAs, or if no backend gives a result. */
+/** Returns undefined if the certificate of one backend verifies against these CAs, or if no backend gives a result. */
 export async function proveCaBundle(
   ca: string,
   ready: readonly BackendAddress[],
@@ -31,8 +34,8 @@ export async function proveCaBundle(
 }
 
 /**
- * Undefined if a backend accepts the certificate as an identity, or if none gives a result. `field` is sent with the
- * request.
+ * Returns undefined if one backend accepts the certificate, or if no backend gives a result. `field` is a header sent
+ * with the request.
  */
 export async function provePair(
   pair: ServingPair,
@@ -45,19 +48,22 @@ export async function provePair(
   return verdictOn(await Promise.all(results), subjectsIn(pair.chain).slice(0, 1), "does not take it");
 }
 
-/** What a backend answered, or the error on its socket. */
+/** What a backend answered: a status line ("" after the handshake alone), or the error on its socket. */
 type Outcome = string | Error;
 
 /**
- * Returns the status line if the backend rejected the certificate (401), "" if it accepted it (any other status), and
- * undefined on an error, which says nothing about the certificate.
+ * Returns the status line if the backend rejects the certificate (401), and "" if it accepts it (any other status). An
+ * error says nothing about the certificate: undefined.
  */
 function unauthorized(outcome: Outcome): string | undefined {
   if (outcome instanceof Error) return undefined;
   return outcome.startsWith("HTTP/1.1 401 ") ? outcome.trimEnd() : "";
 }
 
-/** A finished handshake accepts the CA; an error of another kind is a problem of that backend. */
+/**
+ * Returns "" after a finished handshake, the message if the backend's certificate does not verify against the CA, and
+ * undefined for any other error, which is a problem of that backend.
+ */
 function untrusted(outcome: Outcome): string | undefined {
   if (!(outcome instanceof Error)) return "";
   return metOf(outcome) === "untrusted" ? outcome.message : undefined;
@@ -79,11 +85,11 @@ type Trial = {
   readonly address: BackendAddress;
   readonly clock: Clock;
   readonly objectionTo: (outcome: Outcome) => string | undefined;
-  /** Without one the handshake alone is the outcome. */
+  /** Undefined: the outcome is the handshake alone. */
   readonly request?: { readonly pair: ServingPair; readonly field: string };
 };
 
-/** Uses a socket of its own, closed after the first result. */
+/** Tries one backend on a socket of its own, which is closed after the first result. */
 function resultOf({ address, clock, objectionTo, request }: Trial): Promise<Result> {
   const backend = address.name;
   return new Promise((resolve) => {
@@ -94,7 +100,7 @@ function resultOf({ address, clock, objectionTo, request }: Trial): Promise<Resu
       resolve({ backend, objection });
     };
     const cancel = clock.after(proofMs, () => end(undefined));
-    // The listener stays: a socket without a listener for "error" would end the process.
+    // The listener stays, because an "error" without a listener would end the process.
     socket.on("error", (reason) => end(objectionTo(reason)));
     socket.once("close", () => end(undefined));
     socket.once("secureConnect", () => {
@@ -103,7 +109,7 @@ function resultOf({ address, clock, objectionTo, request }: Trial): Promise<Resu
       const fields = ["Host: kubernetes", "User-Agent: watchkeeper-probe", field, "Connection: close"];
       const lines = ["GET /readyz HTTP/1.1", ...fields.filter((line) => line !== ""), "", ""];
       socket.write(lines.join("\r\n"));
-      // Any HTTP server sends the status line in one piece; anything else is no result.
+      // HTTP servers send the status line in one piece. Anything else is no result.
       socket.once("data", (chunk: Buffer) => end(objectionTo(firstLine(chunk))));
     });
   });

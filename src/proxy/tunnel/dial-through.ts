@@ -1,8 +1,8 @@
 /**
- * Opens a socket to a backend that answers, for a passthrough. TCP alone proves little, since the kernel of
- * a frozen process still accepts. So if only a ClientHello has come yet, which may be sent twice, the backend that
- * answers with the first byte is used. If a backend leaves it unanswered for as long as makes a connection suspect, the
- * next one is asked as well.
+ * Opens a socket to a backend that answers, for a passthrough. An open TCP connection proves little, since the kernel
+ * of a frozen process still accepts. So if the client has sent only a ClientHello, which may be sent twice, the first
+ * backend to send a byte is used. A backend that stays silent long enough to be suspect gets a rival: the next backend
+ * is asked as well.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -11,18 +11,17 @@ import { limits } from "../../base/limits.ts";
 import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
 import { Retries } from "../upstream/pick.ts";
 
-/** A backend's socket. In a passthrough it is paused, and the bytes that it has sent already are still to be read. */
+/** A backend's socket. In a passthrough it is paused, and bytes that the backend has sent are still to be read. */
 export type Reached = { readonly socket: Socket; readonly backend: string };
 
 export type DialThroughParts = {
   readonly clock: Clock;
-  /** The next backend, if there is any. */
+  /** Returns the next backend to dial. */
   readonly next: (retries: Retries) => string | Failure;
-  /** Opens a TCP socket. */
   readonly connect: (backend: string) => Socket;
-  /** How long one may be silent before it is suspect, in ms. */
+  /** Returns how long a backend may be silent before it is suspect, in ms. */
   readonly doubtMs: (backend: string) => number;
-  /** True if one more may be asked while another has not answered. */
+  /** True if another backend may be asked while one has not answered. */
   readonly mayHedge: () => boolean;
 };
 
@@ -38,7 +37,7 @@ export function dialThrough(opening: Opening, parts: DialThroughParts): Promise<
   return new Promise((resolve) => new Race(opening, parts, resolve).start());
 }
 
-/** A backend that ends without an byte has not answered either. */
+/** A backend that ends without a byte has not answered either. */
 const ends = ["error", "end", "close"] as const;
 
 class Race {
@@ -78,7 +77,7 @@ class Race {
       if (this.#running.length === 0 && failure !== undefined) this.#finish(failure);
       return;
     }
-    // Counted as tried until it answers, so that a hedge goes to another backend.
+    // Counts as failed until it answers, so that a hedge goes to another backend.
     this.#retries.failed(backend);
     this.#run(backend);
     this.#stopDoubt();

@@ -1,6 +1,6 @@
 /**
- * Opens a socket of its own to a backend for an Upgrade, since HTTP/2 carries no Upgrade. Nothing has been
- * sent while it opens, so a failed dial is followed by one to the next backend.
+ * Opens a socket to a backend for an Upgrade; shared HTTP/2 connections carry no Upgrade. Nothing is sent while the
+ * socket opens, so after a failed dial the next backend is dialled.
  */
 import type { Socket } from "node:net";
 import { Failure } from "../../base/failure.ts";
@@ -18,11 +18,11 @@ export type DialUpgradeParts = {
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly pending: PendingQueue;
-  /** The number of open tunnels on a backend: no upstream connection counts them. */
+  /** Returns the number of tunnels to a backend. They are load that no upstream connection counts. */
   readonly tunnels: (backend: string) => number;
   /**
-   * Returns a ready http/1.1 socket to that backend within `withinMs`; with the proxy's own credential of that class, if
-   * any.
+   * Opens an http/1.1 socket to a backend within `withinMs`, with the proxy's own credential of that class if there is
+   * one.
    */
   readonly connect: (
     backend: string,
@@ -33,7 +33,7 @@ export type DialUpgradeParts = {
   readonly trust?: AssertedTrust | undefined;
 };
 
-/** While no backend answers at all, it waits for one, as a request does (D14). */
+/** Returns a socket to a backend. While no backend answers at all, it waits for one, as a request does (D14). */
 export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<Reached | Failure> {
   const { backends, pending } = parts;
   for (;;) {
@@ -54,7 +54,7 @@ async function attempt(client: Client, parts: DialUpgradeParts): Promise<Reached
   while (!retries.isSpent) {
     const backend = retries.nextBackend(backends.views, loads, client.backend);
     if (backend instanceof Failure) return failure ?? backend;
-    // The next backend is asked only after this one has failed.
+    // The next backend is dialled only after this one has failed.
     // oxlint-disable-next-line no-await-in-loop
     const socket = await connect(backend, limits.dialMs, { trust, ends: client.ends });
     if (!(socket instanceof Failure)) {

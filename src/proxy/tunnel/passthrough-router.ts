@@ -1,6 +1,6 @@
 /**
- * Reads the ClientHello of a passthrough client, and selects the cluster and its backends by the server name in it. It
- * reads nothing behind the hello.
+ * Reads the ClientHello of a passthrough client, and selects the cluster and its backends by the server name. It
+ * interprets no byte after the ClientHello.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -13,25 +13,25 @@ import { peek, type Seen } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
 
-/** The client, and the listener that it reached. */
+/** The addresses of a client's connection, and the listener that accepted it. */
 export type Caller = { readonly ends: Ends; readonly listener: string };
 
-/** A complete hello, and all bytes that came with it. */
+/** A complete ClientHello, and all bytes that arrived with it. */
 export type ReadHello = { readonly hello: Extract<Hello, { state: "whole" }>; readonly bytes: Buffer };
 
-/** Takes over a socket whose hello is read. */
+/** Takes over a socket whose ClientHello is read. */
 export type HelloReceiver = {
   pass(down: Socket, read: ReadHello, caller: Caller, route: RouteConfig): void;
 };
 
 type Parts = { readonly clock: Clock; readonly journal: Journal };
 
-/** Fatal TLS alerts (RFC 8446 §6), sent in clear while nothing is negotiated. */
+/** Fatal TLS alerts (RFC 8446 §6), sent in clear text because no keys are negotiated yet. */
 const alert = (code: number): Buffer => Buffer.from([0x15, 3, 3, 0, 2, 2, code]);
 const decodeError = alert(50);
 const unrecognizedName = alert(112);
 
-/** Takes over a new socket; `receiverOf` returns the cluster that a route leads to. */
+/** Takes over a new socket. `receiverOf` returns the receiver for a cluster. */
 export function routeBySni(
   down: Socket,
   caller: Caller & { readonly routes: readonly RouteConfig[] },
@@ -39,7 +39,7 @@ export function routeBySni(
   parts: Parts,
 ): void {
   peek(down, parts.clock, helloIn, ({ hello, bytes }) => {
-    // Set now and not earlier: a client that ends without a hello is gone.
+    // Set only now, so that a client that ends without a ClientHello is closed.
     down.allowHalfOpen = true;
     const bad = (message: string, answer: Buffer): void =>
       refuseCaller(down, caller, new Failure("bad-request", "client", message), { ...parts, answer });
@@ -52,7 +52,7 @@ export function routeBySni(
   });
 }
 
-/** Undefined: no route has this name. The configuration has checked that none has two. */
+/** Returns the route for a server name; undefined: there is none. The configuration's rules allow no name twice. */
 export function routeFor(
   routes: readonly RouteConfig[],
   serverName: string | undefined,
@@ -62,7 +62,7 @@ export function routeFor(
   return named ?? routes.find(({ serverNames }) => serverNames.length === 0);
 }
 
-/** Without an alert only the connection's end is sent, after which client-go reconnects. */
+/** Refuses a client. Without an `answer` it only closes the connection, after which client-go reconnects. */
 export function refuseCaller(
   down: Socket,
   { ends, listener }: Caller,
@@ -76,7 +76,7 @@ export function refuseCaller(
   closeAfterFlush(down, clock);
 }
 
-/** Takes all bytes: they are sent to the backend again. The buffer that holds them is not reused. */
+/** Consumes all bytes, because they are sent on to the backend. The buffer that holds them is not reused. */
 function helloIn(seen: Buffer): Seen<{ readonly hello: Hello; readonly bytes: Buffer }> | undefined {
   const hello = readHello(seen);
   return hello.state === "partial" ? undefined : { verdict: { hello, bytes: seen }, taken: seen.length };

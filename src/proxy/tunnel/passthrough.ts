@@ -1,9 +1,10 @@
 /**
- * Connections whose TLS a backend ends: the backend is picked once, by SNI and by the number of connections that each
- * backend has, and both sockets are joined until one side ends. They have no PING of their own, so they use their
- * backend's verdict (D6): if it is dead, both sockets are reset, and client-go reconnects at once instead of after its
- * own 45 s. A fault on the path of one connection alone is visible in the kernel's socket table (stuck-sockets.ts). No
- * connection is cut for silence (D7).
+ * Connections whose TLS ends at a backend. The backend is picked once, by SNI and by the number of connections that
+ * each backend has, and both sockets are joined until one side ends.
+ *
+ * The proxy cannot send PINGs inside these connections, so they rely on their backend's verdict (D6). If the backend is
+ * dead both sockets are reset, and client-go reconnects at once instead of after its own 45 s. A fault of one
+ * connection alone shows in the kernel's socket table (stuck-sockets.ts). No connection is cut for silence (D7).
  */
 
 import type { Socket } from "node:net";
@@ -26,7 +27,7 @@ import { type RelayEnd, TcpRelay } from "./tcp-relay.ts";
 export type PassthroughParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** The prefix of a route's backend names among `backends`; default: "". */
+  /** Prefix of a route's backend names among `backends`; default: "". */
   readonly prefix?: string;
   readonly backends: Backends;
   readonly pending: PendingQueue;
@@ -36,20 +37,20 @@ export type PassthroughParts = {
   readonly watchTunnel: WatchTunnel;
 };
 
-/** A connection that is joined. */
+/** A connection whose sockets are joined. `at`: its index among the live ones. */
 type Live = { readonly relay: TcpRelay; readonly backend: string; at: number };
 
 export class Passthrough {
   readonly #parts: PassthroughParts;
   readonly #hedges: TokenBucket;
   readonly #live: Live[] = [];
-  /** The number of sockets to each backend, opening ones included; without those that have none. */
+  /** Sockets to each backend, including opening ones; no entry: none. */
   readonly #counts = new Map<string, number>();
-  /** Removed backends that still have connections; each with the function that cancels their end. */
+  /** Removed backends that still have connections, each with the function that cancels the end of those. */
   readonly #leaving = new Map<string, () => void>();
-  /** Connections whose hello is read, and that are not joined yet. */
+  /** Connections whose ClientHello is read and that have no backend yet. */
   #asking = 0;
-  /** Sums of the connections that are over. */
+  /** Bytes of connections that are over. */
   readonly #past = { sent: 0, received: 0 };
 
   constructor(parts: PassthroughParts) {
@@ -57,12 +58,12 @@ export class Passthrough {
     this.#hedges = new TokenBucket(parts.clock, limits.hedgeBurst, limits.hedgesPerSecond);
   }
 
-  /** The number of connections that are open or being opened. */
+  /** Connections that are open or being opened. */
   get openCount(): number {
     return this.#live.length + this.#asking;
   }
 
-  /** The number of sockets to each backend that has any. */
+  /** Sockets to each backend that has any. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
@@ -78,8 +79,8 @@ export class Passthrough {
   }
 
   /**
-   * A backend that is no longer configured or discovered gets no verdicts any more, so connections that are left on it
-   * after `graceMs`, as long as a drain would wait, are ended. If it comes back meanwhile, nothing is ended.
+   * Ends connections to backends that are no longer configured or discovered, after `graceMs`, because such backends
+   * get no verdicts. A backend that comes back before that keeps its connections.
    */
   reconcile(names: readonly string[], graceMs: number): void {
     for (const [name, stop] of this.#leaving)
@@ -100,14 +101,14 @@ export class Passthrough {
     this.#leaving.set(name, this.#parts.clock.after(graceMs, end));
   }
 
-  /** Ends all of them: the drain's last step. */
+  /** Ends all connections: the drain's last step. */
   cut(): void {
     for (const stop of this.#leaving.values()) stop();
     this.#leaving.clear();
     for (const { relay } of Array.from(this.#live)) relay.cut("draining");
   }
 
-  /** Takes over a socket whose ClientHello is read; journals its own faults. */
+  /** Takes over a socket whose ClientHello is read. Journals its own internal faults. */
   pass(down: Socket, read: ReadHello, caller: Caller, route: RouteConfig): void {
     this.#pass(down, read, caller, route).catch((reason: unknown) => {
       const { message } = failureFrom(reason, "proxy");
@@ -130,7 +131,7 @@ export class Passthrough {
       });
   }
 
-  /** While no backend can be reached, it waits as long as a request would. */
+  /** Returns a socket to a backend. While none can be reached, it waits as long as a request would. */
   async #reach(opening: Opening, { ends }: Caller, route: RouteConfig): Promise<Reached | Failure> {
     const { clock, pools, pending, backends } = this.#parts;
     const { until } = pending;
@@ -191,7 +192,7 @@ export class Passthrough {
     const stopWatching = watchTunnel({ down, up, backend }, (reason) => relay.cut(reason));
   }
 
-  /** The last connection takes its place in the array. */
+  /** Removes a connection by moving the last one into its place. */
   #forget(live: Live, { sent, received }: TcpRelay["bytes"]): void {
     this.#past.sent += sent;
     this.#past.received += received;
@@ -202,5 +203,4 @@ export class Passthrough {
   }
 }
 
-/** For the journal. */
 type Names = { readonly client: string; readonly listener: string; readonly serverName: string };

@@ -1,8 +1,8 @@
 /**
- * Finds tunnels whose own connection is stuck while their backend is well. They have no PING, and the kernel's keepalive
- * is silent while anything is unacknowledged; the kernel's socket table shows the retransmissions (D6). Checked once a
- * second, and only while there are tunnels. A fault that affects more than the tunnel is not handled here: while its
- * backend is silent, the backend's verdict decides.
+ * Finds tunnels whose own connection is stuck although their backend answers. The proxy cannot send PINGs inside them,
+ * and the kernel's keepalive is silent while a byte is unacknowledged, but the kernel's socket table shows
+ * retransmissions (D6). It is read once a second while there are tunnels. While a whole backend is silent, the
+ * backend's verdict decides instead.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -12,28 +12,25 @@ import { keyOf } from "../../health/probes/retransmissions.ts";
 
 export const socketTableMs = 1000;
 /**
- * A tunnel is stuck when its backend's socket shows this many retransmissions in `hungLooks` consecutive looks. Four
- * take 3.0 s, so a shorter outage goes unnoticed, and an outage that begins 5 s before kubectl's next ping ends its
- * exec within 10 s.
+ * A tunnel is stuck if its backend's socket shows this many retransmissions in `hungLooks` consecutive checks. Four
+ * take 3.0 s, so shorter outages do no harm, and an outage that begins 5 s before kubectl's next ping ends its exec
+ * within 10 s.
  */
 export const hungRetransmits = 4;
-/**
- * The same for the client's socket: 51 s, because a client's network may be away for a while, as it may on a direct
- * connection.
- */
+/** The same for the client's socket: 51 s, because a client's network may be away for a while. */
 export const hungClientRetransmits = 8;
 export const hungLooks = 2;
 
 export type HungTunnelsParts = {
   readonly clock: Clock;
   readonly backends: Pick<Backends, "factsOf" | "onLost">;
-  /** The number of retransmissions of each socket's oldest bytes, by its key; sockets without any are not included. */
+  /** Returns the retransmissions of each socket's oldest bytes, by the socket's key; no entry: none. */
   readonly read: () => Promise<ReadonlyMap<string, number>>;
 };
 
 export type WatchTunnel = HungTunnels["watchTunnel"];
 
-/** A tunnel's two sockets, each by its key. */
+/** The keys of a tunnel's two sockets in the socket table. */
 export type TunnelKeys = { readonly down: string; readonly up: string };
 
 type Watched = {
@@ -41,7 +38,7 @@ type Watched = {
   readonly isWell: () => boolean;
   readonly run: () => void;
   looks: number;
-  /** Retransmissions of the backend's socket while the backend was silent as a whole: they prove nothing. */
+  /** Retransmissions of the backend's socket while the whole backend was silent, which prove nothing about the socket. */
   excused: number;
 };
 
@@ -54,10 +51,7 @@ export class HungTunnels {
     this.#parts = parts;
   }
 
-  /**
-   * Calls `cut` once, when the backend of these sockets is dead or one of them is stuck. Returns the function that
-   * cancels this.
-   */
+  /** Calls `cut` once, when the backend is dead or one of the sockets is stuck. Returns the function that cancels this. */
   watchTunnel(
     { down, up, backend }: { readonly down: Socket; readonly up: Socket; readonly backend: string },
     cut: (reason: "backend_dead" | "connection_stuck") => void,
@@ -74,7 +68,7 @@ export class HungTunnels {
   }
 
   /**
-   * Calls `run` once when one of these sockets is stuck; returns the function that cancels this. `isWell`: true if the
+   * Calls `run` once, when one of the sockets is stuck. Returns the function that cancels this. `isWell`: true if the
    * backend answers on other connections.
    */
   watch(keys: TunnelKeys, isWell: () => boolean, run: () => void): () => void {
@@ -106,13 +100,10 @@ export class HungTunnels {
   }
 }
 
-/**
- * After a silence of the whole backend one more failed retransmission may be chance; two are a fault of this socket's
- * path.
- */
+/** Retransmissions after a silence of the whole backend that show a fault of this socket. A single one may be chance. */
 const triesAfterHole = 2;
 
-/** Only its own socket can prove that a client is well: it gets the time that a kernel gives a short outage (D14). */
+/** True if one of the sockets is stuck. For the client's socket nothing else shows whether the client is there. */
 function isStuck(watched: Watched, counts: ReadonlyMap<string, number>): boolean {
   if ((counts.get(watched.keys.down) ?? 0) >= hungClientRetransmits) return true;
   const tries = counts.get(watched.keys.up) ?? 0;

@@ -1,6 +1,6 @@
 /**
  * Two sockets joined byte for byte: backpressure of one side slows the other, each half is closed on its own, and a
- * reset is forwarded as a reset. No idle timer (D7): a watch may be silent for hours.
+ * reset is forwarded as a reset. There is no idle timer, because a watch may be silent for hours (D7).
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -25,7 +25,7 @@ export class TcpRelay {
   readonly #onEnd: (reason: RelayEnd) => void;
   #isOver = false;
 
-  /** Both sockets are open, with allowHalfOpen and a listener for "error". `onEnd` is called once. */
+  /** Both sockets must be open, with allowHalfOpen and a listener for "error". `onEnd` is called once. */
   constructor({ down, up, clock }: TcpRelayParts, onEnd: (reason: RelayEnd) => void) {
     this.#down = down;
     this.#up = up;
@@ -43,8 +43,8 @@ export class TcpRelay {
   }
 
   /**
-   * Resets both sockets: the proxy cannot send TLS' own end, and a plain FIN might be taken for the end of a response.
-   * client-go takes a reset for the end of its watch and reconnects at once (apimachinery net.IsProbableEOF).
+   * Resets both sockets. The proxy cannot send TLS' close_notify, and a plain FIN might be taken for the end of a
+   * response. client-go takes a reset for the end of its watch and reconnects at once (apimachinery net.IsProbableEOF).
    */
   cut(reason: RelayEnd): void {
     if (this.#isOver) return;
@@ -53,12 +53,12 @@ export class TcpRelay {
     this.#end(reason);
   }
 
-  /** One socket is gone. If both halves had ended in order, the other one closes by itself. */
+  /** Ends the relay when one socket has closed. If both halves had ended in order, the other socket closes by itself. */
   #closed(gone: Socket, other: Socket, reason: RelayEnd): void {
     if (this.#isOver) return;
     if (other.closed) this.#end("ended");
     else if (gone.readableEnded && gone.writableFinished) return;
-    // Everything from the backend has arrived: a client that reads slowly gets the time it needs.
+    // Everything from the backend has arrived, so a client that reads slowly gets the time it needs.
     else if (gone === this.#up && gone.readableEnded) closeAfterFlush(other, this.#clock);
     else this.cut(reason);
   }

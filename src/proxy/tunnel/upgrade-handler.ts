@@ -1,7 +1,7 @@
 /**
  * Handles an Upgrade (SPDY/3.1 and websocket: exec, attach, port-forward): identifies the client, dials a backend, and
- * joins both sockets in a tunnel for as long as both are open. Silence is no fault, so there is no idle
- * timer (D7). A socket without PING cannot prove anything itself, so a tunnel uses its backend's verdict (D6).
+ * joins both sockets in a tunnel. A tunnel may be silent, so there is no idle timer (D7), and without PINGs it relies
+ * on its backend's verdict (D6).
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -33,7 +33,7 @@ export type UpgradeParts = {
         readonly asserted?: Asserted | undefined;
       }
     | Failure;
-  /** Tries other backends by itself while nothing has been sent; `trust`: the proxy's own credential to use. */
+  /** Dials backends until one accepts. `trust`: the class of the proxy's own credential to present. */
   readonly dialUpgrade: (client: Client, trust: AssertedTrust | undefined) => Promise<Reached | Failure>;
   readonly watchTunnel: WatchTunnel;
   readonly clock: Clock;
@@ -43,14 +43,13 @@ export type UpgradeParts = {
 /** All Upgrades of one cluster. */
 export class UpgradeHandler {
   readonly #parts: UpgradeParts;
-  /** With the backend of each, and its request. */
   readonly #tunnels = new Map<Tunnel, { readonly backend: string; readonly context: Sheddable["context"] }>();
 
   constructor(parts: UpgradeParts) {
     this.#parts = parts;
   }
 
-  /** The number of tunnels that are open or being opened. */
+  /** Tunnels that are open or being opened. */
   get openCount(): number {
     return this.#tunnels.size;
   }
@@ -61,7 +60,7 @@ export class UpgradeHandler {
     return count;
   }
 
-  /** A copy: its entries may end during the iteration. */
+  /** A copy, because tunnels may end while the caller iterates. */
   get live(): readonly Sheddable[] {
     const isLive = (tunnel: Tunnel): boolean => this.#tunnels.has(tunnel);
     return Array.from(this.#tunnels, ([tunnel, { context }]) => ({
@@ -73,12 +72,12 @@ export class UpgradeHandler {
     }));
   }
 
-  /** Ends all of them: the drain's last step. */
+  /** Ends all tunnels: the drain's last step. */
   cut(): void {
     for (const tunnel of this.#tunnels.keys()) tunnel.cut("draining");
   }
 
-  /** Takes the socket over; `early` is what came behind the request's head. */
+  /** Takes the socket over. `early`: the bytes that came after the request's head. */
   upgrade(request: IncomingMessage, socket: Socket, early: Buffer, client: Client): void {
     const requester = { client: client.address, method: request.method ?? "", auditId: "" };
     const upgrade = readUpgrade(headOf(request, client.isTls));
@@ -107,7 +106,7 @@ export class UpgradeHandler {
       .catch((reason: unknown) => this.#refuse(socket, named, failureFrom(reason, "proxy")));
   }
 
-  /** Its closures live as long as the tunnel, so they keep nothing of the request but the requester (A26). */
+  /** Its closures live as long as the tunnel, so they keep only the requester of the request (A26). */
   #open(parts: TunnelParts, backend: string, requester: Requester): void {
     const { down, up } = parts;
     if (down.destroyed || down.readableEnded) {
@@ -146,7 +145,7 @@ export class UpgradeHandler {
     const stopWatching = this.#parts.watchTunnel({ down, up, backend }, (reason) => tunnel.cut(reason));
   }
 
-  /** Sends the last response on its socket; further bytes of the client are discarded. */
+  /** Sends the last response on a socket. Further bytes of the client are discarded. */
   #refuse(socket: Socket, { method, auditId }: Requester, failure: Failure): void {
     const { code, origin, message } = failure;
     this.#parts.journal.write({ kind: "request.failed", code, origin, message, auditId });
@@ -159,5 +158,5 @@ export class UpgradeHandler {
   }
 }
 
-/** The client of a request; `auditId` is "" if the request could not be parsed. */
+/** The client of a request. `auditId`: "" if the request could not be parsed. */
 type Requester = { readonly client: string; readonly method: string; readonly auditId: string };

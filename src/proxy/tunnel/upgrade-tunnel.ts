@@ -1,8 +1,8 @@
 /**
- * One Upgrade between two sockets: the request's head goes to the backend, the response comes back, and only after a 101
- * to a requested protocol do bytes pass both ways, each half closed on its own. Any other response is relayed as the
- * last one on its socket, and no byte of the client ever follows its head (A35, CVE-2018-1002105). A redirect is a
- * response like any other: it is never followed (A36, CVE-2020-8559).
+ * One Upgrade between two sockets. The request's head goes to the backend. Only after a 101 to a requested protocol do
+ * bytes pass both ways, and each half is then closed on its own. Any other response is relayed as the last one on its
+ * socket, and no byte that the client sent after its head reaches the backend (A35, CVE-2018-1002105). A redirect is
+ * relayed like any other response, never followed (A36, CVE-2020-8559).
  */
 import type { Socket } from "node:net";
 import { Failure, wordsOf } from "../../base/failure.ts";
@@ -16,22 +16,22 @@ export type TunnelParts = {
   readonly down: Socket;
   readonly up: Socket;
   readonly head: Buffer;
-  /** As the client wrote them. */
+  /** Protocols in `Upgrade`, as the client wrote them. */
   readonly upgrades: readonly string[];
-  /** Bytes that the client sent behind its head: they wait for the 101. */
+  /** Bytes that the client sent after its head. They wait for the 101. */
   readonly early: Buffer;
-  /** True if a watch is requested: then each message of a websocket is one event. */
+  /** True if the request is a watch: each websocket message is one event then. */
   readonly isWatch: boolean;
 };
 
 export type TunnelOwner = {
-  /** The backend switched protocols: from now on it is a tunnel. */
+  /** The backend switched protocols, so this is a tunnel from now on. */
   opened(): void;
-  /** There is no response to relay, and nothing was written to the client. */
+  /** The backend sent no usable response, and nothing was written to the client. */
   failed(failure: Failure): void;
-  /** An internal fault was caught; it costs this tunnel. */
+  /** An internal fault ended this tunnel. */
   contained(message: string): void;
-  /** Over: the client's socket has an end, the backend's is gone. */
+  /** The tunnel is over: the client's socket is ending, the backend's is destroyed. */
   ended(reason: TunnelEnd): void;
 };
 
@@ -59,10 +59,10 @@ export class Tunnel {
   readonly #isWatch: boolean;
   readonly #owner: TunnelOwner;
   #state: State = "asking";
-  /** Cleared when the tunnel opens. The head, up to 128 KiB, is not kept once it is sent (A26). */
+  /** Requested protocols; cleared when the tunnel opens. The head, up to 128 KiB, is not kept once it is sent (A26). */
   #upgrades: readonly string[];
   #early: Buffer;
-  /** The response's head, while it is incomplete. */
+  /** The response's head while it is incomplete. */
   #received: Buffer = nothing;
   #interimHeads = 0;
   #body: BodyEnd | undefined;
@@ -92,19 +92,19 @@ export class Tunnel {
     up.write(parts.head);
   }
 
-  /** The number of messages of a watch over a websocket; undefined for anything else. */
+  /** Messages of a watch over a websocket; undefined: no such watch. */
   get events(): number | undefined {
     return this.#messages?.count;
   }
 
-  /** The backend is dead, or the proxy stops. A tunnel ends in order, so that the client notices at once. */
+  /** Ends the tunnel because the backend is dead or the proxy stops: in order, so that the client notices at once. */
   cut(reason: TunnelEnd): void {
     if (this.#state === "asking") this.#fail(`Upgrade was not answered: ${reason}`);
     else if (this.#state === "answering") this.#breakOff(reason);
     else this.#finish(reason);
   }
 
-  /** Memory is short. An unanswered request gets no response: the backend may have begun with it. */
+  /** Ends the tunnel because memory is short. An unanswered request gets no response, because the backend may run it. */
   shed(): void {
     if (this.#state === "open") this.#finish("memory_short");
     else if (this.#state !== "over") this.#breakOff("memory_short");
@@ -126,7 +126,7 @@ export class Tunnel {
     this.#readHeads();
   }
 
-  /** Interim heads and the final one may come in one chunk. */
+  /** Several interim heads and the final one may arrive in one chunk. */
   #readHeads(): void {
     const head = readAnswer(this.#received);
     if (head === undefined) return;
@@ -136,7 +136,7 @@ export class Tunnel {
     else if (this.#interimHeads > before) this.#readHeads();
   }
 
-  /** Returns what is wrong with the head; undefined if nothing is. */
+  /** Returns what is wrong with the head; undefined: nothing. */
   #takeHead(head: AnswerHead): string | undefined {
     const bytes = this.#received.subarray(0, head.length);
     this.#received = this.#received.subarray(head.length);
@@ -163,7 +163,7 @@ export class Tunnel {
     this.#upgrades = [];
     this.#received = this.#early = nothing;
     backend.off("data", this.#receive);
-    // The 101 is forwarded as it came: it was parsed strictly, and old clients may depend on its exact spelling.
+    // The 101 is forwarded byte for byte: it was parsed strictly, and old clients may depend on its exact spelling.
     client.write(bytes);
     if (received.length > 0) client.write(received);
     if (this.#isWatch && head.upgrades.includes("websocket")) this.#count(backend, received);
@@ -174,7 +174,7 @@ export class Tunnel {
     return undefined;
   }
 
-  /** Counts messages; the bytes pass untouched. A watch in a tunnel is counted, and never moved. */
+  /** Counts messages of the backend. A watch in a tunnel is counted but never moved. */
   #count(backend: Socket, received: Buffer): void {
     const messages = new Messages();
     messages.feed(received, 0, received.length);
@@ -182,7 +182,7 @@ export class Tunnel {
     this.#messages = messages;
   }
 
-  /** Forwards the body of a response other than 101, and nothing behind it. */
+  /** Forwards the body of a response other than 101, and nothing after it. */
   #pass(chunk: Buffer): void {
     const taken = this.#body?.take(chunk) ?? 0;
     if (typeof taken === "string") return this.#breakOff(taken);
@@ -221,7 +221,7 @@ export class Tunnel {
     this.#owner.failed(new Failure(code, "backend", message));
   }
 
-  /** Ends it in order: everything that was sent is complete. */
+  /** Ends the tunnel in order, because everything that was sent is complete. */
   #finish(reason: TunnelEnd): void {
     this.#state = "over";
     this.#up.unpipe(this.#down);
@@ -231,7 +231,7 @@ export class Tunnel {
     this.#owner.ended(reason);
   }
 
-  /** Resets both sockets: what was sent is incomplete, and must not look complete. */
+  /** Resets both sockets, because what was sent is incomplete and must not look complete. */
   #breakOff(reason: TunnelEnd): void {
     this.#state = "over";
     abort(this.#up);

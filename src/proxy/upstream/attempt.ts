@@ -1,6 +1,6 @@
 /**
- * One attempt at one backend for an exchange: it waits for a connection, opens a stream there, and reports that stream,
- * and what its connection learns of the backend, to its owner. The exchange decides what that means for the client.
+ * One attempt at one backend for an exchange: waits for an upstream connection, opens a stream on it, and reports to
+ * its owner what happens to the stream and to the connection. The owner decides what the client gets.
  */
 import { Failure } from "../../base/failure.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -14,34 +14,34 @@ import type { PoolKey } from "./pool-key.ts";
 import type { PoolSet } from "./pool-set.ts";
 import type { Waiter } from "./shard.ts";
 
-/** The exchange, watch session or list that an attempt belongs to. */
+/** The exchange or watch session that an attempt belongs to. */
 export type AttemptOwner = {
   readonly context: RequestContext;
-  /** The connections that the request may use by now. */
+  /** Returns which upstream connections the request may use now; the answer changes when its credential is proven. */
   poolKey(): PoolKey;
-  /** Its head was sent: the body may follow. */
+  /** The request's head was sent, so the body may follow. */
   attemptOpened?(attempt: Attempt, up: StreamWriter): void;
-  /** There was no connection. Nothing was sent. */
+  /** The attempt found no connection, and sent nothing. */
   attemptRefused(attempt: Attempt, failure: Failure): void;
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void;
-  /** `bytes[start, end)` of the response's body, as in StreamListener. */
+  /** `bytes[start, end)` of the response's body arrived, as in StreamListener. */
   attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** `count` bytes of the request's body have left. */
   attemptSent?(attempt: Attempt, count: number): void;
-  /** Its stream was reset, or its connection is lost; the attempt is over. */
+  /** The stream was reset, or its connection is lost. The attempt is over. */
   attemptGone(attempt: Attempt, code: number): void;
   /**
-   * Its connection or its backend does not answer, or it alone waits for long. Called again at every tick while that
-   * lasts (D6).
+   * The attempt's connection or backend does not answer, or the attempt alone waits for long. Called at every tick
+   * while that lasts (D6).
    */
   attemptSuspected(attempt: Attempt): void;
-  /** The connection or backend that was suspect answers again. */
+  /** The suspect connection or backend answers again. */
   attemptCleared?(attempt: Attempt): void;
-  /** A PING sent after the held head was answered: the path of its connection is whole. */
+  /** A PING sent after the held head was answered, so the connection delivers what the backend sends. */
   attemptPassed?(attempt: Attempt): void;
-  /** Its connection takes no new streams, or its backend is draining: open streams continue for a while. */
+  /** The connection takes no new streams, or the backend is draining. Open streams continue for a while. */
   attemptLeaving?(attempt: Attempt): void;
-  /** An internal fault: it costs the exchange, and none of the other attempts that the connection notifies. */
+  /** An internal fault. It ends this exchange only, none of the others on the connection. */
   attemptFaulted(error: unknown): void;
 };
 
@@ -50,20 +50,23 @@ export class Attempt implements ConnectionUser, Waiter {
   #owner: AttemptOwner;
   #connection: Connection | undefined;
   #isSuspect = false;
-  /** When its head was sent, in whole ms of the clock: an integer needs no memory of its own. Below 0: see `mayHaveRun`. */
+  /**
+   * When the head was sent, in whole ms, since V8 stores integers without an allocation; negative: the backend has run
+   * nothing.
+   */
   #sentAt = -1;
-  /** True if it has waited longer than reads of its backend usually do, although the backend answers PING. */
+  /** True if the attempt has waited longer than reads of its backend usually take, although the backend answers PING. */
   isSlow = false;
-  /** True if it is over because its response violated the protocol. */
+  /** True if the attempt is over because the response violated the protocol. */
   isMalformed = false;
   #stream: Stream | undefined;
-  /** Where it waits, while it does. */
+  /** The pool in which the attempt waits for a connection; undefined: it does not wait. */
   #waitsIn: { forget(waiter: Waiter): void } | undefined;
   #key: PoolKey;
   /**
-   * The head of a response whose body has not begun, held back (path MTU: a small head passes, the body does not). Until
-   * the body begins, or a PING sent after the head is answered, the request can be sent to another backend without the
-   * client noticing.
+   * The response's head while no body has arrived; undefined: none is held. With a broken path MTU the small head
+   * arrives and the large body never does. Until the body begins, or a PING sent after the head is answered, another
+   * backend can be asked without the client noticing.
    */
   #head: Field[] | undefined;
   #headAt = 0;
@@ -74,50 +77,50 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#key = owner.poolKey();
   }
 
-  // --- called by its exchange ---
+  // --- called by its owner ---
 
-  /** Which connections it takes, or waits for. */
+  /** The connections that the attempt takes or waits for. */
   get key(): PoolKey {
     return this.#key;
   }
 
-  /** The response is a watch, so its session owns it from now on. */
+  /** Makes a watch session the owner, once the response is known to be a watch. */
   handOver(owner: AttemptOwner): void {
     this.#owner = owner;
   }
 
-  /** True from the moment that its head is sent, unless the backend reports that it processed nothing of it. */
+  /** True once the head is sent, unless the backend reports that it did not process the request. */
   get mayHaveRun(): boolean {
     return this.#sentAt >= 0;
   }
 
-  /** How long ago it was sent, in ms. */
+  /** Returns the milliseconds since the head was sent. */
   sinceSent(now: number): number {
     return now - this.#sentAt;
   }
 
-  /** The stream of the request: undefined while the attempt waits, and after its stream is over. */
+  /** The stream of the request; undefined: the attempt waits for a connection, or the stream is over. */
   get up(): Stream | undefined {
     return this.#stream;
   }
 
-  /** Bytes that wait here for it. */
+  /** Bytes of the request that wait to be sent. */
   get queuedBytes(): number {
     return this.#stream?.queuedBytes ?? 0;
   }
 
-  /** True if its backend, or its connection, leaves a PING unanswered. */
+  /** True if the backend or the connection leaves a PING unanswered. */
   get isSuspect(): boolean {
     return this.#isSuspect;
   }
 
-  /** True if its connection has answered a PING since this was sent, so that its path is not at fault. */
+  /** True if the connection has answered a PING since the head was sent, so the connection is not at fault. */
   get isOnAnsweringConnection(): boolean {
     return this.#connection?.isAnsweringSince(this.#sentAt) === true;
   }
 
   /**
-   * Takes a connection of its backend with room, or waits for one. May call `attemptOpened` or `attemptRefused` before it
+   * Takes a connection to the backend, or waits for one. May call `attemptOpened` or `attemptRefused` before it
    * returns.
    */
   dial(pools: PoolSet): void {
@@ -126,7 +129,7 @@ export class Attempt implements ConnectionUser, Waiter {
       return this.refused(new Failure("no-backend", "proxy", `Backend ${this.backend} was removed`));
     const connection = connections.take(this.#key);
     if (connection !== undefined) return this.ready(connection);
-    // Set before the wait begins, because it may be refused at once.
+    // Set before the wait begins, because the wait may be refused at once.
     this.#waitsIn = connections;
     connections.wait(this);
   }
@@ -142,25 +145,25 @@ export class Attempt implements ConnectionUser, Waiter {
     return head;
   }
 
-  /** The latest answered PING of its connection was sent at `answeredPingAt`: nothing of the body was lost before that. */
+  /** A PING sent at `answeredPingAt` was answered: nothing that the backend sent before is lost. */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
       this.#contain(() => this.#owner.attemptPassed?.(this));
   }
 
-  /** True if its connection takes no new streams: the backend has sent GOAWAY. */
+  /** True if the connection takes no new streams, because the backend has sent GOAWAY. */
   get isConnectionRetiring(): boolean {
     return this.#connection?.isRetiring === true;
   }
 
-  /** The round-trip time to its backend; 0 while it is not known. */
+  /** Round-trip time to the backend in ms; 0: unknown. */
   get rttMs(): number {
     return this.#connection?.rttMs ?? 0;
   }
 
   /**
-   * Ends it because it is not needed any more. `isAnswered`: its final head has come, so that a reset costs the
-   * connection nothing (A1).
+   * Ends an attempt that is not needed any more. `isAnswered`: its final head has arrived, so the reset does not count
+   * against the connection (A1).
    */
   cancel(isAnswered: boolean): void {
     this.#waitsIn?.forget(this);
@@ -203,13 +206,13 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** The attempt has waited so long that another backend may be asked. Called again at every look, for a while. */
+  /** The attempt has waited so long that another backend may be asked. Called at every tick, for a while. */
   slowed(): void {
     this.isSlow = true;
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** The proxy's own event loop stood still for `ms`, which is not charged to the backend. */
+  /** The proxy's own event loop stood still for `ms`, which must not count against the backend. */
   discountStall(ms: number): void {
     this.#sentAt += Math.trunc(ms);
   }
@@ -244,7 +247,7 @@ export class Attempt implements ConnectionUser, Waiter {
   reset(code: number): void {
     this.isMalformed = this.#stream?.isMalformed === true;
     this.#stream = undefined;
-    // REFUSED_STREAM, or GOAWAY with a last stream id below this one (RFC 9113 §8.7).
+    // The code also stands for GOAWAY with a last stream id below this stream's (RFC 9113 §8.7).
     if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;
     this.#owner.attemptGone(this, code);
   }
@@ -255,11 +258,12 @@ export class Attempt implements ConnectionUser, Waiter {
 }
 
 /**
- * Sizes the window of a backend's stream: larger for a fast reader at a long distance, smaller for all when memory is
- * short. `delivered`: bytes that the client has taken
- * since the last change. Doubles a window each time that it was used up twice, but never beyond what arrives in one round
- * trip: bytes beyond that only wait here, and leave the processor's caches meanwhile (a LIST over loopback cost twice as
- * much). Returns what counts as delivered from here on.
+ * Sizes the receive window of a backend's stream: larger for a fast client and a distant backend, smaller for all when
+ * memory is short. `delivered` counts the bytes that the client has taken since the last change; the function returns
+ * the new count.
+ *
+ * A window doubles each time it was used up twice, up to what arrives in one round trip. More bytes would only wait
+ * here and leave the processor's caches, which made a LIST over loopback cost twice as much.
  */
 export function growWindow(
   up: Stream,

@@ -1,7 +1,7 @@
 /**
- * The upstream connections to one backend. Requests of one trust class and kind share a shard of them. When a shard's
- * free room runs low, another connection is dialled before it is needed. Requests that find no room wait here, unsent,
- * until a connection opens or the dial fails. Reports the results of dials and PINGs to health.
+ * The upstream connections to one backend. Requests of one trust class and kind share a shard of them. When a shard
+ * runs low on room, another connection is dialled before it is needed. Requests that find no room wait here, unsent,
+ * until a connection opens or the dial fails. The pool reports dials and PINGs to health.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -34,29 +34,29 @@ export type ConnectionPoolOptions = {
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
   /**
-   * Called when a connection in use falls silent while another is answered: a probe decides whether large packets are
+   * Called when a connection in use falls silent while another answers. A probe then decides whether large packets are
    * lost.
    */
   readonly doubtLarge: () => void;
   /** What health knows of the backend. */
   readonly facts: () => BackendFacts;
-  /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
+  /** When the latest PING or probe that another backend answered was sent; a clock reading. */
   readonly othersAnsweredAt: () => number;
-  /** When a backend last answered after all were silent: a clock reading. */
+  /** When a backend last answered after all had been silent; a clock reading. */
   readonly silenceOverAt: () => number;
-  /** Opens a connection with the proxy's own credential of this class, if it has one. */
+  /** Opens a connection, with the proxy's own credential for this class if there is one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
-  /** The trust classes for which the proxy has its own credential: connections are kept warm for them as well. */
+  /** The trust classes for which the proxy has a credential; connections are kept warm for them too. */
   readonly asserted?: readonly TrustClass[];
   readonly streams: number;
   readonly warm: number;
   readonly ping: KeepaliveTimes;
 };
 
-/** The shard in which a dead backend without warm connections is dialled, to learn that it is back. */
+/** The shard used to find out that a dead backend without warm connections is back. */
 const revivalKey = poolKey("proven", "plain");
 
-/** Given up by the proxy, so no evidence against the backend; requests that wait for it go on waiting. */
+/** The proxy itself gave the dial up, so this is no evidence against the backend, and waiting requests keep waiting. */
 const dialledAgain = new Failure("backend-refused", "proxy", "Dialled again: a newer socket was answered");
 
 export class ConnectionPool implements ConnectionOwner {
@@ -70,11 +70,11 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #warmKeys: readonly PoolKey[];
   #names = 0;
   #isStopped = false;
-  /** True if no dial has succeeded since the last connection failed. */
+  /** True if no dial has succeeded since the last connection was lost. */
   #isDead = false;
-  /** When the first new socket after a silence was answered, and how long that took. */
+  /** When a new socket was first answered after a silence, and how many ms that took. */
   #answered: { readonly at: number; readonly ms: number } = { at: Number.NEGATIVE_INFINITY, ms: 0 };
-  /** The reason for a failed dial that was last journaled; "" after a successful one. */
+  /** The last journaled reason of a failed dial; "" after a successful dial. */
   #journaledReason = "";
 
   constructor(options: ConnectionPoolOptions) {
@@ -104,8 +104,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Retires every connection; waiting requests are refused because the backend was removed. Connections that still have
-   * streams keep their PING: a backend is often removed because it hangs, and nothing else would detect that for its open
+   * Retires every connection, and refuses waiting requests because the backend was removed. Connections with open
+   * streams keep their PING: backends are often removed because they hang, which nothing else would detect for those
    * streams.
    */
   stop(): void {
@@ -117,15 +117,15 @@ export class ConnectionPool implements ConnectionOwner {
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
   }
 
-  /** A connection with room; undefined: the request may wait for one. */
+  /** Returns a connection with room; undefined: the request may wait for one. */
   take(key: PoolKey): Connection | undefined {
     const shard = this.#shard(key);
     let shaky: Connection | undefined;
     for (const connection of shard.connections) {
-      // A silent connection gets no new streams; another one, or a fresh socket, may well answer (D6).
+      // A silent connection gets no new streams; another connection, or a fresh socket, may well answer (D6).
       if (connection.room <= 0 || connection.isSuspect) continue;
       if (!connection.isShaky) return this.#taken(shard, connection);
-      // A connection that was silent a moment ago may be so again: its path loses packets that another does not.
+      // A connection that was silent a moment ago is used last, because its path may lose packets.
       shaky ??= connection;
     }
     return shaky === undefined ? undefined : this.#taken(shard, shaky);
@@ -150,12 +150,12 @@ export class ConnectionPool implements ConnectionOwner {
       refuse(shard, this.#untrusted(), this.#options.clock);
   }
 
-  /** The waiter has gone: its client gave up. */
+  /** Removes a waiter whose client gave up. */
   forget(waiter: Waiter): void {
     this.#shards.get(waiter.key.name)?.waiting.delete(waiter);
   }
 
-  /** The verdict on the whole backend changed: its attempts are notified when it becomes suspect, and when no longer. */
+  /** The verdict on the backend changed. Attempts are notified when it becomes suspect, and when it no longer is. */
   judged(isSuspect: boolean): void {
     this.health.judged(isSuspect);
     if (!isSuspect) return;
@@ -164,24 +164,23 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  /** When silence becomes suspicious and certain, by the backend's present round-trip time. */
+  /** After how much silence a connection is suspect and dead, by the backend's present round-trip time. */
   get deadlines(): PingTimes {
     return this.#keepalive.deadlines;
   }
 
-  /** How long PINGs take. */
   get rtt(): Rtt {
     return this.#keepalive.rtt;
   }
 
-  /** The backend is dead: all waiting requests are refused. */
+  /** Refuses all waiting requests, because the backend is dead. */
   abandon(): void {
     this.#refuseAll(new Failure("backend-refused", "backend", `Backend ${this.#options.backend} is dead`));
   }
 
   /**
-   * A new socket was answered after `ms`, after a silence: connections that were dialled into the silence are dialled
-   * again, now or when they have had their time, and delayed dials are made now.
+   * A new socket was answered in `ms`, after a silence. Dials begun during the silence are restarted, now or once they
+   * have had their time, and delayed dials are made now.
    */
   redialStuck(ms: number): void {
     if (this.#isStopped || this.health.hasAnswering) return;
@@ -190,7 +189,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#redial();
   }
 
-  /** A dial that takes three times as long as the answered socket has lost its SYN; a slow handshake gets its time. */
+  /** A dial that takes three times as long as the answered socket has lost its SYN. A slow handshake gets its time. */
   #failStuck(): void {
     const { at, ms } = this.#answered;
     const before = this.#options.clock.now() - Math.max(upstreamLimits.hurriedDialMs, 3 * ms);
@@ -201,9 +200,9 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * The certificate that connections of this class present was replaced. Each shard first gets a new connection; when
-   * that is open, the old ones take no new streams. Their open streams continue: the apiserver checks a certificate when
-   * a request begins (A44).
+   * The certificate of this trust class was replaced. Each shard first gets a new connection; when that is open, the
+   * old ones take no new streams. Open streams continue, because the apiserver checks a certificate only when a request
+   * begins (A44).
    */
   renew(trust: TrustClass): void {
     for (const shard of this.#shards.values()) {
@@ -284,10 +283,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#backoff.soon();
   }
 
-  /**
-   * With the proxy's own certificates a backend that stays down costs eight dials a second: each reason is journaled
-   * once.
-   */
+  /** A reason is journaled once: with the proxy's own certificates a backend that stays down costs eight dials a second. */
   #journalClosed(connection: Connection, reason: string): void {
     if (!connection.isOpened && reason === this.#journaledReason) return;
     if (!connection.isOpened) this.#journaledReason = reason;
@@ -297,15 +293,15 @@ export class ConnectionPool implements ConnectionOwner {
 
   // --- dialling ---
 
-  /** Dials for a shard without a connection if requests wait; a client's private shard that is empty is deleted. */
+  /** Dials if requests wait. Deletes an empty shard that belongs to one client. */
   #dialOrForget(shard: Shard): void {
     if (shard.waiting.size > 0) this.#dial(shard);
     else if (shard.connections.length === 0 && shard.key.owner !== "") this.#shards.delete(shard.key.name);
   }
 
   /**
-   * Requests that waited for this connection go to another backend, unsent; if it was the last one, all waiting requests
-   * do.
+   * Refuses the requests that waited for this connection, so that they ask another backend; all requests if it was the
+   * last.
    */
   #lost(connection: Connection, shard: Shard, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
@@ -334,20 +330,20 @@ export class ConnectionPool implements ConnectionOwner {
     return shard;
   }
 
-  /** One dial at a time for a shard, unless more requests wait than one connection takes. */
+  /** Dials one connection at a time for a shard, unless more requests wait than one connection takes. */
   #dial(shard: Shard): void {
     const opening = shard.connections.filter((connection) => connection.isOpening).length;
     if (opening * this.#options.streams >= Math.max(1, shard.waiting.size) || this.#isStopped) return;
-    // The wrong name in the certificate would be found again; fresh-socket probes continue (D6).
+    // A new dial would meet the same wrong certificate. Fresh-socket probes continue (D6).
     if (this.#options.facts().isUntrusted) return;
     if (shard.connections.length >= upstreamLimits.connections) return;
     const { trust } = shard.key;
-    // A dial that the budget delays is made by a later tick: the requests are still waiting then.
+    // If the dial budget is spent, a later tick dials, because the requests still wait then.
     if (!this.#backoff.take(shard.key)) return;
     this.#names += 1;
     const { clock, turn, buffered, streams: mostStreams } = this.#options;
     const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
-    // The round-trip time is that of the fastest PINGs: others were queued behind a long response.
+    // By the fastest PINGs, because the others were queued behind a long response.
     const rttMs = (): number => this.rtt.quantile(0.1);
     const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
     const connection = new Connection({ key: shard.key, number: this.#names, ...parts });
@@ -361,7 +357,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (!hasSpare) this.#dial(shard);
   }
 
-  /** False if a connection is missing and none was dialled. */
+  /** Returns false if a warm connection is missing and none was dialled. */
   #keepWarm(shard: Shard): boolean {
     const taking = (): number =>
       shard.connections.filter((connection) => !connection.isRetiring && !connection.isSuspect).length;
@@ -369,15 +365,14 @@ export class ConnectionPool implements ConnectionOwner {
     return taking() >= this.#options.warm;
   }
 
-  /** Restores the warm connections after a loss. */
   #redial(): void {
     this.#backoff.stop();
     if (this.#isStopped) return;
     if (this.#options.facts().isUntrusted) return this.#backoff.soon();
     const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#shard(key))).every(Boolean);
-    // The dial budget was spent, or more than one is missing: nothing else would restore them.
+    // Nothing else would dial again if the budget was spent, or if more than one connection is missing.
     if (!areWarm) this.#backoff.soon();
-    // No request is sent to a dead backend, so without warm connections its return would never be noticed.
+    // No request is sent to a dead backend, so only a dial shows that it is back.
     if (this.#isDead && this.#shardOf.size === 0) this.#dial(this.#shard(revivalKey));
   }
 
@@ -391,14 +386,14 @@ export class ConnectionPool implements ConnectionOwner {
       this.#attend(shard, this.#options.stallAwareClock.now());
       this.#dialOrForget(shard);
       this.#retireIdle(shard, now);
-      // The dial of a successor may have failed, or its budget was spent.
+      // Dials again in case the dial of a successor failed or the budget was spent.
       if (hasOutdated(shard)) this.#dial(shard);
     }
   }
 
   /**
-   * `now` is a reading of `stallAwareClock`. No wait is unbounded: a request that may use other connections by now moves
-   * to their shard, one that has waited too long is refused.
+   * Bounds each wait. A request that may use other connections by now moves to their shard; one that has waited too
+   * long is refused. `now` is a reading of `stallAwareClock`.
    */
   #attend(shard: Shard, now: number): void {
     for (const [waiter, since] of shard.waiting) {

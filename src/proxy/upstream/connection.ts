@@ -1,7 +1,7 @@
 /**
  * One upstream connection: an HTTP/2 session to a backend that clients of one trust class share (D2). It knows how many
- * streams it can take, watches its own PING (D6), and limits resets, because the backend would punish all of its users
- * for them.
+ * streams it can take, watches its own PING (D6), and limits resets, because the backend would punish all of its
+ * clients for too many.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -20,34 +20,34 @@ import { upstreamLimits } from "./limits.ts";
 import type { ConnectionKind, PoolKey } from "./pool-key.ts";
 
 export type KeepaliveTick = {
-  /** True if a PING is due, unless one is pending. */
+  /** True if a PING is due on this connection. */
   readonly isTurn: boolean;
-  /** True if the proxy's own event loop stood still: what the backend sent may still be unread. */
+  /** True if the proxy's own event loop stood still, so input of the backend may still be unread. */
   readonly isLate: boolean;
-  /** How long a connection may take to open. */
+  /** How long a connection may take to open, in ms. */
   readonly dialMs: number;
 };
 
-/** The connection pool, as its connections call it. */
+/** The connection pool, as its connections see it. */
 export type ConnectionOwner = {
-  /** The first SETTINGS came: it may be used, and the dial has succeeded. */
+  /** The first SETTINGS arrived, so the dial has succeeded. */
   opened(connection: Connection): void;
-  /** A stream ended or the peer's limits changed. */
+  /** A stream ended, or the backend's limits changed. */
   changed(connection: Connection): void;
-  /** Bytes arrived on it: its silence is over. */
+  /** Bytes arrived on a suspect connection. */
   resumed(connection: Connection): void;
-  /** Its PING was answered, after `ms`. */
+  /** The pending PING was answered after `ms`. */
   ponged(connection: Connection, ms: number): void;
-  /** An internal fault cost one of its streams. */
+  /** An internal fault ended one of the streams. */
   faulted(error: unknown): void;
-  /** Over; called once. The failure is the reason, if there is one. */
+  /** The connection is over. Called once. Undefined: it ended without a failure. */
   closed(connection: Connection, failure: Failure | undefined): void;
 };
 
 export type ConnectionOptions = {
-  /** With the number, its name: proven, long and 7 are "proven-long-7". */
+  /** With the number it makes the name: "proven-long-7". */
   readonly key: PoolKey;
-  /** Unique among its backend's connections. */
+  /** Unique among the connections of the backend. */
   readonly number: number;
   readonly clock: Clock;
   readonly turn: FlushScheduler;
@@ -55,25 +55,25 @@ export type ConnectionOptions = {
   readonly owner: ConnectionOwner;
   readonly mostStreams: number;
   readonly connect: (owner: WireOwner) => Wire;
-  /** How long PINGs to its backend take, on all of its connections. */
+  /** Returns how long PINGs to the backend take, over all connections. */
   readonly rttMs: () => number;
 };
 
-/** An attempt whose stream the connection carries: what the connection learns of its backend concerns the attempt as well. */
+/** An attempt with a stream on the connection, which is notified of what the connection learns of the backend. */
 export type ConnectionUser = StreamListener & {
-  /** How long ago its request was sent, in ms. */
+  /** Returns the milliseconds since the request was sent. */
   sinceSent(now: number): number;
-  /** A PING sent at this clock reading was answered, the latest of all. */
+  /** The latest answered PING was sent at this clock reading. */
   passed(answeredPingAt: number): void;
-  /** Its request has waited longer than such reads usually take. */
+  /** The request has waited longer than such reads usually take. */
   slowed(): void;
-  /** The proxy's own event loop stood still for `ms`, which is not charged to the backend. */
+  /** The proxy's own event loop stood still for `ms`, which must not count against the backend. */
   discountStall(ms: number): void;
   /** A PING is overdue. */
   suspected(): void;
-  /** The PING was answered after all. */
+  /** The overdue PING was answered after all. */
   cleared(): void;
-  /** The connection takes no more streams. */
+  /** The connection takes no new streams. */
   leaving(): void;
 };
 
@@ -92,23 +92,23 @@ export class Connection implements WireOwner {
   #dialledAt: number;
   #isOpened = false;
   #isClosed = false;
-  /** True if its attempts know that it takes no new streams. */
+  /** True if the attempts were notified that the backend ends the connection. */
   #isLeft = false;
-  /** True if the proxy has sent GOAWAY before the backend did. */
+  /** True if the proxy sent GOAWAY before the backend did. */
   #hasYielded = false;
   #failure: Failure | undefined;
-  /** The pending PING, and when it was sent; 0 if none is pending. */
+  /** The number of the pending PING; 0: none. */
   #pingNumber = 0;
   #pingedAt = 0;
-  /** True if a stream was opened on it since the last PING. */
+  /** True if a stream was opened since the last PING. */
   #isAwaited = false;
-  /** When the backend last gave a sign of life on it: bytes arrived, or it took some of what waits. */
+  /** When the backend last gave a sign of life: bytes arrived, or it took some of the bytes that wait. */
   #heardAt = 0;
   /** When the last answered PING was sent. */
   #answeredPingAt = 0;
   #waitingBytes = 0;
   #isSuspect = false;
-  /** When it was silent last: a clock reading, 0 before the first time. */
+  /** When the connection last became or stayed suspect; a clock reading, 0: never. */
   #suspectedAt = 0;
   #wasInUse = false;
   #isOutdated = false;
@@ -140,7 +140,7 @@ export class Connection implements WireOwner {
     });
   }
 
-  /** The number of streams that it can take now: 0 while it opens, retires or is over. */
+  /** The number of streams that the connection can take now; 0 while it opens, retires or is over. */
   get room(): number {
     if (!this.#isOpened || !this.#session.isOpen) return 0;
     return Math.min(this.#options.mostStreams, this.#session.peerMaxStreams) - this.#session.openCount;
@@ -150,17 +150,17 @@ export class Connection implements WireOwner {
     return !this.#isOpened && !this.#isClosed;
   }
 
-  /** True if its first SETTINGS came. */
+  /** True if the first SETTINGS arrived. */
   get isOpened(): boolean {
     return this.#isOpened;
   }
 
-  /** It takes no more streams, for good. */
+  /** True if the connection takes no more streams, for good. */
   get isRetiring(): boolean {
     return !this.#session.isOpen;
   }
 
-  /** True if the backend sent GOAWAY first: Go's server answers each GOAWAY with one of its own. */
+  /** True if the backend sent GOAWAY first. Go's server also answers each GOAWAY of the proxy with its own. */
   get isPeerGoing(): boolean {
     return this.#session.isPeerGoing && !this.#hasYielded;
   }
@@ -179,27 +179,26 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Ends a stream that its client gave up, at once (D17). A connection that has reset many streams before their responses
-   * takes no new ones: the apiserver's server ends a session with ENHANCE_YOUR_CALM if it opens a stream while the
-   * handlers of five times the allowed number still run (x/net http2, scheduleHandler). A reset alone never makes it do
-   * so (A1).
+   * Resets a stream whose client gave up, at once (D17). A connection that has reset many unanswered streams takes no
+   * new ones, because the apiserver ends a session with ENHANCE_YOUR_CALM if it opens a stream while handlers of five
+   * times the allowed number still run (x/net http2, scheduleHandler). Resets alone do not have that effect (A1).
    */
   cancel(stream: Stream, isAnswered: boolean): void {
     if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();
     stream.reset(errorCode.CANCEL);
   }
 
-  /** A backend that allows few streams tolerates few resets as well: twice as many. */
+  /** Tokens that one reset costs: a backend that allows few streams tolerates few resets too, twice as many. */
   get #resetCost(): number {
     return Math.max(1, upstreamLimits.connectionResetBurst / (2 * this.#session.peerMaxStreams));
   }
 
-  /** When its dial began, without stalls of the event loop: a clock reading. */
+  /** When the dial began, a clock reading, moved forward by stalls of the event loop. */
   get dialledAt(): number {
     return this.#dialledAt;
   }
 
-  /** Called once every interval. */
+  /** Called at every interval. */
   tick({ isTurn, isLate, dialMs }: KeepaliveTick): void {
     if (this.#isClosed) return;
     if (this.isOpening) {
@@ -207,12 +206,12 @@ export class Connection implements WireOwner {
       return;
     }
     if (isTurn && !isLate) this.#session.check();
-    // A request waits for this connection: a PING out of turn checks its path.
+    // A request sent out of turn waits for its response, so a PING checks the connection now.
     if (isTurn || this.#isAwaited) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
   }
 
-  /** Sends a PING, if none is pending. */
+  /** Sends a PING, unless one is pending. */
   ask(): void {
     if (this.#pingNumber !== 0 || !this.#isOpened || this.#isClosed) return;
     this.#pingNumber = this.#session.sendPing();
@@ -225,19 +224,18 @@ export class Connection implements WireOwner {
     this.fail(new Failure("backend-refused", "backend", message, timeout(message)));
   }
 
-  /** A PING is queued behind the bytes in the socket: as long as those get fewer, a slow upload is no silence. */
+  /** Counts a slow upload as a sign of life: the PING is queued behind bytes in the socket, and those get fewer. */
   #seeProgress(): void {
     const waiting = this.#wire.waitingBytes ?? 0;
     if (waiting < this.#waitingBytes) this.#heardAt = this.now;
     this.#waitingBytes = waiting;
   }
 
-  /** The clock's reading. */
   get now(): number {
     return this.#options.clock.now();
   }
 
-  /** Notifies attempts that have waited for `ms`, during `upstreamLimits.slowToldMs` only. */
+  /** Notifies attempts that have waited `ms`, but only for `upstreamLimits.slowToldMs`. */
   notifySlow(ms: number): void {
     const now = this.#options.clock.now();
     for (const attempt of this.#attempts) {
@@ -247,32 +245,32 @@ export class Connection implements WireOwner {
     }
   }
 
-  /** How long a PING has been pending, whatever else arrived, in ms; 0 if none is. */
+  /** Milliseconds that a PING has been pending, whatever else arrived; 0: none is pending. */
   get pingMs(): number {
     return this.#pingNumber === 0 ? 0 : this.#options.clock.now() - this.#pingedAt;
   }
 
-  /** True if a PING sent after `at` was answered: then other bytes sent since had a path as well. */
+  /** True if a PING sent after `at` was answered, so bytes sent after `at` arrive too. */
   isAnsweringSince(at: number): boolean {
     return this.#answeredPingAt > at;
   }
 
-  /** When the last answered PING was sent: a clock reading, 0 before the first. */
+  /** When the last answered PING was sent; a clock reading, 0: none yet. */
   get answeredPingAt(): number {
     return this.#answeredPingAt;
   }
 
-  /** Since when nothing at all has arrived while a PING is pending; undefined if none is. */
+  /** Since when nothing at all has arrived while a PING is pending; undefined: no PING is pending. */
   get silentSince(): number | undefined {
     return this.#pingNumber === 0 || this.#isClosed ? undefined : Math.max(this.#pingedAt, this.#heardAt);
   }
 
-  /** True if its silence is suspicious: then it gets no new streams. */
+  /** True if the connection's silence is suspicious. It gets no new streams then. */
   get isSuspect(): boolean {
     return this.#isSuspect;
   }
 
-  /** Makes it suspect. Returns true unless it was. */
+  /** Makes the connection suspect. Returns true if it was not. */
   suspect(): boolean {
     const isNews = !this.#isSuspect;
     if (isNews) this.#wasInUse = this.openCount > 0;
@@ -281,22 +279,21 @@ export class Connection implements WireOwner {
     return isNews;
   }
 
-  /** Its silence is over. */
   clear(): void {
     this.#isSuspect = false;
   }
 
-  /** True if it was suspect recently. */
+  /** True if the connection was suspect recently. */
   get isShaky(): boolean {
     return this.#suspectedAt > 0 && this.now - this.#suspectedAt < upstreamLimits.shakyConnectionMs;
   }
 
-  /** True if streams were open on it when it fell silent last. */
+  /** True if streams were open when the connection last became suspect. */
   get wasInUse(): boolean {
     return this.#wasInUse;
   }
 
-  /** True if it presents a certificate that was replaced. It serves until a new connection is open. */
+  /** True if the connection presents a certificate that was replaced. It serves until a new connection is open. */
   get isOutdated(): boolean {
     return this.#isOutdated;
   }
@@ -305,17 +302,17 @@ export class Connection implements WireOwner {
     this.#isOutdated = true;
   }
 
-  /** Since when it has no stream: a clock reading. */
+  /** Since when the connection has no stream; a clock reading. */
   get idleSince(): number {
     return this.#idleSince;
   }
 
-  /** True if its PING is not late. If several connections are silent together, this is known before any deadline. */
+  /** True if the PING is not late. Shows sooner than any deadline whether a connection is silent too. */
   get isPrompt(): boolean {
     return this.pingMs <= upstreamLimits.promptMs;
   }
 
-  /** The proxy's own event loop stood still for `ms`, which is not charged to the backend. */
+  /** The proxy's own event loop stood still for `ms`, which must not count against the backend. */
   discountStall(ms: number): void {
     const now = this.#options.clock.now();
     this.#pingedAt = Math.min(now, this.#pingedAt + ms);
@@ -324,7 +321,7 @@ export class Connection implements WireOwner {
     for (const attempt of this.#attempts) attempt.discountStall(ms);
   }
 
-  /** Notifies its attempts that it does not answer, or that it answers again (D6). */
+  /** Notifies the attempts that the connection or backend does not answer, or that it answers again (D6). */
   doubt(isSuspect: boolean): void {
     for (const attempt of this.#attempts) {
       if (isSuspect) attempt.suspected();
@@ -332,7 +329,7 @@ export class Connection implements WireOwner {
     }
   }
 
-  /** Notifies its attempts that they may move to another backend. */
+  /** Notifies the attempts that they may move to another backend. */
   leave(): void {
     for (const attempt of this.#attempts) attempt.leaving();
   }
@@ -341,19 +338,19 @@ export class Connection implements WireOwner {
     return this.#session.streams.map(({ owner }) => owner).filter(isConnectionUser);
   }
 
-  /** Takes no more streams; is over when its open ones are. */
+  /** Takes no new streams, notifies the attempts, and ends with the last open stream. */
   retire(): void {
     this.yield();
     this.leave();
   }
 
-  /** The same, but its attempts have no reason to move. */
+  /** Takes no new streams. The attempts are not notified, because they have no reason to move. */
   yield(): void {
     this.#hasYielded ||= !this.#session.isPeerGoing;
     this.#session.goAway();
   }
 
-  /** Destroys it at once: every stream's owner gets `lost`. */
+  /** Destroys the connection at once. Every stream is reset with `lost`. */
   fail(failure: Failure): void {
     this.#failure ??= failure;
     this.#wire.destroy();

@@ -1,4 +1,4 @@
-/** When one backend may be dialled: at most so many connections a second, and after a loss with growing pauses. */
+/** Decides when a backend may be dialled: up to a number of dials a second, and after a loss with growing pauses. */
 
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
@@ -10,7 +10,7 @@ export class DialBackoff {
   readonly #again: () => void;
   readonly #usual: TokenBucket;
   readonly #unproven: TokenBucket;
-  /** Each response to these requests may cost a connection: their dials take nothing from other clients' budget. */
+  /** For clients that backends reject: each response may cost a connection, and must not use up the others' dials. */
   readonly #rejected: TokenBucket;
   #pauseMs: number = upstreamLimits.redialFirstMs;
   #stopAgain: (() => void) | undefined;
@@ -25,18 +25,18 @@ export class DialBackoff {
     this.#rejected = new TokenBucket(clock, few, few);
   }
 
-  /** Takes one dial for connections of this key; false if the budget is spent. */
+  /** Takes one dial from the budget for this key. Returns false if the budget is spent. */
   take({ trust, owner }: PoolKey): boolean {
     if (trust !== "unproven") return this.#usual.take();
     return (owner === "" ? this.#unproven : this.#rejected).take();
   }
 
-  /** A dial has succeeded: the next loss is followed by a dial at once. */
+  /** A dial has succeeded, so the next loss is followed by a dial after the shortest pause. */
   succeeded(): void {
     this.#pauseMs = upstreamLimits.redialFirstMs;
   }
 
-  /** Schedules a dial, later after each failure; further calls before that change nothing. */
+  /** Schedules a dial, after a longer pause each time. Does nothing if one is scheduled. */
   soon(): void {
     if (this.#stopAgain !== undefined) return;
     this.#stopAgain = this.#clock.after(this.#pauseMs, () => {
@@ -45,7 +45,7 @@ export class DialBackoff {
     });
   }
 
-  /** Cancels the scheduled dial: it was made, or is not needed any more. */
+  /** Cancels the scheduled dial. */
   stop(): void {
     this.#stopAgain?.();
     this.#stopAgain = undefined;

@@ -1,8 +1,8 @@
 /**
- * Finds silent connections of one backend. A PING goes out on each at every tick. One timer serves all connections, set
- * to the next deadline rather than to the next tick. If there are many, they take turns, until one of them is slow to
- * answer: then all are pinged at once. Time in which the proxy's own event loop stood still is not charged to the
- * backend, and nothing is concluded before the tick's input has been read (F11).
+ * Finds silent connections of one backend by PINGs at every tick. One timer serves all connections, set to the next
+ * deadline rather than to the next tick. Many connections take turns, until one of them is slow to answer: then all are
+ * pinged at once. Time in which the proxy's own event loop stood still does not count, and connections are judged only
+ * after the tick's input has been read (F11).
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -11,7 +11,7 @@ import { type PingTimes, Rtt } from "../../health/rtt.ts";
 import type { Connection } from "./connection.ts";
 import { upstreamLimits } from "./limits.ts";
 
-/** What the keepalive needs of a connection; the number decides its turn. */
+/** A connection as the keepalive sees it; `number` decides its turn. */
 export type KeptAlive = Pick<Connection, "number" | "tick" | "ask" | "silentSince" | "discountStall">;
 
 /** `deadAfterWhenAllSilentMs`: how long silence is tolerated while no backend at all answers (D14). */
@@ -24,21 +24,21 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly clock: Clock;
   readonly times: KeepaliveTimes;
   readonly connections: () => Iterable<Kept>;
-  /** `silent` is called for each silent connection at every look, then `notifyAttempts`; at least at every tick. */
+  /** Each check calls `silent` for every silent connection, then `notifyAttempts`. */
   readonly health: {
     silent(connection: Kept, silentMs: number): void;
     notifyAttempts(): void;
     readonly hasAnswering: boolean;
   };
-  /** Nothing has arrived for so long that the connection is given up. */
+  /** Called when a connection has been silent for so long that it is given up. */
   readonly dead: (connection: Kept, silentMs: number) => void;
   /** What health knows of the backend. */
   readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
-  /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
+  /** When the latest PING or probe that another backend answered was sent; a clock reading. */
   readonly othersAnsweredAt: () => number;
-  /** When a backend last answered after all were silent: a clock reading. */
+  /** When a backend last answered after all had been silent; a clock reading. */
   readonly silenceOverAt: () => number;
-  /** True once the backend is no longer configured: no probe checks whether it answers. */
+  /** True once the backend is no longer configured, so that no probe checks it. */
   readonly isRemoved: () => boolean;
   /** Called after every tick. */
   readonly ticked: () => void;
@@ -50,7 +50,7 @@ export class Keepalive<Kept extends KeptAlive> {
   #deadlines: PingTimes;
   #tickAt = 0;
   #beats = 0;
-  /** The number of ticks in which each connection has one turn. */
+  /** The number of ticks in which each connection gets one PING. */
   #turns = 1;
   #dueAt = 0;
   #waitsSince = 0;
@@ -61,7 +61,7 @@ export class Keepalive<Kept extends KeptAlive> {
     this.#deadlines = parts.times;
   }
 
-  /** When silence becomes suspicious and certain, in ms, by the backend's present round-trip time. */
+  /** Milliseconds of silence after which a connection is suspect and dead, by the present round-trip time. */
   get deadlines(): PingTimes {
     return this.#deadlines;
   }
@@ -89,7 +89,7 @@ export class Keepalive<Kept extends KeptAlive> {
     const now = clock.now();
     const lateMs = now - this.#dueAt;
     const isLate = lateMs > limits.stallMs;
-    // It is unknown when within this wait the loop stood still, so none of the wait counts.
+    // The loop stood still at an unknown time within this wait, so none of the wait counts.
     if (isLate) for (const connection of connections()) connection.discountStall(now - this.#waitsSince);
     const isTick = now >= this.#tickAt;
     if (isTick) {
@@ -97,9 +97,9 @@ export class Keepalive<Kept extends KeptAlive> {
       this.rtt.fade(now);
       this.#deadlines = this.rtt.deadlines(times);
     }
-    // Scheduled before anything else: a fault in one tick must not stop the keepalive.
+    // Scheduled first, so that a fault in one tick does not stop the keepalive.
     this.#wait(this.#tickAt);
-    // Input that arrived during the stall is read before connections are judged.
+    // Deferred, so that input that arrived during a stall is read before connections are judged.
     clock.soon(() => this.#look());
     if (!isTick) return;
     this.#beat(Array.from(connections()), isLate);
@@ -109,7 +109,7 @@ export class Keepalive<Kept extends KeptAlive> {
   #beat(connections: readonly Kept[], isLate: boolean): void {
     this.#beats += 1;
     this.#turns = connections.length > upstreamLimits.pingsPerBeat ? upstreamLimits.pingTurns : 1;
-    // A distant backend's handshake takes three round trips.
+    // A handshake with a distant backend takes three round trips.
     const dialMs = Math.max(limits.dialMs, this.#deadlines.deadAfterMs);
     for (const connection of connections) {
       const isTurn = (connection.number + this.#beats) % this.#turns === 0;
@@ -128,15 +128,15 @@ export class Keepalive<Kept extends KeptAlive> {
       (connection, ms) => health.silent(connection, ms),
     );
     health.notifyAttempts();
-    // Known only after all connections were checked. If the backend answers elsewhere, a silent connection may only be
-    // waiting for a retransmission by its kernel.
+    // Known only after all connections were checked. If the backend answers elsewhere, a silent connection may only
+    // wait for its kernel's retransmission.
     const isAnswering = facts().fresh === "answer" || health.hasAnswering;
     const deadAfterMs = isAnswering ? this.#answeringLimitMs : this.#silentLimitMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);
     this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#pingAll(silent)));
   }
 
-  /** The connections with a pending PING: few of many. */
+  /** Returns the connections with a pending PING. */
   #silent(): Kept[] {
     const silent: Kept[] = [];
     for (const connection of this.#parts.connections())
@@ -144,7 +144,7 @@ export class Keepalive<Kept extends KeptAlive> {
     return silent;
   }
 
-  /** A slow connection may be the first of several: the others are pinged without waiting for their turns. */
+  /** Pings all connections at once if one is slow, because others may be slow too. Returns when to check again. */
   #pingAll(silent: readonly Kept[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
     let slow = 0;
@@ -160,7 +160,7 @@ export class Keepalive<Kept extends KeptAlive> {
     return nextAt;
   }
 
-  /** Calls `notify` for each connection that was silent for that long; returns when the next one will be. */
+  /** Calls `notify` for each connection that was silent for that long. Returns when the next one will be. */
   #judge(
     silent: readonly Kept[],
     afterMs: (silentSince: number) => number,
@@ -169,11 +169,11 @@ export class Keepalive<Kept extends KeptAlive> {
     const now = this.#parts.clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
     for (const connection of silent) {
-      // Notifying one may end others.
+      // An earlier `notify` may have closed this connection.
       const { silentSince } = connection;
       if (silentSince === undefined) continue;
-      // Compares the sum, to which the timer is set: the difference may be smaller by a rounding error, and loop for
-      // ever.
+      // Compares with the sum that the timer is set to. A rounding error could make the difference too small, and loop
+      // for ever.
       const dueAt = silentSince + afterMs(silentSince);
       if (now >= dueAt) notify(connection, now - silentSince);
       else nextAt = Math.min(nextAt, dueAt);
@@ -182,8 +182,8 @@ export class Keepalive<Kept extends KeptAlive> {
   }
 
   /**
-   * The limit for a connection whose backend answers elsewhere. The kernel doubles its pause before each retransmission,
-   * so after an outage the next one comes, at the latest, as long after its end as it lasted.
+   * Returns the limit for a connection whose backend answers elsewhere. The kernel doubles its pause before each
+   * retransmission, so after an outage the next one takes, at most, as long again as the outage lasted.
    */
   readonly #answeringLimitMs = (silentSince: number): number => {
     const { facts, silenceOverAt } = this.#parts;
@@ -197,9 +197,9 @@ export class Keepalive<Kept extends KeptAlive> {
   };
 
   /**
-   * The limit for a connection whose backend is silent. If no other backend answers either, the fault is most likely the
-   * proxy's own network (D14). After such an outage one backend answers first: the silence of the others counts from then
-   * on.
+   * Returns the limit for a connection whose backend is silent. If no other backend answers either, the proxy's own
+   * network is most likely at fault (D14). After such an outage one backend answers first, and the silence of the
+   * others counts only from then on.
    */
   readonly #silentLimitMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;

@@ -1,35 +1,34 @@
-/** Picks the backend that a request takes, and the next one after a failed attempt. */
+/** Picks the backend for a request, and the next one after a failed attempt. */
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 
 export type PickParts = {
   readonly views: readonly BackendView[];
-  /** The weighed load of each backend: the least wins. */
+  /** The weighted load of each backend; the smallest is picked. */
   readonly loads: (name: string) => number;
-  /** The backend of the client's previous requests: it is kept while it serves (k/k 59848). */
+  /** The backend of the client's previous requests, kept as long as it serves (k/k 59848). */
   readonly bound: string | undefined;
-  /** Backends that this request was already tried on. */
+  /** Backends at which this request was already tried. */
   readonly tried: readonly string[];
 };
 
-/** Better states first; a dead backend is never chosen, whatever the others are. */
+/** Better states first. A dead backend is never picked. */
 const willing: readonly BackendState[] = ["ready", "unknown", "draining"];
 const doubtful: readonly BackendState[] = ["suspect"];
-/** States in which a backend is known to answer: a hedge goes to no other. */
+/** States in which a backend is known to answer. A hedge goes to no other. */
 const answering: readonly BackendState[] = ["ready", "draining"];
 
 /**
- * Returns the bound backend while it serves, else the least loaded one in the best available state. Of suspect backends one
- * that answers comes first: after a silence of all (D14) the others may stay silent.
+ * Returns the bound backend if it serves, else the least loaded one in the best state. Of suspect backends those that
+ * answer come first, because after a silence of all (D14) the others may stay silent.
  */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
   const untried = views.filter((view) => !tried.includes(view.name));
   const ready = views.filter((view) => view.state === "ready");
-  // A backend that was tried and is still ready refused that stream only, for example with a GOAWAY, and takes it on
-  // another connection. One that refused it twice may be failing connection by connection: then a suspect backend is the
-  // better choice.
+  // A ready backend that was tried may have refused that stream only, for example with a GOAWAY, and is tried once more
+  // on another connection. If it refused twice it may be failing, and a suspect backend is the better choice.
   const again = ready.filter(({ name }) => tried.indexOf(name) === tried.lastIndexOf(name));
   const best =
     bestOf(untried, willing, loads) ??
@@ -46,13 +45,13 @@ export function pick({ views, loads, bound, tried }: PickParts): string | Failur
   return new Failure("no-backend", "proxy", `Cannot choose a backend: ${counts || "none configured"}`);
 }
 
-/** Nearly every request is decided here, so no array is created for it. */
+/** Creates no array, because nearly every request is decided here. */
 function mayStay(bound: string, views: readonly BackendView[], tried: readonly string[]): boolean {
   const view = views.find(({ name }) => name === bound);
   return (view?.state === "ready" || view?.state === "unknown") && !tried.includes(bound);
 }
 
-/** Returns another backend, if those in `except` do not answer; undefined if none is known to be better. */
+/** Returns a backend that answers and is not in `except`; undefined: there is none. */
 export function pickOther(
   views: readonly BackendView[],
   loads: PickParts["loads"],
@@ -76,12 +75,12 @@ function bestOf(
   return undefined;
 }
 
-/** Most requests never retry: they share this list, which saves an array for each of 50,000 watches. */
+/** One list for all requests that never retry, which saves an array for each of 50,000 watches. */
 const none: readonly string[] = [];
 
-/** The retries of one request, one Upgrade or one passthrough connection: the backends that were tried, and which one is next. */
+/** The failed attempts of one request, Upgrade or passthrough connection, and the choice of the next backend. */
 export class Retries {
-  /** Picked only if no other backend can be. */
+  /** Backends that are picked only if no other can be. */
   readonly #avoided: readonly string[];
   #tried = none;
 
@@ -94,23 +93,22 @@ export class Retries {
     return this.#tried;
   }
 
-  /** True if `limits.attempts` attempts have failed. */
   get isSpent(): boolean {
     return this.#tried.length >= limits.attempts;
   }
 
-  /** Returns the backend of the next attempt, or a Failure if none can be asked now. */
+  /** Returns the backend of the next attempt. A Failure: none can be asked now. */
   nextBackend(views: PickParts["views"], loads: PickParts["loads"], bound?: string): string | Failure {
     const tried = this.#avoided.length === 0 ? this.#tried : [...this.#tried, ...this.#avoided];
     return pick({ views, loads, bound, tried });
   }
 
-  /** The attempt at this backend failed. */
+  /** Records a failed attempt. */
   failed(backend: string): void {
     this.#tried = [...this.#tried, backend];
   }
 
-  /** The earliest `count` failed attempts no longer count. */
+  /** Removes the earliest `count` failed attempts. */
   forget(count: number): void {
     this.#tried = this.#tried.length > count ? this.#tried.slice(count) : none;
   }

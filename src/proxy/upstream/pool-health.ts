@@ -1,7 +1,6 @@
 /**
- * Evidence from one backend's upstream connections, all together: for health, and for the attempts on them, which may
- * hedge meanwhile. The silence of one connection may be a fault of that connection alone; one that answers proves that
- * the backend lives (D6).
+ * Turns what all upstream connections of one backend show into evidence for health, and notifies their attempts, which
+ * may hedge. One silent connection may be at fault alone: another that answers proves that the backend lives (D6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Failure, metOf } from "../../base/failure.ts";
@@ -15,22 +14,22 @@ export type PoolHealthParts = {
   readonly clock: Clock;
   readonly connections: () => IteratorObject<Connection>;
   readonly learn: (evidence: Evidence) => void;
-  /** Called once when a connection in use falls silent while another is answered: its large packets may be lost. */
+  /** Called once when a connection in use falls silent while another answers, because its large packets may be lost. */
   readonly doubtLarge: () => void;
   readonly reads: Reads;
-  /** When a PING's silence is suspicious, by the backend's present round-trip time. */
+  /** Returns after how much silence a connection is suspect, by the backend's present round-trip time. */
   readonly deadlines: () => PingTimes;
 };
 
 export class PoolHealth {
   readonly #parts: PoolHealthParts;
-  /** True if the backend is suspect as a whole, for whatever reason. */
+  /** True if the backend as a whole is suspect, for whatever reason. */
   #isSuspect = false;
-  /** True if its silence was reported, and nothing else since. */
+  /** True if silence was the last thing reported to health. */
   #isSilent = false;
-  /** When a PING was last answered so late that a packet must have been lost: a clock reading. */
+  /** When a PING was last answered so late that a packet must have been lost; a clock reading. */
   #lossAt = Number.NEGATIVE_INFINITY;
-  /** True after its removal: its connections are no evidence any more. */
+  /** True once the backend is removed: its connections are no evidence any more. */
   #isDismissed = false;
 
   constructor(parts: PoolHealthParts) {
@@ -38,8 +37,8 @@ export class PoolHealth {
   }
 
   /**
-   * True if some connection is provably alive. Received bytes alone do not count: the kernel of a frozen process still
-   * flushes its buffers. So a PING that waits too long counts as unanswered even while bytes arrive.
+   * True if some connection is provably alive. Received bytes alone are no proof, because the kernel of a frozen
+   * process still flushes its buffers. So a PING that waits too long counts as unanswered even if bytes arrive.
    */
   get hasAnswering(): boolean {
     const mostMs = upstreamLimits.unansweredShare * this.#parts.deadlines().suspectAfterMs;
@@ -52,7 +51,7 @@ export class PoolHealth {
     this.#isDismissed = true;
   }
 
-  /** The verdict on the whole backend changed: its attempts are notified when it becomes suspect, and when no longer. */
+  /** The verdict on the backend changed. Attempts are notified when it becomes suspect, and when it no longer is. */
   judged(isSuspect: boolean): void {
     if (isSuspect === this.#isSuspect) return;
     this.#isSuspect = isSuspect;
@@ -65,8 +64,8 @@ export class PoolHealth {
   }
 
   /**
-   * True while a connection that was in use is silent and another connection is answered, without late PINGs. The cause
-   * may be a lost packet, a faulty path of one connection, or the path MTU: a probe with a large response decides.
+   * True if a connection that was in use is silent while another answers without late PINGs. The cause may be a lost
+   * packet, a fault of one connection, or the path MTU; a probe with a large response decides.
    */
   get mayLoseLarge(): boolean {
     if (this.#isLossy) return false;
@@ -76,14 +75,14 @@ export class PoolHealth {
     return isStuck && this.hasAnswering;
   }
 
-  /** True if a PING that was sent after this clock reading was answered, and none was late for a while. */
+  /** True if a PING sent after this clock reading was answered, and no PING was late recently. */
   passesSmall(since: number): boolean {
     return (
       !this.#isLossy && this.#parts.connections().some((connection) => connection.isAnsweringSince(since))
     );
   }
 
-  /** True if small packets are lost as well: then a silent connection is no evidence of lost large ones. */
+  /** True if small packets are lost too, so a silent connection does not point to large ones. */
   get #isLossy(): boolean {
     return this.#parts.clock.now() - this.#lossAt < upstreamLimits.lossyMs;
   }
@@ -106,7 +105,7 @@ export class PoolHealth {
     this.#reportAnswering();
   }
 
-  /** A PING was answered, which proves more than bytes do. */
+  /** A PING was answered, which proves more than received bytes. */
   ponged(connection: Connection, isLate: boolean): void {
     if (isLate) this.#lossAt = this.#parts.clock.now();
     if (connection.isSuspect) this.resumed(connection);
@@ -123,18 +122,18 @@ export class PoolHealth {
       else if (connection.kind === "plain") connection.notifySlow(slowMs);
   }
 
-  /** GOAWAY on one connection follows a 401 or --goaway-chance; GOAWAY on all of them means that the backend is draining. */
+  /** GOAWAY on one connection follows a 401 or --goaway-chance. GOAWAY on all means that the backend is draining. */
   seeGoing(): void {
     const opened = this.#parts
       .connections()
-      // A connection that the proxy retires is no evidence of its backend.
+      // A connection that the proxy retires is no evidence of the backend.
       .filter((connection) => connection.isOpened && (!connection.isRetiring || connection.isPeerGoing))
       .toArray();
     if (opened.length > 0 && opened.every((connection) => connection.isPeerGoing))
       this.#learn({ kind: "connections-going" });
   }
 
-  /** A connection is over, and no longer among the others. */
+  /** A connection is over, and no longer among `connections`. */
   closed(connection: Connection, failure: Failure | undefined): void {
     if (!connection.isOpened && failure?.origin === "backend") this.#dialFailed(connection, failure);
     const reason = failure?.message ?? "it ended";
@@ -165,19 +164,13 @@ export class PoolHealth {
   }
 }
 
-/**
- * True if the proxy gave it up itself, be it a dial or an idle connection: no evidence of its backend, even if it was the
- * last.
- */
+/** True if the proxy itself ended the connection, as a dial or when idle: no evidence, even if it was the last. */
 function isLetGo(connection: Connection, failure: Failure | undefined): boolean {
   if (!connection.isOpened) return failure?.origin === "proxy";
   return failure === undefined && connection.isRetiring && !connection.isPeerGoing;
 }
 
-/**
- * Why a connection is over: `ping` if it was silent; `socket` if its peer ended it, with or without GOAWAY; `dial` if it
- * never opened.
- */
+/** Returns why a connection is over: it never opened (`dial`), was silent (`ping`), or the backend ended it (`socket`). */
 function endOf(connection: Connection): "ping" | "dial" | "socket" {
   if (!connection.isOpened) return "dial";
   return connection.isSuspect ? "ping" : "socket";

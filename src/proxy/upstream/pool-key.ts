@@ -1,27 +1,26 @@
-/** Which upstream connections a request may use. */
+/** The key of a shard: which upstream connections a request may use. */
 import type { TrustClass } from "../identity/trust.ts";
 
-/** Short and long requests never share a connection: 80 watches would leave no room for a GET. */
+/** Short and long requests never share a connection, because 80 watches would leave no room for a GET. */
 export type ConnectionKind = "plain" | "long";
 
-/** `owner`: the client that a private connection belongs to, or `rejectedOwner`. */
+/** `owner`: the client that a private connection belongs to, `rejectedOwner`, or "" if clients share the connection. */
 export type PoolKey = {
   readonly trust: TrustClass;
   readonly kind: ConnectionKind;
   readonly owner: string;
-  /** All three in one string, made once: every request looks up its shard by it. */
+  /** All three in one string, made once, because every request looks up its shard by it. */
   readonly name: string;
 };
 
-/** The owner of connections for anonymous requests, and for those from an address whose bearers are answered 401. */
+/** The owner of connections for anonymous requests, and for requests from addresses whose tokens get 401. */
 export const rejectedOwner = "rejected";
 
-/** `owner`: the client that uses the connections alone; "" if clients share them. */
 export function poolKey(trust: TrustClass, kind: ConnectionKind, owner = ""): PoolKey {
   return { trust, kind, owner, name: owner === "" ? `${trust} ${kind}` : `${trust} ${kind} ${owner}` };
 }
 
-/** Connections that are kept open without requests, so that the first request and a mass move find them (D2). */
+/** Returns the keys of connections kept open without requests, for the first request and for mass moves (D2). */
 export function warmKeys(asserted: readonly TrustClass[] = []): readonly PoolKey[] {
   const classes: readonly TrustClass[] = ["proven", ...asserted];
   return classes.flatMap((trust) => [poolKey(trust, "plain"), poolKey(trust, "long")]);

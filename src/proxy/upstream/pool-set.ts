@@ -1,4 +1,4 @@
-/** The connection pools of all backends, by the backend's name; backends come and go with the configuration. */
+/** The connection pools of all backends, by name. Backends come and go with the configuration. */
 
 import type { Client } from "../context/client.ts";
 import type { TrustClass } from "../identity/trust.ts";
@@ -8,11 +8,11 @@ import { upstreamLimits } from "./limits.ts";
 import { type ConnectionKind, type PoolKey, poolKey, rejectedOwner } from "./pool-key.ts";
 
 export type PoolSetOptions = {
-  /** Creates the pool of one backend; called once for each new one. */
+  /** Creates the pool of a new backend. */
   readonly poolFor: (backend: string) => ConnectionPool;
-  /** "none": every client has upstream connections of its own (D2). */
+  /** True if every client has upstream connections of its own (D2). */
   readonly isPerClient: boolean;
-  /** The share of a whole backend that it counts as, above 0 and at most 1 (slow-start.ts). */
+  /** Returns which share of a whole backend it counts as: above 0, at most 1 (slow-start.ts). */
   readonly shareOf: (backend: string) => number;
 };
 
@@ -38,7 +38,7 @@ export class PoolSet {
     this.#options = options;
   }
 
-  /** Opens pools for new backends and stops those of removed ones; the others are not touched. */
+  /** Opens pools for new backends, and stops those of removed ones. */
   reconcile(backends: readonly string[]): void {
     for (const name of backends) {
       if (this.#pools.has(name)) continue;
@@ -46,7 +46,7 @@ export class PoolSet {
       this.#pools.set(name, connections);
       connections.start();
     }
-    // After the new ones: requests that wait for a removed backend can then go to a new one.
+    // Removed after the new ones are opened, so that requests that wait for a removed backend can go to a new one.
     for (const [name, connections] of this.#pools) {
       if (backends.includes(name)) continue;
       this.#pools.delete(name);
@@ -62,53 +62,51 @@ export class PoolSet {
     return this.#pools.get(backend);
   }
 
-  /** A connection with room that is not known to be silent: its PING, if one is pending, has not waited for long. */
+  /** Returns a connection with room whose PING is not late. */
   promptConnection(backend: string, key: PoolKey): Connection | undefined {
     const connection = this.#pools.get(backend)?.take(key);
     return connection?.isPrompt === true ? connection : undefined;
   }
 
-  /** The backend is draining: what is open there may move. */
+  /** Notifies the attempts of a draining backend that they may move. */
   leave(backend: string): void {
     const shards = this.#pools.get(backend)?.shards ?? [];
     for (const connection of shards.flatMap(({ connections }) => connections)) connection.leave();
   }
 
-  /** The certificate of this class was replaced: so are the connections that present the old one. */
+  /** Replaces the connections that present an old certificate of this class. */
   renew(trust: TrustClass): void {
     for (const connections of this.#pools.values()) connections.renew(trust);
   }
 
-  /** The requests that it has to answer: its open streams, and those that wait for a connection. */
+  /** Returns the backend's open streams and the requests that wait for a connection. */
   loadOf(backend: string): number {
     const connections = this.#pools.get(backend);
     if (connections === undefined) return 0;
     return connections.shards.reduce((sum, { waiting }) => sum + waiting, connections.openStreams);
   }
 
-  /** The share of a whole backend that it counts as. */
   shareOf(backend: string): number {
     return this.#options.shareOf(backend);
   }
 
-  /** How long it may be silent before it is suspect, in ms. */
+  /** Returns how long the backend may be silent before it is suspect, in ms. */
   suspectAfterMs(backend: string): number {
     return this.#pools.get(backend)?.deadlines.suspectAfterMs ?? upstreamLimits.connectionDoubtMs;
   }
 
-  /** The weight when a backend is chosen: its load, `besides` included, scaled to a whole backend. */
+  /** Returns the weight for picking a backend: its load, with `besides` added, divided by its share. */
   readonly weightOf = (backend: string, besides = 0): number =>
     (this.loadOf(backend) + besides + 1) / this.#options.shareOf(backend);
 
-  /** "rejected": connections of unproven clients that no new client shares. */
+  /** Returns the key of a request. "rejected": connections of unproven clients that no new client shares. */
   keyFor(
     wanted: { readonly trust: TrustClass | "rejected"; readonly kind: ConnectionKind },
     client: Client,
   ): PoolKey {
     const { trust, kind } = wanted;
     if (trust !== "private" && !this.#options.isPerClient) return sharedKeys[trust][kind];
-    // Connections with the proxy's own credential keep their class: a client's private connections may be with and
-    // without it.
+    // A client's private connections exist with and without the proxy's own credential, so the class stays in the key.
     const isAsserted = trust === "front-proxy" || trust === "impersonate";
     return poolKey(isAsserted ? trust : "private", kind, this.#ownerOf(client));
   }

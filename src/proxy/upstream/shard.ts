@@ -6,14 +6,13 @@ import type { Connection } from "./connection.ts";
 import { upstreamLimits } from "./limits.ts";
 import type { PoolKey } from "./pool-key.ts";
 
-/** An attempt that waits for a connection: exactly one of `ready` and `refused` is called. None of these throws. */
+/** An attempt that waits for a connection. Exactly one of `ready` and `refused` is called. None of the methods throws. */
 export type Waiter = {
-  /** The shard that it waits in. */
   readonly key: PoolKey;
-  /** Returns its key, updated: a credential may be proven while it waits. */
+  /** Returns the key as of now: a credential may be proven while the attempt waits. */
   rekey(): PoolKey;
   ready(connection: Connection): void;
-  /** The wait is long, or in vain: it may move to another backend. Called again at every tick. */
+  /** The wait is long or in vain, so the attempt may move to another backend. Called at every tick. */
   suspected(): void;
   refused(failure: Failure): void;
 };
@@ -26,8 +25,8 @@ export type Shard = {
 };
 
 /**
- * Refuses everything that waits here, in slices: each waiter goes to another backend at once, or is answered. Skips those
- * that have got a connection meanwhile, or whose client has gone.
+ * Refuses all that wait, in slices, because each waiter asks another backend at once or is answered. Skips waiters that
+ * got a connection meanwhile or whose client has gone.
  */
 export function refuse({ waiting }: Shard, failure: Failure, clock: Clock): void {
   inSlices(clock, Array.from(waiting.keys()), (waiter) => {
@@ -40,16 +39,16 @@ export function hasOutdated({ connections }: Shard): boolean {
   return connections.some(({ isOutdated, isRetiring }) => isOutdated && !isRetiring);
 }
 
-/** A connection with the new certificate is open: the old ones take no new streams, and open streams continue. */
+/** Retires connections with the old certificate once one with the new certificate is open. Open streams continue. */
 export function retireOutdated({ connections }: Shard): void {
   for (const connection of connections.filter(({ isOutdated }) => isOutdated)) connection.yield();
 }
 
 /**
- * Returns the idle connections that close now, and whether the shard needs a successor first. Connections beyond `keep`
+ * Returns the idle connections to close now, and whether the shard needs a new one first. Connections beyond `keep`
  * warm ones, and beyond the last one, close soon. The last connection of a shard that is not kept warm closes after a
  * minute. A warm connection gets a successor before it closes: an apiserver ends a session after 90 s without a stream,
- * PING or not, and if all of them ended at once, the backend would look as if it were draining.
+ * and if all ended at once, the backend would look as if it were draining.
  */
 export function idleIn(
   { connections }: Shard,
