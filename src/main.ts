@@ -1,7 +1,4 @@
-/**
- * Wires the parts. The only place where they all meet (the simulation is their other wiring): a Config goes in, a
- * running proxy comes out, or why there is none.
- */
+/** Wires the parts of the process: a Config in, a running proxy out, or why there is none. */
 
 import { AdminServers } from "./admin/admin-servers.ts";
 import { type Readiness, readinessOf } from "./admin/server/probes.ts";
@@ -32,39 +29,35 @@ import { HeapPressure } from "./proxy/overload/heap-pressure.ts";
 import type { LiveRequests } from "./proxy/request/active-requests.ts";
 import { ownVersion } from "./version.ts";
 
-/** A proxy that serves. */
 export type Running = {
-  /** Where each listener is bound, by its name: "127.0.0.1:8443". */
+  /** The address of each listener, such as "127.0.0.1:8443", by its name. */
   readonly addresses: ReadonlyMap<string, string>;
-  /** Where metrics and probes are served. */
   readonly adminAddress: string;
-  /** Where the JSON API is; "" while another process listens on its port. */
+  /** The address of the JSON API; "": another process still has its port. */
   readonly apiAddress: string;
   readonly exchanges: LiveRequests;
   /**
-   * Takes another configuration's listeners, backends, CA and drain, or none of it. Returns the names of changed parts
-   * that hold from the next start only. Undefined says that there was a file, but a bad one.
+   * Applies another config, all of it or nothing. Returns the names of changed parts that take effect only after a
+   * restart. Undefined: the file could not be loaded.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
-  /** Every listening socket, by its listener's name, for a successor. */
+  /** The descriptor of every listening socket by its listener's name, for a successor. */
   readonly descriptors: ReadonlyMap<string, number>;
-  /** Ends gracefully; `hurry` aborts the waiting. Once handed over, new clients are a successor's from the start. */
+  /** Drains and stops; `hurry` ends the drain early. `isHandedOver`: a successor already accepts the clients. */
   stop(hurry: AbortSignal, isHandedOver?: boolean): Promise<void>;
 };
 
 export type Surroundings = {
   readonly journal: Journal;
-  /** Lines that the log had to drop, for the metric. */
   readonly droppedLogLines?: () => number;
-  /** Listening sockets that were passed in. Clients may wait there, so no connection is accepted before a backend is ready. */
+  /** Listening sockets of another process, in whose queues clients may wait: accepted only once a backend is ready. */
   readonly inherited?: Descriptors;
-  /** Another process serves on these sockets until this one does: a start without a backend is refused. */
+  /** True if another process serves until this one does, so that a start without a ready backend must fail. */
   readonly isSuccessor?: boolean;
-  /** Reads the configuration again, as a signal would. */
   readonly readAgain?: () => Promise<Reread>;
 };
 
-/** Opens every listener and the admin port, or says why it cannot. */
+/** Opens every listener and the admin port, or none of them. */
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
   const clusters = Clusters.of(config, around.journal);
   if (clusters instanceof Failure) return clusters;
@@ -133,19 +126,17 @@ class Watchkeeper implements Running {
     return this.#clusters.exchanges;
   }
 
-  /** Opens every listener, or none. */
   async start(): Promise<Failure | undefined> {
     const { inherited } = this.#around;
-    // Listening sockets that were passed in have a queue, in which clients may wait.
+    // Clients may wait in the queues of inherited sockets.
     const isAwaited = inherited !== undefined && !inherited.isEmpty;
     const failure =
       (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
-      // A client that is accepted may ask at once for the proxy's health.
+      // The admin port opens first, because a client that is accepted may ask at once for the proxy's health.
       (await this.#openAdmin()) ??
       (await this.#listeners.reconcile(this.#config.listeners));
-    // Last, so that a port in use is the only error that is reported, and after the proxy's own certificates are there,
-    // because upstream connections are dialled at once.
+    // Last: a port in use must be the only error that is reported, and the dials need the proxy's certificates.
     if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
     if (failure !== undefined) {
@@ -193,7 +184,7 @@ class Watchkeeper implements Running {
 
   async stop(hurry: AbortSignal, isHandedOver = false): Promise<void> {
     this.#isDraining = true;
-    // The port is the successor's now: a request there is meant for the successor.
+    // The successor has the admin port now, so a request here is meant for the successor.
     if (isHandedOver) await this.#servers.close();
     const times = isHandedOver ? { ...this.#config.drain, shutdownDelayMs: 0 } : this.#config.drain;
     const parts = {
@@ -254,7 +245,7 @@ class Watchkeeper implements Running {
     });
   }
 
-  /** The checks of readiness: they fail while draining, and while no backend can answer new clients. */
+  /** The checks of readiness. They fail while the proxy drains, and while no backend can answer new clients. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const { lost } = this.#listeners;

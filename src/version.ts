@@ -1,4 +1,3 @@
-/** The proxy's own version, from package.json: read once, at the first call. */
 import { readFileSync } from "node:fs";
 
 export function ownVersion(): string {

@@ -1,10 +1,7 @@
-/** Addresses as an operator writes them. Nothing here resolves names; node:net is used only to recognise IP addresses. */
 import { BlockList, isIP, SocketAddress } from "node:net";
 
-/** An address to listen on or to dial. An IPv6 host has no brackets. */
 export type Address = { readonly host: string; readonly port: number };
 
-/** A backend's address. */
 export type BackendAddress = Address & { readonly isEncrypted: boolean };
 
 function portOf(text: string): number | undefined {
@@ -22,11 +19,10 @@ export function isIpAddress(text: string): boolean {
   return isIP(text) !== 0;
 }
 
-/** True for a DNS name or an IP address. */
 export function isHost(text: string): boolean {
   if (isIpAddress(text)) return true;
   const labels = text.split(".");
-  // A last label that starts with a digit is parsed as an IPv4 address by some resolvers ("0177.1", "0x7f.1").
+  // Some resolvers read a last label that starts with a digit as part of an IPv4 address ("0177.1", "0x7f.1").
   return (
     text.length <= 253 &&
     /^[a-z]/i.test(labels.at(-1) ?? "") &&
@@ -35,8 +31,8 @@ export function isHost(text: string): boolean {
 }
 
 /**
- * Accepts "127.0.0.1:8443", ":8443" for "[::]:8443", or "localhost:0". Other names are rejected: each may resolve to
- * several sockets.
+ * Parses an address to listen on: "127.0.0.1:8443", "localhost:0", or ":8443" for "[::]:8443". Rejects other names,
+ * because a name may resolve to several addresses.
  */
 export function parseAddress(text: string): Address | undefined {
   const colon = text.lastIndexOf(":");
@@ -46,7 +42,7 @@ export function parseAddress(text: string): Address | undefined {
   return isIpAddress(host) || host === "localhost" ? { host, port } : undefined;
 }
 
-/** True if a socket is bound at the given address. Port 0 matches any port. */
+/** True if `bound`, the address of a socket, is the given one. Port 0 matches any port. */
 export function isBoundAt(bound: unknown, { host, port }: Address): boolean {
   if (typeof bound !== "object" || bound === null || !("address" in bound) || !("port" in bound))
     return false;
@@ -54,10 +50,7 @@ export function isBoundAt(bound: unknown, { host, port }: Address): boolean {
   return isHere && (port === 0 || bound.port === port);
 }
 
-/**
- * Accepts a scheme, host and port and nothing else. What URL would tolerate (a user, a path, "https:10.1") is rejected
- * (A57).
- */
+/** Parses a scheme, a host and a port. Rejects what URL would tolerate: a user, a path, "https:10.1" (A57). */
 export function parseBackendUrl(text: string): BackendAddress | undefined {
   const [, scheme, host = "", port] =
     /^(https?):\/\/(\[[^\]]*\]|[^:/?#@[\]\\]*)(?::(\d+))?\/?$/i.exec(text) ?? [];
@@ -68,7 +61,6 @@ export function parseBackendUrl(text: string): BackendAddress | undefined {
   return { isEncrypted, host: checkedHost, port: checkedPort };
 }
 
-/** Returns the text that `parseAddress` reads back. */
 export function textOf({ host, port }: Address): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
@@ -77,10 +69,7 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || loopback.check(host, isIP(host) === 6 ? "ipv6" : "ipv4");
 }
 
-/**
- * Returns an IP address as 4 or 16 bytes; undefined for any other text, and for an address with a zone, which is local
- * to one machine.
- */
+/** Returns an IP address as 4 or 16 bytes; undefined for other text, and for an address with a zone. */
 export function octetsOf(address: string): readonly number[] | undefined {
   const family = address.includes("%") ? 0 : isIP(address);
   if (family === 4) return address.split(".").map(Number);
@@ -101,7 +90,7 @@ function octetsOfV6(address: string): readonly number[] {
   return [...high, ...gap, ...low].flatMap((group) => [group >> 8, group & 0xff]);
 }
 
-/** Returns 4 or 16 bytes as text in the form that sockets use. */
+/** Returns 4 or 16 bytes as the text that Node's sockets use. */
 export function addressOfOctets(octets: Uint8Array): string {
   if (octets.length === 4) return octets.join(".");
   const groups = Array.from({ length: 8 }, (_, at) =>
@@ -111,24 +100,20 @@ export function addressOfOctets(octets: Uint8Array): string {
   return withoutMapping(address);
 }
 
-/** Returns "10.0.0.1" for "::ffff:10.0.0.1", the form that a dual-stack socket reports. */
+/** Returns "10.0.0.1" for "::ffff:10.0.0.1", which is how a dual-stack socket reports an IPv4 peer. */
 export function withoutMapping(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }
 
-/**
- * True if the address can be a single host's: not unspecified, not multicast, not link-local (clouds put their metadata
- * there).
- */
+/** True if a single host can have the address: false for multicast and link-local, where clouds have metadata. */
 export function isUnicast(address: string): boolean {
   const family = isIP(address);
   return family !== 0 && !noHost.check(address, family === 6 ? "ipv6" : "ipv4");
 }
 
-/** A set of networks, such as the trusted forwarders. */
 export type Networks = { has(address: string): boolean };
 
-/** Every text must have passed `isNetwork`. An IPv4 client of an IPv6 socket ("::ffff:10.1.2.3") matches "10.0.0.0/8". */
+/** Returns a set of networks in CIDR notation. "10.0.0.0/8" also contains "::ffff:10.1.2.3". */
 export function networksOf(texts: readonly string[]): Networks {
   const list = new BlockList();
   for (const text of texts) {
@@ -140,7 +125,6 @@ export function networksOf(texts: readonly string[]): Networks {
   };
 }
 
-/** True for CIDR notation: "10.0.0.0/8" or "fd00::/8". */
 export function isNetwork(text: string): boolean {
   const [address = "", prefix = "", ...rest] = text.split("/");
   const family = isIP(address);
@@ -155,19 +139,19 @@ loopback.addAddress("::1", "ipv6");
 const noHost = new BlockList();
 noHost.addSubnet("0.0.0.0", 8, "ipv4");
 noHost.addSubnet("169.254.0.0", 16, "ipv4");
-// Multicast, reserved and broadcast.
+// Multicast, reserved and broadcast addresses.
 noHost.addSubnet("224.0.0.0", 3, "ipv4");
 noHost.addAddress("::", "ipv6");
 noHost.addSubnet("fe80::", 10, "ipv6");
 noHost.addSubnet("ff00::", 8, "ipv6");
 
-/** True if the kernel would not let both be bound at once. Port 0 always gets another port. */
+/** True if the kernel refuses to bind both addresses at once. Port 0 always gets a free port. */
 export function overlaps(one: Address, other: Address): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   return covers(one.host, other.host) || covers(other.host, one.host);
 }
 
-/** "::" also accepts IPv4; "0.0.0.0" accepts IPv4 only. */
+/** True if a socket at `host` also takes connections to `other`: "::" accepts IPv4 as well. */
 function covers(host: string, other: string): boolean {
   if (host === "::") return true;
   return numeric(host) === numeric(other) || (host === "0.0.0.0" && !other.includes(":"));

@@ -1,22 +1,21 @@
 /**
- * The only source of time. Everything that waits or measures takes a Clock, so that a test can advance hours in one
- * line and the simulation runs days in seconds. No other file may use Date or timers.
+ * The only source of time. No other file may use Date or timers, so that tests advance hours in one line and the
+ * simulation runs days in seconds.
  */
 export type Clock = {
   /** Milliseconds since an arbitrary start; never goes back. */
   now(): number;
-  /** Milliseconds since 1970, for certificates and log lines only: it may jump. */
+  /** Milliseconds since 1970, for certificates and log lines only, because this clock may jump. */
   wall(): number;
-  /** Runs `run` once after `ms`, which may be any number; the returned function cancels it. */
+  /** Calls `run` once after `ms`, however long. Returns a function that cancels the call. */
   after(ms: number, run: () => void): () => void;
-  /** Runs `run` once when this event loop turn's input has been read: a turn's output is flushed there. */
+  /** Calls `run` once after the input of this event loop turn has been read. Sessions write their output there. */
   soon(run: () => void): void;
 };
 
-/** Node runs a longer timer after 1 ms (nodejs.org/api/timers.html). */
+/** Node fires a longer timer after 1 ms (nodejs.org/api/timers.html). */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** Chains several timers for a time that is too long for one. */
 function afterLong(ms: number, run: () => void): () => void {
   const wait = (leftMs: number): NodeJS.Timeout => {
     const nextMs = Math.min(leftMs, longestTimerMs);
@@ -42,17 +41,16 @@ export const wallClock: Clock = {
   },
 };
 
-/** RFC 3339 in UTC without fractions, as Kubernetes writes a time. */
+/** Returns RFC 3339 in UTC without fractions, as Kubernetes writes a time. */
 export function timestampOf(wallMs: number): string {
   return new Date(wallMs).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** The wall time that a timestamp names; NaN when it names none. */
+/** Returns NaN if the text is no timestamp. */
 export function wallOf(timestamp: string): number {
   return Date.parse(timestamp);
 }
 
-/** Returns a reading of `wall()` as a Date, for packages and certificates that need one. */
 export function dateOf(wallMs: number): Date {
   return new Date(wallMs);
 }

@@ -1,9 +1,8 @@
-/** Go-style durations, the form in which every Kubernetes component takes them. */
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-/** The schema has the same pattern, for editors; a test keeps the two alike. */
+/** The JSON Schema has the same pattern for editors; a test compares the two. */
 export const durationPattern = /^([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h)){1,8}$/;
 
-/** Milliseconds in "1s", "500ms", "1m30s" or "1.5h"; undefined when the text is no duration. */
+/** Returns the milliseconds in "1s", "500ms", "1m30s" or "1.5h", as Go writes them; undefined for other text. */
 export function parseDuration(text: string): number | undefined {
   if (!durationPattern.test(text)) return undefined;
   let sumMs = 0;

@@ -1,7 +1,6 @@
-/** The party that caused a failure. It decides which health is affected and the answer to the client. */
+/** Which party caused a failure. It decides whose health suffers and which answer the client gets. */
 export type Origin = "client" | "proxy" | "backend";
 
-/** The closed list of reasons why an exchange ends early or a file is rejected. */
 export type FailureCode =
   | "bad-request"
   | "client-certificate"
@@ -17,7 +16,7 @@ export type FailureCode =
   | "draining"
   | "bad-file";
 
-/** A reason why an exchange ends early. Failures are returned, never thrown: callers test `instanceof Failure`. */
+/** Why an exchange ends early or a file is rejected. A Failure is returned and never thrown. */
 export class Failure {
   readonly code: FailureCode;
   readonly origin: Origin;
@@ -32,18 +31,17 @@ export class Failure {
   }
 }
 
-/** Node's error codes for connections that never reached the backend. */
+/** Node's error codes for a connection that never reached the backend. */
 const refusals = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EADDRNOTAVAIL"]);
 
-/** Node's error codes for exhausted resources of this process or machine. They say nothing about the peer. */
+/** Node's error codes for a shortage on our side, which says nothing about the peer. */
 const shortages = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
 
-/** True if the cause is a shortage of file descriptors or memory on our side. */
 export function isShortage(reason: unknown): boolean {
   return reason instanceof Error && "code" in reason && shortages.has(String(reason.code));
 }
 
-/** The only place where a caught value becomes a Failure. The message keeps Node's code but never its stack. */
+/** Returns a caught value as a Failure. The message keeps Node's code but never its stack. */
 export function failureFrom(reason: unknown, origin: Origin): Failure {
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   const message = messageOf(reason);
@@ -52,25 +50,23 @@ export function failureFrom(reason: unknown, origin: Origin): Failure {
   return new Failure(refusals.has(code) ? "backend-refused" : "backend-lost", origin, message, reason);
 }
 
-/** Returns the message of any thrown value. */
 export function wordsOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-/** Returns OpenSSL's own reason; the rest of its message is addresses and file names. */
+/** Returns the message of any thrown value; of an OpenSSL error only the reason, without addresses and file names. */
 function messageOf(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason);
   return "library" in reason && "reason" in reason ? `TLS: ${String(reason.reason)}` : reason.message;
 }
 
-/** Node's codes for a port that cannot be bound, in words. */
 const bindProblems: Readonly<Record<string, string>> = {
   EADDRINUSE: "already in use",
   EACCES: "not allowed to this user",
   EADDRNOTAVAIL: "no address of this machine",
 };
 
-/** The failure of a listener that cannot be opened; `at` is its address as the operator wrote it. */
+/** `at` is the address as the operator wrote it. */
 export function cannotListen(listener: string, at: string, reason: unknown): Failure {
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   const problem = bindProblems[code] ?? messageOf(reason);
@@ -82,22 +78,22 @@ export function cannotListen(listener: string, at: string, reason: unknown): Fai
   );
 }
 
-/** True if `cannotListen` failed because another process holds the port. */
+/** True if `cannotListen` reports that another process has the port. */
 export function isPortTaken({ cause }: Failure): boolean {
   return cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
 }
 
-/** The result of a fresh socket's TCP and TLS. A refusal means that the kernel is alive and the process is not. */
+/** The result of TCP and TLS on a fresh socket. refusal: the peer's kernel is alive, but not its process. */
 export type Met = "answer" | "refusal" | "silence" | "untrusted";
 
 /** Node's error codes for a peer that did not answer. */
 const silences = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH"]);
 
-/** OpenSSL's and Node's certificate errors: wrong name, unknown CA, out of date. */
+/** Error codes of OpenSSL and Node for a rejected certificate: wrong name, unknown CA, out of date. */
 const distrusts =
   /^(ERR_TLS_CERT_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/;
 
-/** Returns what a dial met that failed with this reason, or with this Failure's cause. */
+/** Returns the result of a failed dial, by Node's error or a Failure that was caused by it. */
 export function metOf(reason: unknown): Exclude<Met, "answer"> {
   const cause = reason instanceof Failure ? reason.cause : reason;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
@@ -105,7 +101,7 @@ export function metOf(reason: unknown): Exclude<Met, "answer"> {
   return distrusts.test(code) ? "untrusted" : "refusal";
 }
 
-/** An error like Node's own for a kernel timeout, for our own deadlines. */
+/** Returns an error like Node's own for a kernel timeout, for deadlines that the proxy sets itself. */
 export function timeout(message: string): Error {
   return Object.assign(new Error(message), { code: "ETIMEDOUT" });
 }

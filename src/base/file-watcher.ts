@@ -1,12 +1,11 @@
-/** Detects changed files by polling: inotify would miss the swap of a `..data` link above them. */
 import { statSync } from "node:fs";
 import type { Clock } from "./clock.ts";
 
-/** Returns a fingerprint of the file's current state; a missing file has one as well. */
+/** Returns a fingerprint of the file's current state. A missing file has one, too. */
 function markOf(path: string): string {
   try {
     const found = statSync(path, { bigint: true });
-    // A rename over the file, a swapped link and a write each change at least one of these.
+    // A rename over the file, a swapped link and a write each change at least one of these fields.
     return [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
   } catch (reason) {
     return String(reason);
@@ -14,8 +13,8 @@ function markOf(path: string): string {
 }
 
 /**
- * Calls `onChange` when any of `paths` has changed and then stayed the same for one more poll, so that a half-written
- * file is not read. Returns its stop function.
+ * Calls `onChange` when one of `paths` has changed and then stayed the same for one poll, so that no half-written file
+ * is read. Polls, because inotify misses a swapped `..data` link above a file. Returns a function that ends this.
  */
 export function watchFiles(
   paths: readonly string[],
@@ -38,5 +37,5 @@ export function watchFiles(
   return () => cancel();
 }
 
-/** A changed file is polled again after this time. */
+/** Milliseconds after which a changed file is polled again. */
 const settleMs = 100;

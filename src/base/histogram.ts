@@ -1,20 +1,14 @@
-/** Durations counted in buckets. The counters are plain fields, so that recording costs almost nothing. */
-
-/**
- * kube-apiserver's own buckets for request durations, in seconds (apiserver/pkg/endpoints/metrics), so that panels
- * overlay.
- */
+/** kube-apiserver's buckets for request durations, in seconds, so that one panel can show its histogram beside ours. */
 export const requestBounds: readonly number[] = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 
 export class Histogram {
   readonly bounds: readonly number[];
-  /** One more than there are bounds: the last counts values above all of them. */
+  /** Counts by bucket. The last one, beyond `bounds`, counts the values above all bounds. */
   readonly counts: number[];
   sum = 0;
 
-  /** `bounds` must be ascending. */
   constructor(bounds: readonly number[]) {
     this.bounds = bounds;
     this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
@@ -27,7 +21,6 @@ export class Histogram {
     this.sum += value;
   }
 
-  /** Returns a new histogram with the sum of both, which must have equal bounds. */
   plus(other: Histogram | undefined): Histogram {
     const both = new Histogram(this.bounds);
     for (const one of [this, other]) {

@@ -1,4 +1,4 @@
-/** Runs a function at a fixed interval from `start` to `stop`; both may be called again. Periodic checks extend it. */
+/** Calls a function at a fixed interval between `start` and `stop`. Both may be called again. */
 import type { Clock } from "./clock.ts";
 
 export class Interval {
@@ -13,7 +13,7 @@ export class Interval {
     this.#look = look;
   }
 
-  /** The next run is scheduled before this one starts, so that an exception does not end the series. */
+  /** Schedules the next run before this run, so that an exception does not end the series. */
   start(): void {
     this.#stop ??= this.#clock.after(this.#everyMs, () => {
       this.#stop = undefined;

@@ -1,7 +1,6 @@
-/** Reads parsed JSON of unknown shape. What is missing or of another type reads as empty. */
+/** Reads parsed JSON of unknown shape. A field that is missing or has another type reads as empty. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
-/** Returns undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -19,7 +18,6 @@ export function recordAt(parent: JsonRecord | undefined, key: string): JsonRecor
   return isRecord(value) ? value : undefined;
 }
 
-/** Returns "" unless the value is a string. */
 export function textAt(parent: JsonRecord | undefined, key: string): string {
   const value = parent?.[key];
   return typeof value === "string" ? value : "";

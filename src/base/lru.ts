@@ -1,4 +1,4 @@
-/** A Map of at most `limit` entries. `set` makes an entry the newest; beyond the limit the oldest is dropped. */
+/** A Map of at most `limit` entries. `set` makes an entry the newest and, beyond the limit, drops the oldest. */
 export class Lru<K, V> extends Map<K, V> {
   readonly #limit: number;
 
@@ -11,7 +11,6 @@ export class Lru<K, V> extends Map<K, V> {
     this.delete(key);
     super.set(key, value);
     if (this.size <= this.#limit) return this;
-    // A Map keeps the order of insertion.
     const { value: oldest, done } = this.keys().next();
     if (done !== true) this.delete(oldest);
     return this;

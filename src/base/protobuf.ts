@@ -1,15 +1,12 @@
-/** Decodes small protobuf messages completely. Only for messages that are rare enough not to need a streaming decoder. */
+/** Decodes small protobuf messages completely, where a streaming decoder is not worth it. */
 
-/**
- * Field values by field number: numbers for varints, bytes for length-delimited and fixed-size fields, in wire order.
- * If a singular field repeats, the last value counts.
- */
+/** Values by field number, in wire order: numbers for varints, else bytes. Of a singular field the last one counts. */
 export type Message = ReadonlyMap<number, readonly (number | Buffer)[]>;
 
 /** The prefix of every protobuf object that Kubernetes writes (apimachinery, serializer/protobuf). */
 const magic = Buffer.from("k8s\0");
 
-/** Returns the object inside Kubernetes' envelope, `k8s\0 { 1 kind  2 object ... }`; undefined for any other bytes. */
+/** Returns the object in Kubernetes' envelope, `k8s\0 { 1 kind  2 object … }`; undefined if there is none. */
 export function enveloped(bytes: Buffer): Message | undefined {
   if (!bytes.subarray(0, magic.length).equals(magic)) return undefined;
   return messageIn(messageOf(bytes.subarray(magic.length)), 2);
@@ -34,10 +31,7 @@ export function messageIn(message: Message | undefined, number: number): Message
   return bytes === undefined ? undefined : messageOf(bytes);
 }
 
-/**
- * Returns the values of a key in a map field, whose entries are messages of key and value. A conforming writer gives at
- * most one.
- */
+/** Returns the values of `key` in a map field, whose entries are messages of key and value. */
 export function entriesIn(message: Message | undefined, number: number, key: string): readonly string[] {
   return (message?.get(number) ?? []).flatMap((entry) => {
     const pair = typeof entry === "number" ? undefined : messageOf(entry);
@@ -72,7 +66,7 @@ class Reader {
     return this.#at >= this.#bytes.length;
   }
 
-  /** Returns NaN for an incomplete varint. Above 2^53 the result is inexact; no value read here is that large. */
+  /** Returns NaN for an incomplete varint. A value above 2^53 would be inexact; no field read here is that large. */
   varint(): number {
     let number = 0;
     for (let weight = 1; this.#at < this.#bytes.length; weight *= 128) {

@@ -1,11 +1,10 @@
-/** Reads small text files that an operator names. Anything that is not such a file is a Failure, and nothing blocks. */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { Failure, wordsOf } from "./failure.ts";
 
-/** Reads at most one byte more than `limitBytes`. The message says what is wrong but does not name the file. */
+/** Reads a regular file that an operator names, without ever blocking. A Failure's message does not name the file. */
 export function readText(file: string, limitBytes: number): string | Failure {
   try {
-    // Without O_NONBLOCK, opening a named pipe blocks the process until a writer opens it.
+    // Without O_NONBLOCK, opening a named pipe blocks the process until another process writes to it.
     const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       if (!fstatSync(handle).isFile()) return new Failure("bad-file", "proxy", "is no regular file");

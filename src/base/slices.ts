@@ -1,15 +1,11 @@
 /**
- * Walks over many entries in slices, so that no event loop turn is spent on all watches, requests or clients: a
- * client's request waits for one slice at most. The first slice runs immediately; with few entries it is the whole
- * walk.
+ * Walks over many entries in slices, so that a request which arrives waits for one slice at most, and not for all
+ * watches, requests or clients. The first slice runs at once; with few entries it is the whole walk.
  */
 import type { Clock } from "./clock.ts";
 
 export const sliceLimits = {
-  /**
-   * How long one walk over all watches, requests or clients may take in one event loop turn. Three concurrent walks
-   * plus the rest of the turn stay below 10 ms. A visit takes 0.1 to 5 µs.
-   */
+  /** Milliseconds of one walk in one event loop turn. Three walks and the rest of the turn stay below 10 ms. */
   sliceMs: 2,
   sliceEntries: 1000,
 } as const;
@@ -18,15 +14,13 @@ export const sliceLimits = {
 export const stop = Symbol("stop");
 
 /**
- * Visits each entry once, at most `sliceEntries` of them and for about `sliceMs` in one event loop turn.
- * Calls `done` after the last visit, or after a visit that returned `stop`.
+ * Visits each entry once. Calls `done` after the last visit, or after a visit that returned `stop`. Returns a function
+ * that ends the walk: `done` is then not called.
  *
- * `entries` may change during the walk. Of an array pass a copy; a Map or a Set iterates correctly (ECMA-262
- * §24.2.6.2): removed entries are skipped, added ones are visited. An entry of a copy may have ended before its visit:
- * `visit` must check.
+ * `entries` may change meanwhile if it is a Map or a Set (ECMA-262 §24.2.6.2). Of an array, pass a copy, and let
+ * `visit` check whether the entry still exists.
  *
- * A visit that throws affects only its own entry. The error goes to the caller from the first slice, and to the clock
- * from later slices. Returns a function that ends the walk: after it nothing is visited and `done` is not called.
+ * A visit that throws affects only its own entry. In the first slice the caller gets the exception, later the clock.
  */
 export function inSlices<T>(
   clock: Clock,
@@ -54,7 +48,7 @@ export function inSlices<T>(
   };
 }
 
-/** Returns true if no entry is left or the visit ended the walk. */
+/** Returns true if no entry is left or a visit ended the walk. */
 function visitSome<T>(clock: Clock, walk: Iterator<T>, visit: (entry: T) => unknown): boolean {
   const until = clock.now() + sliceLimits.sliceMs;
   for (let count = 0; count < sliceLimits.sliceEntries; count += 1) {

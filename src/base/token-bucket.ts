@@ -1,10 +1,9 @@
 /**
- * A token bucket: `burst` tokens at once, `perSecond` after that. It never holds more than its burst, or than the
- * maximum that `earn` names, so that honest work cannot save up tokens for an attack (A4).
+ * A token bucket: `burst` tokens at once, then `perSecond`. A full bucket takes no more tokens, so that a client cannot
+ * save up tokens for an attack (A4).
  */
 import type { Clock } from "./clock.ts";
 
-/** A reduced rate returns to the full rate within this time. */
 const recoveryMs = 10_000;
 
 export class TokenBucket {
@@ -25,33 +24,31 @@ export class TokenBucket {
   }
 
   /**
-   * Takes `cost` tokens; false if fewer are left. `bonus` raises the limit for this call by the caller's current
-   * activity. After a pause up to two bursts pass at once, since the clock is read only when the first burst is used
-   * up; `isOpen` reads it earlier.
+   * Takes `cost` tokens; returns false, and takes none, if fewer are left. `bonus` adds tokens for this call only.
+   * After a pause up to two bursts pass at once, because only an empty bucket is refilled; `isOpen` refills it earlier.
    */
   take(cost = 1, bonus = 0): boolean {
     this.#tokens -= cost;
-    // The clock is read only when the tokens run out, which most sessions never reach.
+    // Few sessions ever use up their tokens, so the clock is rarely read.
     if (this.#tokens >= 0) return true;
     this.#refill(this.#burst - cost);
     if (this.#tokens + bonus >= 0) return true;
-    // A rejected request costs nothing: otherwise a steady excess would block what the rate allows.
+    // A rejected call costs nothing. Otherwise a steady excess would also block what the rate allows.
     this.#tokens += cost;
     return false;
   }
 
-  /** True if a token is available. */
   get isOpen(): boolean {
     this.#refill(this.#burst);
     return this.#tokens >= 1;
   }
 
-  /** Returns `count` tokens, up to `most` available: earned tokens are bounded, so that they cannot be hoarded (A4). */
+  /** Adds `count` tokens, but never beyond `most`, so that earned tokens cannot be saved up (A4). */
   earn(count: number, most: number): void {
     if (this.#tokens < most) this.#tokens = Math.min(most, this.#tokens + count);
   }
 
-  /** Empties the bucket and halves its rate, which stays at or above `leastPerSecond` and recovers within 10 s. */
+  /** Empties the bucket and halves its rate, at least to `leastPerSecond`. The rate recovers within 10 s. */
   slowDown(leastPerSecond: number): void {
     this.#refill(this.#burst);
     this.#perMs = Math.max(leastPerSecond / 1000, this.#perMs / 2);

@@ -1,31 +1,29 @@
-/** Converts the file's admin section to AdminConfig, with the rules that a schema cannot express. Pure. */
+/** Converts and checks the file's `admin` section. Pure. */
 import { type Address, isLoopback, parseAddress } from "../base/address.ts";
 import { checked, type PairFiles, type PathOf, pairOf } from "./cluster.ts";
 import { type Breach, quote } from "./problem.ts";
 import { clusterFor, referenceBreach, type Written, type WrittenAdmin } from "./schema.ts";
 
-/** Paths are absolute. */
 export type AdminConfig = {
   readonly address: Address;
   readonly metricsAddress: Address;
   readonly readOnly: boolean;
   /** Undefined: every client that can connect may use the API. */
   readonly authorization: AuthorizationConfig | undefined;
-  /** Key pair of the API; undefined: plain HTTP. */
+  /** The key pair of the API; undefined: plain HTTP. */
   readonly tls: PairFiles | undefined;
 };
 
-/** The cluster that decides which clients may use the API. */
 export type AuthorizationConfig = {
-  /** The cluster's name. */
+  /** The name of the cluster that decides which clients may use the API. */
   readonly cluster: string;
-  /** Undefined: the pod's service account is used. */
+  /** The kubeconfig for the reviews; undefined: the pod's service account. */
   readonly kubeconfigFile: string | undefined;
-  /** Empty: the apiservers' own audience. */
+  /** The audiences that a token must have; empty: the apiservers' own. */
   readonly audiences: readonly string[];
 };
 
-/** `only` is the name of the single cluster, if there is one. The rules have accepted everything. */
+/** Converts a section that the rules have accepted. `only`: the name of the first cluster, which is the default. */
 export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): AdminConfig {
   const { authorization, tls } = written;
   const { mode, cluster = only, kubeconfigFile, audiences } = authorization;
@@ -41,9 +39,7 @@ export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): Ad
   };
 }
 
-/**
- * Without authorization only this machine may reach the API; without TLS a token would cross the network in clear text.
- */
+/** Finds an API that is open to other machines, or that would send tokens over the network in clear text. */
 export function adminBreaches(written: Written): Breach[] {
   const { address, authorization, tls } = written.admin;
   const isGuarded = authorization.mode === "Webhook";
@@ -57,7 +53,7 @@ export function adminBreaches(written: Written): Breach[] {
   return [{ pointer: "/admin/address", message }, ...authorizationBreaches(written)];
 }
 
-/** The cluster must exist and have TLS, because the token is sent to it. */
+/** Finds a cluster for authorization that does not exist, or has no TLS although tokens are sent to it. */
 function authorizationBreaches(written: Written): Breach[] {
   const { mode, cluster, kubeconfigFile, audiences } = written.admin.authorization;
   const pointer = "/admin/authorization";

@@ -10,10 +10,7 @@ import {
 import { type Breach, quote, repeatedNames } from "./problem.ts";
 import type { Placed, Written } from "./schema.ts";
 
-/**
- * The same apiserver twice: failures of one entry could not be distinguished from the other's, and each would be probed
- * separately.
- */
+/** Finds an apiserver that is listed twice: it would be probed twice, and its failures could not be told apart. */
 export function repeatedUrls({ cluster: { backends = [] }, pointer }: Placed): Breach[] {
   const places = backends.map(({ url }) => {
     const address = parseBackendUrl(url);
@@ -62,7 +59,7 @@ export function repeatedBackends({ cluster: { backends = [] }, pointer: at }: Pl
   return repeatedNames(`${at}/backends`, backends);
 }
 
-/** Names distinguish backends in the log and in metrics. */
+/** Finds a fallback with the name of a listed backend: logs and metrics could not tell the two apart. */
 export function fallbackBreaches({ cluster: { backends = [], discovery }, pointer: at }: Placed): Breach[] {
   const name = discovery?.fallback?.name;
   if (!backends.some((one) => one.name === name)) return [];
@@ -70,7 +67,7 @@ export function fallbackBreaches({ cluster: { backends = [], discovery }, pointe
   return [{ pointer: `${at}/discovery/fallback/name`, message }];
 }
 
-/** The required and the allowed fields of each kind of discovery. */
+/** The required and the allowed fields of each type of discovery. */
 const discoveryFields = {
   DNS: { needs: ["hostname"], takes: ["hostname", "port"] },
   File: { needs: ["file"], takes: ["file"] },
@@ -81,7 +78,7 @@ const discoveryFields = {
 export function discoveryBreaches({ cluster: { discovery, proxyProtocol }, pointer: at }: Placed): Breach[] {
   if (discovery === undefined) return [];
   const { type, interval: _, fallback: __, ...rest } = discovery;
-  // The Kubernetes client package opens its own connections.
+  // The Kubernetes client package opens its own connections, without a PROXY header.
   if (proxyProtocol !== undefined && (type === "EndpointSlice" || type === "Lease"))
     return [
       {

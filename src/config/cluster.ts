@@ -4,16 +4,16 @@ import { type BackendAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import type { WrittenCluster, WrittenDiscovery, WrittenPair, WrittenUpstreamTls } from "./schema.ts";
 
-/** Paths are absolute, durations are milliseconds, and defaults are filled in. */
+/** A cluster with absolute paths, durations in milliseconds, and defaults. */
 export type ClusterConfig = {
   readonly name: string;
-  /** Static backends, which stay whatever is discovered. */
+  /** The configured backends, which stay whatever is discovered. */
   readonly backends: readonly BackendConfig[];
   readonly discovery: DiscoveryConfig | undefined;
   /** Undefined only if every backend is plain http on loopback. */
   readonly tls: UpstreamTls | undefined;
   readonly connectionPool: WrittenCluster["connectionPool"];
-  /** The PROXY header at the start of every connection to a backend; undefined: none. */
+  /** The version of the PROXY header that starts every connection to a backend; undefined: no header. */
   readonly proxyProtocol: "V1" | "V2" | undefined;
 };
 
@@ -34,31 +34,27 @@ export type PairFiles = {
 
 export type FrontProxy = PairFiles & { readonly names: HeaderNames };
 
-/**
- * In lower case: the header names that the apiserver is configured with (--requestheader-*); the first of each is sent.
- */
+/** The apiservers' --requestheader-* names in lower case. The proxy sends the first of each list. */
 export type HeaderNames = {
   readonly user: readonly string[];
   readonly uid: readonly string[];
   readonly group: readonly string[];
-  /** Prefixes of the headers for extra fields. */
   readonly extraPrefixes: readonly string[];
 };
 
 export type DiscoveryConfig = {
   readonly intervalMs: number;
-  /** Used only while no other backend is ready. */
+  /** A backend that is used only while no other backend is ready. */
   readonly fallback?: BackendConfig;
 } & (
   | { readonly type: "DNS"; readonly hostname: string; readonly port: number }
   | { readonly type: "File"; readonly file: string }
-  /** Without a kubeconfig: the pod's service account. */
+  /** The kubeconfig for the lookups; undefined: the pod's service account. */
   | { readonly type: "EndpointSlice" | "Lease"; readonly kubeconfigFile: string | undefined }
 );
 
 export type BackendConfig = { readonly name: string; readonly url: string } & BackendAddress;
 
-/** Resolves a path of the file to an absolute one. */
 export type PathOf = (path: string) => string;
 
 export function clusterOf(written: WrittenCluster, pathOf: PathOf): ClusterConfig {
@@ -120,7 +116,7 @@ function discoveryOf(written: WrittenDiscovery, pathOf: PathOf): DiscoveryConfig
   return { type, ...all, kubeconfigFile: kubeconfigFile && pathOf(kubeconfigFile) };
 }
 
-/** The schema and the rules have validated the value, so undefined means a bug. */
+/** Returns a value that the rules have validated, so that undefined means a bug. */
 export function checked<T>(value: T | undefined): T {
   assert(value !== undefined, "The schema accepted a text that cannot be parsed");
   return value;

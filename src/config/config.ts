@@ -1,7 +1,4 @@
-/**
- * Converts a configuration file to Config, or to all its problems at once. Callers decide what to do about a bad file:
- * they keep the last good Config.
- */
+/** Converts a configuration file to a Config, or to all its problems at once. */
 import { dirname, resolve } from "node:path";
 import { type Address, parseAddress } from "../base/address.ts";
 import type { Clock } from "../base/clock.ts";
@@ -35,10 +32,10 @@ import {
 import { replacements } from "./v1alpha1.ts";
 import { fieldOf, readYaml } from "./yaml-document.ts";
 
-/** Paths are absolute, durations are milliseconds, and defaults are filled in. */
+/** The configuration with absolute paths, durations in milliseconds, and defaults. */
 export type Config = {
   readonly file: string;
-  /** The file's own structure, with defaults. */
+  /** The configuration in the structure of the file, with defaults. */
   readonly written: Written;
   readonly name: string;
   readonly listeners: readonly ListenerConfig[];
@@ -63,49 +60,45 @@ export type ListenerConfig = {
   readonly name: string;
   readonly address: Address;
   readonly mode: "HTTP" | "Passthrough";
-  /** Name of the cluster for this listener, and for server names without a host entry. */
+  /** The name of the cluster for this listener, and for server names without an entry in `hosts`. */
   readonly cluster: string;
-  /** Passthrough: backends by server name; empty: every name uses all backends of `cluster`. */
+  /** For mode Passthrough: the backends by server name; empty: every name uses all backends of `cluster`. */
   readonly routes: readonly RouteConfig[];
-  /** Undefined: plain HTTP, on loopback. */
+  /** The certificate; undefined: plain HTTP, on loopback. */
   readonly tls: ListenerTls | undefined;
-  /** Further hosts, by server name. */
   readonly hosts: readonly HostConfig[];
-  /** CIDRs, as `networksOf` accepts them. */
+  /** Networks in CIDR notation whose X-Forwarded-For is trusted. */
   readonly trustedForwarderCIDRs: readonly string[];
   readonly proxyProtocol: ProxyProtocolConfig;
   readonly maxConnectionsPerSource: number;
 };
 
 export type RouteConfig = {
-  /** Empty: every other name, and no name at all. */
+  /** Empty: every name that no other route has, and clients without a name. */
   readonly serverNames: readonly string[];
   readonly cluster: string;
-  /** Empty: all backends of the cluster. */
+  /** Names of backends of `cluster`; empty: all. */
   readonly backends: readonly string[];
 };
 
 export type ListenerTls = PairFiles & {
-  /** CA bundle that verifies client certificates; undefined: client certificates are ignored. */
+  /** The CA bundle that verifies client certificates; undefined: client certificates are ignored. */
   readonly clientCaFile: string | undefined;
   readonly identity: IdentityPolicy;
 };
 
 export type HostConfig = {
-  /** Lower case; "*." matches one label. */
+  /** In lower case; "*." matches one label. */
   readonly serverNames: readonly string[];
-  /** Name of the cluster for these server names. */
   readonly cluster: string;
   readonly tls: ListenerTls;
 };
 
-/** The parts of a configuration that concern one cluster. */
 export type ConfigForCluster = Omit<Config, "clusters"> & { readonly cluster: ClusterConfig };
 
-/** How client certificates are treated. */
 export type IdentityPolicy =
   | { readonly clientCerts: "Reject" }
-  /** Without `names` the default headers are removed from clients' requests. */
+  /** Without `names`, the default headers are removed from clients' requests. */
   | { readonly clientCerts: "Impersonate" | "ActAsImpersonator"; readonly names?: HeaderNames }
   | { readonly clientCerts: "FrontProxy"; readonly names: HeaderNames };
 
@@ -113,7 +106,6 @@ export function configsByCluster({ clusters, ...rest }: Config): readonly Config
   return clusters.map((cluster) => ({ ...rest, cluster }));
 }
 
-/** The parts fixed at process start, by their names in the file. */
 function fixedParts({ watches, health, admin, logging }: Config): Record<string, unknown> {
   return { watches, health, admin, logging };
 }
@@ -122,10 +114,7 @@ function changedIn(was: Record<string, unknown>, is: Record<string, unknown>): r
   return Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
 }
 
-/**
- * Returns the changed parts that need a restart. Added or removed clusters, and all their other settings, apply
- * immediately.
- */
+/** Returns the names of changed parts that need a restart. All other changes apply at once. */
 export function changedParts(before: Config, after: Config): readonly string[] {
   const ofClusters = after.clusters.flatMap(({ name, connectionPool }) => {
     const was = before.clusters.find((one) => one.name === name)?.connectionPool ?? connectionPool;
@@ -135,8 +124,8 @@ export function changedParts(before: Config, after: Config): readonly string[] {
 }
 
 /**
- * Returns what is in effect after a reload: `after`, except the parts that stay as they were when the process, or their
- * cluster, started. The next reload is compared with it, so a file that is read twice reports the same parts again.
+ * Returns the configuration in effect after a reload: `after`, except for the parts that need a restart. The next
+ * reload is compared with it, so that a file that is read twice reports the same parts.
  */
 export function heldOf(before: Config, after: Config): Config {
   const { watches, health, admin, logging } = before;
@@ -148,7 +137,7 @@ export function heldOf(before: Config, after: Config): Config {
   return { ...after, watches, health, admin, logging, clusters: [held(first), ...others.map(held)] };
 }
 
-/** `file` names the text in problems; relative paths start in its directory. */
+/** `file` names the text in problems, and relative paths start in its directory. */
 export function parseConfig(text: string, file: string): Config | readonly Problem[] {
   if (text.length > limits.configBytes)
     return [problemOf(file, `is larger than ${limits.configBytes} bytes`)];
@@ -167,13 +156,13 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
   return [...problems, ...breaches].toSorted(inReadingOrder).slice(0, configLimits.configProblems);
 }
 
-/** An unreadable file is a problem like any other. */
+/** Loads a configuration file. An unreadable file is a problem like any other. */
 export function loadConfig(file: string): Config | readonly Problem[] {
   const text = readText(file, limits.configBytes);
   return text instanceof Failure ? [{ at: file, field: "", message: text.message }] : parseConfig(text, file);
 }
 
-/** Loads `file` again whenever it has changed; `onChange` is also called for bad files. Returns its stop function. */
+/** Calls `onChange` whenever `file` has changed, even to a bad one. Returns a function that ends this. */
 export function watchConfig(
   file: string,
   options: { readonly clock: Clock; readonly onChange: (loaded: Config | readonly Problem[]) => void },
@@ -224,7 +213,7 @@ function configOf(written: Written, file: string): Config {
 
 function listenerOf(listener: WrittenListener, clusters: Config["clusters"], pathOf: PathOf): ListenerConfig {
   const { tls } = listener;
-  // With several clusters the rules require a name everywhere; a passthrough's routes name their own.
+  // With several clusters, the rules require a name everywhere.
   const only = clusters[0].name;
   const { cluster = only } = listener;
   const serving = (host: Pick<WrittenHost, "tls" | "identity">, name: string): ListenerTls => {

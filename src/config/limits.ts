@@ -1,7 +1,7 @@
 /** Limits of configuration files, each with its reason (see src/base/limits.ts). */
 export const configLimits = {
-  /** Deepest nesting in a config file. The schema is five levels deep; anything deeper only loads the parser's stack. */
+  /** Deepest nesting in a config file. The schema is five levels deep; deeper files only cost the parser's stack. */
   configDepth: 16,
-  /** Most problems reported for one config file. Operators do not read more lines than this. */
+  /** Number of problems reported for one config file: operators do not read more. */
   configProblems: 50,
 } as const;

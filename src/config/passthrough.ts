@@ -1,5 +1,3 @@
-/** The rules of passthrough listeners: required and forbidden fields. Pure. */
-
 import { parseBackendUrl } from "../base/address.ts";
 import { type Breach, quote } from "./problem.ts";
 import { clusterFor, type Placed, type Written, type WrittenListener } from "./schema.ts";
@@ -18,7 +16,7 @@ export function passthroughBreaches(written: Written): Breach[] {
   });
 }
 
-/** The clusters behind the listener, each once. */
+/** Returns the clusters behind the listener, each once. */
 function ledTo({ cluster, routes }: WrittenListener, written: Written): readonly Placed[] {
   const names = routes?.map((route) => route.cluster) ?? [cluster];
   const found = [...new Set(names)].map((name) => clusterFor(written, name));
@@ -26,7 +24,7 @@ function ledTo({ cluster, routes }: WrittenListener, written: Written): readonly
   return placed.filter((one, at) => placed.findIndex(({ pointer }) => pointer === one.pointer) === at);
 }
 
-/** Fields without effect if the proxy does not terminate TLS: the backend does their work. */
+/** Finds fields that need decrypted traffic, which a passthrough listener does not have. */
 function strangers(pointer: string, { tls, trustedForwarderCIDRs }: WrittenListener): Breach[] {
   const message = 'is not for mode "Passthrough": nothing is read behind TLS';
   const breaches: Breach[] = [];
@@ -36,7 +34,7 @@ function strangers(pointer: string, { tls, trustedForwarderCIDRs }: WrittenListe
   return breaches;
 }
 
-/** A passthrough needs backends with TLS and an idle connection to each: its PINGs detect a dead backend. */
+/** Finds backends without TLS, and clusters without an idle connection, whose PINGs must detect dead backends. */
 function needs(pointer: string, { cluster, pointer: at }: Placed): Breach[] {
   const plain = (cluster.backends ?? []).find(({ url }) => parseBackendUrl(url)?.isEncrypted === false);
   const breaches: Breach[] = [];
@@ -58,7 +56,7 @@ function routeBreaches(pointer: string, { routes = [] }: WrittenListener, writte
   return routes.flatMap(({ serverNames = [""], backends = [], ...route }, at) => {
     const own = `${pointer}/routes/${at}`;
     const cluster = clusterFor(written, route.cluster)?.cluster;
-    // A missing cluster is reported separately.
+    // Another rule reports a missing cluster.
     const listed = cluster === undefined ? backends : (cluster.backends ?? []).map(({ name }) => name);
     const unknown = backends.flatMap((name, index) =>
       listed.includes(name)

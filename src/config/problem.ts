@@ -1,8 +1,7 @@
-/** A problem in a file: where, which field, what is wrong, and what was probably meant. */
 export type Problem = {
-  /** file:line:col, as editors and terminals recognise it; for an unreadable file only its name. */
+  /** "file:line:column", as editors and terminals recognise it; for an unreadable file only its name. */
   readonly at: string;
-  /** "clusters[0].backends[0].url"; empty if the problem concerns the whole file. */
+  /** The path of the field, such as "clusters[0].backends[0].url"; "": the problem concerns the whole file. */
   readonly field: string;
   readonly message: string;
 };
@@ -10,40 +9,38 @@ export type Problem = {
 /** A problem whose position is still a JSON pointer. */
 export type Breach = { readonly pointer: string; readonly message: string };
 
-/** Returns one line for a terminal or a log; the file's content cannot add lines or escape sequences. */
+/** Returns one line for a terminal or a log. The file's content cannot add lines or escape sequences to it. */
 export function lineOf({ at, field, message }: Problem): string {
   const line = field === "" ? `${at}: ${message}` : `${at}: ${field} ${message}`;
   return line.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/g, "?");
 }
 
-/** Sorts problems in file order. */
 export function inReadingOrder(one: Problem, other: Problem): number {
   const [line = 0, column = 0] = one.at.split(":").slice(-2).map(Number);
   const [otherLine = 0, otherColumn = 0] = other.at.split(":").slice(-2).map(Number);
   return line - otherLine || column - otherColumn;
 }
 
-/** True if the outcome is problems and not a value. */
 export function isProblems(outcome: unknown): outcome is readonly Problem[] {
   return Array.isArray(outcome);
 }
 
-/** Returns a value for display: short, on one line, without passwords in URLs. */
+/** Returns a value for display: short, on one line, and without passwords in URLs. */
 export function quote(value: unknown): string {
   const text = JSON.stringify(value);
   const safe = text.replaceAll(/\/\/[^/"]*@/g, "//***@");
   return safe.length > 80 ? `${safe.slice(0, 77)}...` : safe;
 }
 
-/** ` (did you mean "weight"?)`, or "" if no candidate is close. */
+/** Returns ` (did you mean "weight"?)`, or "" if no candidate is close. */
 export function didYouMean(written: string, candidates: readonly string[]): string {
   const nearest = nearestOf(written, candidates);
   return nearest === undefined ? "" : ` (did you mean ${quote(nearest)}?)`;
 }
 
-/** Undefined if no candidate is close. */
+/** Returns undefined if no candidate is close. */
 export function nearestOf(written: string, candidates: readonly string[]): string | undefined {
-  // Longer than any known name: comparing is useless, and its cost grows with the product of the lengths.
+  // No known name is so long, and the cost of a comparison grows with the product of the lengths.
   if (written.length > 40) return undefined;
   const near = candidates
     .map((candidate) => ({ candidate, distance: distanceOf(written.toLowerCase(), candidate.toLowerCase()) }))
@@ -52,7 +49,7 @@ export function nearestOf(written: string, candidates: readonly string[]): strin
   return near[0]?.candidate;
 }
 
-/** The number of edits between two words. Two swapped neighbours count as one: "wieght" is one away from "weight". */
+/** Returns the number of edits between two words; a swap is one: "wieght" is one away from "weight". */
 function distanceOf(one: string, other: string): number {
   let before: readonly number[] = [];
   let row: readonly number[] = Array.from({ length: other.length + 1 }, (_, column) => column);
@@ -78,7 +75,6 @@ function costAt(row: readonly number[], column: number): number {
   return row[column] ?? Infinity;
 }
 
-/** Checks a list at `pointer` whose entries need distinct names. */
 export function repeatedNames(pointer: string, named: readonly { readonly name: string }[]): Breach[] {
   return named.flatMap(({ name }, index) => {
     const first = named.findIndex((other) => other.name === name);

@@ -22,18 +22,17 @@ import {
 } from "./schema.ts";
 
 export type Rule = {
-  /** JSON pointers to everything that the rule reads, including what is below; "*" matches every entry of a list. */
+  /** JSON pointers to the parts of the file that the rule reads; "*" matches every entry of a list. */
   readonly reads: readonly string[];
   readonly breaches: (written: Written) => readonly Breach[];
 };
 
-/** Applies a rule for one cluster to each of them. */
 const each =
   (breaches: (placed: Placed, written: Written) => readonly Breach[]): Rule["breaches"] =>
   (written) =>
     placedClusters(written).flatMap((placed) => breaches(placed, written));
 
-/** A rule runs only if the fields that it reads are valid; on invalid fields its result would be meaningless. */
+/** A rule runs only if the fields that it reads are valid, because its result would mean nothing otherwise. */
 export const rules: readonly Rule[] = [
   { reads: ["/listeners/*/name"], breaches: ({ listeners }) => repeatedNames("/listeners", listeners) },
   { reads: ["/clusters/*/name"], breaches: ({ clusters }) => repeatedNames("/clusters", clusters) },
@@ -81,7 +80,7 @@ export const rules: readonly Rule[] = [
   { reads: ["/health/ping"], breaches: pingBreaches },
 ];
 
-/** Returns the breaches of all rules, except rules that read an invalid field (`amiss`, JSON pointers). */
+/** `amiss`: JSON pointers to the invalid fields. */
 export function checkRules(written: Written, amiss: readonly string[] = []): readonly Breach[] {
   const isAmiss = (read: string): boolean => amiss.some((pointer) => touches(pointer, read));
   return rules.filter(({ reads }) => !reads.some(isAmiss)).flatMap(({ breaches }) => breaches(written));
@@ -93,9 +92,7 @@ function touches(pointer: string, read: string): boolean {
   return one.every((part, at) => at >= other.length || other[at] === "*" || other[at] === part);
 }
 
-/**
- * Listeners, hosts and routes refer to clusters by name: every name must exist, and with several clusters it is required.
- */
+/** Finds references to clusters that do not exist, and missing ones where there are several clusters. */
 function referenceBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;
@@ -112,10 +109,7 @@ function referenceBreaches(written: Written): Breach[] {
   });
 }
 
-/**
- * With routes, every server name of a passthrough listener belongs to a route, and the listener's own cluster would be
- * unused.
- */
+/** Finds a cluster beside routes, where every server name belongs to a route with a cluster of its own. */
 function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener, written: Written): Breach[] {
   if (mode !== "Passthrough" || routes === undefined) return referenceBreach(own, written);
   if (own.cluster === undefined) return [];
@@ -124,7 +118,7 @@ function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener,
   ];
 }
 
-/** Without TLS, bearer tokens would cross the network in clear text. */
+/** Finds addresses in use, and plain HTTP beyond loopback, where bearer tokens would be in clear text. */
 function listenerBreaches(written: Written): Breach[] {
   const taken: Address[] = [];
   const { address: api, metricsAddress } = written.admin;
@@ -152,7 +146,7 @@ function listenerBreaches(written: Written): Breach[] {
   });
 }
 
-/** A trusted load balancer can claim any client address, so none is trusted by default. */
+/** Finds a PROXY protocol without trusted networks: there is no default, because those can claim any client address. */
 function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   return listeners.flatMap(({ proxyProtocol: { mode, trustedCIDRs } }, index) => {
     const pointer = `/listeners/${index}/proxyProtocol/trustedCIDRs`;
@@ -164,7 +158,7 @@ function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   });
 }
 
-/** The CA bundle for client certificates and the credentials that assert their identity: each needs the other. */
+/** Finds a CA bundle for client certificates without credentials that assert the client's identity, and the reverse. */
 function identityBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;
@@ -194,7 +188,7 @@ type CertificateHost = {
   readonly pointer: string;
 };
 
-/** An unknown cluster is reported separately; its credentials cannot be checked here. */
+/** Without its cluster, which another rule reports, the credentials of a host cannot be checked. */
 function policyBreaches({ host, pointer: at }: CertificateHost, placed: Placed | undefined): Breach[] {
   const { clientCerts } = host.identity;
   const pointer = `${at}/tls/clientCAFile`;
@@ -211,7 +205,7 @@ function policyBreaches({ host, pointer: at }: CertificateHost, placed: Placed |
   return breaches;
 }
 
-/** An upstream connection must be suspect before it is dead, and must get a PING before it is suspect (design D6). */
+/** A connection gets a PING before it is suspect, and is suspect before it is dead (D6). */
 function pingBreaches({ health: { ping } }: Written): Breach[] {
   const [interval = 0, suspectAfter = 0, deadAfter = 0, deadAfterWhenAllSilent = 0] = [
     ping.interval,

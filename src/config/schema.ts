@@ -1,6 +1,6 @@
 /**
- * Validates a file's values against config/schema: fills in defaults and reports every deviation as a problem. The
- * schema alone defines valid values; this file only words the problems.
+ * Validates a file against config/schema and fills in defaults. The schema defines what is valid; this file words the
+ * problems.
  */
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
@@ -10,7 +10,7 @@ import { type Breach, didYouMean, nearestOf, type Problem, quote } from "./probl
 import { replacementsOf } from "./v1alpha1.ts";
 import { fieldOf, pointerTo, type YamlDocument } from "./yaml-document.ts";
 
-/** The structure that the schema guarantees: the file's own, durations still as text. */
+/** The structure of the file, with durations still as text. */
 export type Written = {
   readonly metadata: { readonly name: string };
   readonly listeners: readonly WrittenListener[];
@@ -119,30 +119,28 @@ export type WrittenListener = {
   readonly maxConnectionsPerSource: number;
 };
 
-/** Whether a PROXY header is expected, and from which networks. */
 export type ProxyProtocolConfig = {
   readonly mode: "Disabled" | "Optional" | "Required";
   readonly trustedCIDRs: readonly string[];
 };
 
-/** One cluster of the file, and its JSON pointer: "/clusters/0". */
+/** One cluster of the file, with its JSON pointer, such as "/clusters/0". */
 export type Placed = { readonly cluster: WrittenCluster; readonly pointer: string };
 
 export function placedClusters({ clusters }: Written): readonly Placed[] {
   return clusters.map((cluster, at) => ({ cluster, pointer: `/clusters/${at}` }));
 }
 
-/** Returns the cluster of this name; without a name the only one. */
+/** Returns the cluster of this name; without a name, the only cluster. */
 export function clusterFor(written: Written, name: string | undefined): Placed | undefined {
   const all = placedClusters(written);
   if (name === undefined) return all.length === 1 ? all[0] : undefined;
   return all.find(({ cluster }) => cluster.name === name);
 }
 
-/** A place that names a cluster; `pointer` is that of the object around the name. */
+/** A reference to a cluster by name. `pointer` is the JSON pointer of the object that has the name. */
 export type Reference = { readonly pointer: string; readonly cluster?: string | undefined };
 
-/** An unknown cluster, or none where there are several. */
 export function referenceBreach({ pointer, cluster }: Reference, written: Written): Breach[] {
   if (clusterFor(written, cluster) !== undefined) return [];
   const names = written.clusters.map(({ name }) => name);
@@ -171,22 +169,19 @@ ajv.addKeyword({
 const validate = ajv.compile<Written>(schema);
 
 export type Checked = {
-  /**
-   * The value as its type says, except for invalid fields, with defaults filled in; undefined: the file is no
-   * watchkeeper configuration.
-   */
+  /** Only valid fields have their declared type. Undefined: the file is no watchkeeper configuration. */
   readonly written: Written | undefined;
   readonly problems: readonly Problem[];
   /** JSON pointers to the invalid fields. */
   readonly amiss: readonly string[];
 };
 
-/** Fills the defaults into `document.value` itself. */
+/** Fills the defaults into the document's value itself. */
 export function checkSchema(document: YamlDocument): Checked {
   const { value } = document;
   if (validate(value)) return { written: value, problems: [], amiss: [] };
   const errors = validate.errors ?? [];
-  // In a file that is no watchkeeper configuration every other key would be unknown: one problem is clearer.
+  // In a file that is no watchkeeper configuration, every other key would be unknown: one problem is clearer.
   const foreign = errors.filter((error) => isAboutKind(error));
   const told = foreign.length > 0 ? foreign : errors.filter((error) => !isToldBetter(error, errors));
   const old = replacementsOf(new Set(told.filter(isUnknownKey).map(keyPointerOf)), document);
@@ -199,14 +194,14 @@ export function checkSchema(document: YamlDocument): Checked {
   };
 }
 
-/** Treats the value as `Written`; rules only read fields that are valid. */
+/** Treats the value as `Written`, because the rules read only valid fields. */
 function mayBeRead(value: unknown): value is Written {
   return typeof value === "object" && value !== null;
 }
 
 /**
- * A field repeats its definition's "type" for editors; the definition's error is better because it names what is
- * expected.
+ * True if another error describes the value better: a field repeats the "type" of its definition for editors, but only
+ * the definition has a title that says what is expected.
  */
 function isToldBetter({ keyword, parentSchema, instancePath }: ErrorObject, errors: ErrorObject[]): boolean {
   if (keyword !== "type" || parentSchema?.["title"] !== undefined) return false;
@@ -224,7 +219,7 @@ function keyPointerOf({ instancePath, params }: ErrorObject): string {
   return pointerTo(instancePath, String(params["additionalProperty"]));
 }
 
-/** Returns what the error concerns; for an unknown key the key that was probably meant, which is then missing. */
+/** Returns the JSON pointer that the error concerns: for an unknown key that of the key that was probably meant. */
 function pointerOf({ instancePath, keyword, params, parentSchema }: ErrorObject): string {
   if (keyword === "required") return pointerTo(instancePath, String(params["missingProperty"]));
   if (keyword !== "additionalProperties") return instancePath;
@@ -271,7 +266,6 @@ const demands: Readonly<Record<string, Demand>> = {
   between: ({ parentSchema, data }) =>
     `must be between ${parentSchema?.["between"].join(" and ")}, is ${quote(data)}`,
   type: (error) => {
-    // The whole file has a title as well, which is its kind.
     const isNamed = error.instancePath !== "" && error.parentSchema?.["title"] !== undefined;
     if (isNamed) return demandTitle(error);
     return `must be ${nouns[String(error.params["type"])]}, is ${quote(error.data)}`;

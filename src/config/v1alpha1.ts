@@ -1,6 +1,6 @@
 /**
- * The changes from v1alpha1 to v1alpha2. A v1alpha1 file is rejected with the replacement for each key that it uses, and
- * so is an unknown key of a v1alpha2 file. `watchkeeper config --convert` prints a file with the replacements made. Pure.
+ * The changes from v1alpha1 to v1alpha2. A v1alpha1 file, and a v1alpha1 key in a v1alpha2 file, are rejected with the
+ * replacement for each key. `watchkeeper config --convert` prints a file with the replacements made. Pure.
  */
 import { configLimits } from "./limits.ts";
 import { inReadingOrder, type Problem, quote } from "./problem.ts";
@@ -21,11 +21,10 @@ const was = "watchkeeper.dev/v1alpha1";
 const is = "watchkeeper.dev/v1alpha2";
 
 type Change = {
-  /** The new key, in the map of the old one; "a/b" is b in a map a. */
+  /** The new key, in the map that has the old one; "a/b" is the key b of a map a. Default: the old key. */
   readonly key?: string;
-  /** The sibling key that becomes the same map. */
+  /** The other old key whose map the new value joins. */
   readonly joins?: string;
-  /** The key's map becomes the first entry of a list. */
   readonly isListed?: true;
   /** The new value for each old one; undefined: the key is removed. */
   readonly values?: Readonly<Record<string, string | boolean | undefined>>;
@@ -40,7 +39,7 @@ const clientCerts: Change = {
   },
 };
 
-/** By the JSON pointer of the old key; "*" matches every entry of a list, and `upstreams` also `upstream` and `clusters`. */
+/** By the JSON pointer of the old key; "*" matches every entry of a list, `upstreams` also `upstream` and `clusters`. */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],
@@ -97,7 +96,7 @@ const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ],
 ]);
 
-/** Returns one problem for each key to replace; none unless it is a v1alpha1 file. */
+/** Returns one problem for each key to replace in a v1alpha1 file; none for other files. */
 export function replacements(document: YamlDocument, file: string): readonly Problem[] {
   if (document.tree.get("apiVersion") !== was) return [];
   const message = `is ${quote(was)}, which is no longer read: "watchkeeper config --convert ${file}" prints the file as ${quote(is)}`;
@@ -106,10 +105,9 @@ export function replacements(document: YamlDocument, file: string): readonly Pro
   return all.toSorted(inReadingOrder).slice(0, configLimits.configProblems);
 }
 
-/** A problem, and the JSON pointer of its key. */
 type Replaced = Problem & { readonly pointer: string };
 
-/** Returns the problems of keys that are in `unknown`, JSON pointers, or below one of them, and have a replacement. */
+/** Returns the problems of keys that are in `unknown` (JSON pointers), or below, and have a replacement. */
 export function replacementsOf(unknown: ReadonlySet<string>, document: YamlDocument): readonly Replaced[] {
   if (unknown.size === 0) return [];
   return new Conversion(document).problems.filter(({ pointer }) => {
@@ -119,10 +117,7 @@ export function replacementsOf(unknown: ReadonlySet<string>, document: YamlDocum
   });
 }
 
-/**
- * Returns the file's text with the replacements made and everything else unchanged. A file of another version is
- * returned as it is.
- */
+/** Returns the file's text with the replacements made. A file of another version stays as it is. */
 export function converted(document: YamlDocument): string {
   if (document.tree.get("apiVersion") !== was) return document.text;
   return new Conversion(document).text
@@ -139,7 +134,7 @@ type Replacement = {
   readonly joins: string | undefined;
 };
 
-/** What became of a value; `field`: the new key, "" if the key has stayed. */
+/** Describes what became of a value. `field`: the new key; "": the key has stayed. */
 function newValue(old: string, value: string | boolean | undefined, field: string): string {
   if (value === undefined) return "is the default now: remove it";
   return field === ""
@@ -147,7 +142,7 @@ function newValue(old: string, value: string | boolean | undefined, field: strin
     : `is now ${field}: ${String(value)}`;
 }
 
-/** Edits the text, because serialising a parsed document moves its comments. */
+/** Edits the text instead of printing the parsed document, because printing would move the comments. */
 class Conversion {
   readonly problems: Replaced[] = [];
   readonly #document: YamlDocument;
@@ -160,7 +155,7 @@ class Conversion {
 
   get text(): string {
     const { text } = this.#document;
-    // At the same offset, an insertion comes first; an edit within removed text is dropped.
+    // At the same offset an insertion comes first. Edits within removed text are dropped.
     const edits = this.#edits.toSorted((one, other) => one.from - other.from || one.to - other.to);
     let [next, end] = ["", 0];
     for (const edit of edits)
@@ -189,7 +184,7 @@ class Conversion {
     }
   }
 
-  /** Returns the new value. */
+  /** Returns the message about the new value. */
   #replace(map: KeyedMap, pair: KeyedPair, change: Change & { readonly field: string }): string {
     const { key = pair.key.value, values = {}, field } = change;
     const [first = "", inner = ""] = key.split("/");
@@ -215,7 +210,7 @@ class Conversion {
     }
   }
 
-  /** Makes the map the first entry of a list; in a list every entry needs a name. */
+  /** Makes the map the first entry of a list, which needs a name. Returns what that adds to the message. */
   #list(map: Node | null): string {
     if (!isMap(map)) return "";
     const from = startOf(map);
@@ -238,7 +233,6 @@ class Conversion {
     return " ".repeat(offset - text.lastIndexOf("\n", offset - 1) - 1);
   }
 
-  /** Inserts before the first pair. */
   #insert(map: YAMLMap, text: string): void {
     const isEmpty = map.items.length === 0;
     const at = isEmpty ? startOf(map) + 1 : startOf(firstKeyOf(map));
@@ -251,7 +245,7 @@ class Conversion {
     this.#edit(startOf(node), endOf(node), isQuoted ? JSON.stringify(value) : String(value));
   }
 
-  /** Removes the whole line if the pair has one, except for the first pair: a list entry's "-" may precede it. */
+  /** Removes a pair and its line; of the first pair not the line, which may begin with a list entry's "-". */
   #remove(map: KeyedMap, pair: KeyedPair): void {
     const { text } = this.#document;
     const index = map.items.indexOf(pair);

@@ -1,6 +1,6 @@
 /**
- * Parses YAML 1.2 or JSON text into plain values with positions. For any input the result is a value or problems; it
- * neither throws nor takes long, because a reload runs beside live traffic.
+ * Parses YAML 1.2 or JSON into plain values with positions. Never throws and takes little time for any text, because a
+ * reload runs beside live traffic.
  */
 import {
   type Document,
@@ -18,17 +18,16 @@ import {
 import { configLimits } from "./limits.ts";
 import { type Problem, quote } from "./problem.ts";
 
-/** For editing a document's text. */
 export { isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap };
 
 export type YamlDocument = {
-  /** Objects have no prototype, so `__proto__` is an ordinary key, and an unknown one (A58). */
+  /** Its objects have no prototype, so that `__proto__` is an unknown key like any other (A58). */
   readonly value: unknown;
   readonly text: string;
   readonly tree: Document;
-  /** Position of the value at a JSON pointer; for a missing value, of the closest enclosing one. */
+  /** Returns the position of the value at a JSON pointer; for a missing value, of the closest one around it. */
   positionOf(pointer: string): string;
-  /** The same for a key. */
+  /** Returns the position of the key at a JSON pointer; for a missing key, of the closest value around it. */
   keyPositionOf(pointer: string): string;
 };
 
@@ -38,7 +37,7 @@ export function readYaml(text: string, file: string): YamlDocument | readonly Pr
     const { line, col } = lines.linePos(offset);
     return `${file}:${Math.max(line, 1)}:${Math.max(col, 1)}`;
   };
-  // The package compares every key with every other (60,000 keys: 42 s), so the walk below detects duplicates instead.
+  // The package would compare every key with every other (60,000 keys: 42 s); the walk below finds duplicates.
   const parsed = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
   const walk = new Walk(positionAt);
   const faults = [...parsed.errors, ...parsed.warnings];
@@ -59,12 +58,11 @@ export function readYaml(text: string, file: string): YamlDocument | readonly Pr
   };
 }
 
-/** RFC 6901: how a key is escaped in a pointer. */
 export function pointerTo(parent: string, key: string | number): string {
   return `${parent}/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** "/clusters/0/backends/0/url" → "clusters[0].backends[0].url". */
+/** Returns "clusters[0].backends[0].url" for "/clusters/0/backends/0/url". */
 export function fieldOf(pointer: string): string {
   return pointer
     .slice(1)
@@ -80,7 +78,6 @@ function nearest(offsets: ReadonlyMap<string, number>, pointer: string): number 
   return offsets.get(at) ?? 0;
 }
 
-/** One pass over the tree collects values, offsets and problems. */
 class Walk {
   readonly valueAt = new Map<string, number>();
   readonly keyAt = new Map<string, number>();
@@ -106,7 +103,7 @@ class Walk {
       return node.items.map((item, index) => this.valueOf(item, pointerTo(pointer, index), depth + 1));
     else if (isScalar(node)) return node.value;
     else if (isAlias(node))
-      // A few aliases of aliases can expand to billions of values, and this file has nothing worth repeating.
+      // Aliases are rejected, because a few aliases of aliases can expand to billions of values.
       this.refuse(offset, fieldOf(pointer), `is the alias ${quote(`*${node.source}`)}: write the value out`);
     return null;
   }

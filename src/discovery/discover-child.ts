@@ -1,6 +1,6 @@
 /**
- * The child process that sends requests to apiservers with a kubeconfig (kubernetes-child.ts). One question in, one reply out, over
- * its IPC channel. It has no state worth keeping: its parent ends a slow child and starts another.
+ * The child process that sends requests to apiservers with a kubeconfig (kubernetes-child.ts). It keeps no state, so
+ * its parent may end a slow one and start another.
  */
 import { KubeConfig } from "@kubernetes/client-node";
 import { failureFrom } from "../base/failure.ts";
@@ -20,7 +20,7 @@ async function replyTo(question: Question): Promise<Reply> {
   }
 }
 
-/** The kubeconfig's credentials, for the given server or for its own. */
+/** Returns the kubeconfig's credentials for the given server, or for its own. */
 function configFor({ kubeconfigFile, server, caFile, serverName }: Question): KubeConfig {
   const own = new KubeConfig();
   own.loadFromFile(kubeconfigFile);
@@ -45,5 +45,5 @@ process.on("message", (question: Question) => {
     .then((reply) => process.send?.(reply))
     .catch(() => process.exit(1));
 });
-// The parent has ended, so there is no reader for a reply.
+// The parent has ended, so no process reads the replies.
 process.on("disconnect", () => process.exit(0));

@@ -1,4 +1,3 @@
-/** Sources of backend addresses: a DNS name, a file, or Kubernetes itself. */
 import { lookup } from "node:dns/promises";
 import { isIpAddress } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
@@ -16,7 +15,7 @@ import { type Access, firstAnswer, type Transport } from "./transport.ts";
 
 export type SourceParts = {
   readonly clock: Clock;
-  /** The credentials and servers for Kubernetes; read for each lookup. */
+  /** The credentials and servers of the cluster, read for each lookup. */
   readonly access: () => Access;
 };
 
@@ -37,7 +36,7 @@ const lists = {
   },
 };
 
-/** Known servers are asked first, then the one of the credentials. */
+/** Asks the known servers first, then the server that the credentials name. */
 export function kubernetesSource(
   from: "EndpointSlice" | "Lease",
   transport: Transport,
@@ -57,7 +56,7 @@ export function kubernetesSource(
   };
 }
 
-/** @throws {Error} no list, or no usable address in it */
+/** @throws {Error} if `list` is no list or has no usable address */
 function foundIn(list: unknown, from: "EndpointSlice" | "Lease"): readonly Found[] {
   const items: unknown =
     typeof list === "object" && list !== null && "items" in list ? list.items : undefined;
@@ -68,7 +67,7 @@ function foundIn(list: unknown, from: "EndpointSlice" | "Lease"): readonly Found
   return places.map(({ host, port }) => foundAt(host, port));
 }
 
-/** Returns every address of a name as this machine resolves names, including /etc/hosts, which kubeadm's users edit. */
+/** Finds what this machine resolves, including /etc/hosts, which kubeadm's users edit. */
 function nameSource(name: string, port: number): Source {
   return {
     from: "DNS",
@@ -80,15 +79,13 @@ function nameSource(name: string, port: number): Source {
         return new Failure("bad-file", "proxy", `Cannot resolve: ${failureFrom(reason, "proxy").message}`);
       }
     },
-    giveUp() {}, // the resolver ends by itself, and no other lookup starts before
+    giveUp() {}, // The resolver ends by itself, and no other lookup starts before.
     stop() {},
   };
 }
 
-/** Pause between checks of a file for changes. */
 const fileLookMs = 1000;
 
-/** Returns the present content of a file's list. */
 export function readList(file: string): readonly Found[] | Failure {
   const text = readText(file, limits.configBytes);
   if (text instanceof Failure) return new Failure("bad-file", "proxy", `"${file}" ${text.message}`);

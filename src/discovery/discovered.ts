@@ -1,14 +1,11 @@
-/**
- * Results of discovery and their validation. Pure. Every source (DNS, a file, Kubernetes) is external input, so only
- * addresses of single hosts are accepted.
- */
+/** Validates discovered backends. Every source is untrusted input, so only single hosts are accepted. Pure. */
 import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl } from "../base/address.ts";
 import { Failure } from "../base/failure.ts";
 import { limits } from "../base/limits.ts";
 import { isProblems, lineOf, quote } from "../config/problem.ts";
 import { readYaml } from "../config/yaml-document.ts";
 
-/** A discovered backend. Its name is unique: from a file, or "10.0.0.11:6443", a form that no configuration allows. */
+/** A discovered backend. Without a name in a file it is "10.0.0.11:6443", which no config allows as a name. */
 export type Found = {
   readonly name: string;
   readonly host: string;
@@ -16,20 +13,19 @@ export type Found = {
   readonly isEncrypted: boolean;
 };
 
-/** A backend discovered by address alone. */
 export function foundAt(host: string, port: number): Found {
   const name = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   return { name, host, port, isEncrypted: true };
 }
 
-/** Returns each backend once in a stable order, or why the whole result is rejected. The previous result then stays. */
+/** Returns each backend once, in a stable order; a Failure if any is unusable: the previous result then stays. */
 export function checkFound(found: readonly Found[]): readonly Found[] | Failure {
   const wrong = found.find((one) => !isUsable(one));
   if (wrong !== undefined) return refused(`${quote(`${wrong.host}:${wrong.port}`)} is no backend's address`);
   const byPlace = new Map(found.map((one) => [`${one.host} ${one.port}`, one]));
   const byName = new Map(Array.from(byPlace.values(), (one) => [one.name, one]));
   if (byName.size < byPlace.size) return refused("two backends with one name");
-  // A broken source returns an empty list as well, and no cluster has zero apiservers.
+  // A broken source may return an empty list, and no cluster has zero apiservers.
   if (byName.size === 0) return refused("no backends at all");
   if (byName.size > limits.discoveredBackends)
     return refused(`${byName.size} backends, more than ${limits.discoveredBackends}`);
@@ -42,11 +38,11 @@ function refused(what: string): Failure {
 
 function isUsable({ host, port, isEncrypted }: Found): boolean {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return false;
-  // Host names are accepted only from a file, which an operator wrote.
+  // Only a file, which an operator wrote, may contain host names.
   return (isIpAddress(host) ? isUnicast(host) : isHost(host)) && (isEncrypted || isLoopback(host));
 }
 
-/** Parses a list of `{name, url}`, as in a configuration. `file` is for the message. */
+/** Parses a list of `{name, url}`, as in a config. `file` is for messages. */
 export function foundInFile(text: string, file: string): readonly Found[] | Failure {
   const document = readYaml(text, file);
   if (isProblems(document)) return new Failure("bad-file", "proxy", document.map(lineOf).join("; "));
@@ -67,7 +63,7 @@ function foundInEntry(entry: unknown): Found | undefined {
   const { name, url, ...rest } = fieldsOf(entry);
   if (typeof name !== "string" || typeof url !== "string" || Object.keys(rest).length > 0) return undefined;
   const address = parseBackendUrl(url);
-  // The configuration's own rule for names, which appear in metrics and logs.
+  // The config's own rule for names, which appear in metrics and logs.
   const isName = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name);
   return address !== undefined && isName ? { name, ...address } : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Looks up backends repeatedly and keeps the last good result: a source that fails, hangs or returns nothing changes
- * nothing (F21). A Source (discover.ts) runs the lookup; this class decides when, and what follows.
+ * Looks up backends again and again, and keeps the last good result: a source that fails, hangs or returns nothing
+ * changes nothing (F21). A Source (discover.ts) does one lookup.
  */
 import type { Clock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
@@ -12,12 +12,12 @@ import { discoveryLimits } from "./limits.ts";
 export type Source = {
   /** The configured type: "DNS", "File", "EndpointSlice" or "Lease". */
   readonly from: string;
-  /** True if entries must be renewed in etcd and therefore disappear while etcd is unavailable. Default: false. */
+  /** True if backends renew their entries in etcd, so that an outage of etcd removes them; default: false. */
   readonly expires?: boolean;
   ask(): Promise<readonly Found[] | Failure>;
-  /** Calls `run` when another lookup would return something new; returns its stop function. */
+  /** Calls `run` when another lookup would find something new. Returns a function that ends this. */
   watch?(run: () => void): () => void;
-  /** The lookup timed out. */
+  /** Ends a lookup that has timed out. */
   giveUp(): void;
   stop(): void;
 };
@@ -25,13 +25,13 @@ export type Source = {
 export type DiscoveryParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Prefix for the names of found backends; default: "". */
+  /** Prefix of backends' names in the journal; default: "". */
   readonly prefix?: string;
   readonly source: Source;
   readonly intervalMs: number;
-  /** The previous result, perhaps of another source. It stays until the first answer. */
+  /** The previous result, perhaps of another source, which stays until a lookup succeeds. */
   readonly found: readonly Found[];
-  /** True if this backend, by its name, is neither dead nor draining. Default: false for all. */
+  /** True if the backend of this name is neither dead nor draining; default: false. */
   readonly answers?: (name: string) => boolean;
   readonly onChange: (found: readonly Found[]) => void;
 };
@@ -40,15 +40,15 @@ export class Discovery {
   readonly #parts: DiscoveryParts;
   #found: readonly Found[];
   #retryMs: number = discoveryLimits.discoveryRetryMs;
-  /** Why the last lookup failed; "" if it did not. */
+  /** Why the last lookup failed; "": it succeeded. */
   #complaint = "";
-  /** Backends that are kept although no longer listed, by name, each with the clock reading of its removal. */
+  /** The backends that are kept although no longer listed: when they were removed, by name. */
   #unlisted: ReadonlyMap<string, number> = new Map();
   #hasListed = false;
   #lastSuccessAtMs = 0;
   #failures = 0;
   #isAsking = false;
-  /** Something changed while a lookup was running. */
+  /** True if the source changed while a lookup was running. */
   #isStale = false;
   #isStopped = false;
   #cancelNext: () => void = () => {};
@@ -63,7 +63,7 @@ export class Discovery {
     return this.#found;
   }
 
-  /** For metrics: wall time of the last successful lookup (0: none yet), and the number of failed ones. */
+  /** For metrics; `lastSuccessAtMs`: milliseconds since 1970; 0: never. */
   get record(): { readonly lastSuccessAtMs: number; readonly failures: number; readonly found: number } {
     return {
       lastSuccessAtMs: this.#lastSuccessAtMs,
@@ -101,7 +101,7 @@ export class Discovery {
       stopTimer();
       this.#isAsking = false;
       if (this.#isStopped) return;
-      // A late success is still used. A late failure has already been reported as a timeout.
+      // A late success is still used. A late failure was already reported as a timeout.
       if (!(isLate && outcome instanceof Failure)) this.#take(outcome);
       if (this.#isStale) this.#look();
       else this.#schedule();
@@ -136,15 +136,15 @@ export class Discovery {
   }
 
   /**
-   * While etcd is unavailable apiservers cannot renew their entries. When it is back, the first apiserver that checks
-   * removes all others (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go) until they renew. Backends that still
-   * answer are kept for a while, because moving their watches away and back would be pointless.
+   * Adds backends that are no longer listed but still answer, for a while. After an outage of etcd, the first apiserver
+   * that checks removes the entries of all others until they renew them (k8s.io/kubernetes,
+   * pkg/controlplane/reconcilers/lease.go), and moving watches away and back would help no client.
    */
   #withUnlisted(listed: readonly Found[]): readonly Found[] {
     const { clock, journal, source, answers } = this.#parts;
     const last = this.#unlisted;
     this.#unlisted = new Map();
-    // Backends from another source or from the configuration are not kept by this one.
+    // The present backends are from another source or from the config, so the first lookup keeps none.
     const isFirst = !this.#hasListed;
     this.#hasListed = true;
     if (source.expires !== true || isFirst) return listed;

@@ -1,4 +1,3 @@
-/** One request to an apiserver, on a new socket, with JSON both ways. */
 import http, { type OutgoingHttpHeaders } from "node:http";
 import https, { type RequestOptions } from "node:https";
 import { wallClock } from "../base/clock.ts";
@@ -6,19 +5,17 @@ import { timeout } from "../base/failure.ts";
 import { discoveryLimits } from "./limits.ts";
 
 export type ApiRequest = {
-  /** With its query. */
   readonly path: string;
-  /** Sent with POST; default: none, and the request is a GET. */
+  /** The body of a POST; default: the request is a GET. */
   readonly body?: object;
-  /** Time for the whole response. */
   readonly patienceMs: number;
 };
 
 export type JsonOptions = Omit<RequestOptions, "headers"> & { headers?: OutgoingHttpHeaders };
 
 /**
- * Returns the body of a 2xx.
- * @throws {Error} a rejected promise: any other status, no JSON, too much of it, a timeout, or Node's own error
+ * Sends a request on a new socket, and returns the parsed body of a 2xx response.
+ * @throws {Error} a rejected promise: another status, no JSON, too many bytes, a timeout, or Node's own error
  */
 export function jsonFrom(
   server: string,
@@ -27,7 +24,7 @@ export function jsonFrom(
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const sent = body === undefined ? {} : { "content-type": "application/json" };
-    // Only a kubeconfig that skips verification may have such a server.
+    // A server without TLS is possible only in a kubeconfig.
     const { request: open } = server.startsWith("http:") ? http : https;
     const request = open(`${server}${path}`, {
       ...options,

@@ -1,6 +1,6 @@
 /**
- * Sends requests to apiservers with a kubeconfig, in a child process (discover-child.ts). The package for it takes 85 MB, runs
- * credential plugins and has had bugs that end a process. Any crash of the child is one failed request here.
+ * Sends requests to apiservers with a kubeconfig, in a child process (discover-child.ts), because the npm package for
+ * it takes 85 MB, runs credential plugins and has had bugs that end a process.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { wallClock } from "../base/clock.ts";
@@ -10,30 +10,30 @@ import type { ApiRequest } from "./json-request.ts";
 import { discoveryLimits } from "./limits.ts";
 import { type Access, AccountTransport, type Answer, type Transport } from "./transport.ts";
 
-/** The child's input; `server` is "" for the kubeconfig's own. */
+/** What the child gets; `server`: "" for the server that the kubeconfig names. */
 export type Question = ApiRequest &
   Omit<Access, "servers"> & { readonly id: number; readonly kubeconfigFile: string; readonly server: string };
 
 type Refusal = { readonly refusal: string };
 
-/** The child's output; `refusal`: this server cannot be asked, or refuses. */
+/** What the child returns. refusal: this server cannot be asked, or refuses. failure: no server can be asked. */
 export type Reply = { readonly id: number } & (Answer | Refusal | { readonly failure: string });
 
 type ChildParts = {
   readonly kubeconfigFile: string;
   readonly access: () => Access;
-  /** The child's name in messages: "discovery". */
+  /** The child's name in messages, such as "discovery". */
   readonly name: string;
-  /** Default: the one next to this file, with the same extension: .ts in the repository, .js as published. */
+  /** Default: discover-child beside this file: .ts in the repository, .js when published. */
   readonly file?: string;
 };
 
 const childFile = import.meta.filename.replace("kubernetes-child", "discover-child");
 
-/** Characters kept of the end of its stderr. */
+/** Characters kept of the end of the child's stderr. */
 const wordsChars = 500;
 
-/** Without a kubeconfig: the pod's service account. */
+/** Returns the transport for a kubeconfig; undefined: for the pod's service account. */
 export function transportOf(
   kubeconfigFile: string | undefined,
   access: () => Access,
@@ -48,10 +48,10 @@ export class KubernetesChild implements Transport {
   readonly #parts: ChildParts;
   #child: ChildProcess | undefined;
   #id = 0;
-  /** The end of the child's stderr, where Node prints why it ended. */
+  /** The end of the child's stderr, where Node prints why the child ended. */
   #words = "";
 
-  /** The first question starts the child, and so does the next one after it ends. */
+  /** The first question starts the child, and the next one starts it again after it has ended. */
   constructor(parts: ChildParts) {
     this.#parts = parts;
   }
@@ -68,7 +68,7 @@ export class KubernetesChild implements Transport {
 
   #send(question: Question): Promise<Answer | Refusal | Failure> {
     const child = this.#child ?? this.#start();
-    // A child that is slow to start is kept, and serves the next request.
+    // The limit is long enough for a child that starts slowly: it then answers the next question sooner.
     const stopKill = wallClock.after(discoveryLimits.childHungMs, () => child.kill("SIGKILL"));
     return new Promise((resolve) => {
       const done = (outcome: Answer | Refusal | Failure): void => {
@@ -94,7 +94,7 @@ export class KubernetesChild implements Transport {
     });
   }
 
-  /** Ends the child; its "exit" fails all pending questions. */
+  /** Ends the child. Its "exit" event fails all pending questions. */
   abort(): void {
     this.#child?.kill("SIGKILL");
   }
@@ -102,10 +102,10 @@ export class KubernetesChild implements Transport {
   #start(): ChildProcess {
     const child = fork(this.#parts.file ?? childFile, [], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
-      // Not our own arguments: the child must not use our inspector port or profiler.
+      // The child does not inherit our own arguments, because it must not open our inspector's port.
       execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
     });
-    // Each pending question adds a listener; there are never more.
+    // Each pending question adds a listener, and there are never more questions than this.
     child.setMaxListeners(limits.reviewsAtOnce + 10);
     this.#words = "";
     child.stderr?.on("data", (chunk: Buffer) => {
@@ -115,7 +115,7 @@ export class KubernetesChild implements Transport {
       if (this.#child === child) this.#child = undefined;
     };
     child.once("exit", forget);
-    // The child could not be started; without a listener this error would end our process.
+    // Without a listener, a child that cannot be started would end our process.
     child.on("error", forget);
     this.#child = child;
     return child;
@@ -132,7 +132,7 @@ export class KubernetesChild implements Transport {
   }
 }
 
-/** Parses the child's message. Values from a package may have reached it, so each field is checked. */
+/** Parses a message of the child. The package may have put anything into it, so every field is checked. */
 function replyIn(message: unknown, id: number): Answer | Refusal | Failure | undefined {
   if (typeof message !== "object" || message === null || !("id" in message) || message.id !== id)
     return undefined;

@@ -1,7 +1,6 @@
-/** Extracts apiserver addresses from Kubernetes objects. Pure; the objects are as the API returns them. */
 import { wallOf } from "../base/clock.ts";
 
-/** The fields read of discovery.k8s.io/v1 EndpointSlice. */
+/** The fields of discovery.k8s.io/v1 EndpointSlice that are read. */
 export type EndpointSlice = {
   readonly endpoints?: readonly {
     readonly addresses: readonly string[];
@@ -10,19 +9,19 @@ export type EndpointSlice = {
   readonly ports?: readonly { readonly name?: string; readonly port?: number }[];
 };
 
-/** The fields read of coordination.k8s.io/v1 Lease. */
+/** The fields of coordination.k8s.io/v1 Lease that are read. */
 export type Lease = {
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
   readonly spec?: {
     readonly leaseDurationSeconds?: number;
-    /** The package returns a string where its types declare a Date. */
+    /** RFC 3339; `unknown` because the response is not validated. */
     readonly renewTime?: unknown;
   };
 };
 
 export type Place = { readonly host: string; readonly port: number };
 
-/** The addresses in the EndpointSlices of default/kubernetes. A missing "ready" means ready, as the API defines. */
+/** Returns the addresses in the EndpointSlices of default/kubernetes. The API defines a missing "ready" as ready. */
 export function placesInSlices(slices: readonly EndpointSlice[]): readonly Place[] {
   return slices.flatMap(({ endpoints = [], ports = [] }) => {
     const { port } = ports.find(({ name }) => name === "https") ?? ports[0] ?? {};
@@ -32,12 +31,12 @@ export function placesInSlices(slices: readonly EndpointSlice[]): readonly Place
   });
 }
 
-/** Each apiserver renews its own Lease every 10 s and publishes its peer address in this annotation. */
+/** The annotation in which each apiserver publishes its peer address. An apiserver renews its own Lease every 10 s. */
 export const peerAddress = "kubernetes.io/peer-advertise-address";
 
 /**
- * The addresses in the identity Leases of kube-system. An expired Lease belongs to an apiserver that is gone; it is
- * deleted an hour later. `now` is wall time.
+ * Returns the addresses in kube-system's identity Leases at the wall time `now`. An expired Lease belongs to an
+ * apiserver that is gone, and is deleted an hour later.
  */
 export function placesInLeases(leases: readonly Lease[], now: number): readonly Place[] {
   return leases

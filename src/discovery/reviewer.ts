@@ -1,6 +1,6 @@
 /**
- * Sends token and access reviews to a cluster. The caller (admin/authorization/reviews.ts) creates the review and reads its
- * answer. A pod's service account needs the ClusterRole system:auth-delegator.
+ * Sends token and access reviews to a cluster for admin/authorization/reviews.ts. A pod's service account needs the
+ * ClusterRole system:auth-delegator.
  */
 import { wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
@@ -8,10 +8,9 @@ import { transportOf } from "./kubernetes-child.ts";
 import { discoveryLimits } from "./limits.ts";
 import { type Access, firstAnswer, type Transport } from "./transport.ts";
 
-/** An object that is created only for its response and never stored: TokenReview, SubjectAccessReview. */
+/** An object that is posted only for the apiserver's answer, and never stored. */
 export type Review = {
   readonly kind: "TokenReview" | "SubjectAccessReview";
-  /** The path that it is posted to. */
   readonly path: string;
   readonly body: object;
 };
@@ -30,11 +29,10 @@ export class Reviewer {
   }
 
   /**
-   * Returns the object with its status, or why there is none, within `discoveryLimits.reviewMs`. The reason does not
-   * contain the review.
+   * Returns the object with its status, in time (`reviewChildMs`). A Failure's message contains nothing of the review.
    */
   ask({ path, body }: Review): Promise<{ readonly answer: unknown } | Failure> {
-    // The known servers, as many as there is time for; otherwise the server of the credentials themselves.
+    // The server that the credentials name is asked only if few others are known.
     const servers = [...this.#access().servers, this.#transport.own].slice(0, discoveryLimits.reviewServers);
     const request = { path, body, patienceMs: discoveryLimits.reviewMs / discoveryLimits.reviewServers };
     const late = Promise.withResolvers<Failure>();

@@ -1,7 +1,6 @@
 /**
- * Sends requests to apiservers: as a pod, with the service account's token, or with a kubeconfig (kubernetes-child.ts). A pod
- * needs no package for it, because a sidecar must stay small. Each request has a new socket, so that a hanging one does not
- * block later ones.
+ * Sends requests to apiservers: in a pod with the service account's token, elsewhere with a kubeconfig
+ * (kubernetes-child.ts). Each request has a new socket, so that one that hangs does not block later ones.
  */
 import { readFileSync } from "node:fs";
 import tls from "node:tls";
@@ -11,7 +10,6 @@ import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
 import { type ApiRequest, jsonFrom } from "./json-request.ts";
 
-/** The known apiservers, which are asked in turn, and how they are verified. */
 export type Access = {
   readonly servers: readonly string[];
   readonly caFile: string;
@@ -24,18 +22,17 @@ export type Transport = {
   /** The server that the credentials name; it is asked last. */
   readonly own: string;
   /**
-   * Returns the response's JSON, or a Failure that other servers would not change.
+   * Returns the response's JSON, or a Failure that every server would return.
    * @throws {Error} a rejected promise: this server cannot be asked, or refuses
    */
   ask(server: string, request: ApiRequest): Promise<Answer | Failure>;
-  /** Fails all pending requests. */
   abort(): void;
 };
 
-/** Where the kubelet, or our sidecar, puts the token and the CA (client-go's rest.InClusterConfig). */
+/** The directory in which the kubelet, or our sidecar, puts the token and the CA (client-go's rest.InClusterConfig). */
 const accountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** Read for each request, because the kubelet rotates it. */
+/** Reads the token for each request, because the kubelet rotates it. */
 export function accountToken(directory: string): string | Failure {
   const token = readText(`${directory}/token`, limits.tokenBytes);
   if (token instanceof Failure)
@@ -43,7 +40,7 @@ export function accountToken(directory: string): string | Failure {
   return token.trim();
 }
 
-/** Built as every in-cluster client does; the kubelet sets both variables in every container. */
+/** Returns the apiserver's URL as in-cluster clients build it: the kubelet sets both variables in every container. */
 export function serviceUrl({ env } = process): string {
   const host = env["KUBERNETES_SERVICE_HOST"] ?? "kubernetes.default.svc";
   return `https://${host.includes(":") ? `[${host}]` : host}:${env["KUBERNETES_SERVICE_PORT"] ?? "443"}`;
@@ -72,7 +69,7 @@ export class AccountTransport implements Transport {
       agent: false,
       ca: readFileSync(caFile),
       minVersion: "TLSv1.2",
-      // An IP address is not allowed as SNI (RFC 6066 §3), but the certificate is verified against it anyway.
+      // SNI allows no IP address (RFC 6066 §3); `checkServerIdentity` verifies the certificate against it anyway.
       servername: isIpAddress(serverName) ? "" : serverName,
       checkServerIdentity: (_name: string, certificate: tls.PeerCertificate) =>
         tls.checkServerIdentity(serverName, certificate),
@@ -93,7 +90,7 @@ export class AccountTransport implements Transport {
   }
 }
 
-/** Asks each server in turn until `read` accepts an answer; it throws the reason if it does not. */
+/** Asks each server in turn until `read` accepts an answer. `read` throws the reason if it does not. */
 export async function firstAnswer<T>(
   transport: Transport,
   servers: readonly string[],

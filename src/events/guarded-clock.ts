@@ -1,9 +1,8 @@
-/** A clock that contains exceptions in its callbacks: only the callback itself is lost, never the process (D10). */
 import type { Clock } from "../base/clock.ts";
 import { failureFrom } from "../base/failure.ts";
 import type { Journal } from "./journal.ts";
 
-/** Returns the same clock; exceptions in its callbacks are journaled. */
+/** Returns a clock that journals exceptions of its callbacks, so that they never end the process (D10). */
 export function guarded(clock: Clock, journal: Journal): Clock {
   const guard = (run: () => void) => () => {
     try {

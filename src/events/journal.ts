@@ -2,19 +2,18 @@ import type { Clock } from "../base/clock.ts";
 import { wordsOf } from "../base/failure.ts";
 import type { ProxyEvent } from "./proxy-event.ts";
 
-/** One event and its cluster. The cluster is undefined if there is only one, or if the event belongs to none. */
+/** An event and its cluster; undefined: there is only one cluster, or the event belongs to none. */
 export type Entry = ProxyEvent & { readonly cluster?: string };
 
-/** The event of one kind. */
 export type EntryOf<K extends Entry["kind"]> = Extract<Entry, { readonly kind: K }>;
 
 export type Reader = (entry: Entry, at: number) => void;
 
-/** Where the data path records what it did. It does not depend on its readers. */
+/** The record of what happened. The data path writes to it and does not know who reads it. */
 export class Journal {
   readonly #clock: Clock;
   readonly #readers: Reader[];
-  /** The cluster of all events written here; "" if there is only one, or for none. */
+  /** The cluster of all events written here; "": there is only one, or they belong to none. */
   readonly #cluster: string;
 
   constructor(clock: Clock, within: { readonly readers: Reader[]; readonly cluster: string } = noCluster()) {
@@ -23,7 +22,7 @@ export class Journal {
     this.#cluster = within.cluster;
   }
 
-  /** Returns the same journal for events of this cluster. */
+  /** Returns a journal with the same readers whose events belong to this cluster. */
   of(cluster: string): Journal {
     return new Journal(this.#clock, { readers: this.#readers, cluster });
   }
@@ -43,7 +42,7 @@ export class Journal {
     for (const reader of this.#readers) this.#tell(reader, told, at);
   }
 
-  /** A reader that throws loses only its own copy: other readers and the writer are not affected. */
+  /** Calls one reader. If it throws, the other readers get an internal error, and the writer notices nothing. */
   #tell(reader: Reader, entry: Entry, at: number): void {
     try {
       reader(entry, at);

@@ -1,28 +1,25 @@
-/** The closed list of events in the journal, by kind, with their fields. Names are `subject.past-tense`. */
+/** The closed list of events in the journal, by kind, with their fields. A kind is `subject.past_tense`. */
 type Events = {
   "listener.opened": { listener: string; address: string };
-  /** The listener accepts no new clients. Written once; "listener.opened" follows when it has its port again. */
+  /** The listener accepts no new clients. "listener.opened" follows when it has its port again. */
   "listener.lost": { listener: string; reason: string };
   "backend.changed": {
     backend: string;
     from: string;
     to: string;
-    /** The detector, its measurement and the limit (0 if there is none), and a sentence. */
+    /** The detector, its measurement and limit in milliseconds (0: none), and a sentence. */
     detector: string;
     valueMs: number;
     limitMs: number;
     reason: string;
   };
-  /** A reload added a cluster, or removed one with everything that belongs to it. */
   "cluster.added": object;
   "cluster.removed": object;
-  /** It was configured or discovered; nothing is known about it yet. */
   "backend.added": { backend: string };
-  /** It is no longer configured or discovered. */
   "backend.removed": { backend: string };
   /**
-   * The result of a fresh socket to a backend that is not ready, if it differs from the previous one. `reached` is how
-   * far it got: "tcp" means that a kernel accepted it and the process did not answer; "" means no answer at all.
+   * A fresh socket to an unhealthy backend had a new result. `reached` is how far it got; "tcp": the kernel accepted it
+   * but the process did not answer; "": no answer at all.
    */
   "backend.probed": { backend: string; met: string; reached: "" | "tcp" | "tls"; ms: number; reason: string };
   "upstream_connection.opened": { backend: string; connection: string };
@@ -39,25 +36,26 @@ type Events = {
     userAgent?: string;
     backend?: string;
   };
-  /** A request has ended; written as `logging.accessLog` requires. */
+  /** Written for the requests that `logging.accessLog` selects. */
   "request.ended": {
     client: string;
     agent: string;
     /** The identity that the client claims. */
     subject: string;
     verb: string;
-    /** Without the query. */
     path: string;
-    /** Of a watch. */
+    /** For a watch; otherwise "". */
     resource: string;
     /** The backend that answered, or the one tried last. */
     backend: string;
-    /** 0: no response. */
+    /** The status code; 0: no response. */
     code: number;
     end: string;
-    /** Response body bytes. */
     bytes: number;
-    /** Of a watch: events forwarded, the version from which it would have continued, and how often it moved. */
+    /**
+     * For a watch: the events forwarded, the version from which a backend could have continued, and the number of
+     * moves.
+     */
     events: number;
     version: string;
     moves: number;
@@ -70,40 +68,40 @@ type Events = {
     backend: string;
     auditId: string;
     reason: string;
-    /** Of a watch over a WebSocket. */
+    /** For a watch over a WebSocket: the number of events. */
     events?: number;
   };
-  /** A TLS passthrough connection has ended; `sent` and `received` are bytes from the client's point of view. */
+  /** `sent` and `received` are bytes from the client's point of view. */
   "passthrough.ended": {
     client: string;
     listener: string;
     backend: string;
-    /** "" if the client sent none. */
+    /** The server name in the client's TLS handshake; "": none. */
     serverName: string;
     reason: string;
     durationMs: number;
     sent: number;
     received: number;
   };
-  /** A passthrough connection never reached a backend. */
+  /** No backend could be connected to a passthrough client. */
   "passthrough.refused": { client: string; listener: string; code: string; origin: string; message: string };
   "config.reloaded": {
     file: string;
-    /** Changed parts that take effect only after a restart. */
+    /** Changed parts of the config that take effect only after a restart. */
     waiting: readonly string[];
   };
   "config.refused": { file: string; problems: readonly string[] };
   "discovery.changed": { from: string; added: readonly string[]; removed: readonly string[] };
-  /** Backends no longer listed, as after an etcd outage, but kept for a while because they answer. */
+  /** Backends that discovery no longer lists, as after an outage of etcd, stay for a while because they answer. */
   "discovery.backends_retained": { from: string; names: readonly string[] };
-  /** Written when discovery starts to fail and when the reason changes; the last discovered backends stay. */
+  /** Written when discovery starts to fail, and when the reason changes. The last backends stay. */
   "discovery.failed": { from: string; reason: string };
   "discovery.recovered": { from: string };
   "certificate.loaded": { name: string; notAfter: string };
-  /** A backend's certificate was first seen or has changed; `purpose`: "backend" or "backend-loopback". */
+  /** A backend presented a new certificate; `purpose`: "backend" or "backend-loopback". */
   "certificate.observed": { backend: string; purpose: string; notAfter: string };
   "certificate.refused": { name: string; problem: string };
-  /** A certificate passed a threshold; written once for each. `leftMs` is negative after expiry. */
+  /** A certificate expires within `limitMs`, written once for each limit. `leftMs` is negative after the expiry. */
   "certificate.expiring": {
     purpose: string;
     name: string;
@@ -111,28 +109,25 @@ type Events = {
     leftMs: number;
     limitMs: number;
   };
-  /** A certificate reported as expiring was replaced in time, or is no longer used (`notAfter` is ""). */
+  /** A certificate reported as expiring was replaced, or is no longer used (`notAfter` is then ""). */
   "certificate.renewed": { purpose: string; name: string; notAfter: string };
   "internal.error": { scope: "stream" | "session" | "timer" | "process" | "reader"; message: string };
-  /** "" if all of its checks pass. */
+  /** A health check of the proxy itself changed; "": it passes. */
   "probe.changed": { probe: string; complaint: string };
   /** Another watchkeeper process starts to take over the listening sockets. */
   "successor.started": { pid: number };
-  /** The successor serves; this process drains. */
   "successor.ready": { pid: number };
-  /** The successor does not serve; this process continues. */
   "successor.failed": { reason: string };
-  /** Watches that moved within one second along the same path. The longest doubt before a move is included. */
+  /** `count` watches moved within one second. `slowestMs`: the longest time from the first doubt to the move. */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
-   * Watches that ended within one second for one reason although their clients wanted more events. Includes the
-   * resource of the last one and the version from which it would have continued, "" if there is none.
+   * `count` watches ended within one second although their clients wanted more events. Of the last one: the resource,
+   * and the version from which it would have continued ("": none).
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
-   * A backend has sent nothing new of a resource for `behindMs` after other backends delivered `peersVersion`, so its
-   * watches of that resource are moved. Detected by a bookmark from this backend, or by one of its watches that should
-   * have delivered that version.
+   * A backend has sent nothing new of a resource for `behindMs` after others delivered `peersVersion`, so its watches
+   * of it move. It was detected by a bookmark of this backend, or by a watch that should have delivered that version.
    */
   "cache.stalled": {
     backend: string;
@@ -145,9 +140,8 @@ type Events = {
   };
   "cache.recovered": { backend: string; resource: string; version: string };
   /**
-   * `lateMs` after a list returned etcd's version, a backend's cache of that resource had not reached it: etcd notifies
-   * it rarely, and the list did not trigger a notification. "cache.progress_restored" follows when it has caught up, or
-   * when no watch needs it.
+   * A backend's cache had not reached the version of a list `lateMs` after that list, because etcd notifies it too
+   * rarely. "cache.progress_restored" follows when it has caught up, or when no watch needs it.
    */
   "cache.progress_delayed": {
     backend: string;
@@ -157,10 +151,7 @@ type Events = {
     lateMs: number;
   };
   "cache.progress_restored": { backend: string; resource: string; version: string; lateMs: number };
-  /**
-   * A client got a state older than what it had seen of the resource; at most once a minute for each client and
-   * resource.
-   */
+  /** A client got an older state of the resource than before; at most once a minute for each client and resource. */
   "response.stale": {
     client: string;
     userAgent: string;
@@ -169,9 +160,9 @@ type Events = {
     version: string;
     seen: string;
   };
-  /** No backend could answer a client from the version that it had seen: it may get older state again. */
+  /** No backend could answer a client from the version that it had seen, so it may get an older state. */
   "stale_read_guard.bypassed": { client: string; userAgent: string; resource: string; seen: string };
-  /** A watch has missed its bookmarks while its upstream connection answers: it is opened on another backend as well. */
+  /** A watch has missed its bookmarks although its connection answers, so a second backend is asked, too. */
   "watch.hung": {
     client: string;
     userAgent: string;
@@ -181,8 +172,8 @@ type Events = {
     limitMs: number;
   };
   /**
-   * A backend sent an event older than one it had sent on the same watch before (incident 001); at most once a minute
-   * for each backend and resource.
+   * A backend sent an older event than before on the same watch (incident 001); at most once a minute for each backend
+   * and resource.
    */
   "event.version_regressed": {
     client: string;
@@ -193,18 +184,17 @@ type Events = {
     version: string;
     seen: string;
   };
-  /** Callers that had a watch list its resource again: this many of them within a few seconds, for whatever reason. */
+  /** Many callers that had a watch list its resource again within a few seconds. */
   "relist_storm.detected": {
     relists: number;
     limit: number;
     withinMs: number;
     resource: string;
-    /** The first few of them. */
     clients: readonly string[];
   };
   /**
-   * A leader lease's renewals are suspect. `lease`: resource, namespace and name. `was`: the client that renewed it
-   * before, or the pod that should renew it. At most once in a few seconds for each lease and verdict.
+   * The renewals of a leader lease are suspect; at most once in a few seconds for each lease and verdict. `lease`:
+   * resource, namespace and name. `was`: the client that renewed it before, or the pod that should renew it.
    */
   "lease.suspect": {
     verdict: "contested" | "ghost" | "unknown";
@@ -215,13 +205,13 @@ type Events = {
     userAgent: string;
     was: string;
     detector: string;
-    /** The measurement and its limit, in ms; 0 if there is none. */
+    /** The measurement and its limit, in milliseconds; 0: none. */
     valueMs: number;
     limitMs: number;
     reason: string;
     auditId: string;
   };
-  /** Derived from earlier entries; the admin port has its evidence. */
+  /** The journal has shown an incident. The admin port has its evidence. */
   "incident.opened": {
     id: number;
     incident: string;
@@ -242,8 +232,7 @@ type Events = {
     reason: string;
   };
   /**
-   * A client has started the same watch from the same version this many times in a minute; at most once a minute for
-   * each watch.
+   * A client has started a watch from the same version `times` times in a minute; at most once a minute for each watch.
    */
   "watch.replay_loop": {
     client: string;
@@ -257,13 +246,13 @@ type Events = {
     operation: string;
     target: string;
     by: string;
-    /** The operator's own text; "" if there is none. */
+    /** The operator's own text; "": none. */
     reason: string;
     outcome: string;
   };
-  /** An operation was requested and not done: it was impossible, or the request came from another origin's page. */
+  /** An operation was impossible, or was requested by a page of another origin. */
   "operation.refused": { operation: string; target: string; by: string; reason: string };
-  /** The API rejects all clients because the cluster cannot verify their tokens. Written when the reason changes. */
+  /** The admin API rejects all clients, because the cluster cannot verify tokens. Written when the reason changes. */
   "review.failed": { review: string; reason: string };
   "drain.started": object;
   "drain.ended": { cut: number };

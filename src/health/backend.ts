@@ -1,8 +1,8 @@
 /**
- * The facts about one backend, and how evidence changes them. Two pure steps: evidence changes the facts (`learnt`), and
- * the first matching row of `verdicts` gives the verdict. Only recovery is damped: a suspect or dead backend is ready
- * again after several good answers in a row, more of them after each fall, so that a flapping backend stays suspect.
- * If no other backend is ready, an answering one becomes ready at once.
+ * The facts about one backend, and the verdict that follows from them. Both steps are pure: evidence changes the facts
+ * (`learnt`), and the first matching row of `verdicts` gives the verdict. Only recovery is damped: a suspect or dead
+ * backend becomes ready after several good answers in a row, more of them after each fall, so that a flapping backend
+ * stays suspect. If no other backend is ready, a backend that answers becomes ready at once.
  *
  *              upstream connections answer                 a row of `verdicts` says so
  *     unknown ──────────────▶ ready ─────────────▶ suspect · draining · dead
@@ -17,64 +17,61 @@ import { healthLimits } from "./limits.ts";
 export const backendStates = ["unknown", "ready", "suspect", "dead", "draining"] as const;
 export type BackendState = (typeof backendStates)[number];
 
-/** What the data path sees of a backend. */
 export type BackendView = {
   readonly name: string;
   readonly state: BackendState;
   readonly since: number;
-  /** True while it answers neither on its upstream connections nor on fresh sockets. */
+  /** True while neither an upstream connection nor a fresh socket to the backend gets an answer; absent: false. */
   readonly isMute?: boolean;
 };
 export const connectionStates = ["none", "answering", "silent", "going", "left", "lost"] as const;
 export type ConnectionState = (typeof connectionStates)[number];
-/** Everything known about one backend. Times are clock readings. */
+/** Everything known about one backend. Every time is a clock reading. */
 export type BackendFacts = {
   readonly state: BackendState;
-  /**
-   * Its upstream connections as a whole: none yet, at least one answers, none answers, all got GOAWAY, all ended after
-   * GOAWAY, all are lost.
-   */
+  /** The upstream connections together. going: all got GOAWAY; left: all ended after GOAWAY; lost: all ended without. */
   readonly connections: ConnectionState;
-  /** The result of the latest fresh socket begun since the upstream connections fell silent or were lost. */
+  /** The latest result of a fresh socket since the upstream connections fell silent or were lost. */
   readonly fresh: "none" | "answer" | "refusal" | "silence";
-  /** Its certificate has the wrong name or no trusted issuer. */
+  /** True if the backend's certificate has the wrong name or no trusted issuer. */
   readonly isUntrusted: boolean;
-  /** An operator drains it, whatever it reports itself. */
+  /** True while an operator drains the backend, whatever /readyz reports. */
   readonly isDrained: boolean;
-  /** Its etcd has a different history from the one that clients have seen, so nothing it answers is true for them. */
+  /** True if the backend's etcd has another history than clients have seen, so that its answers are wrong for them. */
   readonly isForked: boolean;
   readonly readiness: Readiness;
-  /**
-   * When /readyz last reported readiness (200 or 5xx), -1: never; and since when it has answered 403 instead, -1: it
-   * does not.
-   */
+  /** When /readyz last reported readiness with 200 or 5xx; -1: never. */
   readonly toldAt: number;
+  /** Since when /readyz has answered 403; -1: it answers something else. */
   readonly forbiddenSince: number;
-  /** Whether reads that need etcd are answered, and when a backend was last found to hang on them. */
   readonly reads: "answering" | "hanging";
+  /** When reads that need etcd were last found to hang; 0: never. */
   readonly hungAt: number;
-  /** When the upstream connections fell silent or were lost. */
+  /** When the upstream connections last fell silent or were lost; 0: never. */
   readonly doubtedAt: number;
-  /** When the last answered fresh socket began, and when the last such answer arrived; -1: never. */
+  /** When the latest answered fresh socket was begun; -1: never. */
   readonly answeredAt: number;
+  /** When the latest answer on a fresh socket arrived; -1: never. */
   readonly arrivedAt: number;
-  /** When it last began to answer after it had been mute, or for the first time; -1: never. */
+  /** When the backend last began to answer, for the first time or after it had been mute; -1: never. */
   readonly answersAgainAt: number;
-  /** Fresh sockets in a row without an answer; good answers in a row since it was last ready. */
+  /** Number of fresh sockets in a row that got no answer. */
   readonly consecutiveTimeouts: number;
+  /** Number of good answers in a row since the backend was last ready. */
   readonly consecutiveSuccesses: number;
-  /** When the first of those good answers came. */
+  /** When the first of these successes was counted; 0: never. */
   readonly risingSince: number;
-  /** Falls from ready, each within `strikeMs` of the previous one, and the time of the last. */
+  /** Number of falls from ready to suspect or dead, each within `strikeMs` of the previous fall. */
   readonly ejections: number;
+  /** When the backend last fell; 0: never. */
   readonly ejectedAt: number;
 };
 
-/** What depends on whether backends are probed. */
+/** Rules of the verdict that depend on whether backends are probed. */
 export type Rules = {
-  /** Good answers in a row before a backend that fell once is ready again; 0: at once. Doubles with each fall. */
+  /** Good answers in a row before a backend that fell once is ready again; doubles with each fall; 0: no damping. */
   readonly rise: number;
-  /** Dead requires an unanswered fresh socket. False where no probes run. */
+  /** True if only an unanswered fresh socket can prove a backend dead. False where no probes run. */
   readonly needsProof: boolean;
 };
 
@@ -101,7 +98,6 @@ export const noFacts: BackendFacts = {
   ejectedAt: 0,
 };
 
-/** The facts that decide the verdict. */
 export type Facts = Pick<
   BackendFacts,
   "connections" | "fresh" | "isUntrusted" | "isDrained" | "isForked" | "readiness" | "reads"
@@ -118,22 +114,22 @@ type Row = {
   readonly verdict: BackendState;
 };
 
-/** The verdict table. The first matching row decides; a fact that a row does not name may have any value. */
+/** The verdict table. The first matching row decides. A fact that a row does not name may have any value. */
 export const verdicts: readonly Row[] = [
-  // Reads would show clients a different past, and writes would be lost: no answer is better (D13).
+  // With another history, reads would show a different past and writes would be lost: no answer is better (D13).
   { isForked: true, verdict: "dead" },
-  // No upstream connection, and a new socket is refused or unanswered: certain.
+  // The backend has no upstream connection, and refuses or ignores new sockets.
   { connections: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
-  // It announced its shutdown, on /readyz or on every upstream connection, so it may finish its work (D6).
+  // The backend has announced its shutdown, so its remaining work may finish (D6).
   { connections: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
   { connections: ["left"], fresh: ["none"], verdict: "draining" },
   { connections: ["left", "lost"], isDrained: true, verdict: "draining" },
-  // No upstream connection answers. An answered new socket makes it worth a try, but not ready.
+  // An answered probe is not enough: an upstream connection must be dialled before the backend is ready.
   { connections: ["silent", "left", "lost"], verdict: "suspect" },
-  // Its certificate does not prove its identity: it gets nothing new, and existing work continues.
+  // The certificate does not prove the backend's identity: new work goes elsewhere, existing work continues.
   { isUntrusted: true, verdict: "suspect" },
   { readiness: ["shutdown"], verdict: "draining" },
-  // It answers PING and serves stale caches, but reads hang (its path to etcd is broken, for example).
+  // Reads hang, for example because the path to etcd is broken, although PINGs are answered.
   { readiness: ["failing", "hanging"], verdict: "suspect" },
   { reads: "hanging", verdict: "suspect" },
   { isDrained: true, verdict: "draining" },
@@ -142,14 +138,14 @@ export const verdicts: readonly Row[] = [
   { verdict: "unknown" },
 ];
 
-/** Pure: returns the verdict on these facts, before damping. */
+/** Returns the verdict on these facts, before recovery is damped. Pure. */
 export function verdictOf(facts: Facts, needsProof = true): BackendState {
-  // A backend that left in good order may be back at the next dial, so only a dial can prove it dead.
+  // A backend that left with GOAWAY may be back at the next dial; one that was lost without GOAWAY is dead.
   if (facts.connections === "lost" && facts.fresh === "none" && !needsProof) return "dead";
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
 
-/** Facts of which a row names at most one value. */
+/** The facts of which a row names one value instead of a list. */
 const single = ["isUntrusted", "isDrained", "isForked", "reads"] as const;
 
 function fits(row: Row, facts: Facts): boolean {
@@ -160,7 +156,7 @@ function fits(row: Row, facts: Facts): boolean {
   return readiness === undefined || readiness.includes(facts.readiness);
 }
 
-/** Pure: returns what is known after one more piece of evidence, at the clock reading `at`. */
+/** Returns the facts after one more piece of evidence, which arrived at the clock reading `at`. Pure. */
 export function judge(before: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   const latest = learnt(before, evidence, at, rules);
   const facts = !isAnswering(before) && isAnswering(latest) ? { ...latest, answersAgainAt: at } : latest;
@@ -173,11 +169,11 @@ export function judge(before: BackendFacts, evidence: Evidence, at: number, rule
   return { ...fallen, ejections: isSame ? before.ejections + 1 : 1, ejectedAt: at };
 }
 
-/** Applies the damping to facts that mean ready. */
+/** Damps recovery: the backend stays suspect until it has given enough good answers. */
 function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
-  // If the facts mean ready, every answer of /readyz is a good one.
+  // Every answer of /readyz that arrives while the facts mean ready is a good one.
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
   const isLong = consecutiveSuccesses > 0 && at - risingSince >= healthLimits.riseMs;
@@ -186,44 +182,38 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
   return { ...facts, state: "suspect", consecutiveSuccesses, risingSince };
 }
 
-/** 4, 8, 16, 32, 64: at four probes a second the last takes 16 s. */
+/** Returns 4, 8, 16, 32, then 64 good answers, by the number of falls: at four probes a second 64 take 16 s. */
 export function neededSuccesses({ ejections }: BackendFacts, { rise }: Rules): number {
   return rise * 2 ** Math.min(4, Math.max(0, ejections - 1));
 }
 
-/**
- * True if it must be probed several times a second: its upstream connections are silent, no socket reaches it, or it is
- * recovering.
- */
+/** True if the backend must be probed several times a second, because it is silent, unreachable or recovering. */
 export function isUrgent(facts: BackendFacts): boolean {
   return isSilent(facts) || isUnreached(facts) || (facts.state === "suspect" && !needsAnother(facts));
 }
 
-/** True if it has no upstream connection and fresh sockets fail: only the next probe can find it again. */
+/** True if no connection shows the backend's return, so that only the next probe can. */
 function isUnreached({ connections, fresh }: BackendFacts): boolean {
   return connections === "none" && (fresh === "silence" || fresh === "refusal");
 }
 
-/** True if an upstream connection or a fresh socket is answered. */
 function isAnswering(facts: BackendFacts): boolean {
   return facts.fresh === "answer" || (facts.connections !== "none" && !isSilent(facts));
 }
 
-/** True if none of its upstream connections answers. */
+/** True if no upstream connection to the backend answers. */
 export function isSilent({ connections }: BackendFacts): boolean {
   return connections === "silent" || connections === "left" || connections === "lost";
 }
 
-/** True if none of its upstream connections answers and no fresh socket has been answered since. */
+/** True if no upstream connection to the backend answers, and no fresh socket has been answered since. */
 export function isMute(facts: BackendFacts): boolean {
   return isSilent(facts) && facts.fresh !== "answer";
 }
 
 /**
- * True if no backend answers and at least one is silent instead of refusing: our own network is then the most likely
- * cause (D14). A backend that was never reached neither answers nor counts as silent, because nothing runs on it. A
- * backend without connections is judged by its probes: existing work may run on one that was removed, or removed and
- * added again.
+ * True if no backend answers and at least one ignores new sockets instead of refusing them, so that our own network is
+ * the most likely cause (D14). A backend that has never answered does not count, because no work is under way there.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const isUnused = ({ connections, fresh }: BackendFacts): boolean =>
@@ -236,22 +226,20 @@ export function areAllSilent(all: readonly BackendFacts[]): boolean {
   return all.every((facts) => isMute(facts) || isUnused(facts)) && all.some(isCutOff);
 }
 
-/**
- * True if it is suspect for a present reason, so that waiting requests should go elsewhere. False for a recovering one.
- */
+/** True if the backend is suspect for a reason that still holds, so that waiting requests should go elsewhere. */
 export function needsAnother(facts: BackendFacts): boolean {
   return facts.state === "suspect" && verdictOf(facts) !== "ready";
 }
 
 /**
- * True if it is dead and fresh sockets get no answer at all: work on sockets without PINGs is lost. If it refuses, its
- * kernel is alive and reports dead processes itself; in a graceful stop an exec may outlive every upstream connection.
+ * True if the backend is dead and ignores fresh sockets: work on connections without PINGs (exec, passthrough) is lost.
+ * If it refuses them, its kernel is alive and closes the connections of dead processes itself.
  */
 export function isSilentlyDead(facts: BackendFacts): boolean {
   return facts.state === "dead" && facts.fresh === "silence";
 }
 
-/** Returns the facts after the evidence, except the verdict. */
+/** Returns the facts after the evidence, with the old verdict. */
 function learnt(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   return isOfConnections(evidence)
     ? ofConnections(facts, evidence, at)
@@ -289,14 +277,13 @@ function ofConnections(facts: BackendFacts, evidence: OfConnections, at: number)
   }
 }
 
-/** New sockets are answered again. This does not change what /readyz itself reports. */
+/** Clears a "hanging" that was concluded from unanswered sockets, but not one that /readyz showed. */
 function opened(facts: BackendFacts): BackendFacts {
   const readiness =
     facts.consecutiveTimeouts > 1 && facts.readiness === "hanging" ? "unknown" : facts.readiness;
   return { ...facts, readiness, consecutiveTimeouts: 0 };
 }
 
-/** Evidence from probes and requests. */
 function ofAnswers(
   facts: BackendFacts,
   evidence: Exclude<Evidence, OfConnections>,
@@ -309,10 +296,10 @@ function ofAnswers(
     case "readyz":
       return read(asked(facts, evidence.readiness, at), at);
     case "packets-lost":
-      // The next answered probe refutes it, because each takes a large packet.
+      // The next answered probe sets the readiness again, because every probe takes large packets.
       return { ...facts, readiness: "hanging" };
     case "reads-hanging":
-      // Without /readyz probes nothing would ever clear hanging reads.
+      // Only a good /readyz ends "hanging", so without probes the backend would stay suspect for ever.
       return rules.needsProof ? { ...facts, reads: "hanging", hungAt: at } : facts;
     case "reads-answer":
       return { ...facts, reads: "answering" };
@@ -328,31 +315,27 @@ function ofAnswers(
   }
 }
 
-/** A result of /readyz. */
 function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): BackendFacts {
   if (readiness === "unknown" || readiness === "hanging") return { ...facts, readiness };
   if (readiness !== "forbidden") return { ...facts, readiness, toldAt: at, forbiddenSince: -1 };
   const since = facts.forbiddenSince < 0 ? at : facts.forbiddenSince;
-  // A starting apiserver serves before it has loaded its RBAC and then answers 403 to all clients: that is not
-  // readiness.
+  // A starting apiserver answers 403 to all clients until it has loaded its RBAC.
   const mayBoot = facts.toldAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.toldAt);
   if (mayBoot && at - since < healthLimits.forbiddenMs)
     return { ...facts, readiness: "failing", forbiddenSince: since };
-  // The probe has lost its permission: from now on the backend counts as one that never reported readiness.
+  // The probe has lost its permission, so the backend counts as one that never reported readiness.
   return { ...facts, readiness: "unknown", toldAt: -1, forbiddenSince: -1 };
 }
 
-/**
- * No reads go to a backend with hanging reads, so only a new try can clear that state. By then /readyz may report etcd.
- */
+/** Ends hanging reads when /readyz has been good for a while: the backend gets no reads that could show it. */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
   return isGood && at - facts.hungAt >= healthLimits.hungReadsMs ? { ...facts, reads: "answering" } : facts;
 }
 
 /**
- * That silence also explains hanging reads. A doubt begins once: results of fresh sockets since then are kept when
- * silent upstream connections are lost.
+ * The silence explains hanging reads, too. Results of fresh sockets since the silence began stay valid when the silent
+ * connections are lost.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";
@@ -362,9 +345,8 @@ function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number
 }
 
 /**
- * True if an unanswered fresh socket proves nothing because another one was answered. Waiting sockets overlap: if one
- * begun before an answer arrived gets no answer, its SYN was lost in an outage that is over. A refusal counts as new
- * unless a socket begun later was answered.
+ * True if a failed fresh socket proves nothing, because a socket that began later was answered. For silence, an answer
+ * that arrived later is enough: the SYN was lost in an outage that is over.
  */
 export function isOvertaken(
   { answeredAt, arrivedAt }: BackendFacts,
@@ -384,7 +366,7 @@ function met(facts: BackendFacts, evidence: Fresh, at: number): BackendFacts {
   }
   if (begunAt < facts.doubtedAt || isOvertaken(facts, evidence)) return facts;
   const consecutiveTimeouts = what === "silence" ? facts.consecutiveTimeouts + 1 : 0;
-  // One lost SYN proves nothing; two unanswered sockets in a row mean that the server accepts no new ones.
+  // One lost SYN proves nothing. Two unanswered sockets in a row mean that the server accepts no new ones.
   return {
     ...facts,
     fresh: what,

@@ -1,4 +1,4 @@
-/** The set of backends: takes evidence, keeps one verdict for each, and journals every change with its reason. */
+/** The set of backends: takes evidence, keeps one verdict for each backend, and journals every change with its reason. */
 import type { Clock } from "../base/clock.ts";
 import type { Journal } from "../events/journal.ts";
 import {
@@ -20,32 +20,30 @@ import { reasonOf } from "./reason.ts";
 
 export type BackendsParts = {
   readonly clock: Clock;
-  /** Stops while our own event loop is stalled; default: `clock`. */
+  /** A clock that stops while our own event loop is stalled; default: `clock`. */
   readonly stallAwareClock?: Pick<Clock, "now">;
   readonly journal: Journal;
   readonly rules?: Rules;
-  /** How long existing work is kept while no backend at all answers, in ms (D14); default: 0. */
+  /** Milliseconds for which existing work is kept while no backend answers (D14); default: 0. */
   readonly deadAfterWhenAllSilentMs?: number;
-  /** Called for every changed verdict. */
   readonly onVerdict?: (view: BackendView) => void;
-  /** Called when waiting requests should leave a backend, and when that is over. */
+  /** Called when waiting requests should leave a backend (true), and when they no longer have to (false). */
   readonly onNeed?: (name: string, needsAnother: boolean) => void;
-  /** Called when one backend answers after all were silent. */
+  /** Called when a backend answers after all were silent. */
   readonly onAnswer?: () => void;
 };
 
-/** Rules without probes: there is no proof of death and no count of good answers. */
+/** The rules without probes: nothing proves a backend dead, and no good answers are counted. */
 export const unprobed: Rules = { rise: 0, needsProof: false };
 
-/** What is kept of one backend. */
 type Known = {
   facts: BackendFacts;
   view: BackendView;
-  /** Since when it has been in its state: a reading of `stallAwareClock`. */
+  /** When the backend entered its state, as a reading of `stallAwareClock`. */
   since: number;
-  /** Time spent suspect, in ms, except the present period. */
+  /** Milliseconds that the backend was suspect, without the present period. */
   suspectMs: number;
-  /** The last result of a fresh socket while it is unhealthy. */
+  /** The last journalled result of a fresh socket; undefined while the backend is healthy. */
   met: string | undefined;
 };
 
@@ -57,7 +55,7 @@ export class Backends {
   #known: ReadonlyMap<string, Known> = new Map();
   #views: readonly BackendView[] = [];
   readonly #watchers = new Set<{ readonly name: string; readonly run: () => void }>();
-  /** Since when no backend answers: a reading of `stallAwareClock`. */
+  /** When the last backend stopped answering, as a reading of `stallAwareClock`; undefined while one answers. */
   #silentSince: number | undefined;
   #silenceOverAt = 0;
 
@@ -74,43 +72,40 @@ export class Backends {
     return this.#views;
   }
 
-  /** Returns all facts about a backend; an unconfigured one has none. */
+  /** Returns all facts about a backend; those of an unknown backend if it is not configured. */
   factsOf(name: string): BackendFacts {
     return this.#known.get(name)?.facts ?? noFacts;
   }
 
-  /** Undefined if the backend is not configured or discovered any more. */
+  /** Returns undefined if the backend is no longer configured or discovered. */
   stateOf(name: string): BackendState | undefined {
     return this.#known.get(name)?.view.state;
   }
 
-  /**
-   * True while no backend answers, for at most `deadAfterWhenAllSilentMs`. Existing work is then kept, and requests
-   * wait (D14).
-   */
+  /** True while no backend answers, for a limited time in which work is kept and requests wait (D14). */
   get areAllSilent(): boolean {
     return this.#stallAwareClock.now() < this.silentUntil;
   }
 
-  /** The latest end of that period: a reading of `stallAwareClock`; 0 while a backend answers. */
+  /** The latest time at which `areAllSilent` ends, as a reading of `stallAwareClock`; 0 while a backend answers. */
   get silentUntil(): number {
     return this.#silentSince === undefined
       ? 0
       : this.#silentSince + (this.#parts.deadAfterWhenAllSilentMs ?? 0);
   }
 
-  /** When a backend last answered after all were silent: a clock reading; 0 if never. */
+  /** When a backend last answered after all were silent, as a clock reading; 0: never. */
   get silenceOverAt(): number {
     return this.#silenceOverAt;
   }
 
-  /** How long it has been in its state, in ms, without time in which our own loop was stalled. */
+  /** Returns the milliseconds that the backend has been in its state, not counting stalls of our own event loop. */
   stateMs(name: string): number {
     const now = this.#stallAwareClock.now();
     return now - (this.#known.get(name)?.since ?? now);
   }
 
-  /** How long it has been suspect since it was configured, in ms. */
+  /** Returns the milliseconds that the backend was suspect, in all, since it was configured. */
   suspectMs(name: string): number {
     const known = this.#known.get(name);
     if (known === undefined) return 0;
@@ -118,7 +113,7 @@ export class Backends {
     return suspectMs + (view.state === "suspect" ? this.#clock.now() - view.since : 0);
   }
 
-  /** Keeps the facts of backends that stay; new ones start as unknown. */
+  /** Replaces the set of backends. A backend that stays keeps its facts; a new one starts as unknown. */
   reconcile(names: readonly string[]): void {
     const { journal } = this.#parts;
     const before = this.#known;
@@ -149,8 +144,8 @@ export class Backends {
   }
 
   /**
-   * Calls `run` once when the backend is dead and new sockets get no answer; returns a function that cancels it. For
-   * work without PINGs.
+   * Calls `run` once when the backend is dead and ignores new sockets, for work on connections without PINGs. Returns a
+   * function that cancels this.
    */
   onLost(name: string, run: () => void): () => void {
     const watcher = { name, run };
@@ -168,14 +163,13 @@ export class Backends {
     this.#parts.onAnswer?.();
   }
 
-  /** Journals how a fresh socket failed, when that changes and before the verdict that follows from it. */
+  /** Journals how a fresh socket failed, before the verdict that follows from it. */
   #journalProbe(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;
     const { name } = known.view;
     const reached = reachedBy(evidence, known.met);
     const word = `${met} ${reached}`;
     if (known.met === word) return;
-    // An answer is news only after a failure.
     const isNews = met !== "answer" || known.met !== undefined;
     if (met === "answer" && known.facts.state === "ready") known.met = undefined;
     else if (isNews) known.met = word;
@@ -217,7 +211,7 @@ export class Backends {
     this.#views = Array.from(this.#known.values(), ({ view }) => view);
   }
 
-  /** Makes one of the answering backends that wait for more good answers ready at once. */
+  /** Makes a recovering backend ready although it still lacks good answers. */
   #raiseOne(): void {
     const name = this.#views.find(
       (view) => view.state === "suspect" && verdictOf(this.factsOf(view.name)) === "ready",
@@ -234,10 +228,7 @@ export class Backends {
   }
 }
 
-/**
- * How far a fresh socket got. An upstream connection's unanswered dial does not know, so the previous probe's result
- * stays.
- */
+/** Returns how far a fresh socket got. An upstream connection's failed dial does not say, so the last probe counts. */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

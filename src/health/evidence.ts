@@ -1,60 +1,51 @@
 /** The closed list of evidence about a backend, from probes and from traffic. */
 import type { Met } from "../base/failure.ts";
 
-/** The state of /readyz. `unknown`: the backend does not report it (401, 404, 429); `hanging`: no answer in time. */
+/** unknown: the backend does not report its readiness (401, 404, 429); hanging: no answer in time. */
 export type Readiness = "unknown" | "ready" | "failing" | "hanging" | "shutdown";
 
-/**
- * The result of one /readyz probe. `forbidden` (403): the probe lacks permission, or the apiserver has not loaded its
- * RBAC yet.
- */
+/** forbidden (403): the probe lacks permission, or the apiserver has not loaded its RBAC yet. */
 export type ReadyAnswer = Readiness | "forbidden";
 
 export type Fresh = Extract<Evidence, { kind: "fresh" }>;
 
 export type Evidence =
-  /** An upstream connection's first SETTINGS arrived, `ms` after its dial began. */
+  /** The first SETTINGS of an upstream connection arrived `ms` after the dial began. */
   | { readonly kind: "connection-opened"; readonly ms: number }
-  /** Every open upstream connection has an unanswered PING older than `limitMs`; `ms` is the longest. */
+  /** Every open upstream connection has a PING that is unanswered for longer than `limitMs`; `ms`: the oldest. */
   | { readonly kind: "connections-silent"; readonly ms: number; readonly limitMs: number }
-  /** At least one of them answers again. */
+  /** At least one of the silent upstream connections answers again. */
   | { readonly kind: "connections-answer" }
   /** The backend has sent GOAWAY on every open upstream connection. */
   | { readonly kind: "connections-going" }
-  /** No open upstream connection is left. `by` is what ended the last one: its silence, its dial, or its socket. */
+  /** The last open upstream connection ended: by an unanswered PING, a failed dial, or its socket. */
   | { readonly kind: "connections-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
-  /** A fresh socket, a probe's or an upstream connection's, had a result `ms` after `begunAt` (a clock reading). */
+  /** A fresh socket, of a probe or an upstream connection, had a result `ms` after `begunAt` (a clock reading). */
   | {
       readonly kind: "fresh";
       readonly met: Met;
       readonly begunAt: number;
       readonly ms: number;
       readonly reason: string;
-      /** For an unanswered probe: true if a kernel accepted its socket. */
+      /** For a failed probe: true if the TCP connection was established. Undefined for an upstream connection. */
       readonly hasConnected?: boolean;
     }
-  /** /readyz answered, or did not within `ms`. */
+  /** /readyz answered after `ms`, or had not answered by then. */
   | { readonly kind: "readyz"; readonly readiness: ReadyAnswer; readonly ms: number; readonly reason: string }
-  /**
-   * This many reads in a row were silent for longer than `limitMs` here and answered by another backend at once; `ms`
-   * is the longest.
-   */
+  /** `count` reads in a row were unanswered here for longer than `limitMs`, and answered elsewhere; `ms`: the longest. */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
-   * PINGs are answered on time, TCP connects, but large packets get no answer for `ms`. Either a session in use fell
-   * silent and a probe on its own socket got no answer, or the TLS handshakes of three probes got none.
+   * PINGs and TCP pass, but large packets get no answer for `ms`: those of a connection in use and of a probe, or the
+   * TLS handshakes of three probes.
    */
   | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
-  /** It has answered a request that required etcd. */
+  /** The backend has answered a request that requires etcd. */
   | { readonly kind: "reads-answer" }
-  /**
-   * An authorised operator starts or ends its drain. A drained backend gets nothing new while others are ready, and is
-   * not hurried.
-   */
+  /** An operator starts or ends a drain: the backend gets no new work while others are ready. */
   | { readonly kind: "told"; readonly isDrained: boolean; readonly by: string }
   /**
-   * Its etcd has a different history from the one that clients have seen, or the same again: its state of `resource` is
-   * at `version`, and clients have seen `seen`. "" if the other history is the only one left.
+   * The backend's etcd has another history than the one that clients have seen, or has theirs again. It has `resource`
+   * at `version`, and clients have seen `seen`; "": no backend has their history.
    */
   | {
       readonly kind: "history";
@@ -63,5 +54,5 @@ export type Evidence =
       readonly version: string;
       readonly seen: string;
     }
-  /** No other backend is ready, so one that answers becomes ready at once. */
+  /** No other backend is ready, so this one becomes ready without further good answers. */
   | { readonly kind: "alone" };

@@ -3,19 +3,17 @@ const KiB = 1024;
 
 export const healthLimits = {
   /**
-   * Pause between fresh sockets to a backend whose upstream connections are silent or lost (D6), and for how long.
-   * After that the pause doubles, so that a backend that was away for hours is still back within a second.
+   * Milliseconds between probes of a silent or lost backend (D6), for the first `urgentProbesMs`; later `slowProbeMs`.
    */
   urgentProbeMs: 250,
   urgentProbesMs: 10_000,
   slowProbeMs: 500,
-  /** Most of these that wait at a time: one every 250 ms for the 1 s that a near backend may take, and a margin. */
+  /** Number of probes of one backend that may wait: one every 250 ms for 1 s, and a margin. */
   probesAtOnce: 8,
   /**
-   * A TLS handshake takes a large packet each way. If one has waited `doubtedHandshakeMs` on a connected socket
-   * although it usually takes a few ms, it is tried on two more sockets. If all three stay unanswered for
-   * `lostHandshakeMs` while PINGs pass, large packets are lost. The kernel retransmits after 200 ms, which makes up for
-   * a single lost packet.
+   * If a TLS handshake, which takes a large packet each way, is slower than `doubtedHandshakeMs`, two more sockets are
+   * tried. Large packets are lost if all three are unanswered for `lostHandshakeMs` while PINGs pass. The kernel
+   * retransmits after 200 ms, so one lost packet does not matter.
    */
   doubtedHandshakeMs: 150,
   lostHandshakeMs: 250,
@@ -23,31 +21,28 @@ export const healthLimits = {
   /** Bytes read of a probe's response: an apiserver's list of all checks has 5 KiB. */
   probeHeadBytes: 16 * KiB,
   probeBodyBytes: 16 * KiB,
-  /** Pause between checks of a backend's loopback certificate. */
+  /** Milliseconds between two looks at a backend's loopback certificate. */
   loopbackLookMs: 3_600_000,
-  /** Failing checks named in a reason. */
   probeChecks: 5,
   /**
-   * A booting apiserver answers 403 until its RBAC is loaded: 150 ms measured on an idle one; it depends on etcd. If
-   * the probe has lost its permission for good, the backend is ready only this long after its next restart.
+   * Milliseconds for which a 403 counts as a starting apiserver without RBAC: loading took 150 ms on an idle one. A
+   * probe that has lost its permission delays a restarted backend by this time.
    */
   forbiddenMs: 30_000,
-  /**
-   * Reads in a row that hung here and were answered elsewhere. Reads are tried again if /readyz is good this long
-   * after.
-   */
+  /** Number of reads in a row that must hang on a backend, and be answered elsewhere, before the backend is suspect. */
   hungReads: 3,
+  /** Milliseconds after which a good /readyz lets reads try a backend again on which they hung. */
   hungReadsMs: 3000,
-  /** Time for an answer of /readyz while requests are unanswered: three times what a busy apiserver usually takes. */
+  /** Milliseconds that /readyz may take while requests are unanswered: three times what a busy apiserver takes. */
   hastyAnswerMs: 750,
+  /** Milliseconds for which probes of that backend keep this shorter deadline. */
   hastyMs: 2000,
-  /** Time for a fresh socket's TCP and TLS, which take two round trips; a lost SYN is retransmitted after 1 s. */
+  /** Milliseconds for TCP and TLS of a probe: two round trips. The kernel retransmits a lost SYN only after 1 s. */
   probeDialMs: 1000,
-  /**
-   * Good answers in a row, at one every 250 ms, before a backend that fell once is ready again; the time after which
-   * fewer are enough; and the gap between two falls after which they count as separate.
-   */
+  /** Number of good answers in a row, at one every 250 ms, before a backend that fell once is ready again. */
   riseAnswers: 4,
+  /** Milliseconds of good answers that are enough even if they are fewer. */
   riseMs: 16_000,
+  /** Milliseconds between two falls after which the second one counts as the first. */
   strikeMs: 60_000,
 } as const;

@@ -1,8 +1,7 @@
 /**
- * Decides when a backend is probed on a fresh socket, and how long an answer may take. Normally once per interval, one
- * at a time. While its upstream connections are silent or lost every 250 ms, each on its own socket without waiting for
- * earlier ones: these probes prove it dead and are the first to find it again (D6). The probe itself is in
- * probes/ready.ts.
+ * Decides when a backend is probed on a fresh socket, and how long an answer may take. Normally one probe runs per
+ * interval. While the upstream connections are silent or lost, a probe starts every 250 ms and does not wait for
+ * earlier ones: these probes prove the backend dead and find it again (D6). probes/ready.ts is the probe itself.
  */
 import type { Clock } from "../base/clock.ts";
 import type { Met } from "../base/failure.ts";
@@ -12,55 +11,49 @@ import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
 import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
-/** Callbacks of a probe, in this order; after `dialed` with anything but an answer there are no more. */
+/** What a probe reports, in this order. After `dialed` with anything but an answer it reports nothing more. */
 export type ProbeEar = {
-  /** A kernel accepted the socket; TLS follows. */
+  /** The backend's kernel accepted the TCP connection; TLS follows. */
   connected(): void;
-  /** No socket could be created because of a shortage on our side. This says nothing about the backend. */
+  /** Our side had no descriptor or memory for the socket, which says nothing about the backend. */
   gaveUp(): void;
-  /** TCP and TLS are done, or failed. */
   dialed(met: Met, reason: string): void;
-  /** The result of /readyz. */
   answered(readiness: ReadyAnswer, reason: string): void;
 };
 
-/** Probes a backend on a fresh socket. Returns a function that stops the probe, which is always called. */
+/** Probes a backend on a fresh socket. Returns a function that stops the probe; the prober always calls it. */
 export type Probe = (backend: string, ear: ProbeEar) => () => void;
 
 export type ProbeTimes = { readonly intervalMs: number; readonly timeoutMs: number };
 
 export type ProberParts = {
   readonly clock: Clock;
-  /** 0 <= random < 1, so that many proxies do not probe in step. */
+  /** Returns a number from 0 to below 1, so that many proxies do not probe in step. */
   readonly random: () => number;
   readonly times: ProbeTimes;
   readonly probe: (ear: ProbeEar) => () => void;
   readonly facts: () => BackendFacts;
   readonly learn: (evidence: Evidence) => void;
-  /** Time allowed for a handshake at the backend's distance, in ms. */
+  /** Returns the milliseconds that a handshake may take at the backend's distance. */
   readonly dialMs: () => number;
-  /** True while a session in use is silent and another session's PINGs are answered on time. */
+  /** True while an upstream connection in use is silent and the PINGs of another are answered on time. */
   readonly mayLoseLarge: () => boolean;
-  /** True if a PING sent after this clock reading was answered, and none was late for a while. */
+  /** True if a PING that was sent after the clock reading `since` was answered, and no PING was late for a while. */
   readonly passesSmall: (since: number) => boolean;
 };
 
-/** Probe results of one backend, for metrics. */
 export type ProbeCounts = { readonly answers: number; readonly failures: number; readonly lastMs: number };
 
-/** A running probe. */
 type Run = {
   readonly begunAt: number;
   readonly dialMs: number;
-  /** When a kernel accepted its socket; undefined before. */
   connectedAt: number | undefined;
-  /** When the /readyz request was sent; undefined while the socket opens. */
   askedAt: number | undefined;
   stopWait: () => void;
   stopLargeWait: () => void;
   stopHandshakeWait: () => void;
   stopProbe: () => void;
-  /** True if it was started because another probe's handshake is late. */
+  /** True if the probe was started because the handshake of another is late. */
   readonly isAgain: boolean;
 };
 
@@ -70,9 +63,9 @@ export class Prober {
   #stopTimer: (() => void) | undefined;
   #nextAt = 0;
   #askedAt = Number.NEGATIVE_INFINITY;
-  /** How long /readyz takes when it reports ready. */
+  /** Milliseconds that /readyz takes if the backend is ready. */
   readonly #times = new Rtt();
-  /** How long TLS takes after TCP connected. */
+  /** Milliseconds that TLS takes once TCP has connected. */
   readonly #handshakes = new Rtt();
   #hastyUntil = Number.NEGATIVE_INFINITY;
   /** When /readyz last answered anything. */
@@ -88,27 +81,24 @@ export class Prober {
     return this.#counts;
   }
 
-  /**
-   * The first probe starts after a random delay: the upstream connections that are dialled now give the same evidence.
-   */
+  /** Starts after a random delay, because the upstream connections that are dialled now give the same evidence. */
   start(): void {
     this.#wait(this.#parts.times.intervalMs * this.#parts.random());
   }
 
-  /** Probes now instead of at the next interval, because something is wrong. */
+  /** Probes now, because something is wrong; at most one extra probe per `urgentProbeMs`. */
   probeNow(): void {
     const { clock } = this.#parts;
     const now = clock.now();
     if (this.#isStopped || this.#nextAt - now <= healthLimits.urgentProbeMs) return;
-    // At most one extra probe per `urgentProbeMs`, however often this is called.
     if (now - this.#askedAt < healthLimits.urgentProbeMs) return;
     this.#stopTimer?.();
     this.#next();
   }
 
   /**
-   * Requests get no answer although the upstream connections answer PINGs. Probes now, and for a while a probe must be
-   * answered about as fast as usual, including those already running.
+   * Probes now, because requests are unanswered although PINGs are not. For a while every running probe must be
+   * answered about as fast as usual.
    */
   expediteProbe(): void {
     const now = this.#parts.clock.now();
@@ -120,8 +110,8 @@ export class Prober {
   }
 
   /**
-   * A session in use fell silent while others answer. Probes now: the TLS handshake and the response each take a large
-   * packet. If one of them does not arrive while that session stays silent, two connections have lost large packets.
+   * Probes now, because an upstream connection in use fell silent while others answer. The handshake and the response
+   * of a probe each take a large packet: if one is missing, two connections have lost large packets.
    */
   doubtLarge(): void {
     if (this.#isStopped) return;
@@ -131,7 +121,7 @@ export class Prober {
 
   #awaitLarge(run: Run): void {
     const { clock, learn, mayLoseLarge } = this.#parts;
-    // TCP's own packets are small, so the wait begins when the socket is connected.
+    // The packets that open a TCP connection are small, so the wait begins when the socket is connected.
     const since = run.askedAt ?? run.connectedAt;
     if (since === undefined) return;
     run.stopLargeWait();
@@ -145,7 +135,7 @@ export class Prober {
     });
   }
 
-  /** If a connected socket's handshake is slow, two more sockets are tried to find out whether large packets are lost. */
+  /** If a TLS handshake is slow, tries two more sockets to find out whether large packets are lost. */
   #awaitHandshake(run: Run): void {
     if (run.isAgain || !this.#handshakes.hasSamples) return;
     const { clock } = this.#parts;
@@ -164,7 +154,7 @@ export class Prober {
     );
   }
 
-  /** A frozen process completes no handshake either, so a PING answered after the first handshake was due is required. */
+  /** A frozen process completes no handshake either, so a PING must have been answered after the first was due. */
   #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
     const { clock, learn, passesSmall } = this.#parts;
     const [first] = tried;
@@ -190,8 +180,8 @@ export class Prober {
   #next(): void {
     const facts = this.#parts.facts();
     const most = isUrgent(facts) && facts.fresh !== "answer" ? healthLimits.probesAtOnce : 1;
-    // Ten percent of jitter breaks up synchronised probes. The next probe is scheduled first, so that an exception does
-    // not end the series.
+    // The next probe is scheduled first, so that an exception does not end the series. Jitter keeps proxies out of
+    // step.
     this.#wait(this.#paceMs(facts) * (0.9 + 0.2 * this.#parts.random()));
     if (this.#running.size < most) this.#begin();
   }
@@ -199,7 +189,7 @@ export class Prober {
   #paceMs(facts: BackendFacts): number {
     const { clock, times } = this.#parts;
     if (!isUrgent(facts)) return times.intervalMs;
-    // A recovering backend is probed as often as one that has just failed, because its recovery is counted in answers.
+    // A recovering backend is probed as often as one that has just failed, because recovery counts answers.
     const isNews = !isSilent(facts) || clock.now() - facts.doubtedAt < healthLimits.urgentProbesMs;
     return Math.min(times.intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.slowProbeMs);
   }
@@ -233,7 +223,6 @@ export class Prober {
       dialed: (met, reason) => this.#dialed(run, met, reason),
       answered: (readiness, reason) => this.#answered(run, readiness, reason),
     });
-    // The probe may have finished synchronously.
     if (!this.#running.has(run)) run.stopProbe();
     return run;
   }
@@ -279,7 +268,7 @@ export class Prober {
     this.#end(run);
     const now = this.#parts.clock.now();
     if (readiness !== "hanging") this.#answeredAt = now;
-    // Its packets were lost in an outage that is over: a later request has been answered.
+    // A later request was answered, so the outage that lost the packets of this one is over.
     else if ((run.askedAt ?? now) < this.#answeredAt) return;
     this.#counts.lastMs = now - run.begunAt;
     this.#times.fade(now);
@@ -312,7 +301,6 @@ export class Probers {
     this.#partsOf = partsOf;
   }
 
-  /** Undefined for a backend that is not configured. */
   of(backend: string): Prober | undefined {
     return this.#probers.get(backend);
   }

@@ -1,7 +1,6 @@
 /**
- * How long one backend takes to read one object, and evidence when other backends must answer instead. A backend whose
- * path to etcd is broken answers PING and serves its caches, while consistent reads hang for a minute. Pure:
- * measurements in, a deadline or evidence out.
+ * Measures how long one backend takes to read one object, and notices when other backends must answer instead: one
+ * whose path to etcd is broken answers PINGs and cached reads, while consistent reads hang for a minute. Pure.
  */
 
 import type { Evidence } from "./evidence.ts";
@@ -9,20 +8,16 @@ import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
 
 export class Reads extends Rtt {
-  /** Reads in a row that another backend had to answer, and the longest wait of one of them here, in ms. */
+  /** Number of reads in a row that another backend had to answer, and the longest of their waits, in milliseconds. */
   #lostHedges = 0;
   #longestMs = 0;
 
-  /**
-   * Returns the wait, in ms, after which a read is hedged. Twice the p99 hedges fewer than one in a hundred, however
-   * slow this backend is; and it is never shorter than the time after which a PING counts as missing at the backend's
-   * distance.
-   */
+  /** Returns the milliseconds after which a read is hedged: twice the p99, which hedges fewer than one in a hundred. */
   hedgeAfterMs(leastMs: number): number {
     return Math.max(leastMs, 2 * this.quantile(0.99));
   }
 
-  /** A read was unanswered here for `ms` and another backend answered it. Three in a row are evidence. */
+  /** Counts a read that was unanswered here for `ms` and answered elsewhere. The third in a row is evidence. */
   lostHedge(ms: number, limitMs: number): Evidence | undefined {
     this.#lostHedges += 1;
     this.#longestMs = Math.max(this.#longestMs, ms);
@@ -30,12 +25,12 @@ export class Reads extends Rtt {
     return { kind: "reads-hanging", count: this.#lostHedges, ms: this.#longestMs, limitMs };
   }
 
-  /** True if a recent read was answered only elsewhere. */
+  /** True if another backend had to answer the latest read. */
   get isDoubted(): boolean {
     return this.#lostHedges > 0;
   }
 
-  /** A request that requires etcd was answered here. */
+  /** Ends the count, because this backend has answered a request that requires etcd. */
   proven(): Evidence | undefined {
     const wasTold = this.#lostHedges >= healthLimits.hungReads;
     this.#lostHedges = 0;

@@ -1,4 +1,4 @@
-/** Why a verdict changed, for the journal: the detector, what it measured, against which limit, in a sentence. */
+/** Describes why a verdict changed, for the journal: the detector, its measurement and limit, and a sentence. */
 import type { Evidence } from "./evidence.ts";
 
 export type Reason = {
@@ -14,13 +14,13 @@ export type Reason = {
     | "peers"
     | "history"
     | "operator";
-  /** The measurement and its limit, in ms; 0 if there is none. */
+  /** The measurement and its limit, in milliseconds; 0: there is none. */
   readonly valueMs: number;
   readonly limitMs: number;
   readonly reason: string;
 };
 
-/** Pure: describes the evidence for a reader of the journal. */
+/** Describes the evidence for a reader of the journal. Pure. */
 export function reasonOf(evidence: Evidence): Reason {
   const { valueMs, limitMs } = measured(evidence);
   return {

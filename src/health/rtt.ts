@@ -1,16 +1,13 @@
 /**
- * Round-trip times of PINGs to one backend, and the deadlines that follow from them. A histogram with decaying counts:
- * it costs the same for 2 and for 600 upstream connections, and old samples stop mattering.
+ * Round-trip times of PINGs to one backend, and the deadlines that follow from them. A histogram with decaying counts
+ * costs the same for 2 and for 600 upstream connections, and forgets old samples.
  */
 
-/** Edges grow by a quarter, from a tenth of a millisecond to about 80 s: a deadline is off by that much at most. */
+/** Each edge is a quarter above the previous one, up to about 80 s: a deadline is wrong by a quarter at most. */
 const firstEdgeMs = 0.1;
 const growth = 1.25;
 const edges = 62;
-/**
- * Half-life of the counts. One outage causes one late answer on each upstream connection among four a second: 0.4 % of
- * the weight.
- */
+/** Half-life of the counts. After one outage the late answers are 0.4 % of the weight. */
 const halfLifeMs = 40_000;
 
 export type PingTimes = { readonly suspectAfterMs: number; readonly deadAfterMs: number };
@@ -20,7 +17,6 @@ export class Rtt {
   #total = 0;
   #fadedAt = 0;
 
-  /** Adds a PING that took `ms`. */
   add(ms: number): void {
     const at = Math.ceil(Math.log(Math.max(ms, firstEdgeMs) / firstEdgeMs) / Math.log(growth));
     const bucket = Math.min(edges - 1, at);
@@ -28,7 +24,7 @@ export class Rtt {
     this.#total += 1;
   }
 
-  /** Reduces the weight of old samples; must be called regularly with the clock's reading. */
+  /** Reduces the weight of old samples. The caller must call this regularly, with a clock reading. */
   fade(now: number): void {
     const kept = 0.5 ** ((now - this.#fadedAt) / halfLifeMs);
     this.#fadedAt = now;
@@ -40,7 +36,7 @@ export class Rtt {
     return this.#total > 0;
   }
 
-  /** Returns the time, in ms, within which this share of the PINGs was answered; 0 before the first. */
+  /** Returns the milliseconds within which this share of the PINGs was answered; 0: no samples. */
   quantile(share: number): number {
     let left = this.#total * (1 - share);
     if (this.#total === 0) return 0;
@@ -52,8 +48,8 @@ export class Rtt {
   }
 
   /**
-   * Silence is suspicious after 8 × p99 and certain after twice that, but never before the floors. The first is at most
-   * sixteen times the median: a few late answers among many prompt ones come from outages, not from distance.
+   * Returns when silence makes a connection suspect (8 × p99) and dead (twice that), not below `floor`. The first is at
+   * most 16 × the median, because a few late answers among many prompt ones come from outages and not from distance.
    */
   deadlines(floor: PingTimes): PingTimes {
     const farMs = Math.min(8 * this.quantile(0.99), 16 * this.quantile(0.5));

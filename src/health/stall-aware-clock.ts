@@ -1,17 +1,14 @@
-/**
- * Timeouts that count only time in which our own event loop ran, so that a stall of ours never counts against a peer
- * (F11).
- */
 import type { Clock } from "../base/clock.ts";
 import { limits } from "../base/limits.ts";
 
 const sliceMs = 250;
-/** A remainder this small is a rounding error: a timer for it may fire before the clock has moved, for ever. */
+/** Milliseconds that are a rounding error. A timer for less may fire again and again before the clock moves. */
 const nothingMs = 0.001;
 
 /**
- * Runs once after `ms` in which the loop ran, in slices: a slice that ends late counts with its nominal length. Input
- * that arrived meanwhile is read before `run`. Returns a function that cancels it.
+ * Calls `run` after `ms` in which our own event loop ran, so that a stall of ours never counts against a peer (F11). A
+ * slice that ends late counts with its nominal length, and input that arrived meanwhile is read before `run`. Returns a
+ * function that cancels the call.
  */
 export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): () => void {
   let isOver = false;
@@ -36,10 +33,7 @@ export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): ()
   };
 }
 
-/**
- * A clock that stops while our own event loop is stalled. Times measured by it, and timers of its `after`, count only
- * time in which the loop ran, so that a stall of ours ends none of them (F11). `wall` and `soon` are the real clock's.
- */
+/** A clock that stops while our own event loop is stalled (F11). `wall` and `soon` are those of the real clock. */
 export class StallAwareClock implements Clock {
   readonly #clock: Clock;
   #stalledMs = 0;
@@ -50,7 +44,6 @@ export class StallAwareClock implements Clock {
     this.#clock = clock;
   }
 
-  /** Starts to measure stalls. Before it, and after `stop`, stalls are not detected. */
   start(): void {
     if (this.#stop === undefined) this.#tick();
   }
@@ -69,12 +62,10 @@ export class StallAwareClock implements Clock {
     });
   }
 
-  /** Returns by how much the next tick is overdue, beyond the usual lateness of timers. */
   #lateMs(now: number): number {
     return Math.max(0, now - this.#dueAt - limits.stallMs);
   }
 
-  /** Milliseconds in which the loop ran, since an arbitrary start; never goes back. */
   now(): number {
     const now = this.#clock.now();
     return now - this.#stalledMs - this.#lateMs(now);

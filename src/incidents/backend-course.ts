@@ -1,6 +1,6 @@
 /**
- * Follows one backend through the journal until its trouble is an incident or has passed. A short doubt is no incident;
- * an announced restart is one only if it lasts. Pure: entries and clock readings in.
+ * Follows one backend through the journal until its trouble is an incident or has passed. A short doubt is no incident,
+ * and an announced restart only if it lasts. Pure.
  */
 
 import { limits } from "../base/limits.ts";
@@ -17,20 +17,20 @@ type Meeting = Pick<MetEntry, "met" | "reached">;
 
 export class BackendCourse {
   readonly name: string;
-  /** "" if there is only one cluster. */
+  /** The cluster of the backend; "": there is only one. */
   readonly cluster: string;
   state = "unknown";
-  /** When the present doubt began, by its first measurement; -1 if there is none. */
+  /** When the present doubt began, by its first measurement; -1: there is none. */
   doubtAt = -1;
-  /** When the doubt becomes an incident; Infinity if there is none, or if it already is one. */
+  /** When the doubt becomes an incident; Infinity: there is no doubt, or it already is an incident. */
   dueAt = Number.POSITIVE_INFINITY;
-  /** It announced its shutdown: presumably a restart. */
+  /** True if the backend announced its shutdown, which usually means a restart. */
   #isPlanned = false;
   #detector = "";
   #meeting: Meeting | undefined;
-  /** The times of its recent falls. */
+  /** When the backend recently fell from ready. */
   #falls: number[] = [];
-  /** Evidence since the doubt began, until an incident takes it. */
+  /** Evidence since the doubt began that no incident has yet. */
   rows: EvidenceRow[] = [];
   impact: Impact = noImpact();
   clients: string[] = [];
@@ -44,12 +44,10 @@ export class BackendCourse {
     return this.state === "dead" || (this.state === "suspect" && this.dueAt === Number.POSITIVE_INFINITY);
   }
 
-  /** True if it is neither down nor still unknown. */
   get mayBeAsked(): boolean {
     return this.state !== "unknown" && !this.isDown;
   }
 
-  /** True if it has fallen often enough recently to count as flapping. */
   get isFlapping(): boolean {
     return this.#falls.length >= incidentLimits.flaps;
   }
@@ -58,7 +56,6 @@ export class BackendCourse {
     return this.#falls.length;
   }
 
-  /** The time of its latest fall; undefined without one. */
   get fellAt(): number | undefined {
     return this.#falls.at(-1);
   }
@@ -79,7 +76,7 @@ export class BackendCourse {
     if (to === "dead") this.dueAt = this.#isPlanned ? this.dueAt : Math.min(this.dueAt, at);
   }
 
-  /** A backend kept suspect because it fell often shows further falls on fresh sockets only. */
+  /** A backend that stays suspect because it fell often shows further falls only on fresh sockets. */
   met(entry: MetEntry, at: number): void {
     const { met, reached, ms } = entry;
     const isIll = this.state === "suspect" || this.state === "dead";
@@ -90,14 +87,13 @@ export class BackendCourse {
     this.#row({ ...row, text: meetingOf(entry) });
   }
 
-  /** Adds the cost of a doubt. */
   charge(impact: Partial<Impact>, client: string): void {
     if (this.doubtAt < 0) return;
     addImpact(this.impact, impact);
     if (client !== "" && this.clients.length < limits.incidentClients) this.clients.push(client);
   }
 
-  /** The doubt has become an incident, which has taken the rows. */
+  /** Ends the collection of evidence, because an incident has taken it. */
   told(): void {
     this.dueAt = Number.POSITIVE_INFINITY;
     this.rows = [];
@@ -112,7 +108,7 @@ export class BackendCourse {
     if (met === "refusal") return "backend-dead";
     if (met === "silence") return reached === "" ? "backend-blackholed" : "backend-frozen";
     if (this.#detector === "readyz") return "backend-unready";
-    // New sockets are answered, or none was tried: an outage of the existing sessions.
+    // New sockets are answered, or none was tried: only the older connections are in trouble.
     return this.state === "dead" ? "backend-dead" : "backend-blackholed";
   }
 
@@ -122,20 +118,18 @@ export class BackendCourse {
     return this.#isProven ? incidentLimits.doubtMs : incidentLimits.unprovenMs;
   }
 
-  /** True if a new socket had a bad result. */
   get #isProven(): boolean {
     return (
       this.#detector === "certificate" || (this.#meeting !== undefined && this.#meeting.met !== "answer")
     );
   }
 
-  /** Returns when the doubt is due after a new socket's result; never before the present reading. */
   #due(at: number): number {
     return Math.max(at, this.doubtAt + this.#patience(this.#detector));
   }
 
   #fall(at: number): void {
-    // A restart in good order is no fall.
+    // An announced restart is no fall.
     if (this.#isPlanned) return;
     this.#falls = [...this.#falls.filter((fell) => at - fell < incidentLimits.flappingMs), at].slice(
       -incidentLimits.flaps,
@@ -154,7 +148,6 @@ export class BackendCourse {
   }
 }
 
-/** An answer has no reason to report. */
 function meetingOf({ met, reached, reason }: MetEntry): string {
   if (met === "answer") return "A new connection was answered";
   return `A new connection met ${met}${met === "silence" && reached !== "" ? " after TCP connected" : ""}: ${reason}`;

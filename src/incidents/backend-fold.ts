@@ -1,4 +1,4 @@
-/** Folds entries about backends into incidents: which backends are down, how, and which clients that affects. */
+/** Turns entries about backends into incidents: which backends are down, how, and which clients that affects. */
 
 import { limits } from "../base/limits.ts";
 import type { Entry, EntryOf } from "../events/journal.ts";
@@ -8,7 +8,7 @@ import type { IncidentKind } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 import type { IncidentStore } from "./store.ts";
 
-/** The kinds of a backend that is down. A backend has one of them at a time. */
+/** The incident kinds of a backend that is down. A backend has at most one of them at a time. */
 const downKinds: readonly IncidentKind[] = [
   "backend-blackholed",
   "backend-frozen",
@@ -20,13 +20,12 @@ const downKinds: readonly IncidentKind[] = [
 
 type CacheKind = "backend-stale" | "cache-progress-delayed";
 
-/** The backend and the cluster that an entry names. */
 type Named = { readonly backend: string; readonly cluster?: string };
 
 export class BackendFold {
   readonly #store: IncidentStore;
   readonly #courses = new Map<string, BackendCourse>();
-  /** Resources whose cache has stalled, by backend, and those whose cache etcd notifies late. */
+  /** By kind of incident and by backend: the resources whose caches are affected. */
   readonly #caches = {
     "backend-stale": new Map<string, Set<string>>(),
     "cache-progress-delayed": new Map<string, Set<string>>(),
@@ -36,7 +35,7 @@ export class BackendFold {
     this.#store = store;
   }
 
-  /** When `tick` must run next; Infinity for never. */
+  /** When `tick` must run next; Infinity: never. */
   get dueAt(): number {
     let dueAt = Number.POSITIVE_INFINITY;
     for (const course of this.#courses.values()) dueAt = Math.min(dueAt, course.dueAt);
@@ -44,7 +43,7 @@ export class BackendFold {
   }
 
   take(entry: Entry, at: number): void {
-    // Counted although nothing is known of it yet: before its first verdict, "all down" would be premature.
+    // A backend without a verdict counts, too: otherwise "all down" would be found too early.
     if (entry.kind === "backend.added") this.#courseOf(entry);
     else if (entry.kind === "backend.changed") this.#changed(entry, at);
     else if (entry.kind === "backend.probed") this.#met(entry, at);
@@ -56,7 +55,6 @@ export class BackendFold {
     else this.#cost(entry);
   }
 
-  /** Opens incidents for doubts that have lasted long enough. */
   tick(at: number): void {
     for (const course of this.#courses.values()) if (course.dueAt <= at) this.#open(course, at);
     const clusters = new Set(Array.from(this.#courses.values(), ({ cluster }) => cluster));
@@ -87,12 +85,11 @@ export class BackendFold {
     this.#follow(course, at);
   }
 
-  /** The evidence joins the open incident, or opens one. */
   #follow(course: BackendCourse, at: number): void {
     const open = this.#downOf(course.name);
     if (open !== undefined) this.#join(open, course, at);
     else if (course.dueAt <= at) this.#open(course, at);
-    // Only a fall is evidence: probes of a backend that stays dead are not.
+    // Only a fall is evidence, not the failed probes of a backend that stays dead.
     if (course.isFlapping && course.fellAt === at) this.#flapping(course, at);
     this.#judgeAll(course.cluster, at);
   }
@@ -133,7 +130,7 @@ export class BackendFold {
     );
   }
 
-  /** Judges one cluster: backends of other clusters are of no use to its clients. */
+  /** Judges one cluster by its own backends, because those of others cannot serve its clients. */
   #judgeAll(cluster: string, at: number): void {
     const courses = [...this.#courses.values()].filter((course) => course.cluster === cluster);
     const kind = "all-backends-down";
@@ -165,8 +162,6 @@ export class BackendFold {
     this.#endCaches(name, ending, at);
     this.#judgeAll(cluster, at);
   }
-
-  // --- stalled caches ---
 
   #stalled(entry: EntryOf<"cache.stalled">, at: number): void {
     const { backend, resource, version, peersVersion, behindMs, detector, watches } = entry;
@@ -225,8 +220,6 @@ export class BackendFold {
     this.#store.end(kind, backend, ending, at);
   }
 
-  // --- impact ---
-
   #cost(entry: Entry): void {
     if (entry.kind === "watches.moved") {
       const { count: watchesMoved, slowestMs: slowestMoveMs, reason } = entry;
@@ -241,7 +234,7 @@ export class BackendFold {
     }
   }
 
-  /** Rebalancing is no backend's fault, and neither is a resource that no backend serves any more. */
+  /** Charges a backend's incident or doubt, but not for moves that no backend caused. */
   #charge(backend: string, impact: Partial<Impact>, client: string, reason: string): void {
     if (backend === "" || ["rebalance", "operator", "drained", "not_found"].includes(reason)) return;
     const stale = reason === "stale" ? this.#store.find("backend-stale", backend) : undefined;

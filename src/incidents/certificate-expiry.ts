@@ -1,23 +1,23 @@
 /**
- * When a certificate is about to expire: the thresholds depend on how it is renewed. All certificates are checked, ours and
- * those of backends; one that passes a threshold is journaled, and so is the replacement of one that was reported.
+ * Journals certificates that pass a threshold before they expire, those of the proxy and of backends, and later their
+ * replacement.
  */
 import { type Clock, timestampOf } from "../base/clock.ts";
 import { Interval } from "../base/interval.ts";
 import type { Journal } from "../events/journal.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** "over" means expired. */
+/** soon: within a week, or a month for a loopback certificate; now: within a day; over: expired. */
 export type ExpiryLevel = "ok" | "soon" | "now" | "over";
 
-/** `purpose` as in the metric. Only a restart renews an apiserver's loopback certificate, so it is reported earlier. */
+/** A loopback certificate is reported earlier, because only a restart of its apiserver renews it. */
 export function levelOf(leftMs: number, purpose: string): ExpiryLevel {
   if (leftMs <= 0) return "over";
   if (leftMs <= incidentLimits.expiryNowMs) return "now";
   return leftMs <= soonMs(purpose) ? "soon" : "ok";
 }
 
-/** The threshold of this level, in ms before expiry. */
+/** Returns the milliseconds before expiry at which the level begins. */
 export function thresholdOf(level: ExpiryLevel, purpose: string): number {
   if (level === "over") return 0;
   return level === "now" ? incidentLimits.expiryNowMs : soonMs(purpose);
@@ -35,12 +35,11 @@ export type ExpiryWatchParts = {
   readonly certificates: () => readonly Certificate[];
 };
 
-type Told = Certificate & { readonly level: ExpiryLevel };
+type ReportedCertificate = Certificate & { readonly level: ExpiryLevel };
 
 export class ExpiryWatch extends Interval {
   readonly #parts: ExpiryWatchParts;
-  /** The certificates reported as expiring; at most as many as there are certificates. */
-  readonly #told = new Map<string, Told>();
+  readonly #reported = new Map<string, ReportedCertificate>();
 
   constructor(parts: ExpiryWatchParts) {
     super(parts.clock, incidentLimits.expiryLookMs, () => this.#look());
@@ -51,19 +50,19 @@ export class ExpiryWatch extends Interval {
     const certificates = this.#parts.certificates();
     for (const certificate of certificates) this.#judge(certificate);
     const keys = new Set(certificates.map(keyOf));
-    for (const [key, told] of this.#told) if (!keys.has(key)) this.#renewed(key, told, "");
+    for (const [key, reported] of this.#reported) if (!keys.has(key)) this.#renewed(key, reported, "");
   }
 
   #judge(certificate: Certificate): void {
     const { purpose, name, notAfterMs } = certificate;
     const key = keyOf(certificate);
-    const told = this.#told.get(key);
+    const reported = this.#reported.get(key);
     const leftMs = notAfterMs - this.#parts.clock.wall();
     const level = levelOf(leftMs, purpose);
-    if (told !== undefined && told.notAfterMs !== notAfterMs)
+    if (reported !== undefined && reported.notAfterMs !== notAfterMs)
       this.#renewed(key, certificate, timestampOf(notAfterMs));
-    if (level === "ok" || this.#told.get(key)?.level === level) return;
-    this.#told.set(key, { ...certificate, level });
+    if (level === "ok" || this.#reported.get(key)?.level === level) return;
+    this.#reported.set(key, { ...certificate, level });
     this.#parts.journal.write({
       kind: "certificate.expiring",
       purpose,
@@ -75,7 +74,7 @@ export class ExpiryWatch extends Interval {
   }
 
   #renewed(key: string, { purpose, name }: Certificate, notAfter: string): void {
-    this.#told.delete(key);
+    this.#reported.delete(key);
     this.#parts.journal.write({ kind: "certificate.renewed", purpose, name, notAfter });
   }
 }

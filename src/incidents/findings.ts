@@ -1,4 +1,4 @@
-/** What a single journal entry means: the incident that it opens or adds to, and the one that it ends. Pure. */
+/** What a single journal entry means: the incident that it opens or adds to, or the one that it ends. Pure. */
 
 import { limits } from "../base/limits.ts";
 import type { Entry, EntryOf } from "../events/journal.ts";
@@ -6,12 +6,11 @@ import type { EvidenceRow } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 import type { Finding } from "./store.ts";
 
-/** A finding with the affected client. */
+/** A finding, and the client that it affects. */
 export type Found = Finding & { readonly affected?: string };
 
 export type Ending = { readonly kind: IncidentKind; readonly subject: string; readonly ending: string };
 
-/** By the kind of the entry. */
 type Readers = {
   readonly [K in Entry["kind"]]?: (entry: EntryOf<K>, at: number) => Found | undefined;
 };
@@ -36,7 +35,6 @@ const leaseKinds = {
   unknown: "lease-unknown-client",
 } as const;
 
-/** Hours or days, which are easier to read than milliseconds. */
 function inDays(ms: number): string {
   const days = ms / 86_400_000;
   return Math.abs(days) < 2 ? `${(ms / 3_600_000).toFixed(1)} h` : `${Math.floor(days)} days`;
@@ -189,7 +187,7 @@ export function findingIn(entry: Entry, at: number): Found | undefined {
   return foundBy(entry.kind, entry, at);
 }
 
-/** TypeScript can relate a reader to its entry only through their common kind. */
+/** TypeScript relates a function of `readers` to its entry only through the type parameter. */
 function foundBy<K extends Entry["kind"]>(kind: K, entry: EntryOf<K>, at: number): Found | undefined {
   const read: Readers[K] = readers[kind];
   return read?.(entry, at);

@@ -1,7 +1,4 @@
-/**
- * Folds the journal into incidents: entries and clock readings in, incidents out, no I/O. The caller must call `tick`
- * at `dueAt`.
- */
+/** Turns the journal into incidents, without I/O: the caller must call `tick` at `dueAt`. */
 
 import { limits } from "../base/limits.ts";
 import { Lru } from "../base/lru.ts";
@@ -33,13 +30,13 @@ export class Fold {
     if (entry.kind === "cluster.removed" && cluster !== "") this.#removed(cluster, at);
   }
 
-  /** The cluster is gone, so nothing reports on its incidents any more: they end. */
+  /** Ends all incidents of a removed cluster, because no later entry can end them. */
   #removed(cluster: string, at: number): void {
     for (const { kind, subject } of this.#store.active)
       if (isOf(cluster, subject)) this.#store.end(kind, subject, "The cluster is no longer served", at);
   }
 
-  /** Infinity: nothing to do before the next entry. */
+  /** When `tick` must run next; Infinity: not before the next entry. */
   get dueAt(): number {
     let { dueAt } = this.#backends;
     for (const { kind, lastSeenAt } of this.#store.active) {
@@ -64,10 +61,7 @@ export class Fold {
 
 type About = { readonly subject: string };
 
-/**
- * Prefixes the cluster, so that the same problem in two clusters is two incidents. Backend names already have the
- * prefix.
- */
+/** Prefixes the cluster, so that the same problem in two clusters is two incidents. Backends' names have the prefix. */
 function subjectIn(cluster: string, { subject }: About): string {
   if (cluster === "" || subject.startsWith(`${cluster}/`)) return subject;
   return subject === "" ? cluster : `${cluster}: ${subject}`;
@@ -83,20 +77,18 @@ function foundIn(cluster: string, found: Found): Found {
 }
 
 /**
- * Stale responses. After a failover each client may get one without harm; only a repetition for the same client is an
- * incident, because that client is set back permanently. Pure.
+ * Finds repeated stale responses. One may do no harm after a failover, but a second one for the same client means that
+ * its state stays old. Pure.
  */
 type Outdated = EntryOf<"response.stale">;
 
 export class OutdatedAnswers {
-  /** The last stale response by client and resource. */
   readonly #told = new Lru<string, number>(limits.anomalies);
 
   take(entry: Outdated, at: number): Found | undefined {
     const { client, userAgent, resource, backend, version, seen, cluster = "" } = entry;
     const name = `${client} ${userAgent}`.trim();
     const subject = `${name} ${resource}`;
-    // Responses from another cluster say nothing about this one.
     const key = `${cluster} ${subject}`;
     const before = this.#told.get(key) ?? Number.NEGATIVE_INFINITY;
     this.#told.set(key, at);

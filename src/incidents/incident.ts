@@ -1,9 +1,9 @@
-/** One problem, present or past: since when, which clients it affects, and the evidence. Times are clock readings. */
+/** One problem, present or past, with its evidence and the clients that it affects. All times are clock readings. */
 import { limits } from "../base/limits.ts";
 import type { IncidentKind } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** One measurement, its detector and its limit; `unit` "" and both numbers 0 if the sentence says everything. */
+/** One measurement with its detector and limit. If the text says everything, `unit` is "" and both numbers are 0. */
 export type EvidenceRow = {
   readonly at: number;
   readonly detector: string;
@@ -11,11 +11,10 @@ export type EvidenceRow = {
   readonly threshold: number;
   readonly unit: "" | "ms" | "times" | "backends";
   readonly text: string;
-  /** The matching entry in the apiserver's audit log. */
   readonly auditId?: string;
 };
 
-/** What was done about it, and what it cost. */
+/** How many watches, tunnels and requests the problem affected, and the slowest move in milliseconds. */
 export type Impact = {
   watchesMoved: number;
   slowestMoveMs: number;
@@ -24,30 +23,27 @@ export type Impact = {
   requestsFailed: number;
 };
 
-/**
- * The affected clients: the first few by name, all as a number. A client that is hit twice counts once among the named
- * ones.
- */
+/** The first few affected clients by name, and the number of all. A client that is hit twice counts once if named. */
 export type Affected = { readonly names: string[]; count: number };
 
 export type Incident = {
   readonly id: number;
   readonly kind: IncidentKind;
-  /** A backend, a client with its watch, a lease, a certificate, or a file. */
+  /** What the incident is about: a backend, a client with its watch, a lease, a certificate, or a file. */
   readonly subject: string;
-  /** "" if no backend is concerned. */
+  /** The backend concerned; "": none. */
   readonly backend: string;
   readonly summary: string;
-  /** When its cause began, as far as known, and when it was detected. */
+  /** When the cause began, as far as known. */
   readonly startedAt: number;
+  /** When the incident was opened. */
   readonly detectedAt: number;
   readonly evidence: EvidenceRow[];
-  /** Rows dropped from the middle. */
   omitted: number;
   readonly impact: Impact;
   readonly affected: Affected;
   lastSeenAt: number;
-  /** -1 while it lasts. */
+  /** When the incident ended; -1: it lasts. */
   endedAt: number;
   ending: string;
 };
@@ -64,7 +60,7 @@ export function addImpact(impact: Impact, more: Partial<Impact>): void {
   impact.requestsFailed += more.requestsFailed ?? 0;
 }
 
-/** Names are truncated, because a client chooses its own User-Agent. */
+/** The name is truncated, because a client chooses its own User-Agent. */
 export function addAffected(affected: Affected, name: string): void {
   const clipped = name.slice(0, limits.incidentNameChars);
   if (affected.names.includes(clipped)) return;
@@ -72,10 +68,7 @@ export function addAffected(affected: Affected, name: string): void {
   if (affected.names.length < limits.incidentClients) affected.names.push(clipped);
 }
 
-/**
- * The first rows prove the incident and the last ones show its present state, so excess rows are dropped from the
- * middle.
- */
+/** Drops excess rows from the middle: the first ones prove the incident, the last ones show its present state. */
 export function addEvidence(incident: Incident, row: EvidenceRow): void {
   const { evidence } = incident;
   evidence.push({ ...row, text: row.text.slice(0, limits.incidentTextChars) });

@@ -1,4 +1,4 @@
-/** Present and past problems: reads the journal, keeps incidents, and journals the beginning and end of each. */
+/** Reads the journal, keeps the incidents found in it, and journals when one begins and ends. */
 import type { Clock } from "../base/clock.ts";
 import type { Entry, Journal } from "../events/journal.ts";
 import { Fold } from "./fold.ts";
@@ -15,7 +15,6 @@ export class Incidents {
   #stopTimer: (() => void) | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
 
-  /** Reads every entry from now on until it is stopped. */
   constructor(clock: Clock, journal: Journal) {
     this.#clock = clock;
     this.#journal = journal;
@@ -33,13 +32,12 @@ export class Incidents {
   }
 
   #take(entry: Entry, at: number): void {
-    // Our own entries: an incident is never the cause of another.
+    // An incident is never the cause of another.
     if (entry.kind === "incident.opened" || entry.kind === "incident.ended") return;
     this.#fold.take(entry, at);
     this.#schedule();
   }
 
-  /** One timer for the earliest due time. */
   #schedule(): void {
     const { dueAt } = this.#fold;
     if (dueAt === this.#timerAt) return;

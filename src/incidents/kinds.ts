@@ -1,10 +1,10 @@
-/** The closed list of incident kinds: the severity, and when an incident ends if no journal entry ends it. */
+/** The closed list of incident kinds, with their severity and when they end. */
 import { limits } from "../base/limits.ts";
 import { incidentLimits } from "./limits.ts";
 
 export type Severity = "critical" | "warning";
 
-/** `calmMs`: the incident ends after this long without a new finding; 0: an entry ends it. */
+/** `calmMs`: milliseconds without a new finding after which the incident ends; 0: only a journal entry ends it. */
 export type KindRow = { readonly severity: Severity; readonly calmMs: number; readonly about: string };
 
 export const incidentKinds = {

@@ -1,21 +1,21 @@
-/** All incidents: the active ones by kind and subject, and the latest of those that ended. Bounded, no I/O. */
+/** The active incidents by kind and subject, and the latest ended ones. Bounded, no I/O. */
 import { limits } from "../base/limits.ts";
 import { addEvidence, type EvidenceRow, type Incident, noImpact } from "./incident.ts";
 import { type IncidentKind, incidentKinds } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** Opens an incident, or adds to the open one. */
+/** What opens an incident, or joins the open one of the same kind and subject. */
 export type Finding = {
   readonly kind: IncidentKind;
   readonly subject: string;
   readonly backend?: string;
   readonly summary: string;
-  /** A clock reading; default: the first row's time. */
+  /** When the cause began, as a clock reading; default: the time of the first row. */
   readonly startedAt?: number;
   readonly evidence: readonly EvidenceRow[];
 };
 
-/** Incidents of one kind and backend. There are few enough for metric labels. */
+/** There are few enough pairs of kind and backend for metric labels. */
 export type IncidentCount = { readonly kind: IncidentKind; readonly backend: string; count: number };
 
 export type StoreEar = {
@@ -26,11 +26,11 @@ export type StoreEar = {
 export class IncidentStore {
   readonly #ear: StoreEar;
   readonly #active = new Map<string, Incident>();
-  /** Oldest first. */
+  /** Ended incidents, oldest first. */
   #ended: Incident[] = [];
   #lastId = 0;
   readonly #counts = new Map<string, IncidentCount>();
-  /** Findings dropped because too many incidents were active. */
+  /** Number of findings that were dropped because too many incidents were active. */
   dropped = 0;
 
   constructor(ear: StoreEar) {
@@ -41,12 +41,11 @@ export class IncidentStore {
     return [...this.#active.values()];
   }
 
-  /** Newest first. */
+  /** All incidents, newest first. */
   get all(): readonly Incident[] {
     return [...this.#ended, ...this.#active.values()].toSorted((a, b) => b.id - a.id);
   }
 
-  /** Totals since the start. */
   get counts(): readonly IncidentCount[] {
     return [...this.#counts.values()];
   }
@@ -59,7 +58,7 @@ export class IncidentStore {
     return this.all.find((incident) => incident.id === id);
   }
 
-  /** `at`: the present reading. Returns undefined if there is no room for another incident. */
+  /** Adds a finding at the clock reading `at`. Returns undefined if there is no room for another incident. */
   found(finding: Finding, at: number): Incident | undefined {
     const { kind, subject, evidence } = finding;
     const known = this.#active.get(keyOf(kind, subject));
@@ -112,7 +111,6 @@ export class IncidentStore {
     this.#ear.ended(incident);
   }
 
-  /** Ends incidents without recent findings. */
   calm(at: number): void {
     for (const { kind, subject, lastSeenAt } of this.active) {
       const { calmMs } = incidentKinds[kind];
@@ -121,7 +119,7 @@ export class IncidentStore {
     }
   }
 
-  /** Beyond the limit, backends are counted without their name. */
+  /** Beyond the limit, a backend's incidents are counted without its name. */
   #count(kind: IncidentKind, backend: string): void {
     const named = this.#counts.size < incidentLimits.incidentCounts ? backend : "";
     const key = `${kind} ${named}`;

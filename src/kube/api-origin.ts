@@ -1,34 +1,27 @@
 /**
- * What is known of an API by its group and version: which server assigns its resourceVersions (watch.md §1.4). The
- * apiserver's own resources and custom resources are in its etcd. An aggregated API belongs to another server: its
- * versions need not be etcd's, and each of its replicas may count on its own, so its watches are never resumed or
- * compared. A group of unknown origin is treated as aggregated.
+ * Knows which server assigns the resourceVersions of an API (watch.md §1.4). Built-in and custom resources are in the
+ * cluster's etcd. An aggregated API belongs to another server: its versions need not be etcd's, and each of its
+ * replicas may count by itself, so its watches are neither resumed nor compared. An unknown group is treated as
+ * aggregated.
  */
 
 export const originLimits = {
-  /**
-   * APIs (one group and version each) for which the origin is remembered, CRD or aggregated server: large clusters have
-   * 500.
-   */
+  /** Number of APIs (one group and version each) whose origin is remembered: large clusters have 500. */
   apiOrigins: 2000,
-  /** Bytes read of an API's OpenAPI document: the title is within the first 60 bytes (1.24 to 1.36). */
+  /** Bytes read of an API's OpenAPI document: the title is within the first 60 (Kubernetes 1.24 to 1.36). */
   openApiTitleBytes: 512,
 } as const;
 
 const events = new Set(["", "events.k8s.io"]);
 
 /**
- * Leases of `events` expire in batches, each deleting many objects at one version (§5.3). Such a resource has no watch
- * cache.
+ * True if several objects may have one version: expired events are deleted in batches (§5.3). They have no watch cache.
  */
 export function repeatsVersions(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
 }
 
-/**
- * The groups that kube-apiserver serves itself (kubernetes 1.36, pkg/controlplane/instance.go, and groups of earlier
- * releases).
- */
+/** Name prefixes of kube-apiserver's own groups (kubernetes 1.36, pkg/controlplane/instance.go, and earlier releases). */
 const builtIn = [
   ..."apps autoscaling batch extensions policy".split(" "),
   ..."admissionregistration apiextensions apiregistration authentication authorization certificates coordination"
@@ -43,12 +36,11 @@ const builtIn = [
 ];
 const own: ReadonlySet<string> = new Set(["", ...builtIn]);
 
-/** True if kube-apiserver itself serves the group; "" is the core group. */
+/** True if kube-apiserver serves the group itself; "" is the core group. */
 export function isBuiltIn(group: string): boolean {
   return own.has(group);
 }
 
-/** Groups that always belong to an APIService. */
 export const aggregatedGroups: readonly string[] = [
   "metrics.k8s.io",
   "custom.metrics.k8s.io",
@@ -58,23 +50,20 @@ export const aggregatedGroups: readonly string[] = [
   "packages.operators.coreos.com",
 ];
 
-/** One group and version, shared by all its watches: later knowledge applies to existing watches as well. */
+/** What is known of a group and version. All its watches share this object, so that they see what is learnt later. */
 export type Origin = {
-  /** True if its versions are not etcd's, or may not be. */
+  /** True if the versions are not etcd's, or may not be. */
   isForeign: boolean;
-  /** False while its origin is unknown. */
   isKnown: boolean;
 };
 
 export const ownOrigin: Origin = Object.freeze({ isForeign: false, isKnown: true });
 export const foreignOrigin: Origin = Object.freeze({ isForeign: true, isKnown: true });
-/** The origin of any API without an answered watch so far. */
+/** The origin of an API until a backend has answered a watch of it. */
 export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: false });
 
 export type OriginRules = {
-  /** Groups of aggregated servers. */
   readonly aggregatedAPIGroups?: readonly string[];
-  /** Groups of custom resources. */
   readonly customResourceAPIGroups?: readonly string[];
 };
 
@@ -88,15 +77,15 @@ export class Origins {
     this.#own = new Set(customResourceAPIGroups);
   }
 
-  /** Returns `unseenOrigin` unless the origin is known or being determined. */
+  /** Returns `unseenOrigin` if nothing is known of the API. */
   of({ group, version }: { readonly group: string; readonly version: string }): Origin {
     if (isBuiltIn(group) || this.#own.has(group)) return ownOrigin;
-    // A custom resource's group contains a dot.
+    // The group of a custom resource contains a dot.
     if (this.#foreign.has(group) || !group.includes(".")) return foreignOrigin;
     return this.#seen.get(`${group}/${version}`) ?? unseenOrigin;
   }
 
-  /** A backend has answered a watch of it: its origin is remembered from now on. Beyond the limit APIs stay foreign. */
+  /** Remembers the API, of which a backend has answered a watch. Beyond `apiOrigins` it stays `unseenOrigin`. */
   met(api: { readonly group: string; readonly version: string }): Origin {
     const known = this.of(api);
     if (known !== unseenOrigin || this.#seen.size >= originLimits.apiOrigins) return known;
@@ -105,7 +94,7 @@ export class Origins {
     return origin;
   }
 
-  /** The number of APIs of each origin, for metrics; built-in and configured ones are not included. */
+  /** Built-in and configured APIs are not counted. */
   get counts(): { readonly custom: number; readonly aggregated: number; readonly unknown: number } {
     const all = [...this.#seen.values()];
     const unknown = all.filter(({ isKnown }) => !isKnown).length;
@@ -114,14 +103,10 @@ export class Origins {
   }
 }
 
-/**
- * The start of the OpenAPI document of a group and version, and the title of a CRD's document (apiextensions-apiserver,
- * controller/openapi/builder).
- */
 const titled = /^\{"openapi":"3[^"\\]*","info":\{"title":"([^"\\]*)"/;
 const customTitle = "Kubernetes CRD Swagger";
 
-/** Parses the start of `/openapi/v3/apis/GROUP/VERSION`: `version` is "custom" or "aggregated", "" until known. */
+/** Reads an API's origin from the start of `/openapi/v3/apis/GROUP/VERSION`, by the title that CRDs have. */
 export class OpenApiTitle {
   #head = "";
   version: "" | "custom" | "aggregated" = "";

@@ -1,25 +1,21 @@
 /**
- * Extracts the resourceVersion of a list while it is relayed. It is read only where the apiserver writes it, never by
- * searching text that a user may have stored. Typed lists and Tables have it within their first bytes, lists of custom
+ * Extracts the resourceVersion of a list while it is relayed, from the places where the apiserver writes it, because
+ * users may store text that looks alike. Typed lists and Tables have it within their first bytes; lists of custom
  * resources, whose keys are sorted, within their last (watch.md §2.2).
  */
 import { constants, gunzipSync } from "node:zlib";
 import { isVersion } from "./resource-version.ts";
 
 export const listLimits = {
-  /**
-   * Where a list's version is: in its head, after the kind, or in its tail; and the largest size of a head after
-   * decompression.
-   */
   listHeadBytes: 512,
   listTailBytes: 512,
   listUnzippedBytes: 1024 * 1024,
 } as const;
 
-/** `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"…`: only text from the apiserver precedes it. */
+/** Matches `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"…`, which users cannot forge. */
 const jsonHead =
   /^\{"kind":"[^"\\]*","apiVersion":"[^"\\]*","metadata":\{(?:"selfLink":"[^"\\]*",)?"resourceVersion":"(\d+)"/;
-/** After the list's own metadata only its closing brackets follow, so matching from the end finds no other metadata. */
+/** Only closing brackets follow the list's own metadata, so the end of an object cannot match. */
 const jsonTail =
   /,"kind":"[^"\\]*","metadata":\{(?:"continue":"[^"\\]*",)?(?:"remainingItemCount":\d+,)?"resourceVersion":"(\d+)"(?:,"selfLink":"[^"\\]*")?\}\}\s*$/;
 
@@ -29,10 +25,10 @@ export class ListVersion {
   #head = Buffer.alloc(0);
   #tail = Buffer.alloc(0);
   #isHeadRead = false;
-  /** "" until it is known; stays "" if it cannot be determined. */
+  /** "" until it is known, and for ever if the list does not show it. */
   version = "";
 
-  /** Values of the response head, "" if absent. */
+  /** Takes values of the response head, "" if absent. */
   constructor(contentType: string, contentEncoding: string) {
     this.#isJson = contentType.startsWith("application/json");
     this.#isZipped = contentEncoding === "gzip";
@@ -45,7 +41,7 @@ export class ListVersion {
     return this.version !== "";
   }
 
-  /** `bytes[start, end)` are the next bytes of the body, and with `isLast` the last. */
+  /** Takes `bytes[start, end)`, the next of the body; `isLast`: no more follow. */
   feed(bytes: Buffer, start: number, end: number, isLast: boolean): void {
     if (this.#isKnown) return;
     if (!this.#isHeadRead) this.#feedHead(bytes, start, end, isLast);
@@ -73,7 +69,6 @@ export class ListVersion {
   }
 }
 
-/** Returns the decompressed start of a gzip stream; empty if it cannot be decompressed. */
 function unzipped(head: Buffer): Buffer {
   try {
     return gunzipSync(head, {
@@ -81,28 +76,25 @@ function unzipped(head: Buffer): Buffer {
       maxOutputLength: listLimits.listUnzippedBytes,
     });
   } catch {
-    // Not gzip, or far larger than a list's start after decompression. The response is only observed and is forwarded
-    // unchanged.
+    // The bytes are no gzip, or the list's start is far too large.
     return Buffer.alloc(0);
   }
 }
 
-/** `k8s\0`, Unknown { 1: TypeMeta, 2: raw list { 1: ListMeta { 2: resourceVersion } } } (watch.md §2.3). */
+/** Reads `k8s\0`, Unknown { 1: TypeMeta, 2: raw list { 1: ListMeta { 2: resourceVersion } } } (watch.md §2.3). */
 function protobufVersion(bytes: Buffer): string | undefined {
   if (bytes.toString("latin1", 0, 4) !== "k8s\0") return undefined;
   const raw = fieldIn(bytes, 4, bytes.length, 2);
   const meta = raw && fieldIn(bytes, raw.start, raw.end, 1);
   const version = meta && fieldIn(bytes, meta.start, meta.end, 2);
-  // A version that ends with the buffer may be truncated and look like an older one.
+  // A version that ends with the buffer may be truncated, and would look like an older version.
   if (version === undefined || version.end === bytes.length) return undefined;
   return bytes.toString("latin1", version.start, version.end);
 }
 
 type Span = { readonly start: number; readonly end: number };
 
-/**
- * Returns a length-delimited field of a message with no other fields before it; a truncated field ends with the buffer.
- */
+/** Returns a length-delimited field, if only such fields precede it. A truncated one ends with the buffer. */
 function fieldIn(bytes: Buffer, start: number, end: number, number: number): Span | undefined {
   for (let at = start; at < end; ) {
     const tag = bytes[at] ?? 0;

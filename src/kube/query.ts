@@ -1,29 +1,24 @@
 /**
- * Parses a request's path and query as the apiserver does, which uses Go's net/url: byte by byte, in latin1 strings.
- * With another parser (URL, URLSearchParams) a request could mean one thing to the proxy and another to the apiserver
- * (A30).
+ * Parses paths and queries as the apiserver's net/url does: byte by byte, in latin1 strings. Another parser (URL,
+ * URLSearchParams) might see another request than the apiserver (A30).
  */
 const percent = 0x25;
 const ampersand = 0x26;
 const plus = 0x2b;
 const equals = 0x3d;
 
-/** The value of each byte as a hexadecimal digit; -1 if it is none. */
 const digits = Int8Array.from({ length: 256 }, (_, byte) =>
   "0123456789abcdef".indexOf(String.fromCharCode(byte).toLowerCase()),
 );
 
-/** Returns the byte encoded by the three characters at a `%`; -1 if they are no escape. */
+/** Returns the byte that the two characters after a `%` encode; -1 if they are no hexadecimal digits. */
 function escapeAt(text: string, at: number): number {
   const high = digits[text.charCodeAt(at + 1)] ?? -1;
   const low = digits[text.charCodeAt(at + 2)] ?? -1;
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/**
- * Decodes %XX, and `+` in queries. Undefined for an invalid escape: net/url rejects such a path and skips such a query
- * pair.
- */
+/** Decodes %XX, and `+` in queries; undefined if invalid: net/url then rejects the path, or skips the query's pair. */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;
   if (!isEscaped(text)) return undefined;
@@ -40,7 +35,7 @@ export function unescape(text: string, blank: "+" | " "): string | undefined {
   return bytes.toString("latin1", 0, length);
 }
 
-/** Checked first, so that a query of only invalid pairs causes no copies (A59). */
+/** True if every escape is valid. Checked before the text is copied, which costs more (A59). */
 function isEscaped(text: string): boolean {
   for (let at = text.indexOf("%"); at >= 0; at = text.indexOf("%", at + 3))
     if (escapeAt(text, at) < 0) return false;
@@ -48,8 +43,8 @@ function isEscaped(text: string): boolean {
 }
 
 /**
- * Returns the value of `key` in a query (without its `?`); "" without an `=`. The first of several wins, and pairs that
- * net/url skips (with a `;` or an invalid escape) do not count.
+ * Returns the value of `key` in a query without `?`; "" without an `=`. The first of several pairs counts. Pairs that
+ * net/url skips (with a `;` or an invalid escape) do not.
  */
 export function firstValue(query: string, key: string): string | undefined {
   if (!query.includes(key) && !query.includes("%")) return undefined;
@@ -65,18 +60,18 @@ export function firstValue(query: string, key: string): string | undefined {
 }
 
 /**
- * Returns a boolean of a query as apimachinery converts it (runtime/conversion.go): `watch`, `watch=`, `watch=no` are
- * all true, only 0 and false are not. Undefined if it is not set.
+ * Returns a boolean as apimachinery converts it (runtime/conversion.go): only `0` and `false` are false, even `watch=`
+ * is true. Undefined if the key is absent.
  */
 export function flagIn(query: string, key: string): boolean | undefined {
   const value = firstValue(query, key);
-  // Go's EqualFold treats U+017F, here as its two bytes, like an `s`.
+  // Go's EqualFold takes U+017F, here two bytes, for an `s`.
   return value === undefined
     ? undefined
     : value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";
 }
 
-/** Returns where the key at `at` ends if it is `key`, escaped or not; -1 for another key. */
+/** Returns where the key at `at` ends if it is `key`, escaped or not; otherwise -1. */
 function endOfKey(query: string, at: number, key: string): number {
   let here = at;
   for (let index = 0; index < key.length; index++) {

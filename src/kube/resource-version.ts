@@ -1,13 +1,13 @@
 /**
- * resourceVersions are decimal numbers up to 2^128 by contract (KEP-5504), so they are compared as text and never
- * converted to a JavaScript number. Only versions of one resource may be compared.
+ * resourceVersions are decimal numbers up to 2^128 by contract (KEP-5504), so they are compared as text. Only versions
+ * of one resource can be compared.
  */
 
-/** What ParseUint accepts: a longer version could not be used in a request. */
+/** ParseUint accepts no more digits, so a longer version could not be used in a request. */
 const mostDigits = 20;
 const zero = 0x30;
 
-/** Below 0 if `a` is older than `b`, 0 if they are equal, above 0 if it is newer; "" is older than all. */
+/** Returns a negative number if `a` is older than `b`, and 0 if both are equal. "" is older than all versions. */
 export function compareVersions(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;
   if (a === b) return 0;
@@ -15,21 +15,19 @@ export function compareVersions(a: string, b: string): number {
 }
 
 /**
- * Returns the oldest version of the cache from the apiserver's message for a version that is too old
- * (cacher/watch_cache.go); "" for other messages.
+ * Returns the oldest version of a watch cache, from the apiserver's 410 message (cacher/watch_cache.go); otherwise "".
  */
 export function oldestIn(message: string): string {
   const oldest = /^too old resource version: \d+ \((\d+)\)$/.exec(message)?.[1] ?? "";
   return isVersion(oldest) ? oldest : "";
 }
 
-/** Returns the previous version, at least 0. */
 export function versionBefore(version: string): string {
   const number = BigInt(version);
   return number > 0n ? String(number - 1n) : version;
 }
 
-/** True for a version as apiservers assign it: `[1-9][0-9]*`, not too long. Called for every event, hence no RegExp. */
+/** True for `[1-9][0-9]*`, as apiservers assign versions. No RegExp, because every event is checked. */
 export function isVersion(text: string): boolean {
   if (text.length === 0 || text.length > mostDigits || text.charCodeAt(0) === zero) return false;
   for (let index = 0; index < text.length; index++) {

@@ -2,7 +2,7 @@
 
 export type Refusal<Details = object> = {
   readonly message: string;
-  /** The apiserver's own reason: "BadRequest". */
+  /** The reason in the apiserver's words, such as "BadRequest". */
   readonly reason: string;
   readonly details?: Details | undefined;
   readonly code: number;
@@ -19,13 +19,11 @@ type Status<Details> = {
   readonly status: string;
 };
 
-/** Returns the fields in the apiserver's order. */
 export function statusOf<Details>({ message, reason, details, code }: Refusal<Details>): Status<Details> {
   const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason };
   return details === undefined ? { ...status, code } : { ...status, details, code };
 }
 
-/** Returns the Status on one line, as a body. */
 export function statusJson(refusal: Refusal): string {
   return `${JSON.stringify(statusOf(refusal))}\n`;
 }

@@ -1,6 +1,6 @@
 /**
- * How node-forge is used. It writes ASN.1 trees but supports RSA keys only. The tree comes from forge, and
- * node:crypto's key and signature replace the parts that forge would fill in.
+ * Makes node-forge, which supports RSA only, write certificates with EC keys: in its ASN.1 tree the public key and the
+ * signature are replaced by those of node:crypto.
  */
 import { type KeyObject, sign } from "node:crypto";
 import type * as NodeForge from "node-forge";
@@ -8,7 +8,7 @@ import type * as NodeForge from "node-forge";
 export type Forge = typeof NodeForge;
 type Tree = NodeForge.asn1.Asn1;
 
-// Forge functions that create an unsigned certificate or request; missing in its published types.
+// Functions that forge has and its published types lack.
 declare module "node-forge" {
   namespace pki {
     function getTBSCertificate(certificate: pki.Certificate): asn1.Asn1;
@@ -16,12 +16,12 @@ declare module "node-forge" {
   }
 }
 
-/** 11 MB, loaded on first use. */
+/** Loads forge on first use, because it takes 11 MB. */
 export async function loadForge(): Promise<Forge> {
   return (await import("node-forge")).default;
 }
 
-/** Takes the place of the real key until it is inserted. */
+/** Returns an RSA key that stands in a draft until `replacePart` inserts the real key. */
 export function placeholderKey(forge: Forge): NodeForge.pki.rsa.PublicKey {
   const one = new forge.jsbn.BigInteger("1");
   return forge.pki.setRsaPublicKey(one, one);
@@ -36,7 +36,7 @@ export function publicKeyOf(forge: Forge, key: KeyObject): Tree {
   return nodeOf(forge, key.export({ type: "spki", format: "der" }));
 }
 
-/** AlgorithmIdentifier of ecdsa-with-SHA256 (RFC 5758 §3.2: no parameters) and of sha256WithRSAEncryption (NULL). */
+/** AlgorithmIdentifiers of ecdsa-with-SHA256 (RFC 5758 §3.2) and sha256WithRSAEncryption. */
 const algorithms = {
   ec: Buffer.from("300a06082a8648ce3d040302", "hex"),
   rsa: Buffer.from("300d06092a864886f70d01010b0500", "hex"),
@@ -46,7 +46,7 @@ export function algorithmOf(forge: Forge, signer: KeyObject): Tree {
   return nodeOf(forge, signer.asymmetricKeyType === "ec" ? algorithms.ec : algorithms.rsa);
 }
 
-/** Returns PEM of `tree` with its signature: certificates and requests both are {tree, algorithm, signature}. */
+/** Signs `tree` and returns PEM. Certificates and requests both are {tree, algorithm, signature}. */
 export function sealed(
   forge: Forge,
   { type, tree, signer }: { readonly type: string; readonly tree: Tree; readonly signer: KeyObject },

@@ -1,7 +1,6 @@
 /**
- * Creates CAs, the certificates that they sign, and requests for other CAs to sign (PKCS #10). Node can read
- * certificates but not create them, so forge writes names, dates and extensions (forge.ts). Default: EC P-256. A key
- * takes 0.1 ms instead of RSA's 100, a handshake's signature 13 µs instead of 200.
+ * Creates CAs, certificates and certificate requests (PKCS #10), which Node can only read. Keys are EC P-256 by
+ * default: creating one takes 0.1 ms instead of 100 for RSA, and a handshake's signature 13 µs instead of 200.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { isIpAddress } from "../base/address.ts";
@@ -22,29 +21,27 @@ export type Pair = { readonly certificate: string; readonly key: string };
 export type KeyType = "ec" | "rsa";
 
 export type CertificateOptions = {
-  /** The subject's common name. */
   readonly name: string;
-  /** Its organisations: a client's groups. */
+  /** The subject's organisations, which are a client's groups. */
   readonly groups?: readonly string[];
-  /** DNS names and IP addresses for which the certificate is valid. */
   readonly hosts?: readonly string[];
   readonly usage?: "server" | "client";
   readonly keyType?: KeyType;
-  /** Milliseconds since 1970; default: an hour ago, and a year from now. */
+  /** Milliseconds since 1970; default: an hour ago. */
   readonly notBefore?: number;
+  /** Milliseconds since 1970; default: a year from now. */
   readonly notAfter?: number;
 };
 
 export type Authority = {
   readonly certificate: string;
   issue(wanted: CertificateOptions): Pair;
-  /** The CA's private key, PEM. It can sign any certificate. */
+  /** Returns the CA's private key as PEM. */
   exportKey(): string;
 };
 
 const dayMs = 86_400_000;
 
-/** A self-signed CA, valid for ten years. Asynchronous because forge (11 MB) is loaded on first use. */
 export async function createAuthority(
   options: Pick<CertificateOptions, "name" | "keyType" | "notAfter"> & { readonly clock: Clock },
 ): Promise<Authority> {
@@ -100,13 +97,13 @@ function pemOf(key: KeyObject): string {
   return key.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-/** Any value unique to the key is allowed (RFC 5280 §4.2.1.2). 20 bytes, as forge requires: a latin1 string. */
+/** Returns 20 bytes as a latin1 string, as forge requires; any value unique to the key is allowed (RFC 5280). */
 function keyIdOf(publicKey: KeyObject): string {
   const spki = publicKey.export({ type: "spki", format: "der" });
   return createHash("sha256").update(spki).digest().toString("latin1", 0, 20);
 }
 
-/** The names, key usages and extensions of a leaf certificate, for any signer. */
+/** Returns the extensions of a leaf certificate. */
 function usesOf({ hosts = [], usage = "server" }: Pick<CertificateOptions, "hosts" | "usage">): object[] {
   const altNames = hosts.map((host) =>
     isIpAddress(host) ? { type: 7, ip: host } : { type: 2, value: host },
@@ -119,10 +116,10 @@ function usesOf({ hosts = [], usage = "server" }: Pick<CertificateOptions, "host
   ];
 }
 
-/** A key, and a request for a certificate that another CA signs: both PEM. */
+/** A request for a certificate, and its private key, both PEM. */
 export type SigningRequest = { readonly request: string; readonly key: string };
 
-/** The signer chooses dates and issuer. The request contains a name, hosts and a usage (RFC 2986). */
+/** Creates a request (RFC 2986) for another CA, which chooses dates and issuer. */
 export async function createRequest(
   wanted: Pick<CertificateOptions, "name" | "hosts" | "usage" | "keyType">,
 ): Promise<SigningRequest> {
@@ -133,7 +130,7 @@ export async function createRequest(
   request.setSubject([{ name: "commonName", value: wanted.name }]);
   request.setAttributes([{ name: "extensionRequest", extensions: usesOf(wanted) }]);
   const tree = forge.pki.getCertificationRequestInfo(request);
-  // Parts of RFC 2986's CertificationRequestInfo: 2 is the public key.
+  // Part 2 of RFC 2986's CertificationRequestInfo is the public key.
   replacePart(tree, 2, publicKeyOf(forge, keys.publicKey));
   const pem = sealed(forge, { type: "CERTIFICATE REQUEST", tree, signer: keys.privateKey });
   return { request: pem, key: pemOf(keys.privateKey) };
@@ -151,7 +148,7 @@ type Certificate = {
 
 function write(forge: Forge, wanted: Certificate, signer: KeyObject): string {
   const tree = forge.pki.getTBSCertificate(draft(forge, wanted));
-  // Parts of RFC 5280's TBSCertificate: 2 is the algorithm of the signature, 6 the public key.
+  // Part 2 of RFC 5280's TBSCertificate is the algorithm of the signature, part 6 the public key.
   replacePart(tree, 2, algorithmOf(forge, signer));
   replacePart(tree, 6, publicKeyOf(forge, wanted.publicKey));
   return sealed(forge, { type: "CERTIFICATE", tree, signer });
@@ -159,17 +156,17 @@ function write(forge: Forge, wanted: Certificate, signer: KeyObject): string {
 
 function draft(forge: Forge, wanted: Certificate): ReturnType<Forge["pki"]["createCertificate"]> {
   const certificate = forge.pki.createCertificate();
-  // Placeholders, replaced by the real key and algorithm in `write`.
+  // Placeholders: `write` inserts the real key and algorithm.
   certificate.siginfo.algorithmOid = "1.2.840.113549.1.1.11";
   certificate.publicKey = placeholderKey(forge);
-  // Positive (first byte below 80) and without a leading zero, as DER requires.
+  // DER requires a positive number without a leading zero, so the first byte is between 01 and 7f.
   certificate.serialNumber = `5a${randomBytes(15).toString("hex")}`;
   certificate.validity.notBefore = dateOf(wanted.notBefore);
   certificate.validity.notAfter = dateOf(wanted.notAfter);
   const nameOf = (name: string, value: string): { name: string; value: string } => {
     const field = { name, value };
     // The published types declare the tag's class, but forge expects the tag. Go compares issuer and subject byte by
-    // byte, so both must be encoded the same way.
+    // byte, so both must have the same tag.
     Reflect.set(field, "valueTagClass", forge.asn1.Type.UTF8);
     return field;
   };

@@ -1,8 +1,7 @@
 /**
- * Tracks when the certificates of the backends expire. The serving certificate is seen with every probe. The apiserver
- * also has a loopback certificate for connections to itself, which it presents for the server name
- * `apiserver-loopback-client`. When that certificate expires the apiserver stops working, and nothing else warns of it
- * (seed 003). It is read periodically, and nothing is sent on that socket.
+ * Tracks when the certificates of the backends expire. Every probe shows the serving certificate. The loopback
+ * certificate, which the apiserver has for connections to itself, is presented for the server name
+ * `apiserver-loopback-client`. When it expires the apiserver stops working, and nothing else warns of it (seed 003).
  */
 import type { TLSSocket } from "node:tls";
 import { type Clock, timestampOf, wallOf } from "../../base/clock.ts";
@@ -16,14 +15,10 @@ export const loopbackName = "apiserver-loopback-client";
 export type ExpiriesParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /**
-   * Opens a TLS socket that asks for the loopback certificate and does not verify it; undefined: the backend has no
-   * TLS.
-   */
+  /** Opens a TLS socket that asks for the loopback certificate and does not verify it; undefined: no TLS. */
   readonly openLoopback: (backend: string) => TLSSocket | undefined;
 };
 
-/** One certificate of a backend; `purpose` is "backend" or "backend-loopback". */
 type Expiry = { readonly purpose: string; readonly name: string; readonly notAfterMs: number };
 
 export class Expiries {
@@ -39,13 +34,12 @@ export class Expiries {
     return [...this.#known.values()];
   }
 
-  /** Forgets the certificates of all other backends. */
   reconcile(backends: readonly string[]): void {
     for (const [key, { name }] of this.#known) if (!backends.includes(name)) this.#known.delete(key);
     for (const name of this.#lookedAt.keys()) if (!backends.includes(name)) this.#lookedAt.delete(name);
   }
 
-  /** A backend presented its serving certificate; `notAfter` is in Node's format. */
+  /** Records the serving certificate that a backend has presented; `notAfter` is in Node's format. */
   seen(backend: string, notAfter: string): void {
     this.#keep("backend", backend, notAfter);
     const { clock } = this.#parts;
@@ -77,7 +71,7 @@ export class Expiries {
     socket.on("close", stop);
     socket.on("secureConnect", () => {
       const certificate = socket.getPeerX509Certificate();
-      // Any other server presents its usual certificate, whatever name it is asked for.
+      // A server that is no apiserver presents its usual certificate for every name.
       if (certificate?.subject.includes(`CN=${loopbackName}`) === true)
         this.#keep("backend-loopback", backend, certificate.validTo);
       socket.destroy();

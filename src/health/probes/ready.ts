@@ -1,11 +1,9 @@
 /**
- * Probes one backend's /readyz on a socket of its own: a reused one cannot detect a firewall. The caller opens the
- * socket with the right address and CA. undici speaks HTTP on it, without its timers: they are coarse and do not run
- * while a socket opens. The prober sets all deadlines.
+ * Probes one backend's /readyz on a fresh socket, because a reused one does not show that a firewall refuses new ones.
+ * undici speaks HTTP without its timers, which are coarse; the prober sets all deadlines.
  *
- * Request and response each take a packet as large as the path allows: the list of all checks exceeds 1.5 KiB, and a
- * padding field has the same size. A path that loses large packets (path MTU) is therefore detected even if the TLS
- * handshake passes.
+ * A padding field fills a large packet with the request, and the list of all checks fills one with the response, so
+ * that a probe also fails on a path that loses large packets (path MTU) after the TLS handshake.
  */
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
@@ -16,14 +14,12 @@ import { healthLimits } from "../limits.ts";
 import type { Probe, ProbeEar } from "../prober.ts";
 
 export type ReadyParts = {
-  /** Opens a socket for HTTP/1.1. */
   readonly open: (backend: string) => Socket;
   readonly path: string;
-  /** The certificate that the backend presented expires then. */
   readonly seen: (backend: string, notAfter: string) => void;
 };
 
-/** Returns the probe that requests `path`, and /livez if that fails without a reason. */
+/** Returns the probe that requests `path`, and /livez if that fails without naming a check. */
 export function createReadyProbe(parts: ReadyParts): Probe {
   return (backend, ear) => {
     const socket = parts.open(backend);
@@ -48,10 +44,10 @@ export function createReadyProbe(parts: ReadyParts): Probe {
 
 type Answer = { readonly status: number; readonly body: string };
 
-/** Never rejects. */
+/** Requests `path` and reports the result. Never rejects. */
 async function ask(socket: Socket, path: string, ear: ProbeEar): Promise<void> {
   const client = new Client(socket instanceof TLSSocket ? "https://backend" : "http://backend", {
-    // Deferred, because undici checks its queue only after `connect` returns and would otherwise wait for ever.
+    // Deferred, because undici looks at its queue only after `connect` has returned, and would otherwise wait for ever.
     connect: (_options, done) => queueMicrotask(() => done(null, socket)),
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -63,23 +59,21 @@ async function ask(socket: Socket, path: string, ear: ProbeEar): Promise<void> {
     const isUnnamed = readiness === "failing" && failingChecks(answer.body) === "";
     ear.answered(readiness, isUnnamed ? `${reasonOf(answer)}; ${await alive(client)}` : reasonOf(answer));
   } catch (reason) {
-    // It was reached and sent nothing readable: alive, and not ready.
+    // The backend accepted the connection, so it is alive.
     ear.answered("failing", reason instanceof Error ? reason.message : "broken off");
   } finally {
     client.destroy(() => socket.destroy());
   }
 }
 
-/** Returns which of its own checks fail, if /readyz did not say. */
 async function alive(client: Client): Promise<string> {
   const answer = await answerOf(client, "/livez?verbose");
   return `/livez: ${failingChecks(answer.body) || answer.status}`;
 }
 
-/** More than an Ethernet packet carries. */
 const padding = "0".repeat(1500);
 
-/** The apiserver ignores the query except for this word, which makes it answer with the list of all checks. */
+/** Adds `verbose`, with which the apiserver answers with the list of all checks. */
 function verbose(path: string): string {
   if (/[?&]verbose\b/.test(path)) return path;
   return `${path}${path.includes("?") ? "&" : "?"}verbose`;
@@ -102,12 +96,12 @@ async function answerOf(
   return { status: statusCode, body: Buffer.concat(chunks).toString("utf8", 0, healthLimits.probeBodyBytes) };
 }
 
-/** A backend that refuses the request (401, 404, 429) is alive; its readiness is unknown. */
+/** A backend that refuses the request (401, 404, 429) is alive, and its readiness is unknown. */
 function readinessOf({ status, body }: Answer): ReadyAnswer {
   if (status === 200) return "ready";
   if (status === 403) return "forbidden";
   if (status < 500) return "unknown";
-  // The check that an apiserver fails first when it shuts down.
+  // An apiserver that shuts down fails this check first.
   return /^\[-\]shutdown /m.test(body) ? "shutdown" : "failing";
 }
 
@@ -116,7 +110,7 @@ function reasonOf({ status, body }: Answer): string {
   return checks === "" ? `status ${status}` : `status ${status}, failing: ${checks}`;
 }
 
-/** "[-]etcd failed: reason withheld" → "etcd", at most a few of them; the response is untrusted text. */
+/** Returns "etcd" for "[-]etcd failed: reason withheld"; only a few names, because the response is untrusted. */
 function failingChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\]([\w./-]{1,64}) /gm)].map((match) => match[1] ?? "");
   return names.slice(0, healthLimits.probeChecks).join(", ");

@@ -1,11 +1,10 @@
 /**
- * Finds sockets of this network namespace that wait for an acknowledgement. Linux lists them in /proc/net/tcp and tcp6;
- * Node has no API for it. Where these files cannot be read, the result is empty and TCP keepalive must do.
+ * Finds sockets of this network namespace with unacknowledged data in Linux's /proc/net/tcp and tcp6. Where these
+ * cannot be read the result is empty, and only TCP keepalive finds dead peers.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { limits } from "../../base/limits.ts";
 
-/** A socket, identified the same way by Node and Linux. */
 export type Endpoints = {
   readonly localPort?: number | undefined;
   readonly remotePort?: number | undefined;
@@ -15,9 +14,8 @@ export type Endpoints = {
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
 /**
- * Returns, by the socket's key, how often the kernel has retransmitted, or one more than the unanswered keepalive
- * probes to an idle peer, because the kernel waits a second before the next one. Only sockets with such counts are
- * included.
+ * Returns how often the kernel has retransmitted, by socket key. For an idle peer this is the number of unanswered
+ * keepalive probes plus one, because the kernel waits a second before each.
  */
 export async function readRetransmissions(
   tables: readonly string[] = files,
@@ -26,15 +24,12 @@ export async function readRetransmissions(
   return new Map(texts.flatMap((text) => retransmissionsIn(text)));
 }
 
-/** Ports and the last four bytes of the peer's address are enough to distinguish our own sockets. */
+/** Ports and the last four bytes of the peer's address are enough to tell our own sockets apart. */
 export function keyOf({ localPort = 0, remotePort = 0, remoteAddress = "" }: Endpoints): string {
   return `${localPort}-${remotePort}-${lastBytes(remoteAddress)}`;
 }
 
-/**
- * Parses lines of /proc/net/tcp: "sl local remote state tx:rx timer:when retransmits uid probes ...", the last two
- * decimal.
- */
+/** Parses lines "sl local remote state tx:rx timer:when retransmits uid probes …"; the last two are decimal. */
 export function retransmissionsIn(text: string): [string, number][] {
   const line = /^ *\d+: [\dA-F]+:([\dA-F]{4}) ([\dA-F]+):([\dA-F]{4}) 01 \S+ \S+ ([\dA-F]{8}) +\d+ +(\d+) /gm;
   return [...text.matchAll(line)].flatMap((match): [string, number][] => {
@@ -47,7 +42,7 @@ export function retransmissionsIn(text: string): [string, number][] {
   });
 }
 
-/** The kernel writes each 32 bits in the machine's byte order: least significant byte first on all platforms of Node. */
+/** The kernel writes 32 bits in the machine's byte order, which is little-endian on all platforms of Node. */
 function swapped(word: string): string {
   return (word.match(/../g) ?? []).toReversed().join("").toLowerCase();
 }
@@ -65,7 +60,7 @@ async function readSome(file: string): Promise<string> {
     await using handle = await open(file);
     return await readFrom(handle);
   } catch {
-    // Another system, or no permission to read it.
+    // The system is not Linux, or the file may not be read.
     return "";
   }
 }
@@ -74,8 +69,7 @@ async function readFrom(handle: FileHandle): Promise<string> {
   const bytes = Buffer.allocUnsafe(limits.socketTableBytes);
   let length = 0;
   while (length < bytes.length) {
-    // The kernel gives a page at a time.
-    // oxlint-disable-next-line no-await-in-loop
+    // The kernel returns one page for each read.
     const { bytesRead } = await handle.read(bytes, length, bytes.length - length);
     if (bytesRead === 0) break;
     length += bytesRead;
