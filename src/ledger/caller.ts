@@ -46,10 +46,7 @@ export class Caller implements CallerName {
     if (isError) this.errors += 1;
   }
 
-  /**
-   * Records a watch. Returns true if the watch is a relist: `isFromState` says that the watch requests the initial
-   * state, and the caller has watched the resource before.
-   */
+  /** Records a watch. Returns true if it requests the initial state of a resource that the caller has already watched. */
   watched(resource: string, isFromState: boolean): boolean {
     this.watches += 1;
     const hadOne = this.#watched.includes(resource);

@@ -54,10 +54,7 @@ export class Ledger {
     return this.#agents.has(agent) ? agent : "other";
   }
 
-  /**
-   * Evicts an idle caller. A recent or active caller moves to the end instead, so that a flood of new callers evicts
-   * only callers of the flood.
-   */
+  /** Evicts an idle caller. Moves callers in use to the end, so that a flood of new callers evicts only its own. */
   #forgetOne(now: number): void {
     let tries = ledgerLimits.callerTurns;
     for (const [key, caller] of this.#callers) {

@@ -49,8 +49,7 @@ function ghost(lock: Lock, { caller, holder, at }: Renewal, pods: Pods): Judgeme
       reason,
     };
   }
-  // The token names the client's pod. A holder name in a format of its own proves nothing, but the name of another pod
-  // does.
+  // The token names the client's pod. A holder name in a private format proves nothing; another pod's name does.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
   const reason = `It names pod ${named}, and is renewed with the token of pod ${pod} from ${caller.address}`;
@@ -69,10 +68,7 @@ function goneOf(pods: Pods, names: readonly (readonly [string, string])[]): Gone
 
 // --- two clients hold the lease ---
 
-/**
- * This client, then another, then this client again renewed under one holder name: a restarted process cannot cause
- * that.
- */
+/** This client, another and this one again renewed under one holder name, which no restarted process can cause. */
 function alternating(lock: Lock, { caller, session, holder, at }: Renewal): Judgement | undefined {
   const last = lock.renewers.at(-1);
   const own = lock.renewers.find(

@@ -9,10 +9,7 @@ import { ledgerLimits } from "./limits.ts";
 export class Pods {
   /** The pods that sent a request, by namespace and name. */
   readonly #seen = new Lru<string, true>(ledgerLimits.pods);
-  /**
-   * When each pod was deleted without a grace period: by its kubelet at the very end, by the garbage collector, or by
-   * force.
-   */
+  /** When each pod was deleted without a grace period: by its kubelet at last, by the garbage collector, or by force. */
   readonly #deleted = new Lru<string, number>(ledgerLimits.pods);
 
   seen(namespace: string, name: string): void {
@@ -54,16 +51,10 @@ export function isNamed(holder: string, name: string): boolean {
   return holder.startsWith(name) && (next === "" || !/[a-z0-9]/i.test(next));
 }
 
-/**
- * The suffixes that a workload adds to its pods' names: an ordinal, or five letters without vowels (apimachinery,
- * util/rand).
- */
+/** Suffixes of the pods of one workload: an ordinal, or five letters without vowels (apimachinery, util/rand). */
 const suffixes = [/^(.+)-\d+$/, /^(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}$/];
 
-/**
- * True if both pods belong to one workload, by the names that a StatefulSet, a ReplicaSet or a DaemonSet gives to its
- * pods.
- */
+/** True if both pods belong to one workload, judged by the names that workloads give to their pods. */
 export function isSibling(one: string, other: string): boolean {
   if (one === other) return false;
   return suffixes.some((suffix) => {

@@ -42,10 +42,7 @@ function claimsIn(payload: string): JsonRecord | undefined {
   return isRecord(claims) ? claims : undefined;
 }
 
-/**
- * Reads the claims as serviceaccount/claims.go writes them. A legacy token from a Secret has its namespace under a flat
- * key.
- */
+/** Reads the claims of serviceaccount/claims.go. A legacy token from a Secret has its namespace under a flat key. */
 function subjectIn(claims: JsonRecord): Subject {
   const kubernetes = recordAt(claims, "kubernetes.io");
   const legacy = printableAt(claims, "kubernetes.io/serviceaccount/namespace");

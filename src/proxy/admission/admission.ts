@@ -176,10 +176,7 @@ export class Admission {
     return undefined;
   }
 
-  /**
-   * True if one more request of the address may wait. An address gets only a part of the free room, so that a new one
-   * finds some.
-   */
+  /** True if one more request of the address may wait. An address may fill only a part of the free room. */
   #mayWait({ key, all, open }: Group): boolean {
     const free = admissionLimits.unprovenWaiting - this.#waiting.size;
     const waiting = all.size - open;
@@ -195,10 +192,7 @@ export class Admission {
     this.#next();
   }
 
-  /**
-   * A backend has answered the request. If it accepted the token, all requests with that token no longer count, and
-   * those that wait are sent.
-   */
+  /** A backend has answered the request. Once a token is accepted, its requests no longer count, and all are sent. */
   answered({ bearer, source, state }: Entry, status: number): void {
     if (status === 401) return this.#rejections.add(source.key);
     if (bearer === undefined) return;

@@ -52,10 +52,7 @@ export class Balance {
     this.#endWalk();
   }
 
-  /**
-   * Collects clients with long-lived streams. Short requests do not count, because they are over before a move would
-   * help.
-   */
+  /** Collects clients with long-lived streams. Short requests would be over before a move could help. */
   #look(): void {
     const clients = new Map<Client, Seated>();
     const { clock, exchanges } = this.#parts;

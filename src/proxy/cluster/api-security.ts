@@ -28,10 +28,7 @@ export type ApiSecurity = {
 /** The name of the API's certificate in journal and metrics. */
 const name = "admin";
 
-/**
- * Loads the certificate. A bad one disables only the API until it is good, because an outage of the proxy would cost
- * more.
- */
+/** Loads the certificate. A bad one disables only the API, because an outage of the proxy would cost more. */
 export async function apiSecurityOf(
   config: AdminConfig,
   { journal, clusterOf }: ApiSecurityParts,

@@ -69,10 +69,7 @@ export class BackendSet {
     this.#lookAtFallback();
   }
 
-  /**
-   * Prepares the backends of another configuration, and returns the function that applies them. A Failure: nothing has
-   * changed.
-   */
+  /** Returns the function that applies another configuration's backends. A Failure: nothing has changed. */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const caBundle = await this.#caBundleFor(config);
     if (caBundle instanceof Failure) return caBundle;
@@ -108,10 +105,7 @@ export class BackendSet {
     return Array.from(this.#addresses.values()).filter(({ name }) => this.#parts.isReady(name));
   }
 
-  /**
-   * Returns the CA bundle for a configuration. For the same file that is the present bundle, whose content must be
-   * valid now.
-   */
+  /** Returns the CA bundle for a configuration. If the file is the same, the present bundle is reloaded and kept. */
   async #caBundleFor(config: ConfigForCluster): Promise<CaBundle | undefined | Failure> {
     const { config: was, caBundle } = this.#settings;
     const [last, next] = [was.cluster.tls, config.cluster.tls];

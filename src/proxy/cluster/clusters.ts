@@ -176,10 +176,7 @@ export class Clusters {
     for (const [name, cluster] of gone) this.#leave(name, cluster, graceMs);
   }
 
-  /**
-   * Removes a cluster after the drain timeout, within which its listeners drain its clients and open requests may
-   * finish.
-   */
+  /** Removes a cluster after the drain timeout. Until then its listeners drain its clients. */
   #leave(name: string, cluster: Cluster, graceMs: number): void {
     const stay = wallClock.after(graceMs, () => {
       this.#leaving.delete(name);

@@ -50,10 +50,7 @@ export class Operations {
     return this.#journaled("undrain", name, operator, this.#undrain(name, operator));
   }
 
-  /**
-   * Moves every watch with this audit id, if another backend can continue it. There is one such watch unless its client
-   * chose the id.
-   */
+  /** Moves each watch with this audit id, if another backend can continue it. A client may use one id several times. */
   move(auditId: string, operator: Operator): Outcome {
     return this.#journaled("move", auditId, operator, this.#move(auditId));
   }

@@ -22,17 +22,11 @@ export type ClientOptions = {
   readonly mayAsk?: (authority: string) => boolean;
   /** When the client should reconnect, in ms since 1970; default: never. */
   readonly leavesAt?: number;
-  /**
-   * Both ends of the client's connection, if known. A backend behind a load balancer of its own gets them in a PROXY
-   * header.
-   */
+  /** Both ends of the client's connection, if known, for a PROXY header to a backend behind a load balancer. */
   readonly ends?: Ends;
 };
 
-/**
- * The caller of the connection's latest request, and the lookup key: nearly all requests of a connection have the same
- * caller.
- */
+/** The caller of the connection's latest request, and the lookup key. Most requests have the same caller. */
 export type CallerMemo = {
   readonly word: Bearer | Asserted | undefined;
   readonly userAgent: string;
@@ -59,10 +53,7 @@ export class Client {
    * Closes the connection after its open requests, so that the client reconnects. Set by the owner of the connection.
    */
   sendAway: () => void = () => {};
-  /**
-   * Called when a backend answers one of the client's requests, because HTTP/2 sessions limit control frames by the
-   * number of responses.
-   */
+  /** Called when a backend answers one of the client's requests. HTTP/2 sessions count answers to limit control frames. */
   answered: () => void = () => {};
   /** One object for all of the client's requests, so that HPACK sends the field's text once. */
   readonly forwardedFor: Field;
@@ -94,10 +85,7 @@ export class Client {
     this.#caller = caller;
   }
 
-  /**
-   * The backend that the client's requests go to (D2). It stays the same, so that the client never reads two caches in
-   * turn.
-   */
+  /** The backend of the client's requests (D2), kept so that the client never reads two caches in turn. */
   get backend(): string | undefined {
     return this.#backend;
   }
@@ -106,10 +94,7 @@ export class Client {
     this.#backend = backend;
   }
 
-  /**
-   * The backend that the client's watches are being moved to, to even the load; its requests follow the first watch
-   * that arrives. Undefined: none.
-   */
+  /** The backend that the client's watches are being moved to, which its requests then follow; undefined: none. */
   get rebound(): string | undefined {
     return this.#rebound;
   }

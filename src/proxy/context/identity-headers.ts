@@ -27,10 +27,7 @@ export type Identified = {
 };
 
 const https = new Field(":scheme", "https");
-/**
- * Random for each process, so that ids of several proxies never collide. The rest of an id is a counter (in the form of
- * RFC 9562, version 4).
- */
+/** Random for each process, so that ids of several proxies never collide. A counter follows (RFC 9562, version 4). */
 const idPrefix = randomBytes(9)
   .toString("hex")
   .replace(/^(.{8})(.{4})(.{3})(.{3})$/, "$1-$2-4$3-a$4-");

@@ -23,10 +23,7 @@ export type RequestContext = {
   readonly verb: string;
   /** True if the request reads one object that the apiserver itself stores, or a subresource of one, by name. */
   readonly isObjectRead: boolean;
-  /**
-   * True if the apiserver answers from its own storage, so that the response time is evidence of the apiserver's
-   * health.
-   */
+  /** True if the apiserver answers from its own storage, so that its response time shows its health. */
   readonly isOwn: boolean;
   readonly fields: readonly Field[];
   readonly auditId: string;
@@ -38,10 +35,7 @@ export type RequestContext = {
   readonly asserted?: Asserted | undefined;
 };
 
-/**
- * Returns the bytes that count as buffered for the life of the request: the whole head if it is longer than usual, else
- * 0.
- */
+/** Returns the bytes that count as buffered while the request lasts: 0, or the whole head if it is unusually long. */
 export function longHeadBytes(fields: readonly Field[]): number {
   let bytes = 0;
   for (const { size } of fields) bytes += size;
@@ -59,20 +53,14 @@ export function isRepeatable({ method, kind, isBodiless }: RequestContext): bool
   return isBodiless && kind !== "long-running" && safeMethods.has(method);
 }
 
-/**
- * True if no cache may answer the request: the apiserver reads a GET without a version from etcd (k8s.io/apiserver,
- * storage/cacher).
- */
+/** True if no cache may answer: the apiserver reads a GET without a version from etcd (storage/cacher). */
 export function isFreshRead({ isObjectRead, isBodiless, fields }: RequestContext): boolean {
   if (!isObjectRead || !isBodiless) return false;
   const path = fields.find(({ name }) => name === ":path")?.value ?? "";
   return !path.includes("resourceVersion=");
 }
 
-/**
- * Returns a client's name that stays the same across sockets, tokens and restarts: its address and User-Agent, with a
- * space between.
- */
+/** Returns a key of a client that survives new sockets, tokens and restarts: its address, a space, its User-Agent. */
 export function clientKey(client: Pick<Client, "address">, fields: readonly Field[]): string {
   return `${client.address} ${userAgentOf(fields)}`;
 }

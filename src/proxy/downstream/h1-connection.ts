@@ -18,10 +18,7 @@ import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
 
 /** Most unused HTTP/1.1 parsers kept. Each keeps the longest head that it has parsed; Node would keep a thousand. */
 const h1IdleParsers = 16;
-/**
- * Most parsed requests that wait behind the current one, because no Kubernetes client pipelines (A33). All their heads
- * together may have the size of one usual head.
- */
+/** Most parsed requests behind the current one. No Kubernetes client pipelines (A33). */
 export const h1Waiting = 16;
 
 export type H1Parts = {
@@ -76,8 +73,7 @@ export class Http1Connection implements H1End {
 
   take(request: IncomingMessage, response: ServerResponse): void {
     for (const each of [request, response]) each.on("error", () => {});
-    // No response can follow the proxy's FIN. A request that crossed the FIN is not executed, since the client may
-    // repeat it.
+    // No response can follow the proxy's FIN. A request that crossed it is not executed, since the client may repeat it.
     if (this.#isRefused || this.#socket.destroyed || this.#socket.writableEnded)
       return stopParsing(this.#socket);
     this.#waiting.push({ request, response });
@@ -119,10 +115,7 @@ export class Http1Connection implements H1End {
     closeAfterFlush(this.#socket, this.#parts.clock);
   }
 
-  /**
-   * Ends the open request with a 504, because its outcome is unknown. Returns false if none is open or its response has
-   * begun.
-   */
+  /** Ends the open request with a 504, because its outcome is unknown. False: none is open, or its response has begun. */
   cut(): boolean {
     if (!this.#isBusy || this.#writer?.isAnswered !== false) return false;
     this.refuse("The proxy ended this request before its answer came", 504);
@@ -134,10 +127,7 @@ export class Http1Connection implements H1End {
     abort(this.#socket);
   }
 
-  /**
-   * Ends an idle connection now. A busy one, or a new one whose first request is on its way, ends with its next
-   * response.
-   */
+  /** Ends an idle connection now. A busy one, or one whose first request is on its way, ends with its next response. */
   drain(): void {
     this.#isDraining = true;
     if (this.#isBusy || !this.#hasRequested) return;
@@ -219,10 +209,7 @@ export class Http1Connection implements H1End {
     });
   }
 
-  /**
-   * A client that has closed its half counts as gone, as in Go's server. Otherwise a watch would last until its next
-   * event.
-   */
+  /** A client that has closed its half counts as gone, as in Go's server, so that its watch ends at once. */
   #receiveEnd(): void {
     if (this.#isBusy && this.#writer?.isEnded === false) this.destroy();
   }
@@ -252,8 +239,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   http.setMaxIdleHTTPParsers(h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
-    // Http1Connection has these deadlines, because node's own need a listening server. node's Host check sends no
-    // Status.
+    // Http1Connection has these deadlines: node's own need a listening server, and node's Host check sends no Status.
     requestTimeout: 0,
     headersTimeout: 0,
     keepAliveTimeout: 0,

@@ -116,8 +116,7 @@ export class Http1StreamWriter implements StreamWriter {
     this.#owner = undefined;
     if (this.#state === "gone") return;
     if (this.#state === "waiting") return this.#answerReset(code);
-    // The response is complete and the rest of the request is not needed, so the socket may stay open (Go's server
-    // resets so).
+    // The response is complete and the rest of the request not needed, so the socket may stay open, as in Go's server.
     if (this.#state === "ended" && (code === errorCode.NO_ERROR || this.#response.writableFinished)) {
       this.#request.resume();
       return;
@@ -170,11 +169,9 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   #sendInterim(status: number, fields: readonly Field[]): void {
-    // HTTP/1.0 has no interim responses (RFC 9110 §15.2). A 101 outside an Upgrade would open a tunnel to the proxy
-    // itself.
+    // HTTP/1.0 has no interim responses (RFC 9110 §15.2). A 101 without an Upgrade would open a tunnel to the proxy.
     if (this.#request.httpVersion === "1.0" || status === 101) return;
-    // Through node, which otherwise closes after a response to `Expect` without a 100, although the body may still
-    // follow.
+    // Through node, which otherwise closes after a response to `Expect` without a 100. The body may still follow.
     if (status === 100) return this.#response.writeContinue();
     this.#request.socket.write(writeHead([`HTTP/1.1 ${status} ${phrases.get(status) ?? ""}`], fields));
   }
@@ -191,10 +188,7 @@ export class Http1StreamWriter implements StreamWriter {
     });
   }
 
-  /**
-   * Returns the flat list that keeps order and duplicates. `Trailer` is dropped where no trailers can follow, or node
-   * throws.
-   */
+  /** Returns a flat list, which keeps order and duplicates. Drops `Trailer` where node would throw for it. */
   #flat(fields: readonly Field[], status: number): string[] {
     const isChunked =
       this.#request.httpVersion !== "1.0" &&

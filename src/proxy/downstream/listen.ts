@@ -29,10 +29,7 @@ import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
-/**
- * Milliseconds from a forced close's last responses to the end of its sockets. The process exits 100 ms after that
- * close.
- */
+/** Milliseconds from a forced close's last responses to the end of its sockets. The process exits after 100 ms. */
 const cutGraceMs = 50;
 
 /** The entry to one cluster. */
@@ -319,8 +316,7 @@ export class Listener {
   #check(): void {
     const { clock } = this.#parts;
     const now = clock.now();
-    // After a stall of the event loop, bytes that clients sent in time are still unread, so sessions are checked a
-    // second later (F11).
+    // After a stall of the event loop clients' bytes are still unread, so sessions are checked a second later (F11).
     const isJudged = now - this.#checkedAt < 2 * checkMs;
     this.#checkedAt = now;
     const wall = clock.wall();

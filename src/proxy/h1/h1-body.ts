@@ -41,10 +41,7 @@ class Length implements BodyEnd {
   }
 }
 
-/**
- * What the next bytes are: a size line, a chunk, the CRLF after a chunk, or a trailer line; `nothing`: the body has
- * ended.
- */
+/** What comes next: a size line, a chunk, the CRLF after a chunk, or a trailer line; `nothing`: the body has ended. */
 type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
 
 /**

@@ -77,10 +77,7 @@ function readFields(lines: readonly string[]): Field[] | string {
   return fields;
 }
 
-/**
- * Removes spaces and tabs at both ends (RFC 9110 §5.6.3) in linear time. A regular expression for the trailing ones
- * takes quadratic time.
- */
+/** Removes spaces and tabs at both ends (RFC 9110 §5.6.3) in linear time, which a regular expression would not. */
 function withoutBlanks(text: string): string {
   let [from, to] = [0, text.length];
   while (isBlank(text, from)) from += 1;

@@ -14,10 +14,7 @@ const reasons = {
 } as const;
 export type RefusalCode = keyof typeof reasons;
 
-/**
- * Returns a whole HTTP/1.1 response that ends its connection. The message must not quote field values, because they may
- * be secrets.
- */
+/** Returns a whole HTTP/1.1 response that ends its connection. The message must not quote field values (secrets). */
 export function refusal(code: RefusalCode, message: string): Buffer {
   const [phrase, reason] = reasons[code];
   // The message names the proxy, as in local-reply.ts, so that the reader does not blame an apiserver.

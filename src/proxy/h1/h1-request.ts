@@ -16,10 +16,7 @@ export type H1Head = {
   readonly version: string;
   readonly rawHeaders: readonly string[];
   readonly scheme: "http" | "https";
-  /**
-   * The proxy's address that the client connected to: the authority of an HTTP/1.0 request without Host (HAProxy's
-   * httpchk).
-   */
+  /** The proxy's address that the client dialled, used for HTTP/1.0 requests without Host (HAProxy's httpchk). */
   readonly ownAuthority: string;
 };
 
@@ -47,17 +44,11 @@ const hopByHop = new Set([
   "http2-settings",
 ]);
 
-/**
- * Fields that `Connection` must not remove: without one of them the identity, the request or the end of a body would be
- * another (A40).
- */
+/** Fields that `Connection` must not remove, because they state the identity, the request or a body's end (A40). */
 const kept =
   /^(authorization|cookie|host|content-.*|sec-websocket-.*|x[-_]remote[-_].*|x-forwarded-.*|impersonate[-_].*|audit-id)$/;
 
-/**
- * Parses a request by the rules that only HTTP/1.1 needs, then by those of HTTP/2. A string: why the request is
- * refused.
- */
+/** Parses a request by the rules of HTTP/1.1, then by those of HTTP/2. A string: why the request is refused. */
 export function readHead(head: H1Head): H1Request | string {
   if (head.version !== "1.1" && head.version !== "1.0") return "HTTP version is neither 1.1 nor 1.0";
   const pairs = pairsOf(head.rawHeaders);
@@ -104,10 +95,7 @@ export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
   return fault === undefined ? fields : `Malformed trailers: ${fault}`;
 }
 
-/**
- * Returns the protocols that `Upgrade` names, as written, without h2c: a server may ignore a request for h2c (RFC 9113
- * §3.1).
- */
+/** Returns the protocols in `Upgrade` as written, without h2c, which a server may ignore (RFC 9113 §3.1). */
 export function upgradesOf(rawHeaders: readonly string[]): string[] {
   return tokensOf(valuesOf(pairsOf(rawHeaders), "upgrade")).filter((name) => name.toLowerCase() !== "h2c");
 }
@@ -170,10 +158,7 @@ function framingOf(
 
 type Target = { readonly authority: string; readonly path: string };
 
-/**
- * Returns the authority and path of a request. The path is never decoded or normalised: the apiserver gets the same
- * bytes (A30).
- */
+/** Returns a request's authority and path. The path is never decoded or normalised (A30). */
 function targetOf(head: H1Head, hosts: readonly string[]): Target | string {
   if (hosts.length > 1) return "More than one Host";
   if (hosts.length === 0 && head.version === "1.1") return "No Host";

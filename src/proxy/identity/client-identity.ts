@@ -15,10 +15,7 @@ import { subjectOf } from "./subject.ts";
  */
 export const certificateLeaveMs = 5000;
 
-/**
- * How a client is identified upstream: by its own credential, by an identity that the proxy asserts, or not at all
- * (refused).
- */
+/** How a client is identified upstream: by its own credential, by the proxy's assertion, or not at all (refused). */
 export type Identity = Unidentified | Refused | Asserted;
 
 /** True for the fields of a request that a rule concerns. */
@@ -47,17 +44,11 @@ export type Asserted = Common & {
   readonly kind: "asserted";
   /** The user name in the certificate. */
   readonly user: string;
-  /**
-   * The trust class of the client's requests. Upstream connections of that class carry the proxy's own credential, and
-   * no other requests.
-   */
+  /** The trust class of the client's requests: its connections carry the proxy's own credential and nothing else. */
   readonly trust: AssertedTrust;
   /** The fields that assert the identity, added after all fields of the client's own. */
   readonly fields: readonly Field[];
-  /**
-   * True for fields that `strips` selects, and for Authorization: the certificate takes precedence over any bearer
-   * token.
-   */
+  /** True for fields that `strips` selects, and for Authorization, because the certificate takes precedence. */
   readonly drops: FieldRule;
   /**
    * True for a field with which the client asks to impersonate a user, where only the apiserver could authorize that.
@@ -115,10 +106,7 @@ export function identityOf(shown: PeerCertificate | undefined, policy: IdentityP
 
 type Assertion = Pick<Asserted, "user" | "trust" | "fields" | "isPresumptuous">;
 
-/**
- * Returns what the proxy asserts for this certificate. A string: why the certificate is refused; undefined: the
- * certificate names no user.
- */
+/** Returns what the proxy asserts. A string: why the certificate is refused; undefined: it names no user. */
 function assertionFor(
   { der, fingerprint, problem }: PeerCertificate,
   policy: AssertingPolicy,
@@ -148,10 +136,7 @@ function namedIn(
     : "The certificate's subject has bytes that no header field may carry";
 }
 
-/**
- * Selects the fields and trailers that do not go upstream; undefined: all go. `asserted`: the identity that the proxy
- * asserts for this request.
- */
+/** Selects the fields and trailers that do not go upstream; undefined: all go. */
 export function dropsOf(identity: Identity, asserted: Asserted | undefined): FieldRule | undefined {
   return asserted === undefined ? identity.strips : asserted.drops;
 }
@@ -213,10 +198,7 @@ function impersonation({ name, uid, groups }: User): Assertion {
   return { user: name, trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 
-/**
- * Sends requests under the proxy's own credential and asserts no user: every client with a certificate of the client CA
- * may use that credential.
- */
+/** Sends requests under the proxy's own credential and asserts no user. Each client with a certificate may use it. */
 const lent: Assertion = {
   user: "impersonator",
   trust: "impersonate",

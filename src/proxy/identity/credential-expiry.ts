@@ -7,10 +7,7 @@ import { type Field, role } from "../../h2/core/field.ts";
 /** Results by field. A watch is checked every five seconds, and reading 64 KiB of JSON takes 0.3 ms. */
 const known = new WeakMap<Field, { readonly end: number | undefined }>();
 
-/**
- * Returns when the bearer token expires, in ms since 1970; undefined: there is no token, or it states no expiry.
- * Nothing is verified.
- */
+/** Returns when the bearer token expires, unverified, in ms since 1970; undefined: no token, or no expiry in it. */
 function bearerExpiresAt(fields: readonly Field[]): number | undefined {
   const field = fields.find((one) => one.role === role.authorization);
   if (field === undefined) return undefined;
@@ -22,10 +19,7 @@ function bearerExpiresAt(fields: readonly Field[]): number | undefined {
   return found.end;
 }
 
-/**
- * Returns when the JWT in an Authorization field expires by its own claim, in ms since 1970; undefined: no such claim.
- * Nothing is verified.
- */
+/** Returns when an Authorization field's JWT expires by its own claim, in ms since 1970; undefined: no such claim. */
 export function bearerEndsAt(value: string): number | undefined {
   const payload = payloadIn(value);
   if (payload === "") return undefined;
@@ -34,20 +28,14 @@ export function bearerEndsAt(value: string): number | undefined {
   return typeof claims.exp === "number" ? claims.exp * 1000 : undefined;
 }
 
-/**
- * Returns the payload of a JWT after "Bearer"; "" for anything else. A client can send 64 KiB here, so no regular
- * expression is used.
- */
+/** Returns the payload of a JWT after "Bearer", or "". Uses no regular expression, because clients can send 64 KiB. */
 function payloadIn(value: string): string {
   if (value.slice(0, 7).toLowerCase() !== "bearer ") return "";
   const parts = value.slice(7).split(".", 4);
   return parts.length === 3 && parts.every((part) => part.trim() !== "") ? (parts[1] ?? "") : "";
 }
 
-/**
- * True if the client's certificate has expired, or its bearer token has by its own claim. `wallMs`: the present time,
- * since 1970.
- */
+/** True if the client's certificate or bearer token has expired at `wallMs`, in ms since 1970. */
 export function isCredentialOver({ fields, asserted }: Identified, wallMs: number): boolean {
   const end = asserted === undefined ? bearerExpiresAt(fields) : asserted.notAfter;
   return (end ?? Number.POSITIVE_INFINITY) <= wallMs;

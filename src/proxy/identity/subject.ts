@@ -29,10 +29,7 @@ const attributes = new Map<string, "commonName" | "organization" | "uid">([
   ["2b0601040183c25302", "uid"],
 ]);
 
-/**
- * Returns the subject of a whole certificate that OpenSSL has already parsed. Fails if a name has an encoding that
- * parsers decode differently.
- */
+/** Returns a certificate's subject. Fails if a name has an encoding that parsers decode differently. */
 export function subjectOf(der: Uint8Array): Subject | Failure {
   const found = { commonName: "", organizations: [] as string[], uids: [] as string[] };
   for (const { kind, value } of namesOf(der)) {
@@ -93,10 +90,7 @@ function elementAt(der: Uint8Array, at: number): Element | undefined {
 }
 
 const utf8 = 0x0c;
-/**
- * NumericString, PrintableString and IA5String. T61String and BMPString are refused, because parsers decode them
- * differently.
- */
+/** NumericString, PrintableString, IA5String. Parsers decode T61String and BMPString differently, so those fail. */
 const ascii = new Set([0x12, 0x13, 0x16]);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

@@ -13,16 +13,10 @@ import { type Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import { bearerEndsAt } from "./credential-expiry.ts";
 
-/**
- * How long an accepted bearer token may share upstream connections, in ms, and how many tokens are remembered (D2). An
- * entry is a hash and a time.
- */
+/** How long an accepted bearer token stays proven, in ms, and how many tokens are remembered (D2). */
 export const provenMs = 600_000;
 export const rememberedBearers = 10_000;
-/**
- * Apiservers accept a JWT for a minute after its expiry (go-jose's leeway). A token accepted within that minute stays
- * proven for `endedBearerMs` only.
- */
+/** Apiservers accept a JWT for a minute after its expiry (go-jose's leeway); it stays proven for `endedBearerMs` then. */
 const bearerLeewayMs = 60_000;
 export const endedBearerMs = 5000;
 

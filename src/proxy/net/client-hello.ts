@@ -3,10 +3,7 @@
  * (RFC 6066 §3). A ClientHello may be split over several records (RFC 8446 §5.1). Nothing is changed.
  */
 
-/**
- * Largest ClientHello accepted: Go's limit, and therefore the apiserver's. Most clients send one record; post-quantum
- * keys need two or three.
- */
+/** Largest ClientHello accepted, as in Go's servers. Most have one record; post-quantum keys need two or three. */
 export const helloBytes = 64 * 1024;
 export const helloRecords = 16;
 
@@ -21,10 +18,7 @@ export type WholeHello = {
   readonly state: "whole";
   /** Bytes up to the end of its last record. */
   readonly length: number;
-  /**
-   * In lower case, printable, without a trailing dot. Undefined: the client sent no name, as clients do that dial an IP
-   * address.
-   */
+  /** In lower case, printable, without a trailing dot. Undefined: none, as from clients that dial an IP address. */
   readonly serverName: string | undefined;
   /** True if the client may send a request before the server has answered (0-RTT). */
   readonly hasEarlyData: boolean;
@@ -56,10 +50,7 @@ export function readHello(seen: Buffer): Hello {
   }
 }
 
-/**
- * Returns the contents of the ClientHello's records, and where the last record ends; undefined while the message is
- * incomplete.
- */
+/** Returns the contents of the ClientHello's records and where the last one ends; undefined: it is incomplete. */
 function findMessage(seen: Buffer): { readonly pieces: Buffer[]; readonly length: number } | undefined {
   const pieces: Buffer[] = [];
   const header: number[] = [];
@@ -165,10 +156,7 @@ function readServerName(body: Cursor): string {
   return text;
 }
 
-/**
- * Returns the entry with this name (in lower case). If no entry has the name, returns the one with `*` in place of the
- * name's first label.
- */
+/** Returns the entry with this lower-case name, else the entry with `*` in place of the name's first label. */
 export function entryNamed<T>(
   entries: readonly T[],
   namesOf: (entry: T) => readonly string[],

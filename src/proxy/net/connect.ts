@@ -8,10 +8,7 @@ import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
 import { reword, type Trusted, wrongName } from "./untrusted-certificate.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
-/**
- * Most TLS contexts kept for dials: 16 clusters, each with its CA alone and with either of the proxy's two client
- * certificates.
- */
+/** Most TLS contexts kept: for each of 16 clusters the CA alone, and with either of the proxy's two certificates. */
 const tlsContexts = 48;
 
 export type BackendAddress = {
@@ -20,10 +17,7 @@ export type BackendAddress = {
   readonly port: number;
   /** Undefined: plain h2c, which the configuration allows on loopback only. */
   readonly tls: ({ readonly ca: string | undefined } & Trusted) | undefined;
-  /**
-   * Set if the backend stands behind a load balancer of its own that needs a PROXY header, which names the client, on
-   * each connection.
-   */
+  /** Set if the backend's own load balancer needs a PROXY header with the client of each connection. */
   readonly proxyProtocol?: HeaderVersion | undefined;
 };
 
@@ -78,8 +72,7 @@ function openTcp(
   const { host, port, proxyProtocol } = address;
   const { ends, allowHalfOpen = false } = options;
   if (proxyProtocol === undefined) return net.connect({ host, port, allowHalfOpen });
-  // `autoSelectFamily` is off because Node, when it tries several addresses, replaces the socket's handle even after
-  // TLS has taken over the handle.
+  // `autoSelectFamily` is off, because it replaces the socket's handle even after TLS has taken the handle over.
   const socket = net.connect({ host, port, allowHalfOpen, autoSelectFamily: false });
   socket.write(writeHeader(proxyProtocol, ends));
   return socket;
@@ -146,10 +139,7 @@ export function connectConnection(
   return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
 }
 
-/**
- * Opens a socket for a TLS passthrough: TCP alone, since client and backend speak TLS with each other. Every failure
- * ends in "close".
- */
+/** Opens a socket for a TLS passthrough: TCP alone, because TLS is end to end. Every failure ends in "close". */
 export function connectThrough(address: BackendAddress, ends: Ends, keepalive: Keepalive): net.Socket {
   const socket = openTcp(address, { ends, allowHalfOpen: true });
   socket.on("error", () => {});
@@ -157,10 +147,7 @@ export function connectThrough(address: BackendAddress, ends: Ends, keepalive: K
   return socket;
 }
 
-/**
- * Opens an http/1.1 socket for an Upgrade. Returns the socket once TLS is up, or the failure. `withinMs` bounds the
- * whole dial.
- */
+/** Opens an http/1.1 socket for an Upgrade. Resolves once TLS is up; `withinMs` bounds the whole dial. */
 export function connectUpgrade(
   address: BackendAddress,
   parts: {

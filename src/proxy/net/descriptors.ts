@@ -8,10 +8,7 @@ import { closeSync } from "node:fs";
 /** Descriptors 0, 1 and 2 are stdin, stdout and stderr. */
 const firstDescriptor = 3;
 
-/**
- * The admin port's name among the sockets. No listener can have this name, because a listener's name has no upper-case
- * letter.
- */
+/** The admin port's name among the sockets, which no listener can have: their names have no upper-case letter. */
 export const adminName = "metricsAddress";
 
 /** The sockets that were passed in and that no listener has taken yet. */
@@ -52,16 +49,12 @@ export class Descriptors {
   }
 }
 
-/**
- * Returns the sockets that the environment passes to process `pid`. Removes the variables, so that no child process
- * uses them.
- */
+/** Returns the sockets passed to process `pid`. Removes the variables, so that no child process uses the sockets. */
 export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descriptors {
   const { LISTEN_FDS: count = "", LISTEN_FDNAMES: names = "", LISTEN_PID: owner } = environment;
   for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
     Reflect.deleteProperty(environment, name);
-  // systemd names the process that the sockets are for. A predecessor does not know the successor's pid, so it names
-  // none.
+  // systemd names the process that gets the sockets. A predecessor does not know its successor's pid, and names none.
   const isOurs = owner === undefined || owner === String(pid);
   if (!isOurs || !/^\d{1,3}$/.test(count)) return new Descriptors();
   const called = names.split(":");
@@ -73,10 +66,7 @@ export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descripto
   );
 }
 
-/**
- * Returns the environment for a successor that inherits these sockets in this order, from the descriptor after stderr
- * on.
- */
+/** Returns the environment of a successor that inherits these sockets in this order, after stderr. */
 export function passedOn(names: readonly string[]): Readonly<Record<string, string>> {
   return { LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(":") };
 }

@@ -7,10 +7,7 @@ import type net from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 
-/**
- * Most bytes held back for all sockets whose first message is incomplete. A client that sends its first message in one
- * packet never waits.
- */
+/** Most bytes held back for all sockets whose first message is incomplete. A message in one packet never waits. */
 export const peekedBytes = 16 * 1024 * 1024;
 
 /** A decision, and how many of the bytes it consumes. */
@@ -22,10 +19,7 @@ export type Look<T> = (seen: Buffer) => Seen<T> | undefined;
 /** Bytes held back at present. */
 let waitingBytes = 0;
 
-/**
- * Calls `done` once, with the socket paused. Never calls it if the socket ends, or if the decision takes longer than
- * `limits.handshakeMs`.
- */
+/** Calls `done` once, with the socket paused; never if the socket ends or stays undecided for `limits.handshakeMs`. */
 export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, done: (verdict: T) => void): void {
   const stopTimer = clock.after(limits.handshakeMs, () => socket.destroy());
   let room: Buffer = Buffer.alloc(0);
@@ -41,8 +35,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, done: (
     socket.off("data", take);
     socket.off("close", leave);
   };
-  // Not "readable" with unshift: bytes that are put back make the event fire again at once, so one byte would loop for
-  // ever.
+  // Not "readable" with unshift, which fires again at once for bytes that are put back, and would loop for ever.
   const take = (chunk: Buffer): void => {
     room = length === 0 ? chunk : joined(room, length, chunk);
     length += chunk.length;
@@ -64,10 +57,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, done: (
   socket.resume();
 }
 
-/**
- * Appends `chunk`. A full buffer doubles, so that bytes that arrive one by one are copied twice in all, not once for
- * each byte.
- */
+/** Appends `chunk`. A full buffer doubles, so that bytes that arrive one by one are copied only twice in all. */
 function joined(room: Buffer, length: number, chunk: Buffer): Buffer {
   const needed = length + chunk.length;
   const own = room.length >= needed && length > 0 ? room : Buffer.alloc(Math.max(needed, 2 * length));

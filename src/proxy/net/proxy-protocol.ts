@@ -16,10 +16,7 @@ export type Endpoint = { readonly address: string; readonly port: number };
 
 export type Ends = { readonly source: Endpoint; readonly destination: Endpoint };
 
-/**
- * What the first bytes of a socket are. `ends` is undefined if the sender opened the connection for itself (LOCAL,
- * UNKNOWN).
- */
+/** What the first bytes of a socket are. `ends` is undefined if the sender itself is the client (LOCAL, UNKNOWN). */
 export type Header =
   | { readonly state: "absent" }
   | { readonly state: "partial" }
@@ -32,10 +29,7 @@ const signature2 = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const longestLine = 107;
 const fixedBytes = 16;
 
-/**
- * Bytes of one address, and of the whole block, for the IP families of version 2. UNIX and unspecified addresses are
- * skipped.
- */
+/** Bytes of an address, and of the whole block, by IP family of version 2. Other families are skipped. */
 const families = new Map([
   [1, { addressBytes: 4, blockBytes: 12 }],
   [2, { addressBytes: 16, blockBytes: 36 }],
@@ -126,10 +120,7 @@ const ownHeaders = {
   V2: Buffer.concat([signature2, Buffer.from([local, 0, 0, 0])]),
 };
 
-/**
- * Returns a header that names both ends. Without `ends`, or if they are not IP addresses, the header says that the
- * connection is the proxy's own.
- */
+/** Returns a header that names both ends, or says that the connection is the proxy's own, as without IP addresses. */
 export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buffer {
   const source = ends && octetsOf(ends.source.address);
   const destination = ends && octetsOf(ends.destination.address);

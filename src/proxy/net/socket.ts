@@ -24,10 +24,7 @@ const endLooks = 5;
 
 export type Keepalive = { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
 
-/**
- * Sets the kernel's keepalive probes. They are only a fallback for quiet sockets: the kernel sends none while a byte is
- * unacknowledged (F1).
- */
+/** Sets the kernel's keepalive, a fallback for quiet sockets: it is silent while a byte is unacknowledged (F1). */
 export function setKeepalive(socket: net.Socket, keepalive: Keepalive): void {
   socket.setNoDelay(true);
   socket.setKeepAlive(true, keepalive.idleMs, keepalive.intervalMs, keepalive.count);
@@ -117,7 +114,6 @@ function writeAll(
     else socket.write(buffer, (error) => (error ? undefined : written()));
   }
   if (!isOne) socket.uncork();
-  // Node emits "drain" only after a write that returned false. A backlog this far above Node's mark always made one
-  // return false.
+  // Node emits "drain" only after a write that returned false, as some write did for a backlog this large.
   return socket.writableLength <= limits.socketBacklogBytes;
 }

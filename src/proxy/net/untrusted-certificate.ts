@@ -22,10 +22,7 @@ const unsigned: readonly string[] = [
 /** Most characters of certificate names in a message: a hostile backend can put any text into its certificate. */
 const mostChars = 160;
 
-/**
- * Replaces Node's message about an untrusted certificate, for all listeners of the error. Other errors stay as they
- * are.
- */
+/** Replaces Node's message about an untrusted certificate, for all listeners. Other errors stay as they are. */
 export function reword(reason: Error, { source }: Trusted): void {
   const code = "code" in reason ? String(reason.code) : "";
   if (unsigned.includes(code) && source !== undefined)

@@ -109,16 +109,12 @@ export class Talk {
     this.ledger = new Ledger(clock.now());
   }
 
-  /**
-   * Returns the caller of a request. `word`: the bearer token that Trust found in the same fields, or the identity that
-   * the proxy asserts.
-   */
+  /** Returns the caller of a request. `word`: the request's bearer token, or the identity that the proxy asserts. */
   callerOf(client: Client, fields: readonly Field[], word: Bearer | Asserted | undefined): Caller {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
     const isAlike = memo.word === word && memo.userAgent === userAgent;
-    // Only bearer tokens and asserted identities can be compared by object, so a request without one is looked up each
-    // time.
+    // Only bearer tokens and asserted identities can be compared by object. Other requests are looked up each time.
     if (isAlike && word !== undefined && memo.caller?.isForgotten === false) return memo.caller;
     const { address } = client;
     const subject =

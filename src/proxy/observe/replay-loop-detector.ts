@@ -19,10 +19,7 @@ export class ReplayLoop {
   /** Watches that have ended and were not requested again yet. */
   #over = 0;
 
-  /**
-   * Records that a backend answered the request. Returns the number of recent repetitions if there are too many, at
-   * most once a minute.
-   */
+  /** Records an answered request. Returns the number of recent repetitions if it is too high, at most once a minute. */
   asked(now: number): number | undefined {
     if (now - this.#since >= limits.replayMs) {
       this.#since = now;

@@ -68,10 +68,7 @@ export class SeenVersion {
     return this.#version;
   }
 
-  /**
-   * Records that this connection sends a request. A connection that opens after the previous one was closed belongs to
-   * the same process.
-   */
+  /** Records a request on this connection. One that opens after the previous one was closed is the same process. */
   meet(connection: ClientConnection): void {
     const before = this.#latest;
     if (before === connection) return;
@@ -104,10 +101,7 @@ export class SeenVersion {
     return true;
   }
 
-  /**
-   * Counts a refusal. Returns true after several in a row, and forgets the version then, because old data is better
-   * than none.
-   */
+  /** Counts a refusal. Returns true after several, and forgets the version then: old data is better than none. */
   refused(): boolean {
     this.#refusals += 1;
     if (this.#refusals < staleReadLimits.refusals) return false;
@@ -135,18 +129,12 @@ export type Asking = {
   readonly fields: readonly Field[];
 };
 
-/**
- * One guarded request: what its client had seen of the resource when the request was sent, and what the response
- * contains.
- */
+/** One guarded request: what its client had seen of the resource before, and what the response contains. */
 export class GuardedRead {
   readonly #guard: StaleReadGuard;
   readonly #seenVersion: SeenVersion;
   readonly #connection: ClientConnection;
-  /**
-   * The version that the client had seen when the request was sent. What it sees meanwhile on another stream does not
-   * count.
-   */
+  /** The version that the client had seen when the request was sent, whatever it sees meanwhile on other streams. */
   readonly #before: string;
   /** The `:path` that goes upstream: the client's own, unless a minimum version is enforced. */
   readonly target: string;
@@ -219,10 +207,7 @@ export class StaleReadGuard {
     return this.#parts.mode === "Enforce";
   }
 
-  /**
-   * Returns the guard of one request. Undefined: the response does not show which version of the data the client has
-   * seen.
-   */
+  /** Returns the guard of one request; undefined: the response does not show a version of the data. */
   guardedRead(asking: Asking): GuardedRead | undefined {
     const { info, target, client, caller, fields } = asking;
     if (
@@ -243,10 +228,7 @@ export class StaleReadGuard {
     return read;
   }
 
-  /**
-   * Returns the entry of a client and resource. `client` and `identity` stay the same when the client reconnects; only
-   * `client` is displayed.
-   */
+  /** Returns the entry of a client and resource. `identity` tells clients behind one address apart. */
   seenBy(client: string, identity: string, resource: string): SeenVersion {
     const key = `${client} ${identity} ${resource}`;
     const seenVersion = this.#seenVersions.get(key) ?? new SeenVersion(client, resource);

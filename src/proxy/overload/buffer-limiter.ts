@@ -44,8 +44,7 @@ export class BufferLimiter {
         const { auditId } = exchange.context;
         journal.write({ kind: "request.failed", code: "overload", origin: "proxy", message, auditId });
         exchange.cut();
-        // The first cut ends a watch between two events, and leaves what its slow client has not read; the second drops
-        // that.
+        // The first cut ends a watch after the bytes that its client has not read. The second drops those bytes.
         if (exchange.queuedBytes > 0) exchange.cut();
       }
     });

@@ -12,10 +12,7 @@ const fullCollection = 4;
 /** The young space is three times this: as set in bin/watchkeeper.js, else V8's default with enough memory. */
 const semiSpaceMiB = Number(/semi-space-size=(\d+)/.exec(process.execArgv.join(" "))?.[1] ?? 64);
 
-/**
- * Returns the size of the old space, which holds the live objects: V8 aborts when it is full. V8 reports it with the
- * young space.
- */
+/** Returns the size of the old space, which has the live objects: V8 aborts when it is full. */
 function roomBytes(): number {
   return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20 - heapReserveBytes;
 }

@@ -24,10 +24,7 @@ export const heapLimits = {
   heapCrowded: 0.92,
   heapCritical: 0.97,
   heapEasy: 0.8,
-  /**
-   * How much the heap must shrink before its pages are returned to the kernel, and how often at most, because that
-   * stops the process.
-   */
+  /** By how much the heap must shrink before its pages are returned, and how often at most: that stops the process. */
   heapPagesBytes: 48 * MiB,
   heapPagesMs: 60_000,
   /** Share of the idle sessions drained, or of the requests cut, at one check. All at once would reconnect at once. */

@@ -9,10 +9,7 @@ export class Attempts extends Retries {
   #first: Attempt | undefined;
   #other: Attempt | undefined;
   #backend = "";
-  /**
-   * A refusal that is kept while the other attempt may do better. Invariant: it belongs to the first or the other
-   * attempt.
-   */
+  /** A refusal, kept while the other attempt may do better. Invariant: it is of the first or the other attempt. */
   #held: HeldResponse | undefined;
   /** True if a backend may have begun with the request in an attempt that is over. */
   #hasLeft = false;

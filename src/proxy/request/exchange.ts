@@ -117,10 +117,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #copy: BodyCopy | undefined;
   readonly headBytes: number;
   #state: ExchangeState = "placing";
-  /**
-   * Status of the final head that the client got. Invariant: 0 in `placing` and `asking`, and at least 200 in all other
-   * states but `ended`.
-   */
+  /** Status of the client's final head. Invariant: 0 in `placing` and `asking`, at least 200 later, except in `ended`. */
   #status = 0;
   /** Undefined: no body follows the head. */
   readonly #body: RequestBody | undefined;
@@ -224,8 +221,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     try {
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
-      // An apiserver sends GOAWAY after each 401 too: the client can present another certificate only on a new
-      // connection.
+      // As an apiserver does after each 401: the client can present another certificate only on a new connection.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
       // An attempt may have begun, and no stream of the client exists yet that could end it.
@@ -415,8 +411,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { pools, trust, admission } = this.#parts;
     const kind = context.kind === "plain" ? "plain" : "long";
     const of = context.asserted?.trust ?? trust.classOf(this.#credential);
-    // These requests use connections of their own, because their 401s cause GOAWAYs, which would hit new clients with a
-    // valid token.
+    // Apart, because their 401s cause GOAWAYs, which would hit new clients with a valid token on a shared connection.
     const isApart =
       of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);

@@ -69,10 +69,7 @@ export class Hedges {
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
-  /**
-   * Reports a lost hedge only if the slow attempt's connection answers PING, because otherwise that connection may be
-   * at fault alone.
-   */
+  /** Reports a lost hedge if the slow connection answers PING. Otherwise that connection may be at fault alone. */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
@@ -118,8 +115,7 @@ export class Hedges {
    */
   #askTwice(attempts: Attempts, attempt: Attempt): void {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
-    // The same backend first, because the client has read its cache (k/k 59848), and only this connection may be
-    // faulty.
+    // The same backend first: the client has read its cache (k/k 59848), and perhaps only this connection is faulty.
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
     const another = prompt === undefined || attempts.hasTwo ? this.otherThan(attempts.asked) : undefined;
     const own = another === undefined ? prompt : undefined;

@@ -4,10 +4,7 @@ const KiB = 1024;
 export const requestLimits = {
   /** A request body up to this size is kept until the response, so that a refused stream can be retried. */
   repeatableBodyBytes: 64 * KiB,
-  /**
-   * A refusal with a body up to this size is held until it is complete, so that a lost one can be retried. A Status has
-   * 1 KiB.
-   */
+  /** A refusal with a body up to this size is held until complete, in case its backend is lost. A Status has 1 KiB. */
   shortRefusalBytes: 16 * KiB,
   /**
    * For this long, a retry because of a GOAWAY does not count as an attempt. Each 401 causes a GOAWAY on its
@@ -15,10 +12,7 @@ export const requestLimits = {
    * dozens of connections.
    */
   sentAwayMs: 15_000,
-  /**
-   * How long a 429 or 5xx of one attempt waits for the response of the other. The client would wait as long
-   * (Retry-After).
-   */
+  /** How long a 429 or 5xx waits for the other attempt's response. The client would wait as long (Retry-After). */
   refusalHeldMs: 1000,
   /**
    * How long a request waits while no backend is available. With a failed dial before it (2.25 s) that stays below the

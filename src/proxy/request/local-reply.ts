@@ -103,10 +103,7 @@ export function lostUnanswered(backend: string): Failure {
   return new Failure("backend-lost", "backend", `Backend ${backend} was lost before it answered`);
 }
 
-/**
- * Returns undefined if the reset itself is relayed. `mayRunTwice`: the request is safe, or no backend has begun with
- * it.
- */
+/** Returns undefined to relay the reset itself. `mayRunTwice`: the request is safe, or no backend has begun with it. */
 export function failureOfLost(
   { backend, isMalformed }: Attempt,
   code: number,

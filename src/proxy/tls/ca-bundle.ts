@@ -107,10 +107,7 @@ export function lastEndOf(ca: string): number {
   return Math.max(...certificates.map(({ validTo }) => wallOf(validTo)));
 }
 
-/**
- * Returns a Failure if none of these CAs is valid at this time: every certificate that they have signed would be
- * refused.
- */
+/** Returns a Failure if none of these CAs is valid now: every certificate that they have signed would be refused. */
 function outlived(ca: string, wallMs: number): Failure | undefined {
   const certificates = certificatesIn(ca);
   if (certificates instanceof Failure) return certificates;

@@ -15,10 +15,7 @@ export type Shaken = {
   readonly identity: Identity;
 };
 
-/**
- * Calls `done` once; with undefined if the handshake failed. Never calls it if the client leaves before its first byte
- * is read.
- */
+/** Calls `done` once; undefined: the handshake failed. Never calls it for a client that leaves before its first byte. */
 export function shakeHands(
   socket: net.Socket,
   hosts: Hosts,
@@ -91,10 +88,7 @@ function problemOf(socket: tls.TLSSocket): string | undefined {
   return error instanceof Error ? error.message.replace(/;.*/s, "") : "it could not be verified";
 }
 
-/**
- * Returns when the first certificate of the chain expires, because the apiserver checks the whole chain with each
- * request.
- */
+/** Returns when the chain's first certificate expires: the apiserver checks the whole chain with each request. */
 function firstEnd(certificate: X509Certificate): number {
   let end = Number.POSITIVE_INFINITY;
   let last: X509Certificate | undefined = certificate;

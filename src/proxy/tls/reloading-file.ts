@@ -99,8 +99,7 @@ export class ReloadingFile<T> {
     if (failure.message !== this.#problem || this.#current === undefined)
       journal.write({ kind: "certificate.refused", name, problem: failure.message });
     this.#problem = failure.message;
-    // Some problems disappear without a change of the files: a date is reached, a disk answers again, or a new CA has
-    // signed the certificate.
+    // Some problems end without a change of the files: a date is reached, or a disk answers again.
     this.#cancelRetry = clock.after(certificateRetryMs, () => void this.reload());
     return failure;
   }

@@ -4,10 +4,7 @@ import tls from "node:tls";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import type { ServingPair } from "./serving-pair.ts";
 
-/**
- * OpenSSL stores these options in the context, so the context must be created with them. `wholeOnly`: no session may be
- * resumed.
- */
+/** OpenSSL keeps these options in the context, which must be created with them. `wholeOnly`: no session resumes. */
 export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
   return {
     minVersion: "TLSv1.2",
@@ -30,10 +27,7 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
   };
 }
 
-/**
- * Returns the context of a pair. `clientCa`: PEM that client certificates are verified against; no session is resumed
- * then, as with `wholeOnly`.
- */
+/** Returns a pair's TLS context. With `clientCa` (PEM), client certificates are verified, and no session resumes. */
 export function serverContext(
   { chain, key }: ServingPair,
   { clientCa, wholeOnly }: { readonly clientCa: string | undefined; readonly wholeOnly: boolean },

@@ -13,10 +13,7 @@ import { ServingCertificate } from "./certificates.ts";
 import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
 
 export type Host = {
-  /**
-   * The host's name in journal and metrics: the listener's name, followed by the host's first server name unless it is
-   * the default host.
-   */
+  /** The host's name in journal and metrics: the listener's, followed by the first server name of a named host. */
   readonly name: string;
   /** Server names in lower case; `*.` stands for one label. Empty for the default host. */
   readonly names: readonly string[];
@@ -120,10 +117,7 @@ export class Hosts {
     };
   }
 
-  /**
-   * True if both the default host's certificate and that of `host` cover the name, and the two hosts are of different
-   * realms.
-   */
+  /** True if the certificates of the default host and of `host` both cover the name, in different realms. */
   #isOfDefault(name: string, host: Host): boolean {
     const [first] = this.#served;
     if (first.host.realm === host.realm || isIpAddress(name.replace(/^\[|\]$/g, "")) || anyCluster.test(name))
@@ -166,10 +160,7 @@ function plain(name: string): string {
 /** Names of the client's own cluster or machine, which every apiserver's certificate contains. */
 const anyCluster = /^(?:localhost|kubernetes(?:\.default(?:\.svc(?:\..*)?)?)?)\.?$/i;
 
-/**
- * Returns a Failure if the new certificate has none of the host's names although the old one had: clients would reject
- * it.
- */
+/** Returns a Failure if the new certificate lost all of the host's names, so that clients would reject it. */
 function strangeTo(names: readonly string[], pair: ServingPair, was: ServingPair): Failure | undefined {
   if (hasAnyOf(names, pair) || !hasAnyOf(names, was)) return undefined;
   const subject = JSON.stringify(subjectsIn(pair.chain)[0] ?? "");

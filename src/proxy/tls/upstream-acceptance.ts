@@ -9,10 +9,7 @@ import { quote } from "../../config/problem.ts";
 import { type BackendAddress, openSocket } from "../net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 
-/**
- * How long a backend has to reject a new client certificate, in ms. A backend that has not answered by then gives no
- * result.
- */
+/** Milliseconds that a backend has to answer a trial. After that it gives no result. */
 export const proofMs = 3000;
 
 /** The result of one backend. `objection`: "" if the backend has none; undefined: no result. */
@@ -33,10 +30,7 @@ export async function proveCaBundle(
   return verdictOn(await Promise.all(results), subjectsIn(ca), "leads to none of them");
 }
 
-/**
- * Returns undefined if one backend accepts the certificate, or if no backend gives a result. `field` is a header sent
- * with the request.
- */
+/** Returns undefined if a backend accepts the certificate, or if none gives a result. `field` is sent as a header. */
 export async function provePair(
   pair: ServingPair,
   { ready, field }: { readonly ready: readonly BackendAddress[]; readonly field: string },

@@ -20,10 +20,7 @@ export type DialUpgradeParts = {
   readonly pending: PendingQueue;
   /** Returns the number of tunnels to a backend. They are load that no upstream connection counts. */
   readonly tunnels: (backend: string) => number;
-  /**
-   * Opens an http/1.1 socket to a backend within `withinMs`, with the proxy's own credential of that class if there is
-   * one.
-   */
+  /** Opens an http/1.1 socket to a backend within `withinMs`, with the proxy's own credential for `trust`. */
   readonly connect: (
     backend: string,
     withinMs: number,

@@ -30,10 +30,7 @@ export type AttemptOwner = {
   attemptSent?(attempt: Attempt, count: number): void;
   /** The stream was reset, or its connection is lost. The attempt is over. */
   attemptGone(attempt: Attempt, code: number): void;
-  /**
-   * The attempt's connection or backend does not answer, or the attempt alone waits for long. Called at every tick
-   * while that lasts (D6).
-   */
+  /** The connection or backend does not answer, or the attempt alone waits for long. Repeated at every tick (D6). */
   attemptSuspected(attempt: Attempt): void;
   /** The suspect connection or backend answers again. */
   attemptCleared?(attempt: Attempt): void;
@@ -50,10 +47,7 @@ export class Attempt implements ConnectionUser, Waiter {
   #owner: AttemptOwner;
   #connection: Connection | undefined;
   #isSuspect = false;
-  /**
-   * When the head was sent, in whole ms, since V8 stores integers without an allocation; negative: the backend has run
-   * nothing.
-   */
+  /** When the head was sent, in whole ms, because V8 stores integers in place; negative: the backend ran nothing. */
   #sentAt = -1;
   /** True if the attempt has waited longer than reads of its backend usually take, although the backend answers PING. */
   isSlow = false;
@@ -119,10 +113,7 @@ export class Attempt implements ConnectionUser, Waiter {
     return this.#connection?.isAnsweringSince(this.#sentAt) === true;
   }
 
-  /**
-   * Takes a connection to the backend, or waits for one. May call `attemptOpened` or `attemptRefused` before it
-   * returns.
-   */
+  /** Takes a connection, or waits for one. May call `attemptOpened` or `attemptRefused` before it returns. */
   dial(pools: PoolSet): void {
     const connections = pools.poolOf(this.backend);
     if (connections === undefined)

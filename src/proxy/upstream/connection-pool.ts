@@ -33,10 +33,7 @@ export type ConnectionPoolOptions = {
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
-  /**
-   * Called when a connection in use falls silent while another answers. A probe then decides whether large packets are
-   * lost.
-   */
+  /** Called when a connection in use falls silent while another answers: a probe checks whether large packets are lost. */
   readonly doubtLarge: () => void;
   /** What health knows of the backend. */
   readonly facts: () => BackendFacts;
@@ -299,10 +296,7 @@ export class ConnectionPool implements ConnectionOwner {
     else if (shard.connections.length === 0 && shard.key.owner !== "") this.#shards.delete(shard.key.name);
   }
 
-  /**
-   * Refuses the requests that waited for this connection, so that they ask another backend; all requests if it was the
-   * last.
-   */
+  /** Refuses the requests that waited for this connection; all that wait if it was the backend's last one. */
   #lost(connection: Connection, shard: Shard, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
     this.#isDead ||= this.#shardOf.size === 0;

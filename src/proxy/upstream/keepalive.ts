@@ -172,8 +172,7 @@ export class Keepalive<Kept extends KeptAlive> {
       // An earlier `notify` may have closed this connection.
       const { silentSince } = connection;
       if (silentSince === undefined) continue;
-      // Compares with the sum that the timer is set to. A rounding error could make the difference too small, and loop
-      // for ever.
+      // Compares the sum, to which the timer is set: with a rounding error the difference could loop for ever.
       const dueAt = silentSince + afterMs(silentSince);
       if (now >= dueAt) notify(connection, now - silentSince);
       else nextAt = Math.min(nextAt, dueAt);

@@ -40,10 +40,7 @@ export const upstreamLimits = {
    * another backend answers a PING sent later than that, only the silent backend is affected (D14).
    */
   togetherMs: 1000,
-  /**
-   * A pending dial of at least this age, which also takes three times as long as another socket did, is restarted
-   * because its SYN was lost.
-   */
+  /** A pending dial of this age that takes three times as long as another socket did has lost its SYN: it is restarted. */
   hurriedDialMs: 200,
   /** Pause between failed dials of one backend: doubles from the first value to the second. */
   redialFirstMs: 100,
