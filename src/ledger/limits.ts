@@ -15,20 +15,20 @@ export const ledgerLimits = {
   /** Programs that get a metric label of their own. */
   agents: 50,
   /** The number of leases remembered, about 600 bytes each: each node has one, and each controller. */
-  locks: 8000,
+  leases: 8000,
   /** Per lease: the clients remembered that renewed it last, and the changes of holder remembered. */
-  lockRenewers: 8,
-  lockHandovers: 8,
+  leaseRenewers: 8,
+  leaseHandovers: 8,
   /** Assumed duration of a lease whose object states none. */
-  lockLeastMs: 5000,
+  leaseLeastMs: 5000,
   /** A takeover earlier than this share of the lease's duration after a renewal did not wait for expiry. */
-  lockShare: 0.8,
+  leaseShare: 0.8,
   /** Two holders alternate if the lease moves there and back within this time, and neither holder releases it. */
-  lockTurnsMs: 120_000,
+  leaseTurnsMs: 120_000,
   /** A lease needs this many renewals before a first-time holder counts as a stranger. */
-  lockRenewals: 3,
+  leaseRenewals: 3,
   /** Shortest pause between two reports on one lease. */
-  lockReportMs: 15_000,
+  leaseReportMs: 15_000,
   /** The number of pods remembered that sent requests, and of pods that requests show to be deleted. */
   pods: 10_000,
   /** How long a renewal of a deleted pod may still have been in flight. */

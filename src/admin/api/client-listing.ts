@@ -7,7 +7,7 @@ import type { Times } from "../http/times.ts";
 import { age, count, type Fields, listingOf, oneOf, text, time, within, words } from "./fields.ts";
 
 /** The ledger of one cluster; "" is the name of the only one. */
-export type Talking = { readonly cluster: string; readonly talk: Pick<Talk, "ledger" | "locks"> };
+export type Talking = { readonly cluster: string; readonly talk: Pick<Talk, "ledger" | "leases"> };
 
 type Row = { readonly cluster: string; readonly caller: Caller; readonly ledger: Ledger };
 

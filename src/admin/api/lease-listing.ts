@@ -1,5 +1,5 @@
 /** `/api/v1/leases`: the holders of leader leases, and the clients that renew them. */
-import type { Handover, Lock, Renewer } from "../../ledger/lock.ts";
+import type { Handover, Lease, Renewer } from "../../ledger/lease.ts";
 import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { callerFields, clusterField, type Talking } from "./client-listing.ts";
@@ -17,7 +17,7 @@ import {
   within,
 } from "./fields.ts";
 
-type Row = { readonly cluster: string; readonly lock: Lock };
+type Row = { readonly cluster: string; readonly lease: Lease };
 
 const renewerFields = {
   ...within(callerFields, ({ caller }: Renewer) => caller),
@@ -35,41 +35,42 @@ const handoverFields = {
   isReleased: flag("True if the holder before had released it.", "isReleased"),
 } satisfies Fields<Handover>;
 
-const lastCaller = ({ lock }: Row): Renewer["caller"] | undefined => lock.renewers.at(-1)?.caller;
+const lastCaller = ({ lease }: Row): Renewer["caller"] | undefined => lease.renewers.at(-1)?.caller;
 
 export const leaseFields = {
   cluster: clusterField,
   resource: oneOf(
     "The resource of the lease's object.",
     ["leases", "configmaps", "endpoints"],
-    ({ lock }) => lock.name.resource,
+    ({ lease }) => lease.name.resource,
   ),
-  namespace: text("Namespace of the lease's object.", ({ lock }) => lock.name.namespace),
-  name: text("Name of the lease's object.", ({ lock }) => lock.name.name),
-  holder: text('The holder that it names; "" if it is free.', ({ lock }) => lock.holder),
+  namespace: text("Namespace of the lease's object.", ({ lease }) => lease.name.namespace),
+  name: text("Name of the lease's object.", ({ lease }) => lease.name.name),
+  holder: text('The holder that it names; "" if it is free.', ({ lease }) => lease.holder),
   state: oneOf("Whether it is held.", ["held", "free", "lapsed"], stateOf),
-  durationMs: count("How long a renewal is valid, in ms.", ({ lock }) => lock.durationMs),
-  heldSince: time("When this holder acquired it.", ({ lock }) => lock.heldSince),
-  renewedAt: time("When it was last renewed.", ({ lock }) => lock.renewedAt),
-  renewedAgeMs: age("Time since then.", ({ lock }) => lock.renewedAt),
-  renewals: count("Renewals that passed through this proxy.", ({ lock }) => lock.renewals),
+  durationMs: count("How long a renewal is valid, in ms.", ({ lease }) => lease.durationMs),
+  heldSince: time("When this holder acquired it.", ({ lease }) => lease.heldSince),
+  renewedAt: time("When it was last renewed.", ({ lease }) => lease.renewedAt),
+  renewedAgeMs: age("Time since then.", ({ lease }) => lease.renewedAt),
+  renewals: count("Renewals that passed through this proxy.", ({ lease }) => lease.renewals),
   renewedBy: maybe("The client that renewed it last.", callerFields, lastCaller),
   verdict: oneOf(
     "Whether its renewals are as expected.",
     ["ok", "contested", "ghost", "unknown"],
-    ({ lock }, { now }) => lock.verdictAt(now())?.verdict ?? "ok",
+    ({ lease }, { now }) => lease.verdictAt(now())?.verdict ?? "ok",
   ),
-  reason: text("Why they are not.", ({ lock }, { now }) => lock.verdictAt(now())?.reason ?? ""),
-  detector: text("What detected it.", ({ lock }, { now }) => lock.verdictAt(now())?.detector ?? ""),
-  renewers: list("The last eight clients that renewed it.", renewerFields, ({ lock }) => lock.renewers),
-  handovers: list("The last eight changes of holder.", handoverFields, ({ lock }) => lock.handovers),
+  reason: text("Why they are not.", ({ lease }, { now }) => lease.verdictAt(now())?.reason ?? ""),
+  detector: text("What detected it.", ({ lease }, { now }) => lease.verdictAt(now())?.detector ?? ""),
+  renewers: list("The last eight clients that renewed it.", renewerFields, ({ lease }) => lease.renewers),
+  handovers: list("The last eight changes of holder.", handoverFields, ({ lease }) => lease.handovers),
 } satisfies Fields<Row>;
 
 export function leaseListing(talks: () => readonly Talking[], times: Times): Listing<Row> {
   return listingOf(
     {
       kind: "LeaseList",
-      rows: () => talks().flatMap(({ cluster, talk }) => talk.locks.all.map((lock) => ({ cluster, lock }))),
+      rows: () =>
+        talks().flatMap(({ cluster, talk }) => talk.leases.all.map((lease) => ({ cluster, lease }))),
       sort: "namespace",
       fields: leaseFields,
       by: "cluster resource namespace name holder verdict state renewedAt renewals heldSince",
@@ -84,7 +85,7 @@ export function leaseListing(talks: () => readonly Talking[], times: Times): Lis
 }
 
 /** "lapsed": no renewal has passed through this proxy for the lease's whole duration. */
-function stateOf({ lock: { holder, renewedAt, durationMs } }: Row, { now }: Times): string {
+function stateOf({ lease: { holder, renewedAt, durationMs } }: Row, { now }: Times): string {
   if (holder === "") return "free";
   return durationMs > 0 && now() - renewedAt > durationMs ? "lapsed" : "held";
 }

@@ -23,14 +23,14 @@ export function backendFactsOf({ path }: Pick<LiveCluster, "path">): readonly Ba
 /** Without the nodes' own leases: there may be 5,000 of them. */
 function leasesOf({ label, path: { talk } }: LiveCluster, clock: Clock): readonly LeaseFacts[] {
   const now = clock.now();
-  return talk.locks.all
+  return talk.leases.all
     .filter(({ name }) => name.namespace !== "kube-node-lease")
-    .map((lock) => ({
-      namespace: label === "" ? lock.name.namespace : `${label}/${lock.name.namespace}`,
-      name: lock.name.name,
-      holder: lock.holder,
-      source: lock.renewers.at(-1)?.caller.address ?? "",
-      renewedAtMs: clock.wall() - (now - lock.renewedAt),
-      verdict: lock.verdictAt(now)?.verdict ?? "ok",
+    .map((lease) => ({
+      namespace: label === "" ? lease.name.namespace : `${label}/${lease.name.namespace}`,
+      name: lease.name.name,
+      holder: lease.holder,
+      source: lease.renewers.at(-1)?.caller.address ?? "",
+      renewedAtMs: clock.wall() - (now - lease.renewedAt),
+      verdict: lease.verdictAt(now)?.verdict ?? "ok",
     }));
 }

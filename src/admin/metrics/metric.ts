@@ -38,7 +38,7 @@ type PoolFacts = {
   }[];
 };
 
-type LockFacts = Pick<Path["talk"]["locks"]["all"][number], "name" | "holder" | "renewedAt"> & {
+type LiveLease = Pick<Path["talk"]["leases"]["all"][number], "name" | "holder" | "renewedAt"> & {
   readonly verdictAt: (now: number) => { readonly verdict: string } | undefined;
   readonly renewers: readonly { readonly caller: { readonly address: string } }[];
 };
@@ -64,7 +64,7 @@ export type LiveCluster = {
     readonly staleReadGuard: Pick<Path["staleReadGuard"], "counts">;
     readonly talk: {
       readonly ledger: Pick<Path["talk"]["ledger"], "size" | "requestsByAgent">;
-      readonly locks: { readonly all: readonly LockFacts[] };
+      readonly leases: { readonly all: readonly LiveLease[] };
     };
     readonly measurementsOf: (backend: string) => BackendMeasurements;
   };

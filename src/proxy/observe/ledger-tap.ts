@@ -10,10 +10,10 @@ import { type Field, type Role, role } from "../../h2/core/field.ts";
 import { firstValue } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { Caller } from "../../ledger/caller.ts";
+import type { LeaseName } from "../../ledger/lease.ts";
+import { isImmediateDelete, leaseRecordIn } from "../../ledger/lease-body.ts";
+import { type LeaseReport, Leases } from "../../ledger/leases.ts";
 import { Ledger } from "../../ledger/ledger.ts";
-import type { LockName } from "../../ledger/lock.ts";
-import { isImmediateDelete, lockRecordIn } from "../../ledger/lock-body.ts";
-import { type LockReport, Locks } from "../../ledger/locks.ts";
 import { type Subject, subjectOf } from "../../ledger/subject.ts";
 import { resourceKey, type WatchContext } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
@@ -31,7 +31,7 @@ export const ledgerTapLimits = {
   stormCallers: 5,
   stormMs: 10_000,
   /** Most bytes copied of a write that may be to a lease: a Lease is 1 KiB, an annotated ConfigMap little more. */
-  lockBodyBytes: 16 * KiB,
+  leaseBodyBytes: 16 * KiB,
 } as const;
 
 export type LedgerRequest = {
@@ -44,7 +44,7 @@ export type LedgerRequest = {
 };
 
 const writes: ReadonlySet<string> = new Set(["create", "update", "patch"]);
-const lockResources: ReadonlyMap<string, LockName["resource"]> = new Map([
+const leaseResources: ReadonlyMap<string, LeaseName["resource"]> = new Map([
   ["coordination.k8s.io/leases", "leases"],
   ["/configmaps", "configmaps"],
   ["/endpoints", "endpoints"],
@@ -79,7 +79,7 @@ export class BodyCopy {
 
   add(bytes: Buffer, start: number, end: number): void {
     this.#length += end - start;
-    if (this.#length > ledgerTapLimits.lockBodyBytes) this.#drop();
+    if (this.#length > ledgerTapLimits.leaseBodyBytes) this.#drop();
     else if (!this.#isOver && end > start) this.#pieces.push(Buffer.from(bytes.subarray(start, end)));
   }
 
@@ -98,7 +98,7 @@ export class BodyCopy {
 
 export class Talk {
   readonly ledger: Ledger;
-  readonly locks = new Locks();
+  readonly leases = new Leases();
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly #storm = new RelistStorm();
@@ -147,14 +147,14 @@ export class Talk {
     if (!info.isResource || info.kind !== "plain") return undefined;
     if (info.resource === "pods" && info.group === "") return this.#podCopy(request);
     if (info.subresource !== "" || !writes.has(info.verb)) return undefined;
-    const resource = lockResources.get(resourceKey(info));
+    const resource = leaseResources.get(resourceKey(info));
     if (resource === undefined) return undefined;
     return new BodyCopy((body) => this.#written(request, resource, body));
   }
 
   #podCopy({ info, target }: LedgerRequest): BodyCopy | undefined {
     const { namespace, name, verb, subresource } = info;
-    const { pods } = this.locks;
+    const { pods } = this.leases;
     if (verb === "delete" && subresource === "") {
       const isNow = firstValue(target.slice(target.indexOf("?") + 1), "gracePeriodSeconds") === "0";
       return new BodyCopy((body) => {
@@ -168,24 +168,28 @@ export class Talk {
 
   #written(
     { caller, client, info, auditId }: LedgerRequest,
-    resource: LockName["resource"],
+    resource: LeaseName["resource"],
     body: Buffer,
   ): void {
-    const record = lockRecordIn(body, resource === "leases");
+    const record = leaseRecordIn(body, resource === "leases");
     if (record === undefined) return;
     const name = { resource, namespace: info.namespace, name: info.name || record.name };
     const session = client.alpn === "h2" ? client.port : 0;
     const isCreate = info.verb === "create";
-    const suspicion = this.locks.written({ name, record, caller, session, isCreate }, this.#clock.now());
+    const suspicion = this.leases.written({ name, record, caller, session, isCreate }, this.#clock.now());
     if (suspicion !== undefined) this.#journalLease(suspicion, caller, auditId);
   }
 
-  #journalLease({ lock, judgement }: LockReport, { subject, agent, address }: Caller, auditId: string): void {
+  #journalLease(
+    { lease, judgement }: LeaseReport,
+    { subject, agent, address }: Caller,
+    auditId: string,
+  ): void {
     this.#journal.write({
       kind: "lease.suspect",
       ...judgement,
-      lease: lock.text,
-      holder: lock.holder,
+      lease: lease.text,
+      holder: lease.holder,
       client: address,
       subject: subject.name,
       userAgent: agent,

@@ -184,7 +184,7 @@ test("incidents are counted, and each kind without an active one is 0, so that i
 
 test("leases are shown with their holder and the address of the last renewal; a verdict only where it is suspect", () => {
   const clock = manualClock();
-  const lock = {
+  const lease = {
     name: { resource: "leases", namespace: "n", name: "l" },
     holder: "h",
     renewedAt: clock.now(),
@@ -192,13 +192,13 @@ test("leases are shown with their holder and the address of the last renewal; a 
     verdictAt: () => ({ verdict: "ghost" }),
   } as const;
   const all = [
-    lock,
-    { ...lock, name: { ...lock.name, name: "well" }, verdictAt: () => undefined },
-    { ...lock, name: { ...lock.name, namespace: "kube-node-lease" } },
+    lease,
+    { ...lease, name: { ...lease.name, name: "well" }, verdictAt: () => undefined },
+    { ...lease, name: { ...lease.name, namespace: "kube-node-lease" } },
   ];
   const { talk } = clusterWith().path;
   const clusters = (): readonly LiveCluster[] => [
-    clusterWith({ path: { talk: { ...talk, locks: { all } } } }),
+    clusterWith({ path: { talk: { ...talk, leases: { all } } } }),
   ];
   const shown = { clusters, clock };
   assert.equal(rows("lease_holder_info", shown), [

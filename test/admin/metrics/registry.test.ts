@@ -21,7 +21,7 @@ function seriesIn(text: string): string[] {
 function flood(count: number): Process {
   const names = Array.from({ length: count }, (_, index) => `\n"\\{x="${index}`);
   const { exchanges } = clusterWith().path;
-  const lock = {
+  const lease = {
     holder: "h",
     renewedAt: 0,
     renewers: [],
@@ -42,8 +42,8 @@ function flood(count: number): Process {
       },
       talk: {
         ledger: { size: count, requestsByAgent: new Map(names.map((agent) => [agent, 1])) },
-        locks: {
-          all: names.map((name) => ({ ...lock, name: { resource: "leases", namespace: name, name } })),
+        leases: {
+          all: names.map((name) => ({ ...lease, name: { resource: "leases", namespace: name, name } })),
         },
       },
     },

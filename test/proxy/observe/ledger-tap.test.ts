@@ -4,8 +4,8 @@ import * as assert from "uvu/assert";
 import type { EntryOf } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import type { Caller } from "../../../src/ledger/caller.ts";
+import type { Lease } from "../../../src/ledger/lease.ts";
 import { ledgerLimits } from "../../../src/ledger/limits.ts";
-import type { Lock } from "../../../src/ledger/lock.ts";
 import { noSubject } from "../../../src/ledger/subject.ts";
 import { BodyCopy, ledgerTapLimits } from "../../../src/proxy/observe/ledger-tap.ts";
 import { jwt } from "../../support/jwt.ts";
@@ -33,7 +33,7 @@ test("a copied body is read once, when a backend has accepted it", () => {
 
 test("a body that was refused, or is too long, is not read", () => {
   assert.equal(copied(["ab"], 409), []);
-  assert.equal(copied(["x".repeat(ledgerTapLimits.lockBodyBytes), "y"], 200), []);
+  assert.equal(copied(["x".repeat(ledgerTapLimits.leaseBodyBytes), "y"], 200), []);
 });
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases";
@@ -70,8 +70,8 @@ class Scene {
     return this.path.talk.ledger.all;
   }
 
-  get lock(): Lock | undefined {
-    return this.path.talk.locks.all[0];
+  get lease(): Lease | undefined {
+    return this.path.talk.leases.all[0];
   }
 
   judged(): string[] {
@@ -107,8 +107,8 @@ test("a token is nowhere in what is kept", () => {
   const scene = new Scene();
   const secret = jwt({ sub: "s" });
   scene.ask(scene.path.client(), "GET /api/v1/pods", { token: secret });
-  const { ledger, locks } = scene.path.talk;
-  assert.not.match(JSON.stringify([ledger.all, locks.all]), secret.split(".")[1] ?? "");
+  const { ledger, leases } = scene.path.talk;
+  assert.not.match(JSON.stringify([ledger.all, leases.all]), secret.split(".")[1] ?? "");
 });
 
 test("a caller that was forgotten is found anew when it asks again", () => {
@@ -124,13 +124,13 @@ test("a caller that was forgotten is found anew when it asks again", () => {
   assert.is(scene.callers.at(-1)?.requests, 1);
 });
 
-test("a lock is known by its renewals, and by their senders", () => {
+test("a lease is known by its renewals, and by their senders", () => {
   const scene = new Scene();
   const client = scene.path.client({ address: "10.0.0.7" });
   scene.renew(client, "web-0_1");
-  const { lock } = scene;
-  assert.equal([lock?.text, lock?.holder, lock?.durationMs], ["leases n/leader", "web-0_1", 15_000]);
-  assert.is(lock?.renewers[0]?.caller.address, "10.0.0.7");
+  const { lease } = scene;
+  assert.equal([lease?.text, lease?.holder, lease?.durationMs], ["leases n/leader", "web-0_1", 15_000]);
+  assert.is(lease?.renewers[0]?.caller.address, "10.0.0.7");
   assert.equal(scene.judged(), []);
 });
 
@@ -150,7 +150,7 @@ test("a renewal that was refused renews nothing; nor does a body that is somethi
   scene.ask(client, `PUT ${leases}/leader`, { body: "{}", status: 409 });
   scene.ask(client, `PUT ${leases}/leader`, { body: "{not json" });
   scene.ask(client, `POST /api/v1/namespaces/n/configmaps`, { body: '{"data":{}}' });
-  assert.is(scene.lock, undefined);
+  assert.is(scene.lease, undefined);
 });
 
 test("a pod deleted without grace that goes on renewing is a ghost; one that is there again is not", () => {
@@ -162,11 +162,11 @@ test("a pod deleted without grace that goes on renewing is a ghost; one that is 
   scene.renew(holder, "web-0_1");
   assert.equal(scene.judged(), ["ghost deleted-pod 10.9.3.7"]);
   scene.ask(admin, "PATCH /api/v1/namespaces/n/pods/web-0/status", { body: "{}" });
-  scene.path.clock.advance(ledgerLimits.lockReportMs);
+  scene.path.clock.advance(ledgerLimits.leaseReportMs);
   scene.renew(holder, "web-0_1");
   assert.is(scene.judged().length, 1);
   scene.ask(admin, "DELETE /api/v1/namespaces/n/pods/web-0", { body: '{"gracePeriodSeconds":30}' });
-  assert.is(scene.path.talk.locks.pods.deletedAt("n", "web-0"), undefined);
+  assert.is(scene.path.talk.leases.pods.deletedAt("n", "web-0"), undefined);
 });
 
 test("many callers that list again what they had watched are a storm; pages of one list are not", () => {

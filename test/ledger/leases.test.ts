@@ -1,23 +1,27 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Caller } from "../../src/ledger/caller.ts";
+import type { LeaseRecord } from "../../src/ledger/lease-body.ts";
+import { type LeaseReport, Leases } from "../../src/ledger/leases.ts";
 import { ledgerLimits } from "../../src/ledger/limits.ts";
-import type { LockRecord } from "../../src/ledger/lock-body.ts";
-import { type LockReport, Locks } from "../../src/ledger/locks.ts";
 import { callerAt } from "../support/callers.ts";
 
-const test = suite("ledger/locks");
+const test = suite("ledger/leases");
 
 const name = { resource: "leases", namespace: "n", name: "leader" } as const;
 const account = { name: "system:serviceaccount:n:web", namespace: "n" };
 const one = callerAt("10.0.0.1", { ...account, pod: "web-7d-bbbbb" });
 const other = callerAt("10.0.0.2", { ...account, pod: "web-7d-ccccc" });
 
-type More = { readonly session?: number; readonly isCreate?: boolean; readonly record?: Partial<LockRecord> };
+type More = {
+  readonly session?: number;
+  readonly isCreate?: boolean;
+  readonly record?: Partial<LeaseRecord>;
+};
 
-/** Locks, and a word for each renewal: caller, holder, time. */
+/** Leases, and a word for each renewal: caller, holder, time. */
 function scene() {
-  const locks = new Locks();
+  const leases = new Leases();
   const renew = (
     caller: Caller,
     holder: string | undefined,
@@ -26,25 +30,25 @@ function scene() {
   ): string | undefined => {
     const record = { name: "", holder, durationMs: 15_000, isRenewal: true, ...more.record };
     const { session = 1, isCreate = false } = more;
-    return said(locks.written({ name, record, caller, session, isCreate }, at));
+    return said(leases.written({ name, record, caller, session, isCreate }, at));
   };
-  return { locks, renew };
+  return { leases, renew };
 }
 
-function said(told: LockReport | undefined): string | undefined {
+function said(told: LeaseReport | undefined): string | undefined {
   return told === undefined ? undefined : `${told.judgement.verdict} ${told.judgement.detector}`;
 }
 
 test("a leader that renews, lets go and is followed by another is as it should be", () => {
-  const { locks, renew } = scene();
+  const { leases, renew } = scene();
   assert.is(renew(one, "web-7d-bbbbb_1", 0, { isCreate: true }), undefined);
   for (let at = 2000; at < 20_000; at += 2000) assert.is(renew(one, "web-7d-bbbbb_1", at), undefined);
   assert.is(renew(one, "", 20_000), undefined);
   assert.is(renew(other, "web-7d-ccccc_2", 20_500), undefined);
-  const [lock] = locks.all;
-  assert.equal([lock?.holder, lock?.renewals, lock?.heldSince], ["web-7d-ccccc_2", 11, 20_500]);
+  const [lease] = leases.all;
+  assert.equal([lease?.holder, lease?.renewals, lease?.heldSince], ["web-7d-ccccc_2", 11, 20_500]);
   assert.equal(
-    lock?.handovers.map(({ to, isReleased }) => [to, isReleased]),
+    lease?.handovers.map(({ to, isReleased }) => [to, isReleased]),
     [
       ["web-7d-bbbbb_1", true],
       ["web-7d-ccccc_2", true],
@@ -62,12 +66,12 @@ test("one that lapses may be taken; one that was renewed a moment ago may not", 
 });
 
 test("two clients by turns under one name contest it, also from one address; a restart does not (seed 002)", () => {
-  const { locks, renew } = scene();
+  const { leases, renew } = scene();
   renew(one, "leader", 0);
   assert.is(renew(other, "leader", 1000), undefined, "it may have begun anew there");
   assert.is(renew(other, "leader", 3000), undefined);
   assert.is(renew(one, "leader", 3500), "contested alternation");
-  const judgement = locks.all[0]?.judgement;
+  const judgement = leases.all[0]?.judgement;
   assert.match(
     judgement?.reason ?? "",
     "two clients under one name: manager (system:serviceaccount:n:web, 10.0.0.1)",
@@ -88,13 +92,13 @@ test("by turns without letting go, each time it has lapsed", () => {
 });
 
 test("a pod that was deleted, and renews all the same, is a ghost (seed 002)", () => {
-  const { locks, renew } = scene();
+  const { leases, renew } = scene();
   const opaque = callerAt("10.9.3.7");
   renew(opaque, "web-7d-bbbbb_1", 0);
-  locks.pods.deleted("n", "web-7d-bbbbb", 1000);
+  leases.pods.deleted("n", "web-7d-bbbbb", 1000);
   assert.is(renew(opaque, "web-7d-bbbbb_1", 1500), undefined, "it may have been under way");
   assert.is(renew(opaque, "web-7d-bbbbb_1", 2500), "ghost deleted-pod");
-  assert.match(locks.all[0]?.judgement?.reason ?? "", "Pod n/web-7d-bbbbb was deleted 1.5 s ago");
+  assert.match(leases.all[0]?.judgement?.reason ?? "", "Pod n/web-7d-bbbbb was deleted 1.5 s ago");
 });
 
 test("the pod of the token must be the one that is named, if one is", () => {
@@ -123,13 +127,13 @@ test("a stranger is neither by identity nor by program one that has held it", ()
   );
 });
 
-test("a label on a lock is no renewal; a renewal without a holder counts for the present one", () => {
-  const { locks, renew } = scene();
+test("a label on a lease is no renewal; a renewal without a holder counts for the present one", () => {
+  const { leases, renew } = scene();
   renew(one, "leader", 0);
   assert.is(renew(other, undefined, 500, { record: { isRenewal: false } }), undefined);
-  assert.is(locks.all[0]?.renewals, 1);
+  assert.is(leases.all[0]?.renewals, 1);
   renew(one, undefined, 2000, { record: { durationMs: undefined } });
-  assert.equal([locks.all[0]?.renewedAt, locks.all[0]?.durationMs], [2000, 15_000]);
+  assert.equal([leases.all[0]?.renewedAt, leases.all[0]?.durationMs], [2000, 15_000]);
 });
 
 test("it is told when it begins, and now and then while it goes on", () => {
@@ -137,26 +141,26 @@ test("it is told when it begins, and now and then while it goes on", () => {
   let told = 0;
   for (let at = 0; at < 60_000; at += 1000)
     if (renew(at % 2000 === 0 ? one : other, "leader", at) !== undefined) told += 1;
-  assert.is(told, Math.floor(60_000 / ledgerLimits.lockReportMs));
+  assert.is(told, Math.floor(60_000 / ledgerLimits.leaseReportMs));
 });
 
-test("of too many locks the one renewed least lately is forgotten, and each keeps few renewers", () => {
-  const { locks, renew } = scene();
+test("of too many leases the one renewed least lately is forgotten, and each keeps few renewers", () => {
+  const { leases, renew } = scene();
   for (let index = 0; index < 100; index += 1)
     renew(callerAt(`10.0.0.${index}`), `h-${index}`, 100_000 * index);
-  const [lock] = locks.all;
+  const [lease] = leases.all;
   assert.equal(
-    [lock?.renewers.length, lock?.handovers.length],
-    [ledgerLimits.lockRenewers, ledgerLimits.lockHandovers],
+    [lease?.renewers.length, lease?.handovers.length],
+    [ledgerLimits.leaseRenewers, ledgerLimits.leaseHandovers],
   );
   const record = { name: "", holder: "x".repeat(1000), durationMs: 1, isRenewal: true };
-  for (let index = 0; index < ledgerLimits.locks; index += 1)
-    locks.written(
+  for (let index = 0; index < ledgerLimits.leases; index += 1)
+    leases.written(
       { name: { ...name, name: `l-${index}` }, record, caller: one, session: 1, isCreate: true },
       0,
     );
-  assert.is(locks.all.length, ledgerLimits.locks);
-  assert.equal([locks.all[0]?.name.name, locks.all[0]?.holder.length], ["l-0", ledgerLimits.holderChars]);
+  assert.is(leases.all.length, ledgerLimits.leases);
+  assert.equal([leases.all[0]?.name.name, leases.all[0]?.holder.length], ["l-0", ledgerLimits.holderChars]);
 });
 
 test.run();

@@ -4,8 +4,8 @@
  */
 
 import type { Caller } from "./caller.ts";
+import { type Judgement, kindOf, type Lease } from "./lease.ts";
 import { ledgerLimits } from "./limits.ts";
-import { type Judgement, kindOf, type Lock } from "./lock.ts";
 import { isNamed, isSibling, type Pods, podNamedBy } from "./pods.ts";
 
 export type Renewal = {
@@ -17,23 +17,23 @@ export type Renewal = {
   readonly at: number;
 };
 
-export function judgeRenewal(lock: Lock, renewal: Renewal, pods: Pods): Judgement | undefined {
+export function judgeRenewal(lease: Lease, renewal: Renewal, pods: Pods): Judgement | undefined {
   if (renewal.holder === "") return undefined;
   return (
-    ghost(lock, renewal, pods) ??
-    alternating(lock, renewal) ??
-    taken(lock, renewal) ??
-    stranger(lock, renewal)
+    ghost(lease, renewal, pods) ??
+    alternating(lease, renewal) ??
+    taken(lease, renewal) ??
+    stranger(lease, renewal)
   );
 }
 
 // --- the client that renews is not the pod that the lease names (seed 002) ---
 
-function ghost(lock: Lock, { caller, holder, at }: Renewal, pods: Pods): Judgement | undefined {
+function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judgement | undefined {
   const { pod, node, namespace } = caller.subject;
   const named = podNamedBy(holder);
   const gone = goneOf(pods, [
-    [lock.name.namespace, named],
+    [lease.name.namespace, named],
     [namespace, named],
     [namespace, pod],
   ]);
@@ -69,13 +69,13 @@ function goneOf(pods: Pods, names: readonly (readonly [string, string])[]): Gone
 // --- two clients hold the lease ---
 
 /** This client, another and this one again renewed under one holder name, which no restarted process can cause. */
-function alternating(lock: Lock, { caller, session, holder, at }: Renewal): Judgement | undefined {
-  const last = lock.renewers.at(-1);
-  const own = lock.renewers.find(
+function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Judgement | undefined {
+  const last = lease.renewers.at(-1);
+  const own = lease.renewers.find(
     (one) => one.caller === caller && one.session === session && one.holder === holder,
   );
   if (own === undefined || last === undefined || last === own || last.holder !== holder) return undefined;
-  const limitMs = 2 * Math.max(lock.durationMs, ledgerLimits.lockLeastMs);
+  const limitMs = 2 * Math.max(lease.durationMs, ledgerLimits.leaseLeastMs);
   const valueMs = Math.round(at - own.lastAt);
   if (valueMs > limitMs) return undefined;
   const other = textOf(last.caller);
@@ -87,20 +87,20 @@ function alternating(lock: Lock, { caller, session, holder, at }: Renewal): Judg
  * Returns a judgement if another holder took the lease although the previous holder had renewed it and neither released
  * it nor let it expire, or if two holders alternate.
  */
-function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
-  const before = lock.holder;
+function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
+  const before = lease.holder;
   if (before === "" || before === holder || isCreate) return undefined;
-  const last = lock.renewers.at(-1);
+  const last = lease.renewers.at(-1);
   const was = last === undefined ? before : textOf(last.caller);
-  const valueMs = Math.round(at - lock.renewedAt);
+  const valueMs = Math.round(at - lease.renewedAt);
   // A slightly fast clock, or a renewal that reached the proxy late, does not count as a wrongful takeover.
-  const limitMs = Math.round(lock.durationMs * ledgerLimits.lockShare);
+  const limitMs = Math.round(lease.durationMs * ledgerLimits.leaseShare);
   if (valueMs < limitMs) {
     const reason = `Taken from ${before} ${seconds(valueMs)} after its renewal, by ${textOf(caller)} as ${holder}`;
     return { verdict: "contested", detector: "takeover", was, valueMs, limitMs, reason };
   }
-  const back = lock.handovers.findLast((one) => one.from === holder && !one.isReleased);
-  if (back === undefined || at - back.at > ledgerLimits.lockTurnsMs) return undefined;
+  const back = lease.handovers.findLast((one) => one.from === holder && !one.isReleased);
+  if (back === undefined || at - back.at > ledgerLimits.leaseTurnsMs) return undefined;
   const reason = `${holder} and ${before} take it from each other by turns`;
   const turnMs = Math.round(at - back.at);
   return {
@@ -108,15 +108,16 @@ function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement
     detector: "turns",
     was,
     valueMs: turnMs,
-    limitMs: ledgerLimits.lockTurnsMs,
+    limitMs: ledgerLimits.leaseTurnsMs,
     reason,
   };
 }
 
 /** Returns a judgement if neither the client's identity nor its program has held the lease before. */
-function stranger(lock: Lock, { caller }: Renewal): Judgement | undefined {
-  if (lock.renewals < ledgerLimits.lockRenewals || lock.knownKinds.includes(kindOf(caller))) return undefined;
-  const last = lock.renewers.at(-1);
+function stranger(lease: Lease, { caller }: Renewal): Judgement | undefined {
+  if (lease.renewals < ledgerLimits.leaseRenewals || lease.knownKinds.includes(kindOf(caller)))
+    return undefined;
+  const last = lease.renewers.at(-1);
   const was = last === undefined ? "" : textOf(last.caller);
   const reason = `${textOf(caller)} has never held it; it was held by ${was}`;
   return { verdict: "unknown", detector: "identity", was, valueMs: 0, limitMs: 0, reason };

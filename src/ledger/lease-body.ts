@@ -8,7 +8,7 @@ import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from 
 
 export const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader";
 
-export type LockRecord = {
+export type LeaseRecord = {
   /** The object's name; "" in a patch. */
   readonly name: string;
   /** Undefined: the patch does not change the holder; "": the write releases the lease. */
@@ -22,7 +22,7 @@ export type LockRecord = {
  * Returns the lease in a write's body. `isLease`: the object is a Lease, not an annotated one. Undefined: the body
  * contains no lease, or cannot be parsed.
  */
-export function lockRecordIn(body: Buffer, isLease: boolean): LockRecord | undefined {
+export function leaseRecordIn(body: Buffer, isLease: boolean): LeaseRecord | undefined {
   if (!isLease && !body.includes(leaderAnnotation)) return undefined;
   const object = enveloped(body);
   if (object !== undefined) return isLease ? ofLease(object) : ofAnnotated(object);
@@ -34,7 +34,7 @@ export function lockRecordIn(body: Buffer, isLease: boolean): LockRecord | undef
 }
 
 /** coordination/v1 generated.proto: Lease { 1 metadata  2 spec { 1 holderIdentity  2 leaseDurationSeconds  4 renewTime } } */
-function ofLease(object: Message): LockRecord {
+function ofLease(object: Message): LeaseRecord {
   const spec = messageIn(object, 2);
   return {
     name: textIn(messageIn(object, 1), 1),
@@ -45,25 +45,25 @@ function ofLease(object: Message): LockRecord {
 }
 
 /** Field 12 of the metadata is the annotations. */
-function ofAnnotated(object: Message): LockRecord | undefined {
+function ofAnnotated(object: Message): LeaseRecord | undefined {
   const metadata = messageIn(object, 1);
   const annotation = parseJson(entriesIn(metadata, 12, leaderAnnotation).at(-1) ?? "");
   return isRecord(annotation) ? ofSpec(textIn(metadata, 1), annotation) : undefined;
 }
 
-function ofLeaseJson(object: JsonRecord): LockRecord | undefined {
+function ofLeaseJson(object: JsonRecord): LeaseRecord | undefined {
   const spec = recordAt(object, "spec");
   return spec && ofSpec(nameIn(object), spec);
 }
 
-function ofAnnotatedJson(object: JsonRecord): LockRecord | undefined {
+function ofAnnotatedJson(object: JsonRecord): LeaseRecord | undefined {
   const annotations = recordAt(recordAt(object, "metadata"), "annotations");
   const annotation = parseJson(textAt(annotations, leaderAnnotation));
   return isRecord(annotation) ? ofSpec(nameIn(object), annotation) : undefined;
 }
 
 /** Reads a JSON patch (RFC 6902). Operations on paths outside the spec are ignored. */
-function ofJsonPatch(operations: readonly unknown[]): LockRecord | undefined {
+function ofJsonPatch(operations: readonly unknown[]): LeaseRecord | undefined {
   const spec: Record<string, unknown> = {};
   for (const operation of operations) {
     if (!isRecord(operation) || typeof operation["path"] !== "string") continue;
@@ -74,7 +74,7 @@ function ofJsonPatch(operations: readonly unknown[]): LockRecord | undefined {
 }
 
 /** The annotation uses the field names of a Lease. A null removes a field, so a null holder releases the lease. */
-function ofSpec(name: string, spec: JsonRecord): LockRecord {
+function ofSpec(name: string, spec: JsonRecord): LeaseRecord {
   const seconds = spec["leaseDurationSeconds"];
   return {
     name,

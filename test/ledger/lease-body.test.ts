@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { isImmediateDelete, leaderAnnotation, lockRecordIn } from "../../src/ledger/lock-body.ts";
+import { isImmediateDelete, leaderAnnotation, leaseRecordIn } from "../../src/ledger/lease-body.ts";
 import { field } from "../support/watch-bytes.ts";
 
-const test = suite("ledger/lock-body");
+const test = suite("ledger/lease-body");
 
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 const enveloped = (kind: string, object: Buffer): Buffer =>
@@ -13,42 +13,42 @@ const annotations = { [leaderAnnotation]: JSON.stringify(spec) };
 const whole = { name: "x", holder: "pod_1", durationMs: 15_000, isRenewal: true };
 
 test("a Lease is read in JSON and in protobuf", () => {
-  assert.equal(lockRecordIn(json({ metadata: { name: "x" }, spec }), true), whole);
+  assert.equal(leaseRecordIn(json({ metadata: { name: "x" }, spec }), true), whole);
   const time = field(1, 1_800_000_000);
   const lease = Buffer.concat([
     field(1, Buffer.concat([field(1, "x"), field(3, "kube-system")])),
     field(2, Buffer.concat([field(1, "pod_1"), field(2, 15), field(3, time), field(4, time), field(5, 2)])),
   ]);
-  assert.equal(lockRecordIn(enveloped("Lease", lease), true), whole);
+  assert.equal(leaseRecordIn(enveloped("Lease", lease), true), whole);
 });
 
-test("so is the annotation of a ConfigMap, and one without it is no lock", () => {
-  assert.equal(lockRecordIn(json({ metadata: { name: "x", annotations } }), false), whole);
+test("so is the annotation of a ConfigMap, and one without it is no lease", () => {
+  assert.equal(leaseRecordIn(json({ metadata: { name: "x", annotations } }), false), whole);
   const entry = Buffer.concat([field(1, leaderAnnotation), field(2, JSON.stringify(spec))]);
   const map = field(1, Buffer.concat([field(1, "x"), field(12, entry)]));
-  assert.equal(lockRecordIn(enveloped("ConfigMap", map), false), whole);
-  assert.is(lockRecordIn(json({ metadata: { name: "x" }, data: { a: "b" } }), false), undefined);
-  assert.is(lockRecordIn(json({ data: { a: leaderAnnotation } }), false), undefined);
+  assert.equal(leaseRecordIn(enveloped("ConfigMap", map), false), whole);
+  assert.is(leaseRecordIn(json({ metadata: { name: "x" }, data: { a: "b" } }), false), undefined);
+  assert.is(leaseRecordIn(json({ data: { a: leaderAnnotation } }), false), undefined);
 });
 
 test("a patch says what it changes: no holder leaves it, none at all lets it go", () => {
   const { renewTime } = spec;
   const renewed = { name: "", holder: undefined, durationMs: undefined, isRenewal: true };
-  assert.equal(lockRecordIn(json({ spec: { renewTime } }), true), renewed);
+  assert.equal(leaseRecordIn(json({ spec: { renewTime } }), true), renewed);
   assert.equal(
-    lockRecordIn(json([{ op: "replace", path: "/spec/renewTime", value: renewTime }]), true),
+    leaseRecordIn(json([{ op: "replace", path: "/spec/renewTime", value: renewTime }]), true),
     renewed,
   );
-  assert.is(lockRecordIn(json({ spec: { holderIdentity: null } }), true)?.holder, "");
-  assert.is(lockRecordIn(json({ spec: { holderIdentity: "" } }), true)?.holder, "");
-  assert.is(lockRecordIn(json({ metadata: { labels: {} } }), true), undefined);
-  assert.is(lockRecordIn(json([{ op: "remove", path: "/metadata/labels/x" }]), true), undefined);
+  assert.is(leaseRecordIn(json({ spec: { holderIdentity: null } }), true)?.holder, "");
+  assert.is(leaseRecordIn(json({ spec: { holderIdentity: "" } }), true)?.holder, "");
+  assert.is(leaseRecordIn(json({ metadata: { labels: {} } }), true), undefined);
+  assert.is(leaseRecordIn(json([{ op: "remove", path: "/metadata/labels/x" }]), true), undefined);
 });
 
-test("what cannot be read is no lock, and throws nothing", () => {
+test("what cannot be read is no lease, and throws nothing", () => {
   for (const body of ["", "{", "null", "7", '"x"', "spec: {holderIdentity: x}", "k8s\0\xff\xff", "[null]"])
     for (const isLease of [true, false])
-      assert.is(lockRecordIn(Buffer.from(body, "latin1"), isLease)?.isRenewal ?? false, false, body);
+      assert.is(leaseRecordIn(Buffer.from(body, "latin1"), isLease)?.isRenewal ?? false, false, body);
 });
 
 test("a DELETE without grace is known by its body", () => {

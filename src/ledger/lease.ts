@@ -2,7 +2,7 @@
 import { limits } from "../base/limits.ts";
 import type { Caller } from "./caller.ts";
 
-export type LockName = {
+export type LeaseName = {
   readonly resource: "leases" | "configmaps" | "endpoints";
   readonly namespace: string;
   readonly name: string;
@@ -41,8 +41,8 @@ export type Judgement = {
   readonly reason: string;
 };
 
-export class Lock {
-  readonly name: LockName;
+export class Lease {
+  readonly name: LeaseName;
   holder = "";
   durationMs = 0;
   renewedAt = 0;
@@ -59,7 +59,7 @@ export class Lock {
   judgedAt = Number.NEGATIVE_INFINITY;
   reportedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(name: LockName) {
+  constructor(name: LeaseName) {
     this.name = name;
   }
 

@@ -1,18 +1,18 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
-import { kindOf, Lock } from "../../src/ledger/lock.ts";
+import { kindOf, Lease } from "../../src/ledger/lease.ts";
 import { callerAt } from "../support/callers.ts";
 
-const test = suite("ledger/lock");
+const test = suite("ledger/lease");
 
 test("a verdict is over when nothing more of it was seen", () => {
-  const lock = new Lock({ resource: "leases", namespace: "n", name: "x" });
-  assert.equal([lock.text, lock.verdictAt(0)], ["leases n/x", undefined]);
-  lock.judgement = { verdict: "ghost", detector: "pod", was: "", valueMs: 0, limitMs: 0, reason: "r" };
-  lock.judgedAt = 100;
-  assert.is(lock.verdictAt(100 + limits.leaseQuietMs - 1)?.verdict, "ghost");
-  assert.is(lock.verdictAt(100 + limits.leaseQuietMs), undefined);
+  const lease = new Lease({ resource: "leases", namespace: "n", name: "x" });
+  assert.equal([lease.text, lease.verdictAt(0)], ["leases n/x", undefined]);
+  lease.judgement = { verdict: "ghost", detector: "pod", was: "", valueMs: 0, limitMs: 0, reason: "r" };
+  lease.judgedAt = 100;
+  assert.is(lease.verdictAt(100 + limits.leaseQuietMs - 1)?.verdict, "ghost");
+  assert.is(lease.verdictAt(100 + limits.leaseQuietMs), undefined);
 });
 
 test("pods of one workload are of one kind, wherever they are", () => {
