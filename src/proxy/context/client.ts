@@ -33,6 +33,14 @@ export type CallerMemo = {
   readonly caller: Caller | undefined;
 };
 
+/** The HTTP/2 session or HTTP/1.1 connection of a client. */
+export type ClientSession = {
+  /** Ends after its open requests. */
+  drain(): void;
+  /** A backend answered a request. HTTP/2 sessions limit control frames by the number of answers. */
+  answered(): void;
+};
+
 const askAnything = (): boolean => true;
 
 export class Client {
@@ -47,16 +55,10 @@ export class Client {
   readonly mayAsk: (authority: string) => boolean;
   readonly leavesAt: number;
   readonly ends: Ends | undefined;
-  /** A separate object, because observers keep it longer than they need the rest of the client. */
-  readonly connection = { isOpen: true };
-  /**
-   * Closes the connection after its open requests, so that the client reconnects. Set by the owner of the connection.
-   */
-  sendAway: () => void = () => {};
-  /** Called when a backend answers one of the client's requests. HTTP/2 sessions count answers to limit control frames. */
-  answered: () => void = () => {};
   /** One object for all of the client's requests, so that HPACK sends the field's text once. */
   readonly forwardedFor: Field;
+  #session: ClientSession | undefined = undefined;
+  readonly #connection = { isOpen: true };
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
@@ -75,6 +77,31 @@ export class Client {
     this.ends = options.ends;
     this.leavesAt = options.leavesAt ?? Number.POSITIVE_INFINITY;
     this.forwardedFor = new Field("x-forwarded-for", options.address);
+  }
+
+  /** Sets the session that carries the client's requests, once the session exists. */
+  attach(session: ClientSession): void {
+    this.#session = session;
+  }
+
+  /** Closes the connection after its open requests, so that the client reconnects. */
+  sendAway(): void {
+    this.#session?.drain();
+  }
+
+  /** Reports that a backend answered one of the client's requests. */
+  answered(): void {
+    this.#session?.answered();
+  }
+
+  /** Reports that the client's connection is closed. */
+  disconnected(): void {
+    this.#connection.isOpen = false;
+  }
+
+  /** A separate object, because observers keep it longer than they need the rest of the client. */
+  get connection(): { readonly isOpen: boolean } {
+    return this.#connection;
   }
 
   get caller(): CallerMemo {

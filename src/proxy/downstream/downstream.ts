@@ -56,7 +56,7 @@ export class Downstream implements WireOwner {
         ended: (error) => this.#ended(error),
       },
     });
-    client.answered = () => this.session.answered();
+    client.attach(this);
   }
 
   /** True if the session has no open stream and is not draining. */
@@ -72,8 +72,12 @@ export class Downstream implements WireOwner {
     this.session.drained();
   }
 
+  answered(): void {
+    this.session.answered();
+  }
+
   closed(_failure: Failure | undefined): void {
-    this.client.connection.isOpen = false;
+    this.client.disconnected();
     this.session.lose();
   }
 

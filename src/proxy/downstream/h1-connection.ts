@@ -56,10 +56,11 @@ export class Http1Connection implements H1End {
     this.#socket = socket;
     this.client = client;
     this.idleSince = parts.clock.now();
+    client.attach(this);
     // Added at once, because an 'error' event without a listener ends the process (A52).
     socket.on("error", () => {});
     socket.on("close", () => {
-      client.connection.isOpen = false;
+      client.disconnected();
       this.#lose();
     });
     socket.on("end", () => this.#receiveEnd());
@@ -126,6 +127,9 @@ export class Http1Connection implements H1End {
     this.#lose();
     abort(this.#socket);
   }
+
+  /** HTTP/1.1 has no control frames to limit. */
+  answered(): void {}
 
   /** Ends an idle connection now. A busy one, or one whose first request is on its way, ends with its next response. */
   drain(): void {

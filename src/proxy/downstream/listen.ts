@@ -299,7 +299,6 @@ export class Listener {
       wireOf(socket, owner, { journal, origin: "client" }),
     );
     this.#downstreams.add(downstream);
-    client.sendAway = () => downstream.drain();
     socket.once("close", () => this.#downstreams.delete(downstream));
     if (this.#isDraining) downstream.drain();
   }
@@ -307,7 +306,6 @@ export class Listener {
   #serveH1(socket: net.Socket, client: Client, gate: Gate): void {
     const one = gate.h1(socket, client);
     this.#h1Clients.add(one);
-    client.sendAway = () => one.drain();
     socket.once("close", () => this.#h1Clients.delete(one));
     if (this.#isDraining) one.drain();
   }
