@@ -107,8 +107,8 @@ test("a token is nowhere in what is kept", () => {
   const scene = new Scene();
   const secret = jwt({ sub: "s" });
   scene.ask(scene.path.client(), "GET /api/v1/pods", { token: secret });
-  const { ledger, leases } = scene.path.talk;
-  assert.not.match(JSON.stringify([ledger.all, leases.all]), secret.split(".")[1] ?? "");
+  const { talk } = scene.path;
+  assert.not.match(JSON.stringify([talk.ledger.all, talk.leases.all]), secret.split(".")[1] ?? "");
 });
 
 test("a caller that was forgotten is found anew when it asks again", () => {
