@@ -35,7 +35,7 @@ import { guardOf } from "./server/server.ts";
 import { zPages } from "./server/z-pages.ts";
 
 type ListedCluster = LiveCluster & {
-  readonly path: Pick<Path, "talk" | "exchanges" | "caches" | "backends">;
+  readonly path: Pick<Path, "ledgerTap" | "exchanges" | "caches" | "backends">;
 };
 
 export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
@@ -152,7 +152,7 @@ export class AdminServers {
       {
         clock,
         incidents: store,
-        talks: () => clusters().map(({ label, path: { talk } }) => ({ cluster: label, talk })),
+        ledgers: () => clusters().map(({ label, path: { ledgerTap } }) => ({ cluster: label, ledgerTap })),
         backends: () => clusters().flatMap(backendFactsOf),
         live: () => clusters().flatMap(({ path }) => path.exchanges.live),
         history: this.#history,

@@ -35,7 +35,7 @@ export function apiScene(): ApiScene {
     {
       clock: path.clock,
       incidents: incidents.store,
-      talks: () => [{ cluster: "", talk: path.talk }],
+      ledgers: () => [{ cluster: "", ledgerTap: path.ledgerTap }],
       live: () => path.exchanges.live,
       history,
       backends: () => backendFactsOf({ path }),

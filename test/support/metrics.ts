@@ -44,7 +44,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
       origins: { counts: { custom: 0, aggregated: 0, unknown: 0 } },
       refresher: { progressRequests: { answered: 0, refused: 0, unanswered: 0 } },
       staleReadGuard: { counts: { outdated: 0, demanded: 0, refused: 0 } },
-      talk: { ledger: { size: 0, requestsByAgent: new Map() }, leases: { all: [] } },
+      ledgerTap: { ledger: { size: 0, requestsByAgent: new Map() }, leases: { all: [] } },
       measurementsOf: () => ({
         pingP99Ms: 0,
         suspectMs: 0,

@@ -27,11 +27,11 @@ const clusters = Clusters.of(config, journal);
 if (clusters instanceof Failure) fail(clusters.message);
 const everybody = new Caller({ subject: noSubject, agent: "unknown", address: "" }, wallClock.now());
 for (const {
-  path: { talk },
+  path: { ledgerTap },
 } of clusters.present) {
-  talk.callerOf = () => everybody;
-  talk.asked = () => {};
-  talk.copyFor = () => undefined;
+  ledgerTap.callerOf = () => everybody;
+  ledgerTap.asked = () => {};
+  ledgerTap.copyFor = () => undefined;
 }
 const gateOf = (name: string): Gate => clusters.gateOf(name);
 const intake = new Intake({ clock: wallClock, most: mostSockets(), isShort: () => false });

@@ -6,7 +6,7 @@ import { failed, jsonReply, type Reply, type Routes } from "../http/reply.ts";
 import type { Times } from "../http/times.ts";
 import { type BackendSources, backendListing } from "./backend-listing.ts";
 import { certificateListing } from "./certificate-listing.ts";
-import { clientListing, type Talking } from "./client-listing.ts";
+import { type ClusterLedger, clientListing } from "./client-listing.ts";
 import { viewOf } from "./fields.ts";
 import { incidentFields, incidentListing } from "./incident-listing.ts";
 import { leaseListing } from "./lease-listing.ts";
@@ -18,12 +18,12 @@ export type Pages = ReadonlyMap<string, Page>;
 export type ListingSources = BackendSources & {
   readonly clock: Clock;
   readonly incidents: IncidentStore;
-  readonly talks: () => readonly Talking[];
+  readonly ledgers: () => readonly ClusterLedger[];
 };
 
 /** The lists. */
 export function apiPages(sources: ListingSources, times: Times): Pages {
-  const { clock, incidents, talks, live, certificates } = sources;
+  const { clock, incidents, ledgers, live, certificates } = sources;
   const refusals = (): ReadonlyMap<string, string> => refusalsIn(incidents);
   return new Map([
     [
@@ -35,8 +35,8 @@ export function apiPages(sources: ListingSources, times: Times): Pages {
     ],
     ["backends", pagesOf(backendListing(sources, times), clock)],
     ["watches", pagesOf(watchListing(live, times), clock)],
-    ["clients", pagesOf(clientListing(talks, times), clock)],
-    ["leases", pagesOf(leaseListing(talks, times), clock)],
+    ["clients", pagesOf(clientListing(ledgers, times), clock)],
+    ["leases", pagesOf(leaseListing(ledgers, times), clock)],
     ["certificates", pagesOf(certificateListing({ certificates, refusals }, times), clock)],
   ]);
 }

@@ -1,13 +1,16 @@
 /** `/api/v1/clients`: the clients of the backends. */
 import type { Caller } from "../../ledger/caller.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { Talk } from "../../proxy/observe/ledger-tap.ts";
+import type { LedgerTap } from "../../proxy/observe/ledger-tap.ts";
 import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { age, count, type Fields, listingOf, oneOf, text, time, within, words } from "./fields.ts";
 
 /** The ledger of one cluster; "" is the name of the only one. */
-export type Talking = { readonly cluster: string; readonly talk: Pick<Talk, "ledger" | "leases"> };
+export type ClusterLedger = {
+  readonly cluster: string;
+  readonly ledgerTap: Pick<LedgerTap, "ledger" | "leases">;
+};
 
 type Row = { readonly cluster: string; readonly caller: Caller; readonly ledger: Ledger };
 
@@ -52,12 +55,12 @@ export const clientFields = {
   ),
 } satisfies Fields<Row>;
 
-export function clientListing(talks: () => readonly Talking[], times: Times): Listing<Row> {
+export function clientListing(ledgers: () => readonly ClusterLedger[], times: Times): Listing<Row> {
   return listingOf(
     {
       kind: "ClientList",
       rows: () =>
-        talks().flatMap(({ cluster, talk: { ledger } }) =>
+        ledgers().flatMap(({ cluster, ledgerTap: { ledger } }) =>
           ledger.all.map((caller) => ({ cluster, caller, ledger })),
         ),
       sort: "-requests",

@@ -2,7 +2,7 @@
 import type { Handover, Lease, Renewer } from "../../ledger/lease.ts";
 import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
-import { callerFields, clusterField, type Talking } from "./client-listing.ts";
+import { type ClusterLedger, callerFields, clusterField } from "./client-listing.ts";
 import {
   age,
   count,
@@ -65,12 +65,14 @@ export const leaseFields = {
   handovers: list("The last eight changes of holder.", handoverFields, ({ lease }) => lease.handovers),
 } satisfies Fields<Row>;
 
-export function leaseListing(talks: () => readonly Talking[], times: Times): Listing<Row> {
+export function leaseListing(ledgers: () => readonly ClusterLedger[], times: Times): Listing<Row> {
   return listingOf(
     {
       kind: "LeaseList",
       rows: () =>
-        talks().flatMap(({ cluster, talk }) => talk.leases.all.map((lease) => ({ cluster, lease }))),
+        ledgers().flatMap(({ cluster, ledgerTap }) =>
+          ledgerTap.leases.all.map((lease) => ({ cluster, lease })),
+        ),
       sort: "namespace",
       fields: leaseFields,
       by: "cluster resource namespace name holder verdict state renewedAt renewals heldSince",

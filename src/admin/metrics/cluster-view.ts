@@ -21,9 +21,9 @@ export function backendFactsOf({ path }: Pick<LiveCluster, "path">): readonly Ba
 }
 
 /** Without the nodes' own leases: there may be 5,000 of them. */
-function leasesOf({ label, path: { talk } }: LiveCluster, clock: Clock): readonly LeaseFacts[] {
+function leasesOf({ label, path: { ledgerTap } }: LiveCluster, clock: Clock): readonly LeaseFacts[] {
   const now = clock.now();
-  return talk.leases.all
+  return ledgerTap.leases.all
     .filter(({ name }) => name.namespace !== "kube-node-lease")
     .map((lease) => ({
       namespace: label === "" ? lease.name.namespace : `${label}/${lease.name.namespace}`,

@@ -272,13 +272,13 @@ export const metrics: readonly Metric[] = [
   {
     name: "clients",
     help: "Known callers; a caller is an identity, a program and an address",
-    cluster: ({ path: { talk } }) => talk.ledger.size,
+    cluster: ({ path: { ledgerTap } }) => ledgerTap.ledger.size,
   },
   {
     name: "client_requests_total",
     help: "Requests by the product in the User-Agent; the first 50 products have series of their own",
     labels: ["client"],
-    cluster: ({ path: { talk } }) => talk.ledger.requestsByAgent,
+    cluster: ({ path: { ledgerTap } }) => ledgerTap.ledger.requestsByAgent,
   },
   // --- watches ---
   {

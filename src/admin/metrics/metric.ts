@@ -38,7 +38,7 @@ type PoolFacts = {
   }[];
 };
 
-type LiveLease = Pick<Path["talk"]["leases"]["all"][number], "name" | "holder" | "renewedAt"> & {
+type LiveLease = Pick<Path["ledgerTap"]["leases"]["all"][number], "name" | "holder" | "renewedAt"> & {
   readonly verdictAt: (now: number) => { readonly verdict: string } | undefined;
   readonly renewers: readonly { readonly caller: { readonly address: string } }[];
 };
@@ -62,8 +62,8 @@ export type LiveCluster = {
     readonly origins: Pick<Path["origins"], "counts">;
     readonly refresher: Pick<Path["refresher"], "progressRequests">;
     readonly staleReadGuard: Pick<Path["staleReadGuard"], "counts">;
-    readonly talk: {
-      readonly ledger: Pick<Path["talk"]["ledger"], "size" | "requestsByAgent">;
+    readonly ledgerTap: {
+      readonly ledger: Pick<Path["ledgerTap"]["ledger"], "size" | "requestsByAgent">;
       readonly leases: { readonly all: readonly LiveLease[] };
     };
     readonly measurementsOf: (backend: string) => BackendMeasurements;

@@ -29,7 +29,7 @@ import { Balance } from "../balance/balance.ts";
 import type { AssertedTrust } from "../identity/client-identity.ts";
 import { Trust, type TrustClass } from "../identity/trust.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
-import { Talk } from "../observe/ledger-tap.ts";
+import { LedgerTap } from "../observe/ledger-tap.ts";
 import { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import { type GuardMode, StaleReadGuard } from "../observe/stale-read-guard.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
@@ -102,7 +102,7 @@ export class Path {
   readonly handle: RequestHandler;
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
-  readonly talk: Talk;
+  readonly ledgerTap: LedgerTap;
   readonly caches = new CacheTracker();
   readonly refresher: BookmarkRefresher;
   readonly sentinels: Sentinels;
@@ -154,7 +154,7 @@ export class Path {
     this.hedges = this.#createHedges();
     this.origins = new Origins(options);
     this.staleReadGuard = new StaleReadGuard({ clock, journal, origins: this.origins, mode });
-    this.talk = new Talk(clock, journal);
+    this.ledgerTap = new LedgerTap(clock, journal);
     this.#leaveBufferLimiter = bufferLimiter.add({ exchanges, journal });
     this.handle = this.#createHandler(base, options);
   }
@@ -252,7 +252,7 @@ export class Path {
   }
 
   #createHandler(base: Base, { alwaysRequestBookmarks = true }: PathOptions): RequestHandler {
-    const { migrations, origins, hedges, probers, admission, staleReadGuard, talk } = this;
+    const { migrations, origins, hedges, probers, admission, staleReadGuard, ledgerTap } = this;
     const { clock, journal } = base;
     return createHandler({
       ...base,
@@ -263,7 +263,7 @@ export class Path {
       probers,
       admission,
       staleReadGuard,
-      talk,
+      ledgerTap,
       replays: new ReplayLoopDetector(clock, journal),
       originChecks: new OriginChecks({ ...base, origins }),
       alwaysRequestBookmarks,

@@ -96,7 +96,7 @@ export class BodyCopy {
   }
 }
 
-export class Talk {
+export class LedgerTap {
   readonly ledger: Ledger;
   readonly leases = new Leases();
   readonly #clock: Clock;

@@ -25,7 +25,7 @@ import { identify } from "../context/identity-headers.ts";
 import { longHeadBytes, type RequestContext } from "../context/request-context.ts";
 import type { Asserted } from "../identity/client-identity.ts";
 import type { Credential } from "../identity/trust.ts";
-import type { BodyCopy, Talk } from "../observe/ledger-tap.ts";
+import type { BodyCopy, LedgerTap } from "../observe/ledger-tap.ts";
 import type { Asking, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
 import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
@@ -36,7 +36,7 @@ export type HandlerParts = ExchangeParts & {
   readonly caches: CacheTracker;
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
-  readonly talk: Talk;
+  readonly ledgerTap: LedgerTap;
   /** True if bookmarks are requested even if the client does not. */
   readonly alwaysRequestBookmarks: boolean;
 };
@@ -56,7 +56,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
     const isRefused = identified instanceof Failure;
     const { fields, auditId, asserted } = isRefused ? unknown(request) : identified;
     const credential = credentialOf(parts, request, client, asserted);
-    const caller = parts.talk.callerOf(client, request.fields, asserted ?? credential);
+    const caller = parts.ledgerTap.callerOf(client, request.fields, asserted ?? credential);
     const asking = { info, target: request.path, client, caller, fields };
     const guardedRead = isRefused || !end ? undefined : parts.staleReadGuard.guardedRead(asking);
     const asked = end ? watchAsked(parts, asking, guardedRead) : undefined;
@@ -83,7 +83,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       avoided: avoidedBy(parts, info, asked),
       asked,
       guardedRead,
-      copy: isRefused ? undefined : talkOf(parts, context, asking, asked),
+      copy: isRefused ? undefined : bodyCopyFor(parts, context, asking, asked),
       headBytes: longHeadBytes(request.fields),
     });
     parts.exchanges.add(exchange);
@@ -146,15 +146,15 @@ function avoidedBy(
 const none: readonly string[] = [];
 
 /** Tells the ledger of the request, and returns the copy to make of its body. */
-function talkOf(
-  { talk }: HandlerParts,
+function bodyCopyFor(
+  { ledgerTap }: HandlerParts,
   { caller, auditId, client }: RequestContext,
   { info, target }: Asking,
   watch: WatchContext | undefined,
 ): BodyCopy | undefined {
   const request = { caller, client, info, target, auditId };
-  if (watch !== undefined || info.verb === "list") talk.asked(request, watch);
-  return talk.copyFor(request);
+  if (watch !== undefined || info.verb === "list") ledgerTap.asked(request, watch);
+  return ledgerTap.copyFor(request);
 }
 
 /** Returns the fields of the first upstream request. */

@@ -33,7 +33,7 @@ test("and every column", async () => {
   const none = {
     clock: path.clock,
     incidents: new Incidents(path.clock, path.journal).store,
-    talks: () => [{ cluster: "", talk: path.talk }],
+    ledgers: () => [{ cluster: "", ledgerTap: path.ledgerTap }],
   };
   const sources = {
     ...none,

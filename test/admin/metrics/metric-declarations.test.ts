@@ -196,9 +196,9 @@ test("leases are shown with their holder and the address of the last renewal; a 
     { ...lease, name: { ...lease.name, name: "well" }, verdictAt: () => undefined },
     { ...lease, name: { ...lease.name, namespace: "kube-node-lease" } },
   ];
-  const { talk } = clusterWith().path;
+  const { ledgerTap } = clusterWith().path;
   const clusters = (): readonly LiveCluster[] => [
-    clusterWith({ path: { talk: { ...talk, leases: { all } } } }),
+    clusterWith({ path: { ledgerTap: { ...ledgerTap, leases: { all } } } }),
   ];
   const shown = { clusters, clock };
   assert.equal(rows("lease_holder_info", shown), [
@@ -210,8 +210,10 @@ test("leases are shown with their holder and the address of the last renewal; a 
 });
 
 test("clients are counted by program", () => {
-  const { talk } = clusterWith().path;
-  const path = { talk: { ...talk, ledger: { size: 7, requestsByAgent: new Map([["kubelet", 9]]) } } };
+  const { ledgerTap } = clusterWith().path;
+  const path = {
+    ledgerTap: { ...ledgerTap, ledger: { size: 7, requestsByAgent: new Map([["kubelet", 9]]) } },
+  };
   assert.equal([of("clients", path), of("client_requests_total", path)], [[[[], 7]], [[["kubelet"], 9]]]);
 });
 

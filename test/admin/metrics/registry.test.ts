@@ -40,7 +40,7 @@ function flood(count: number): Process {
         counts: names.map((backend, index) => ({ verb: backend, code: index % 700, backend, count: 1 })),
         durations: new Map(names.map((verb) => [verb, new Histogram(requestBounds)])),
       },
-      talk: {
+      ledgerTap: {
         ledger: { size: count, requestsByAgent: new Map(names.map((agent) => [agent, 1])) },
         leases: {
           all: names.map((name) => ({ ...lease, name: { resource: "leases", namespace: name, name } })),
@@ -143,7 +143,7 @@ test("the journal is counted", async () => {
 function answered(label: string, count: number): LiveCluster {
   const durations = new Map([["list", new Histogram(requestBounds)]]);
   for (let times = 0; times < count; times++) durations.get("list")?.observe(0.1);
-  const { exchanges, talk } = clusterWith().path;
+  const { exchanges, ledgerTap } = clusterWith().path;
   const counts = [{ verb: "list", code: 200, backend: `${label}/a`, count }];
   return clusterWith({
     label,
@@ -151,7 +151,7 @@ function answered(label: string, count: number): LiveCluster {
     path: {
       exchanges: { ...exchanges, counts, durations, active: () => 1 },
       backends: { views: [{ name: `${label}/a`, state: "ready" }] },
-      talk: { ...talk, ledger: { size: 1, requestsByAgent: new Map() } },
+      ledgerTap: { ...ledgerTap, ledger: { size: 1, requestsByAgent: new Map() } },
     },
   });
 }

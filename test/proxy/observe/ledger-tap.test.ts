@@ -67,11 +67,11 @@ class Scene {
   }
 
   get callers(): readonly Caller[] {
-    return this.path.talk.ledger.all;
+    return this.path.ledgerTap.ledger.all;
   }
 
   get lease(): Lease | undefined {
-    return this.path.talk.leases.all[0];
+    return this.path.ledgerTap.leases.all[0];
   }
 
   judged(): string[] {
@@ -107,8 +107,8 @@ test("a token is nowhere in what is kept", () => {
   const scene = new Scene();
   const secret = jwt({ sub: "s" });
   scene.ask(scene.path.client(), "GET /api/v1/pods", { token: secret });
-  const { talk } = scene.path;
-  assert.not.match(JSON.stringify([talk.ledger.all, talk.leases.all]), secret.split(".")[1] ?? "");
+  const { ledgerTap } = scene.path;
+  assert.not.match(JSON.stringify([ledgerTap.ledger.all, ledgerTap.leases.all]), secret.split(".")[1] ?? "");
 });
 
 test("a caller that was forgotten is found anew when it asks again", () => {
@@ -116,7 +116,7 @@ test("a caller that was forgotten is found anew when it asks again", () => {
   const client = scene.path.client();
   scene.ask(client, "GET /api/v1/pods");
   const [first] = scene.callers;
-  const { ledger } = scene.path.talk;
+  const { ledger } = scene.path.ledgerTap;
   for (let index = 0; index < ledgerLimits.callers; index += 1)
     ledger.of({ subject: noSubject, agent: `f-${index}`, address: "x" }, 0);
   assert.is(first?.isForgotten, true);
@@ -166,7 +166,7 @@ test("a pod deleted without grace that goes on renewing is a ghost; one that is 
   scene.renew(holder, "web-0_1");
   assert.is(scene.judged().length, 1);
   scene.ask(admin, "DELETE /api/v1/namespaces/n/pods/web-0", { body: '{"gracePeriodSeconds":30}' });
-  assert.is(scene.path.talk.leases.pods.deletedAt("n", "web-0"), undefined);
+  assert.is(scene.path.ledgerTap.leases.pods.deletedAt("n", "web-0"), undefined);
 });
 
 test("many callers that list again what they had watched are a storm; pages of one list are not", () => {
