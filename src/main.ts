@@ -18,7 +18,7 @@ import {
 } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
 import { Clusters } from "./proxy/cluster/clusters.ts";
-import { Operations, type Reread } from "./proxy/cluster/operations.ts";
+import { Operations, type ReloadOutcome } from "./proxy/cluster/operations.ts";
 import { drain } from "./proxy/cluster/shutdown-drain.ts";
 import { Intake, mostSockets } from "./proxy/downstream/intake.ts";
 import type { Gate } from "./proxy/downstream/listen.ts";
@@ -54,7 +54,7 @@ export type Surroundings = {
   readonly inherited?: Descriptors;
   /** True if another process serves until this one does, so that a start without a ready backend must fail. */
   readonly isSuccessor?: boolean;
-  readonly readAgain?: () => Promise<Reread>;
+  readonly readAgain?: () => Promise<ReloadOutcome>;
 };
 
 /** Opens every listener and the admin port, or none of them. */

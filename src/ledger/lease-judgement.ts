@@ -56,9 +56,9 @@ function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judge
   return { verdict: "ghost", detector: "pod", was: pod, valueMs: 0, limitMs: 0, reason };
 }
 
-type Gone = { readonly pod: string; readonly at: number };
+type DeletedPod = { readonly pod: string; readonly at: number };
 
-function goneOf(pods: Pods, names: readonly (readonly [string, string])[]): Gone | undefined {
+function goneOf(pods: Pods, names: readonly (readonly [string, string])[]): DeletedPod | undefined {
   for (const [namespace, pod] of names) {
     const at = pods.deletedAt(namespace, pod);
     if (at !== undefined) return { pod: `${namespace}/${pod}`, at };

@@ -9,7 +9,7 @@ type Figures = Partial<Omit<ClusterView, "path">> & { readonly path?: Partial<Li
 export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterView {
   return {
     label: "",
-    splices: { openCount: 0 },
+    upgrades: { openCount: 0 },
     passthrough: { counts: new Map(), bytes: { sent: 0, received: 0 } },
     backends: {
       record: undefined,

@@ -3,7 +3,7 @@ import type { Failure } from "../../src/base/failure.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { createH1 } from "../../src/proxy/downstream/h1-connection.ts";
-import type { Reached } from "../../src/proxy/tunnel/dial-through.ts";
+import type { DialledSocket } from "../../src/proxy/tunnel/dial-through.ts";
 import type { WatchTunnel } from "../../src/proxy/tunnel/stuck-sockets.ts";
 import { UpgradeHandler } from "../../src/proxy/tunnel/upgrade-handler.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
@@ -49,7 +49,7 @@ export async function startSplice(): Promise<ScriptedSplice> {
     backends.push(new RawPeer(socket));
   });
   await listen(backendServer);
-  const dialUpgrade = async (): Promise<Reached | Failure> => {
+  const dialUpgrade = async (): Promise<DialledSocket | Failure> => {
     if (own.failure !== undefined) return own.failure;
     const socket = connect({ port: portOf(backendServer), host: "127.0.0.1" });
     sockets.add(socket);

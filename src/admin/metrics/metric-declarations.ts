@@ -229,11 +229,11 @@ export const metrics: readonly Metric[] = [
     name: "requests_active",
     help: "Requests in progress, by kind",
     labels: ["kind"],
-    cluster: ({ path: { exchanges }, splices }) => [
+    cluster: ({ path: { exchanges }, upgrades }) => [
       ["plain", exchanges.active("plain")],
       ["watch", exchanges.active("watch")],
       ["long-running", exchanges.active("long-running")],
-      ["upgrade", splices.openCount],
+      ["upgrade", upgrades.openCount],
     ],
   },
   {

@@ -68,7 +68,7 @@ export type LiveCluster = {
     };
     readonly measurementsOf: (backend: string) => BackendMeasurements;
   };
-  readonly splices: { readonly openCount: number };
+  readonly upgrades: { readonly openCount: number };
   readonly passthrough: Pick<Passthrough, "counts" | "bytes">;
   readonly backends: Pick<BackendSet, "record" | "addressOf">;
 };

@@ -5,7 +5,7 @@ import { type Config, loadConfig, watchConfig } from "../../config/config.ts";
 import { isProblems, lineOf, type Problem } from "../../config/problem.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
-import type { Reread } from "../../proxy/cluster/operations.ts";
+import type { ReloadOutcome } from "../../proxy/cluster/operations.ts";
 
 /** Watches `file` and handles SIGHUP from construction on. */
 export class Reloads {
@@ -15,7 +15,7 @@ export class Reloads {
   #running: Running | undefined;
   #last: Promise<void> = Promise.resolve();
   /** Result of the last reload. */
-  #reread: Reread = { problems: [], waiting: [] };
+  #reread: ReloadOutcome = { problems: [], waiting: [] };
   readonly #hangUp = (): void => this.#take(loadConfig(this.#file));
   /** A configuration that arrived before the proxy was running. */
   #early: Config | readonly Problem[] | undefined;
@@ -28,7 +28,7 @@ export class Reloads {
   }
 
   /** Reads the file now. Resolves when the reload has ended. */
-  async now(): Promise<Reread> {
+  async now(): Promise<ReloadOutcome> {
     this.#take(loadConfig(this.#file));
     await this.#last;
     return this.#reread;

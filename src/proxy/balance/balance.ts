@@ -29,7 +29,12 @@ export type BalanceParts = {
 };
 
 /** A client with its long-lived streams. */
-type Seated = { readonly client: Client; readonly watches: WatchSession[]; load: number; isMovable: boolean };
+type ClientStreams = {
+  readonly client: Client;
+  readonly watches: WatchSession[];
+  load: number;
+  isMovable: boolean;
+};
 
 export class Balance {
   readonly #parts: BalanceParts;
@@ -54,7 +59,7 @@ export class Balance {
 
   /** Collects clients with long-lived streams. Short requests would be over before a move could help. */
   #look(): void {
-    const clients = new Map<Client, Seated>();
+    const clients = new Map<Client, ClientStreams>();
     const { clock, exchanges } = this.#parts;
     this.#endWalk();
     this.#endWalk = inSlices(
@@ -65,17 +70,17 @@ export class Balance {
     );
   }
 
-  #finishAll(clients: Iterable<Seated>): void {
+  #finishAll(clients: Iterable<ClientStreams>): void {
     const shares = this.#parts.shares();
-    const loads: ClientLoad<Seated>[] = [];
-    const finish = (one: Seated): void => {
+    const loads: ClientLoad<ClientStreams>[] = [];
+    const finish = (one: ClientStreams): void => {
       this.#finish(one, shares);
       loads.push(clientLoadOf(one));
     };
     this.#endWalk = inSlices(this.#parts.clock, clients, finish, () => this.#plan(loads, shares));
   }
 
-  #plan(loads: readonly ClientLoad<Seated>[], shares: ReadonlyMap<string, number>): void {
+  #plan(loads: readonly ClientLoad<ClientStreams>[], shares: ReadonlyMap<string, number>): void {
     const isWarm = Array.from(shares.values()).every((share) => share === 1);
     if (shares.size < 2 || !isWarm) return;
     const gained = allowanceOf(loads.length, balanceLimits.balanceMs);
@@ -90,23 +95,23 @@ export class Balance {
   }
 
   /** Checks a client that is being moved. If it has not arrived, its watches are sent again, unless the target is gone. */
-  #finish(seated: Seated, shares: ReadonlyMap<string, number>): void {
-    const { client, watches } = seated;
+  #finish(streams: ClientStreams, shares: ReadonlyMap<string, number>): void {
+    const { client, watches } = streams;
     const { rebound } = client;
     if (rebound === undefined) return;
     const isThere =
       client.backend === rebound && watches.every(({ attempt }) => attempt?.backend === rebound);
     if (isThere || !shares.has(rebound)) client.rebind(undefined);
-    else this.#send(seated);
+    else this.#send(streams);
   }
 
-  #send({ client, watches }: Seated): void {
+  #send({ client, watches }: ClientStreams): void {
     for (const watch of watches)
       if (watch.attempt?.backend !== client.rebound) this.#parts.migrations.leave(watch, "rebalance");
   }
 }
 
-function addTo(clients: Map<Client, Seated>, { context, watch, isEnded }: Exchange): void {
+function addTo(clients: Map<Client, ClientStreams>, { context, watch, isEnded }: Exchange): void {
   if (isEnded || context.kind === "plain") return;
   const { client } = context;
   const own = clients.get(client) ?? { client, watches: [], load: 0, isMovable: true };
@@ -117,10 +122,10 @@ function addTo(clients: Map<Client, Seated>, { context, watch, isEnded }: Exchan
 }
 
 /** A client that is being moved counts towards its destination. */
-function clientLoadOf(seated: Seated): ClientLoad<Seated> {
-  const { client, load } = seated;
-  const isMovable = seated.isMovable && client.rebound === undefined;
-  return { client: seated, backend: client.rebound ?? client.backend ?? "", load, isMovable };
+function clientLoadOf(streams: ClientStreams): ClientLoad<ClientStreams> {
+  const { client, load } = streams;
+  const isMovable = streams.isMovable && client.rebound === undefined;
+  return { client: streams, backend: client.rebound ?? client.backend ?? "", load, isMovable };
 }
 
 export type ClientLoad<T> = {

@@ -45,7 +45,7 @@ export class Cluster {
   readonly label: string;
   readonly path: Path;
   readonly backends: BackendSet;
-  readonly splices: UpgradeHandler;
+  readonly upgrades: UpgradeHandler;
   readonly passthrough: Passthrough;
   /** Listeners pass their sockets here. */
   readonly gate: Gate;
@@ -84,14 +84,14 @@ export class Cluster {
       read: readRetransmissions,
     });
     const watchTunnel: WatchTunnel = (tunnel, cut) => tunnels.watchTunnel(tunnel, cut);
-    this.splices = this.#createUpgradeHandler(watchTunnel);
+    this.upgrades = this.#createUpgradeHandler(watchTunnel);
     this.passthrough = this.#createPassthrough(watchTunnel);
     const { clock, turn, buffered, handle } = this.path;
     const h1 = createH1({
       handle,
       clock,
       journal,
-      upgrade: (request, socket, head, client) => this.splices.upgrade(request, socket, head, client),
+      upgrade: (request, socket, head, client) => this.upgrades.upgrade(request, socket, head, client),
     });
     this.gate = { clock, turn, buffered, journal, handle, h1, passthrough: this.passthrough };
   }
@@ -171,7 +171,7 @@ export class Cluster {
       const pair = this.#credentials.pairFor(trust);
       return connectUpgrade(this.backends.addressOf(backend), { keepalive, pair, ends }, withinMs);
     };
-    const tunnels = (backend: string): number => this.splices.openOn(backend);
+    const tunnels = (backend: string): number => this.upgrades.openOn(backend);
     return new UpgradeHandler({
       identify: (request, client) => identify(request, client, wallClock.wall()),
       clock: wallClock,
@@ -259,14 +259,14 @@ export class Cluster {
 
   /** Upgrades and passthrough connections that are open or being opened. */
   get tunnelCount(): number {
-    return this.splices.openCount + this.passthrough.openCount;
+    return this.upgrades.openCount + this.passthrough.openCount;
   }
 
   /** Stops discovery and reloading of files; ends Upgrades and passthrough connections, which outlive their listeners. */
   stop(): void {
     this.backends.stop();
     this.#credentials.stop();
-    this.splices.cut();
+    this.upgrades.cut();
     this.passthrough.cut();
   }
 }

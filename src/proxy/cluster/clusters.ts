@@ -28,7 +28,7 @@ export type Preparation = {
 };
 
 /** The clusters after a reload by name, the changes of those that exist, and those that are new. */
-type Next = {
+type NextClusters = {
   readonly byName: Map<string, Cluster>;
   readonly changes: (() => void)[];
   readonly made: Cluster[];
@@ -106,7 +106,7 @@ export class Clusters {
 
   /** Prepares the clusters of another configuration. A Failure: one is invalid, and nothing has changed. */
   async prepare(config: Config): Promise<Preparation | Failure> {
-    const next: Next = { byName: new Map(), changes: [], made: [] };
+    const next: NextClusters = { byName: new Map(), changes: [], made: [] };
     for (const one of configsByCluster(config)) {
       // One after the other, so that the first Failure is returned.
       // oxlint-disable-next-line no-await-in-loop
@@ -128,7 +128,7 @@ export class Clusters {
   async #prepareOne(
     config: ConfigForCluster,
     { clusters }: Config,
-    { byName, changes, made }: Next,
+    { byName, changes, made }: NextClusters,
   ): Promise<Failure | undefined> {
     const { name } = config.cluster;
     const known = this.#known(config);
@@ -158,7 +158,7 @@ export class Clusters {
     return others.length === 0 && only?.isFor(cluster) === true ? only : undefined;
   }
 
-  #take({ byName, changes, made }: Next, graceMs: number): void {
+  #take({ byName, changes, made }: NextClusters, graceMs: number): void {
     this.#nextByName = undefined;
     for (const change of changes) change();
     for (const cluster of made) {
@@ -209,7 +209,7 @@ export class Clusters {
 
   /** The requests and tunnels that may be cut when memory is short. */
   get sheddable(): readonly Sheddable[] {
-    return this.all.flatMap(({ path, splices }) => [...path.exchanges.live, ...splices.live]);
+    return this.all.flatMap(({ path, upgrades }) => [...path.exchanges.live, ...upgrades.live]);
   }
 
   /** Stops discovery and reloading in all clusters, and ends their tunnels. */

@@ -16,11 +16,11 @@ export type OperationsParts = {
   /** The paths of all clusters. Backend names are unique across clusters. */
   readonly paths: () => readonly OperatedPath[];
   /** Undefined: there is no configuration file. */
-  readonly reload: (() => Promise<Reread>) | undefined;
+  readonly reload: (() => Promise<ReloadOutcome>) | undefined;
 };
 
 /** The outcome of a reload. */
-export type Reread = {
+export type ReloadOutcome = {
   /** Why the configuration was rejected; empty: it was applied. */
   readonly problems: readonly string[];
   /** Names of the settings that take effect only after a restart. */

@@ -77,7 +77,7 @@ export type BackendMeasurements = {
 };
 
 /** A detector that checks everything periodically. */
-type Rounds = { start(): void; stop(): void };
+type PeriodicDetector = { start(): void; stop(): void };
 
 type Base = Pick<
   Path,
@@ -109,7 +109,7 @@ export class Path {
   /** The same clock without the time in which the proxy's own event loop stood still. */
   readonly #stallAwareClock: StallAwareClock;
   readonly #histories: Histories | undefined;
-  readonly #rounds: readonly Rounds[];
+  readonly #detectors: readonly PeriodicDetector[];
   readonly #slowStart: SlowStart;
   readonly #leaveBufferLimiter: () => void;
 
@@ -148,7 +148,7 @@ export class Path {
     this.refresher = watched.refresher;
     this.sentinels = new Sentinels(watched);
     this.#histories = compares === "all" ? new Histories(watched) : undefined;
-    this.#rounds = this.#createRounds(compares);
+    this.#detectors = this.#createDetectors(compares);
     this.probers = probes && new Probers((name) => this.#proberOf(name, clock, probes));
     this.admission = new Admission(stallAwareClock);
     this.hedges = this.#createHedges();
@@ -209,7 +209,7 @@ export class Path {
     });
   }
 
-  #createRounds(compares: PathOptions["compares"]): readonly Rounds[] {
+  #createDetectors(compares: PathOptions["compares"]): readonly PeriodicDetector[] {
     const { clock, journal, caches, exchanges, migrations, refresher } = this;
     return [
       ...(compares === "nothing" ? [] : [this.sentinels]),
@@ -279,9 +279,9 @@ export class Path {
     this.probers?.reconcile(names);
     this.exchanges.reconcile(names);
     this.pending.release();
-    for (const rounds of this.#rounds)
-      if (names.length > 0) rounds.start();
-      else rounds.stop();
+    for (const detector of this.#detectors)
+      if (names.length > 0) detector.start();
+      else detector.stop();
   }
 
   /** Ends everything that is left, because the process ends. */

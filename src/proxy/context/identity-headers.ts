@@ -59,10 +59,10 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
   return { fields, auditId: id, asserted };
 }
 
-type Own = { readonly fields: Field[]; readonly auditId: string; readonly forwardedFor: string };
+type ClientFields = { readonly fields: Field[]; readonly auditId: string; readonly forwardedFor: string };
 
 /** Returns the client's own fields, without those that it may not send. */
-function ownOf(request: RequestHead, drops: FieldRule | undefined): Own {
+function ownOf(request: RequestHead, drops: FieldRule | undefined): ClientFields {
   const fields: Field[] = [];
   let auditId = "";
   let forwardedFor = "";

@@ -15,7 +15,7 @@ import { Client } from "../context/client.ts";
 import { plainHttpOnTls } from "../h1/h1-refusal.ts";
 import { type Identity, leavesAt } from "../identity/client-identity.ts";
 import { descriptorOf } from "../net/descriptors.ts";
-import { peek, type Seen } from "../net/peek.ts";
+import { type Decision, peek } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "../net/socket.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
@@ -51,7 +51,7 @@ export type ListenParts = {
   readonly keepalive: Keepalive;
 };
 
-type Met = {
+type NegotiatedProtocol = {
   readonly alpn: "h2" | "http/1.1";
   readonly host?: Host;
   readonly identity?: Identity;
@@ -267,7 +267,7 @@ export class Listener {
     socket.once("close", this.#parts.handshakes.enter(keyOf(ends.source.address), begin));
   }
 
-  #serve(socket: net.Socket, ends: Ends, { alpn, host, identity }: Met): void {
+  #serve(socket: net.Socket, ends: Ends, { alpn, host, identity }: NegotiatedProtocol): void {
     const { source } = ends;
     const client = new Client({
       ...source,
@@ -350,7 +350,7 @@ export function detect(socket: net.Socket, clock: Clock, done: (protocol: Protoc
   });
 }
 
-function look(seen: Buffer): Seen<Protocol> | undefined {
+function look(seen: Buffer): Decision<Protocol> | undefined {
   const verdict = protocolIn(seen);
   return verdict && { verdict, taken: 0 };
 }

@@ -6,7 +6,7 @@ import type net from "node:net";
 import { type Networks, withoutMapping } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { peek, type Seen } from "../net/peek.ts";
+import { type Decision, peek } from "../net/peek.ts";
 import { type Endpoint, type Ends, readHeader } from "../net/proxy-protocol.ts";
 
 export type ProxyProtocolRules = {
@@ -26,7 +26,7 @@ export function readProxyHeader(
   const isTrusted = trusted.has(own.source.address);
   if (mode === "Disabled") return done(own);
   if (mode === "Required" && !isTrusted) return done(refused("PROXY header is not for this source to write"));
-  const look = (seen: Buffer): Seen<Ends | Failure> | undefined => {
+  const look = (seen: Buffer): Decision<Ends | Failure> | undefined => {
     const header = readHeader(seen);
     if (header.state === "partial") return undefined;
     if (header.state === "absent") {

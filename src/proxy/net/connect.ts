@@ -22,7 +22,7 @@ export type BackendAddress = {
 };
 
 /** A client certificate of the proxy and its key, in PEM, presented if a backend requests one. */
-export type ShownPair = { readonly chain: string; readonly key: string };
+export type ClientPair = { readonly chain: string; readonly key: string };
 
 /**
  * Returns a socket that is still connecting. `ends`: the client's connection that the socket is for, if it is for one
@@ -31,7 +31,7 @@ export type ShownPair = { readonly chain: string; readonly key: string };
 export function openSocket(
   address: BackendAddress,
   alpn: "h2" | "http/1.1",
-  pair?: ShownPair,
+  pair?: ClientPair,
   ends?: Ends,
 ): net.Socket {
   if (address.tls === undefined) return openTcp(address, { ends });
@@ -91,18 +91,18 @@ function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?:
   return secure;
 }
 
-type Context = {
+type CachedContext = {
   readonly ca: string | undefined;
-  readonly pair: ShownPair | undefined;
+  readonly pair: ClientPair | undefined;
   readonly context: tls.SecureContext;
 };
 
 /**
  * The latest first. Contexts are reused because parsing the CA again at each dial would cost more than the handshake.
  */
-let contexts: readonly Context[] = [];
+let contexts: readonly CachedContext[] = [];
 
-function contextFor(ca: string | undefined, pair: ShownPair | undefined): tls.SecureContext {
+function contextFor(ca: string | undefined, pair: ClientPair | undefined): tls.SecureContext {
   const known = contexts.find((one) => one.ca === ca && one.pair === pair);
   const latest = known ?? { ca, pair, context: createContext(ca, pair) };
   if (latest !== contexts[0])
@@ -110,7 +110,7 @@ function contextFor(ca: string | undefined, pair: ShownPair | undefined): tls.Se
   return latest.context;
 }
 
-function createContext(ca: string | undefined, pair: ShownPair | undefined): tls.SecureContext {
+function createContext(ca: string | undefined, pair: ClientPair | undefined): tls.SecureContext {
   return tls.createSecureContext({
     ...(ca === undefined ? {} : { ca }),
     ...(pair === undefined ? {} : { cert: pair.chain, key: pair.key }),
@@ -124,7 +124,7 @@ function createContext(ca: string | undefined, pair: ShownPair | undefined): tls
 export function connectConnection(
   address: BackendAddress,
   owner: WireOwner,
-  parts: { readonly journal: Journal; readonly keepalive: Keepalive; readonly pair?: ShownPair | undefined },
+  parts: { readonly journal: Journal; readonly keepalive: Keepalive; readonly pair?: ClientPair | undefined },
 ): Wire {
   const socket = openSocket(address, "h2", parts.pair);
   setKeepalive(socket, parts.keepalive);
@@ -152,7 +152,7 @@ export function connectUpgrade(
   address: BackendAddress,
   parts: {
     readonly keepalive: Keepalive;
-    readonly pair?: ShownPair | undefined;
+    readonly pair?: ClientPair | undefined;
     /** Both ends of the client's connection. */
     readonly ends?: Ends | undefined;
   },

@@ -11,16 +11,16 @@ import { limits } from "../../base/limits.ts";
 export const peekedBytes = 16 * 1024 * 1024;
 
 /** A decision, and how many of the bytes it consumes. */
-export type Seen<T> = { readonly verdict: T; readonly taken: number };
+export type Decision<T> = { readonly verdict: T; readonly taken: number };
 
 /** Decides from all bytes so far. Undefined: too few bytes to decide; the function is called again with more. */
-export type Look<T> = (seen: Buffer) => Seen<T> | undefined;
+export type Decide<T> = (seen: Buffer) => Decision<T> | undefined;
 
 /** Bytes held back at present. */
 let waitingBytes = 0;
 
 /** Calls `done` once, with the socket paused; never if the socket ends or stays undecided for `limits.handshakeMs`. */
-export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, done: (verdict: T) => void): void {
+export function peek<T>(socket: net.Socket, clock: Clock, look: Decide<T>, done: (verdict: T) => void): void {
   const stopTimer = clock.after(limits.handshakeMs, () => socket.destroy());
   let room: Buffer = Buffer.alloc(0);
   let length = 0;

@@ -120,7 +120,7 @@ export type StaleReadGuardParts = {
   readonly mode: GuardMode;
 };
 
-export type Asking = {
+export type ClassifiedRequest = {
   readonly info: RequestInfo;
   /** The client's own `:path`. */
   readonly target: string;
@@ -145,7 +145,7 @@ export class GuardedRead {
   /** Reads the version of a list; undefined before the response, and after the version was found. */
   #reading: ListVersion | undefined;
 
-  constructor(guard: StaleReadGuard, seenVersion: SeenVersion, { client, info, target }: Asking) {
+  constructor(guard: StaleReadGuard, seenVersion: SeenVersion, { client, info, target }: ClassifiedRequest) {
     this.#guard = guard;
     this.#seenVersion = seenVersion;
     this.#connection = client.connection;
@@ -208,8 +208,8 @@ export class StaleReadGuard {
   }
 
   /** Returns the guard of one request; undefined: the response does not show a version of the data. */
-  guardedRead(asking: Asking): GuardedRead | undefined {
-    const { info, target, client, caller, fields } = asking;
+  guardedRead(request: ClassifiedRequest): GuardedRead | undefined {
+    const { info, target, client, caller, fields } = request;
     if (
       this.#parts.mode === "Disabled" ||
       !showsState(info, target) ||
@@ -223,7 +223,7 @@ export class StaleReadGuard {
       resourceKey(info),
     );
     seenVersion.meet(client.connection);
-    const read = new GuardedRead(this, seenVersion, asking);
+    const read = new GuardedRead(this, seenVersion, request);
     if (read.isDemanded) this.counts.demanded += 1;
     return read;
   }

@@ -11,9 +11,14 @@ const verbs = new Set(
   "get list watch create update patch delete deletecollection proxy head post put options".split(" "),
 );
 
-export type Count = { readonly verb: string; readonly code: number; readonly backend: string; count: number };
+export type RequestCount = {
+  readonly verb: string;
+  readonly code: number;
+  readonly backend: string;
+  count: number;
+};
 
-export type Watched = {
+export type WatchCounts = {
   readonly events: number;
   readonly bytes: number;
   /** Events older than an event that the same backend had delivered before (incident 001). */
@@ -48,9 +53,9 @@ export class ActiveRequests {
   /** Seconds that plain requests took, by verb. */
   readonly durations = new Map<string, Histogram>();
   readonly #onEnd: AccessLogger | undefined;
-  readonly #counts = new Map<string, Count>();
+  readonly #counts = new Map<string, RequestCount>();
   /** The count that was raised last. Most requests have the same labels as the previous one, and need no lookup. */
-  #lastCount: Count | undefined;
+  #lastCount: RequestCount | undefined;
   /** Active exchanges of each kind. */
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
   /** What watches have delivered, and in which phases the decodable ones are. */
@@ -135,7 +140,7 @@ export class ActiveRequests {
     this.#lastCount = count;
   }
 
-  #countOf(verb: string, code: number, backend: string): Count {
+  #countOf(verb: string, code: number, backend: string): RequestCount {
     const key = `${verb} ${code} ${backend}`;
     const known = this.#counts.get(key);
     if (known !== undefined) return known;
@@ -172,7 +177,7 @@ export class ActiveRequests {
     return [...this.#live];
   }
 
-  get counts(): readonly Count[] {
+  get counts(): readonly RequestCount[] {
     return [...this.#counts.values()];
   }
 
@@ -181,7 +186,7 @@ export class ActiveRequests {
   }
 
   /** What watches have delivered since the start, and their present states. */
-  get watched(): Watched {
+  get watched(): WatchCounts {
     const { events, bytes, versionRegressions, phases } = this.#watches;
     let unread = this.#active.watch;
     for (const count of Object.values(phases)) unread -= count;

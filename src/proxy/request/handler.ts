@@ -26,7 +26,7 @@ import { longHeadBytes, type RequestContext } from "../context/request-context.t
 import type { Asserted } from "../identity/client-identity.ts";
 import type { Credential } from "../identity/trust.ts";
 import type { BodyCopy, LedgerTap } from "../observe/ledger-tap.ts";
-import type { Asking, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
+import type { ClassifiedRequest, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
 import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
 
@@ -57,9 +57,9 @@ export function createHandler(parts: HandlerParts): RequestHandler {
     const { fields, auditId, asserted } = isRefused ? unknown(request) : identified;
     const credential = credentialOf(parts, request, client, asserted);
     const caller = parts.ledgerTap.callerOf(client, request.fields, asserted ?? credential);
-    const asking = { info, target: request.path, client, caller, fields };
-    const guardedRead = isRefused || !end ? undefined : parts.staleReadGuard.guardedRead(asking);
-    const asked = end ? watchAsked(parts, asking, guardedRead) : undefined;
+    const classified = { info, target: request.path, client, caller, fields };
+    const guardedRead = isRefused || !end ? undefined : parts.staleReadGuard.guardedRead(classified);
+    const asked = end ? watchAsked(parts, classified, guardedRead) : undefined;
     const context: RequestContext = {
       client,
       caller,
@@ -83,7 +83,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       avoided: avoidedBy(parts, info, asked),
       asked,
       guardedRead,
-      copy: isRefused ? undefined : bodyCopyFor(parts, context, asking, asked),
+      copy: isRefused ? undefined : bodyCopyFor(parts, context, classified, asked),
       headBytes: longHeadBytes(request.fields),
     });
     parts.exchanges.add(exchange);
@@ -119,16 +119,17 @@ function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "audi
 /** Returns undefined for anything but a watch. */
 function watchAsked(
   { clock, alwaysRequestBookmarks, origins }: HandlerParts,
-  asking: Asking,
+  classified: ClassifiedRequest,
   guardedRead: GuardedRead | undefined,
 ): WatchContext | undefined {
-  if (asking.info.kind !== "watch" || asking.target.length > limits.changedTargetBytes) return undefined;
-  const target = guardedRead?.target ?? asking.target;
-  const asked = watchContextOf(target, asking.info, clock.now(), {
-    origin: origins.of(asking.info),
+  if (classified.info.kind !== "watch" || classified.target.length > limits.changedTargetBytes)
+    return undefined;
+  const target = guardedRead?.target ?? classified.target;
+  const asked = watchContextOf(target, classified.info, clock.now(), {
+    origin: origins.of(classified.info),
     seenVersion: guardedRead,
   });
-  return alwaysRequestBookmarks ? withBookmarks(asked, asking.fields) : asked;
+  return alwaysRequestBookmarks ? withBookmarks(asked, classified.fields) : asked;
 }
 
 /** Returns backends whose cache of the resource is stalled, or begins after the version that the watch requests. */
@@ -149,7 +150,7 @@ const none: readonly string[] = [];
 function bodyCopyFor(
   { ledgerTap }: HandlerParts,
   { caller, auditId, client }: RequestContext,
-  { info, target }: Asking,
+  { info, target }: ClassifiedRequest,
   watch: WatchContext | undefined,
 ): BodyCopy | undefined {
   const request = { caller, client, info, target, auditId };

@@ -8,7 +8,7 @@ import { type Identity, identityOf, type PeerCertificate } from "../identity/cli
 import { serverTlsOptions } from "./server-context.ts";
 import type { Host, Hosts } from "./sni-hosts.ts";
 
-export type Shaken = {
+export type HandshakeResult = {
   readonly socket: tls.TLSSocket;
   readonly alpn: "h2" | "http/1.1";
   readonly host: Host;
@@ -20,7 +20,7 @@ export function shakeHands(
   socket: net.Socket,
   hosts: Hosts,
   clock: Clock,
-  done: (outcome: Shaken | undefined) => void,
+  done: (outcome: HandshakeResult | undefined) => void,
 ): void {
   // Node calls SNICallback only for clients that send SNI. Clients that dial an IP address do not (RFC 6066 §3).
   let host = hosts.default;

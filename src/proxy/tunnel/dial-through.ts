@@ -12,7 +12,7 @@ import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
 import { Retries } from "../upstream/pick.ts";
 
 /** A backend's socket. In a passthrough it is paused, and bytes that the backend has sent are still to be read. */
-export type Reached = { readonly socket: Socket; readonly backend: string };
+export type DialledSocket = { readonly socket: Socket; readonly backend: string };
 
 export type DialThroughParts = {
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export type Opening = {
 };
 
 /** Resolves once, at the latest after `limits.attempts` dials or `limits.handshakeMs`. */
-export function dialThrough(opening: Opening, parts: DialThroughParts): Promise<Reached | Failure> {
+export function dialThrough(opening: Opening, parts: DialThroughParts): Promise<DialledSocket | Failure> {
   return new Promise((resolve) => new Race(opening, parts, resolve).start());
 }
 
@@ -43,7 +43,7 @@ const ends = ["error", "end", "close"] as const;
 class Race {
   readonly #opening: Opening;
   readonly #parts: DialThroughParts;
-  readonly #resolve: (outcome: Reached | Failure) => void;
+  readonly #resolve: (outcome: DialledSocket | Failure) => void;
   readonly #retries = new Retries();
   /** Sockets that may still win. */
   #running: Socket[] = [];
@@ -52,7 +52,11 @@ class Race {
   #stopDoubt: () => void = () => {};
   #stopWait: () => void = () => {};
 
-  constructor(opening: Opening, parts: DialThroughParts, resolve: (outcome: Reached | Failure) => void) {
+  constructor(
+    opening: Opening,
+    parts: DialThroughParts,
+    resolve: (outcome: DialledSocket | Failure) => void,
+  ) {
     this.#opening = opening;
     this.#parts = parts;
     this.#resolve = resolve;
@@ -113,7 +117,7 @@ class Race {
     else socket.once("connect", () => answered());
   }
 
-  #finish(outcome: Reached | Failure): void {
+  #finish(outcome: DialledSocket | Failure): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stopDoubt();

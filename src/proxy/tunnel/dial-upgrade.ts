@@ -12,7 +12,7 @@ import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
 import { Retries } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import type { Reached } from "./dial-through.ts";
+import type { DialledSocket } from "./dial-through.ts";
 
 export type DialUpgradeParts = {
   readonly backends: Backends;
@@ -31,7 +31,7 @@ export type DialUpgradeParts = {
 };
 
 /** Returns a socket to a backend. While no backend answers at all, it waits for one, as a request does (D14). */
-export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<Reached | Failure> {
+export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<DialledSocket | Failure> {
   const { backends, pending } = parts;
   for (;;) {
     // Each wait and each attempt begins when the previous one is over.
@@ -43,7 +43,7 @@ export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Prom
   }
 }
 
-async function attempt(client: Client, parts: DialUpgradeParts): Promise<Reached | Failure> {
+async function attempt(client: Client, parts: DialUpgradeParts): Promise<DialledSocket | Failure> {
   const { backends, pools, tunnels, connect, trust } = parts;
   const loads = (name: string): number => pools.weightOf(name, tunnels(name));
   const retries = new Retries();

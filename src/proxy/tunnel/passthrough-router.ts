@@ -9,22 +9,22 @@ import type { RouteConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import { plainHttpOnTls } from "../h1/h1-refusal.ts";
 import { entryNamed, type Hello, readHello } from "../net/client-hello.ts";
-import { peek, type Seen } from "../net/peek.ts";
+import { type Decision, peek } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
 
 /** The addresses of a client's connection, and the listener that accepted it. */
-export type Caller = { readonly ends: Ends; readonly listener: string };
+export type PassthroughClient = { readonly ends: Ends; readonly listener: string };
 
 /** A complete ClientHello, and all bytes that arrived with it. */
-export type ReadHello = { readonly hello: Extract<Hello, { state: "whole" }>; readonly bytes: Buffer };
+export type ReceivedHello = { readonly hello: Extract<Hello, { state: "whole" }>; readonly bytes: Buffer };
 
 /** Takes over a socket whose ClientHello is read. */
 export type HelloReceiver = {
-  pass(down: Socket, read: ReadHello, caller: Caller, route: RouteConfig): void;
+  pass(down: Socket, read: ReceivedHello, caller: PassthroughClient, route: RouteConfig): void;
 };
 
-type Parts = { readonly clock: Clock; readonly journal: Journal };
+type RouterParts = { readonly clock: Clock; readonly journal: Journal };
 
 /** Fatal TLS alerts (RFC 8446 §6), sent in clear text because no keys are negotiated yet. */
 const alert = (code: number): Buffer => Buffer.from([0x15, 3, 3, 0, 2, 2, code]);
@@ -34,9 +34,9 @@ const unrecognizedName = alert(112);
 /** Takes over a new socket. `receiverOf` returns the receiver for a cluster. */
 export function routeBySni(
   down: Socket,
-  caller: Caller & { readonly routes: readonly RouteConfig[] },
+  caller: PassthroughClient & { readonly routes: readonly RouteConfig[] },
   receiverOf: (cluster: string) => HelloReceiver,
-  parts: Parts,
+  parts: RouterParts,
 ): void {
   peek(down, parts.clock, helloIn, ({ hello, bytes }) => {
     // Set only now, so that a client that ends without a ClientHello is closed.
@@ -65,9 +65,9 @@ export function routeFor(
 /** Refuses a client. Without an `answer` it only closes the connection, after which client-go reconnects. */
 export function refuseCaller(
   down: Socket,
-  { ends, listener }: Caller,
+  { ends, listener }: PassthroughClient,
   { code, origin, message }: Failure,
-  { clock, journal, answer }: Parts & { readonly answer?: Buffer },
+  { clock, journal, answer }: RouterParts & { readonly answer?: Buffer },
 ): void {
   const client = ends.source.address;
   journal.write({ kind: "passthrough.refused", client, listener, code, origin, message });
@@ -77,7 +77,7 @@ export function refuseCaller(
 }
 
 /** Consumes all bytes, because they are sent on to the backend. The buffer that holds them is not reused. */
-function helloIn(seen: Buffer): Seen<{ readonly hello: Hello; readonly bytes: Buffer }> | undefined {
+function helloIn(seen: Buffer): Decision<{ readonly hello: Hello; readonly bytes: Buffer }> | undefined {
   const hello = readHello(seen);
   return hello.state === "partial" ? undefined : { verdict: { hello, bytes: seen }, taken: seen.length };
 }

@@ -19,8 +19,8 @@ import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
 import type { Retries } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
-import { type Caller, type ReadHello, refuseCaller } from "./passthrough-router.ts";
+import { type DialledSocket, dialThrough, type Opening } from "./dial-through.ts";
+import { type PassthroughClient, type ReceivedHello, refuseCaller } from "./passthrough-router.ts";
 import type { WatchTunnel } from "./stuck-sockets.ts";
 import { type RelayEnd, TcpRelay } from "./tcp-relay.ts";
 
@@ -38,12 +38,12 @@ export type PassthroughParts = {
 };
 
 /** A connection whose sockets are joined. `at`: its index among the live ones. */
-type Live = { readonly relay: TcpRelay; readonly backend: string; at: number };
+type JoinedConnection = { readonly relay: TcpRelay; readonly backend: string; at: number };
 
 export class Passthrough {
   readonly #parts: PassthroughParts;
   readonly #hedges: TokenBucket;
-  readonly #live: Live[] = [];
+  readonly #live: JoinedConnection[] = [];
   /** Sockets to each backend, including opening ones; no entry: none. */
   readonly #counts = new Map<string, number>();
   /** Removed backends that still have connections, each with the function that cancels the end of those. */
@@ -109,7 +109,7 @@ export class Passthrough {
   }
 
   /** Takes over a socket whose ClientHello is read. Journals its own internal faults. */
-  pass(down: Socket, read: ReadHello, caller: Caller, route: RouteConfig): void {
+  pass(down: Socket, read: ReceivedHello, caller: PassthroughClient, route: RouteConfig): void {
     this.#pass(down, read, caller, route).catch((reason: unknown) => {
       const { message } = failureFrom(reason, "proxy");
       this.#parts.journal.write({ kind: "internal.error", scope: "session", message });
@@ -117,7 +117,12 @@ export class Passthrough {
     });
   }
 
-  async #pass(down: Socket, { hello, bytes }: ReadHello, caller: Caller, route: RouteConfig): Promise<void> {
+  async #pass(
+    down: Socket,
+    { hello, bytes }: ReceivedHello,
+    caller: PassthroughClient,
+    route: RouteConfig,
+  ): Promise<void> {
     const { serverName = "", length, hasEarlyData } = hello;
     const opening = { bytes, isRepeatable: bytes.length === length && !hasEarlyData };
     this.#asking += 1;
@@ -132,7 +137,11 @@ export class Passthrough {
   }
 
   /** Returns a socket to a backend. While none can be reached, it waits as long as a request would. */
-  async #reach(opening: Opening, { ends }: Caller, route: RouteConfig): Promise<Reached | Failure> {
+  async #reach(
+    opening: Opening,
+    { ends }: PassthroughClient,
+    route: RouteConfig,
+  ): Promise<DialledSocket | Failure> {
     const { clock, pools, pending, backends } = this.#parts;
     const { until } = pending;
     const parts = {
@@ -175,7 +184,7 @@ export class Passthrough {
     return socket;
   }
 
-  #join(down: Socket, { socket: up, backend }: Reached, names: Names): void {
+  #join(down: Socket, { socket: up, backend }: DialledSocket, names: JournalNames): void {
     if (down.destroyed) return void up.destroy();
     const { clock, journal, watchTunnel } = this.#parts;
     const openedAt = clock.now();
@@ -187,13 +196,13 @@ export class Passthrough {
       journal.write({ kind: "passthrough.ended", ...names, backend, reason, durationMs, sent, received });
     };
     const relay = new TcpRelay({ down, up, clock }, ended);
-    const live: Live = { relay, backend, at: 0 };
+    const live: JoinedConnection = { relay, backend, at: 0 };
     live.at = this.#live.push(live) - 1;
     const stopWatching = watchTunnel({ down, up, backend }, (reason) => relay.cut(reason));
   }
 
   /** Removes a connection by moving the last one into its place. */
-  #forget(live: Live, { sent, received }: TcpRelay["bytes"]): void {
+  #forget(live: JoinedConnection, { sent, received }: TcpRelay["bytes"]): void {
     this.#past.sent += sent;
     this.#past.received += received;
     const last = this.#live.pop();
@@ -203,4 +212,4 @@ export class Passthrough {
   }
 }
 
-type Names = { readonly client: string; readonly listener: string; readonly serverName: string };
+type JournalNames = { readonly client: string; readonly listener: string; readonly serverName: string };

@@ -33,7 +33,7 @@ export type WatchTunnel = HungTunnels["watchTunnel"];
 /** The keys of a tunnel's two sockets in the socket table. */
 export type TunnelKeys = { readonly down: string; readonly up: string };
 
-type Watched = {
+type WatchedTunnel = {
   readonly keys: TunnelKeys;
   readonly isWell: () => boolean;
   readonly run: () => void;
@@ -44,7 +44,7 @@ type Watched = {
 
 export class HungTunnels {
   readonly #parts: HungTunnelsParts;
-  readonly #watched = new Set<Watched>();
+  readonly #watched = new Set<WatchedTunnel>();
   #stop: (() => void) | undefined;
 
   constructor(parts: HungTunnelsParts) {
@@ -104,7 +104,7 @@ export class HungTunnels {
 const triesAfterHole = 2;
 
 /** True if one of the sockets is stuck. For the client's socket nothing else shows whether the client is there. */
-function isStuck(watched: Watched, counts: ReadonlyMap<string, number>): boolean {
+function isStuck(watched: WatchedTunnel, counts: ReadonlyMap<string, number>): boolean {
   if ((counts.get(watched.keys.down) ?? 0) >= hungClientRetransmits) return true;
   const tries = counts.get(watched.keys.up) ?? 0;
   if (!watched.isWell() || tries < watched.excused) watched.excused = watched.isWell() ? 0 : tries;

@@ -18,7 +18,7 @@ import type { Asserted, AssertedTrust } from "../identity/client-identity.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
 import { localReplyTo } from "../request/local-reply.ts";
-import type { Reached } from "./dial-through.ts";
+import type { DialledSocket } from "./dial-through.ts";
 import type { WatchTunnel } from "./stuck-sockets.ts";
 import { Tunnel, type TunnelParts } from "./upgrade-tunnel.ts";
 
@@ -34,7 +34,10 @@ export type UpgradeParts = {
       }
     | Failure;
   /** Dials backends until one accepts. `trust`: the class of the proxy's own credential to present. */
-  readonly dialUpgrade: (client: Client, trust: AssertedTrust | undefined) => Promise<Reached | Failure>;
+  readonly dialUpgrade: (
+    client: Client,
+    trust: AssertedTrust | undefined,
+  ) => Promise<DialledSocket | Failure>;
   readonly watchTunnel: WatchTunnel;
   readonly clock: Clock;
   readonly journal: Journal;

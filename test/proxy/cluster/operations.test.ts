@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { Operations, type Reread } from "../../../src/proxy/cluster/operations.ts";
+import { Operations, type ReloadOutcome } from "../../../src/proxy/cluster/operations.ts";
 import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { ok, PlayedWatch } from "../../support/watch-path.ts";
@@ -9,7 +9,7 @@ import { ok, PlayedWatch } from "../../support/watch-path.ts";
 const test = suite("proxy/cluster/operations");
 const alice = { by: "alice at 127.0.0.1", reason: "kernel update" };
 
-function operationsOf(path: PlayedPath, reload?: () => Promise<Reread>): Operations {
+function operationsOf(path: PlayedPath, reload?: () => Promise<ReloadOutcome>): Operations {
   return new Operations({ journal: path.journal, paths: () => [path], reload });
 }
 

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { type Look, peek, peekedBytes } from "../../../src/proxy/net/peek.ts";
+import { type Decide, peek, peekedBytes } from "../../../src/proxy/net/peek.ts";
 import { manualClock } from "../../support/clock.ts";
 import { cpuMs } from "../../support/cpu.ts";
 import { openPair, type SocketPair } from "../../support/sockets.ts";
@@ -24,7 +24,7 @@ async function open(): Promise<SocketPair> {
 
 /** Tells once there are so many bytes, and takes some. */
 const after =
-  (count: number, taken: number): Look<string> =>
+  (count: number, taken: number): Decide<string> =>
   (seen) =>
     seen.length < count ? undefined : { verdict: seen.toString("latin1"), taken };
 

@@ -4,7 +4,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { limits } from "../../../src/base/limits.ts";
-import { type Shaken, shakeHands } from "../../../src/proxy/tls/handshake.ts";
+import { type HandshakeResult, shakeHands } from "../../../src/proxy/tls/handshake.ts";
 import { serverContext } from "../../../src/proxy/tls/server-context.ts";
 import { checkPair } from "../../../src/proxy/tls/serving-pair.ts";
 import type { Host, Hosts } from "../../../src/proxy/tls/sni-hosts.ts";
@@ -36,7 +36,7 @@ function hosts(): Hosts {
   return face as Hosts;
 }
 
-type Outcome = Shaken | "failed" | "closed";
+type Outcome = HandshakeResult | "failed" | "closed";
 
 /** What becomes of a client that shakes hands so. */
 function shaken(options: tls.ConnectionOptions, clock = manualClock(), speaks = true): Promise<Outcome> {

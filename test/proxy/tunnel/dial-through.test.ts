@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
-import { dialThrough, type Reached } from "../../../src/proxy/tunnel/dial-through.ts";
+import { type DialledSocket, dialThrough } from "../../../src/proxy/tunnel/dial-through.ts";
 import type { Retries } from "../../../src/proxy/upstream/pick.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { until } from "../../support/h1.ts";
@@ -19,7 +19,7 @@ type Dialled = {
   /** What came at each backend, in the order of dials. */
   readonly peers: Record<string, RawPeer[]>;
   readonly backoff: string[];
-  readonly outcome: Promise<Reached | Failure>;
+  readonly outcome: Promise<DialledSocket | Failure>;
 };
 
 let servers: Server[] = [];
@@ -75,7 +75,7 @@ async function peerOf({ peers }: Dialled, name: string, at = 0): Promise<RawPeer
   return peers[name]?.[at] as RawPeer;
 }
 
-async function reached({ outcome }: Dialled): Promise<Reached> {
+async function reached({ outcome }: Dialled): Promise<DialledSocket> {
   const result = await within(20_000, "an outcome", outcome);
   if (result instanceof Failure) throw new Error(result.message);
   return result;
