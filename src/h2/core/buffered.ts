@@ -1,11 +1,11 @@
 /**
- * Counts the bytes buffered in this process, over all sessions and exchanges, against one limit (D2). Windows bound
- * each stream; this bounds the sum over all streams.
+ * Counts the bytes that this process buffers for all sessions and exchanges, against one limit. A flow-control window
+ * bounds one stream only; this limit bounds the sum over all streams (D2).
  */
 export class Buffered {
   readonly #limitBytes: number;
   #bytes = 0;
-  /** Called for every addition above the limit. It must end the exchange that holds the most. */
+  /** Called whenever bytes are added above the limit. It must end the exchange that holds the most bytes. */
   onOver: () => void = () => {};
 
   constructor(limitBytes: number) {
@@ -20,12 +20,12 @@ export class Buffered {
     return this.#bytes > this.#limitBytes;
   }
 
-  /** True above half of the limit: windows stop growing and large ones shrink. */
+  /** True above half of the limit. Receive windows then stop growing, and large ones shrink. */
   get isTight(): boolean {
     return this.#bytes * 2 > this.#limitBytes;
   }
 
-  /** Adds `count` bytes to the total; negative when bytes have been forwarded. */
+  /** Adds `count` bytes to the total. `count` is negative when buffered bytes have been forwarded. */
   add(count: number): void {
     this.#bytes += count;
     if (count > 0 && this.isOver) this.onOver();
@@ -35,8 +35,8 @@ export class Buffered {
 const none: Buffer = Buffer.alloc(0);
 
 /**
- * Bytes that are buffered until they can be forwarded, in one buffer that grows by doubling. A Buffer for each piece
- * would cost 200 bytes for a byte that arrives alone (A16, A60).
+ * Keeps bytes until they can be forwarded, in one buffer that grows by doubling. One Buffer object for each chunk would
+ * cost 200 bytes, even for a chunk of one byte (A16, A60).
  */
 export class AccountedBuffer {
   readonly #buffered: Buffered;
@@ -51,7 +51,7 @@ export class AccountedBuffer {
     return this.#length;
   }
 
-  /** Copies the bytes, because the caller reuses the chunk. */
+  /** Appends a copy of the bytes, because the caller reuses its chunk. */
   add(bytes: Buffer, start: number, end: number): void {
     const needed = this.#length + end - start;
     if (needed > this.#bytes.length) {
@@ -69,7 +69,7 @@ export class AccountedBuffer {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Returns all buffered bytes in order; the buffer is empty afterwards. */
+  /** Returns all buffered bytes in order and empties the buffer. */
   take(): Buffer {
     const all = this.#bytes.subarray(0, this.#length);
     this.#buffered.add(-this.#length);

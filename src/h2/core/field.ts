@@ -1,9 +1,9 @@
 /**
- * One header field. Values are latin1 strings, so bytes are forwarded unchanged. A Field is immutable and shared: an
- * HPACK table returns the same object for every repetition, so derived properties (role, fault, key) are computed once.
+ * One header field in latin1, so its bytes are forwarded unchanged. An HPACK table returns the same Field object for
+ * each repetition of a field, so the derived properties (role, fault, key) are computed once.
  */
 
-/** The meaning of a name in the message rules of RFC 9113 §8; any other name is `ordinary`. */
+/** What a name means for the checks of a message (RFC 9113 §8); `ordinary`: nothing. */
 export const role = {
   ordinary: 0,
   method: 1,
@@ -21,8 +21,8 @@ export const role = {
   forwardedFor: 13,
   expect: 14,
   /**
-   * Fields besides `authorization` that authenticate a client or assert an identity. They must not enter any table (RFC
-   * 7541 §7.1.3).
+   * `credential`: a field besides `authorization` that authenticates a client. `identity`: a field that asserts an
+   * identity. Neither may enter an HPACK table, because another client could then guess its value (RFC 7541 §7.1.3).
    */
   credential: 15,
   identity: 16,
@@ -55,26 +55,26 @@ const roles = new Map<string, Role>([
 ]);
 
 /**
- * Headers from which the apiserver reads identities that a proxy asserts; their suffix varies (`-user`, `-extra-...`).
- * Any character matches in place of `-`: some servers treat `_` or all such characters as `-` (A39).
+ * Names of headers in which a proxy asserts an identity to the apiserver (`x-remote-user`, `impersonate-extra-...`).
+ * Any character may stand in place of `-`, because some servers read `_` and the like as `-` (A39).
  */
 const identityName = /^(?:x[^0-9a-z]remote[^0-9a-z]|impersonate[^0-9a-z])/;
 
-/** RFC 9110 §5.6.2 token, lower case as RFC 9113 §8.2.1 demands. */
+/** A token (RFC 9110 §5.6.2) in lower case, as RFC 9113 §8.2.1 demands. */
 const goodName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-/** No CTL except HTAB, no DEL. obs-text (0x80-0xff) is forwarded unchanged (RFC 9110 §5.5). */
+/** No control character except HTAB, and no DEL. Bytes above 0x7f (obs-text) are allowed (RFC 9110 §5.5). */
 const goodValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export class Field {
   readonly name: string;
   readonly value: string;
   readonly role: Role;
-  /** The size of an entry in a table or header list (RFC 7541 §4.1). */
+  /** Bytes that this field counts in an HPACK table or a header list (RFC 7541 §4.1). */
   readonly size: number;
-  /** Never indexed on any hop (RFC 7541 §7.1.3): it arrived that way, or is a credential or identity. */
+  /** True if no hop may index this field (RFC 7541 §7.1.3): the sender said so, or it is a secret. */
   readonly isNeverIndexed: boolean;
   #key = "";
-  /** Null until computed: a field beyond the header list limit is never inspected (A7). */
+  /** Null until `fault` is read, because a field beyond the header list limit is never checked (A7). */
   #fault: string | undefined | null = null;
 
   constructor(name: string, value: string, isNeverIndexed = false) {
@@ -85,13 +85,13 @@ export class Field {
     this.isNeverIndexed = isNeverIndexed || isSensitive(this.role);
   }
 
-  /** Returns why this field alone makes its message malformed (RFC 9113 §8.2.1), or undefined. Contains no value. */
+  /** Why this field alone makes its message malformed (RFC 9113 §8.2.1), without its value; else undefined. */
   get fault(): string | undefined {
     if (this.#fault === null) this.#fault = faultOf(this);
     return this.#fault;
   }
 
-  /** Name and value as one string, the key of an encoder's table. Computed on first use. */
+  /** Name and value as one string, by which an HPACK encoder finds the field in its table. */
   get key(): string {
     if (this.#key === "") this.#key = `${this.name}\0${this.value}`;
     return this.#key;
@@ -109,7 +109,7 @@ function isSensitive(of: Role): boolean {
   return of === role.authorization || of === role.credential || of === role.identity;
 }
 
-/** True if no other name has this role: such a name is well-formed and needs no further check. */
+/** True if `roles` lists every name of this role. Such a name is well-formed and needs no further check. */
 function isKnownName(of: Role): boolean {
   return of !== role.ordinary && of !== role.unknownPseudo && of !== role.identity;
 }

@@ -1,7 +1,7 @@
 /**
- * The rules that make a list of fields a message (RFC 9113 §8), in one pass. A violation rejects the message; fields
- * are never dropped, trimmed or merged, because a request without a part of it is a different request (A10, A27-A32).
- * Results name rules, never values. No regular expression here can backtrack (A59).
+ * Checks a head or trailers in one pass (RFC 9113 §8). A message that violates a rule is rejected. Fields are never
+ * dropped, trimmed or merged, because the backend would then get a request that the client did not send (A10, A27-A32).
+ * Error texts name the violated rule and never a value. No regular expression here can backtrack (A59).
  */
 import { isIpAddress } from "../../base/address.ts";
 import { type Field, type Role, role } from "./field.ts";
@@ -10,21 +10,21 @@ export type RequestHead = {
   readonly method: string;
   readonly scheme: string;
   readonly path: string;
-  /** From :authority, or from `host` if that is missing. */
+  /** Value of `:authority`; without that field, the value of `host`. */
   readonly authority: string;
-  /** -1: absent. */
+  /** Value of `content-length` in bytes; -1: absent. */
   readonly contentLength: number;
   readonly fields: readonly Field[];
 };
 
 export type ResponseHead = {
   readonly status: number;
-  /** -1: absent. */
+  /** Value of `content-length` in bytes; -1: absent. */
   readonly contentLength: number;
   readonly fields: readonly Field[];
 };
 
-/** Returns the head, or what is wrong with it. */
+/** Returns the request's head, or a text that says which rule it violates. */
 export function readRequest(fields: readonly Field[]): RequestHead | string {
   const found: Found = [];
   const fault = scan(fields, requestRules, found) ?? requestFault(found);
@@ -41,7 +41,7 @@ export function readRequest(fields: readonly Field[]): RequestHead | string {
   };
 }
 
-/** Returns the head, which may be an interim one (1xx), or what is wrong with it. */
+/** Returns the response's head, which may be an interim one (1xx), or a text that says which rule it violates. */
 export function readResponse(fields: readonly Field[]): ResponseHead | string {
   const found: Found = [];
   const fault = scan(fields, responseRules, found);
@@ -49,30 +49,29 @@ export function readResponse(fields: readonly Field[]): ResponseHead | string {
   const text = found[role.status];
   if (text === undefined) return "no :status";
   if (!statusForm.test(text)) return ":status is not a number from 100 to 599";
-  // Switching protocols exists only in HTTP/1.1 (§8.6).
+  // 101 (Switching Protocols) exists only in HTTP/1.1 (RFC 9113 §8.6).
   if (text === "101") return ":status is 101";
   const status = Number(text);
   const contentLength = contentLengthOf(found);
   if (typeof contentLength === "string") return contentLength;
-  // RFC 9110 §8.6 forbids it; a 204 with a length of 0 is correct anyway.
+  // RFC 9110 §8.6 forbids it in 1xx and 204 responses. A 204 with length 0 is accepted, because that is true.
   if ((status < 200 && contentLength >= 0) || (status === 204 && contentLength > 0))
-    return "content-length of an answer that has no content";
+    return "content-length in a response without content";
   return { status, contentLength, fields };
 }
 
-/** Returns what is wrong with these trailers, or undefined. */
+/** Returns which rule these trailers violate; undefined if none. */
 export function trailersFault(fields: readonly Field[]): string | undefined {
   return scan(fields, trailerRules, []);
 }
 
-/** The value of each single-occurrence field, by role. */
+/** By role: the value of each field that may occur only once. */
 type Found = (string | undefined)[];
 
-/** How fields of one role are handled. */
 type Rule = {
   readonly isPseudo: boolean;
   readonly isOnce: boolean;
-  /** Why a field of this role is forbidden. */
+  /** Why a field of this role is forbidden; undefined if it is allowed. */
   readonly fault: string | undefined;
 };
 
@@ -89,10 +88,10 @@ const pseudoOfRequest = refused("pseudo-field of a request");
 const pseudoOfResponse = refused("pseudo-field of a response");
 const unknownPseudo = refused("unknown pseudo-field");
 const pseudoInTrailers = refused("pseudo-field in trailers");
-/** A receiver that merges trailers into the head would act on them (A38). */
-const headOnly = refused("field in trailers that belongs into the head");
+/** Forbidden in trailers, because a receiver that merges trailers into the head would act on them (A38). */
+const headOnly = refused("field in trailers that belongs in the head");
 
-/** Each row is a rule and its roles; any other role is free. */
+/** Returns the rules by role: each row is a rule and its roles. All other roles get the rule `free`. */
 function rulesOf(...rows: readonly (readonly [Rule, ...Role[]])[]): readonly Rule[] {
   const rules = Object.values(role).map(() => free);
   for (const [rule, ...roles] of rows) for (const of of roles) rules[of] = rule;
@@ -121,7 +120,7 @@ const trailerRules = rulesOf(
   [headOnly, role.contentLength, role.host, role.expect, role.authorization, role.credential, role.identity],
 );
 
-/** Checks each field once and fills `found`. Returns the first fault. */
+/** Checks each field once and fills `found`. Returns the first violation; undefined if there is none. */
 function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): string | undefined {
   let hasRegular = false;
   for (const field of fields) {
@@ -131,7 +130,7 @@ function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): s
     if (rule.isPseudo && hasRegular) return "pseudo-field after a regular field";
     hasRegular = !rule.isPseudo;
     if (!rule.isOnce) continue;
-    if (found[field.role] !== undefined) return "repeated field that may come once only";
+    if (found[field.role] !== undefined) return "repeated field that may occur only once";
     found[field.role] = field.value;
   }
   return undefined;
@@ -139,13 +138,13 @@ function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): s
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /**
- * Any visible character except `#`: a fragment is never sent (RFC 9112 §3.2). Bytes above ASCII should be encoded, but
- * the apiserver accepts them, so they pass unchanged (A30).
+ * An absolute path of visible characters except `#`, because a fragment is never sent (RFC 9112 §3.2). Bytes above
+ * ASCII should be percent-encoded, but the apiserver accepts them, so the proxy does as well (A30).
  */
 const pathForm = /^\/[!"$-~\x80-\xff]*$/;
 /** host [":" port] of RFC 3986 §3.2, without userinfo (RFC 9113 §8.3.1). */
 const authorityForm = /^(?:\[[0-9A-Za-z:.%_~-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
-/** Eight groups, of which the last two may be written as IPv4, and a port. */
+/** Characters of the longest IPv6 address with a port: six groups, then an IPv4 address in place of the last two. */
 const longestIpv6 = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255:65535".length;
 const statusForm = /^[1-5][0-9][0-9]$/;
 const digits = /^[0-9]{1,16}$/;
@@ -156,7 +155,7 @@ function requestFault(found: Found): string | undefined {
   return methodFault(found) ?? targetFault(found) ?? authorityFault(found);
 }
 
-/** Methods are case-sensitive tokens (RFC 9110 §9.1): `get` is valid, and the apiserver answers it. */
+/** Accepts any token except CONNECT. Methods are case-sensitive (RFC 9110 §9.1): apiservers answer `get`. */
 function methodFault(found: Found): string | undefined {
   const method = found[role.method];
   if (method === undefined) return "no :method";
@@ -171,10 +170,10 @@ function targetFault(found: Found): string | undefined {
   if (scheme !== "https" && scheme !== "http") return ":scheme is neither http nor https";
   if (path === undefined) return "no :path";
   if (pathForm.test(path) || (path === "*" && found[role.method] === "OPTIONS")) return undefined;
-  return ":path is no absolute path of visible characters without a fragment";
+  return ":path is not an absolute path of visible characters";
 }
 
-/** The authority is required and must be unambiguous: two different values allow request smuggling (A31). */
+/** Requires one authority, because different values of `:authority` and `host` allow request smuggling (A31). */
 function authorityFault(found: Found): string | undefined {
   const authority = found[role.authority];
   const host = found[role.host];
@@ -183,7 +182,7 @@ function authorityFault(found: Found): string | undefined {
   if (!authorityForm.test(requested) && !isBareIpv6(requested))
     return "authority is not a host with an optional port";
   if (host === undefined || host === requested) return undefined;
-  return host.toLowerCase() === requested.toLowerCase() ? undefined : "host is not :authority";
+  return host.toLowerCase() === requested.toLowerCase() ? undefined : "host differs from :authority";
 }
 
 /**
@@ -195,7 +194,7 @@ function isBareIpv6(authority: string): boolean {
   return isIpAddress(authority) || isIpAddress(authority.replace(/:[0-9]+$/, ""));
 }
 
-/** Returns the number, -1 if there is none, or what is wrong with it. */
+/** Returns the value of `content-length`, -1 if there is none, or a text that says what is wrong with it. */
 function contentLengthOf(found: Found): number | string {
   const text = found[role.contentLength];
   if (text === undefined) return -1;

@@ -1,6 +1,6 @@
 /**
- * Collects the writers that have output in this event loop turn and flushes all of them when the turn's input has been
- * read.
+ * Collects the writers that have output in this turn of the event loop, and flushes all of them once the turn's input
+ * has been read.
  */
 import type { Clock } from "../../base/clock.ts";
 
@@ -14,15 +14,15 @@ export class FlushScheduler {
     this.#clock = clock;
   }
 
-  /** Each writer with output calls this once per turn; the writer tracks whether it has called. */
+  /** Queues a writer for the flush at the end of this turn. A writer must not call this twice in a turn. */
   mark(session: Flushable): void {
     if (this.#dirty.length === 0) this.#clock.soon(() => this.#flush());
     this.#dirty.push(session);
   }
 
   /**
-   * A writer that marks itself during a flush is flushed in the next turn. An exception in one flush does not affect
-   * the others.
+   * Flushes all queued writers. If one of them throws, the remaining ones are flushed in the next turn. So is a writer
+   * that is queued during the flush.
    */
   #flush(): void {
     const dirty = this.#dirty;

@@ -1,4 +1,4 @@
-/** RFC 9113 §7. */
+/** The error codes of RFC 9113 §7. */
 export const errorCode = {
   NO_ERROR: 0,
   PROTOCOL_ERROR: 1,
@@ -15,16 +15,16 @@ export const errorCode = {
   INADEQUATE_SECURITY: 12,
   HTTP_1_1_REQUIRED: 13,
 } as const;
-/** Passed to a stream's owner in place of a code if the session ended: what the peer did is unknown. */
+/** Passed to a stream's owner in place of a code if its session ended: the stream's fate is unknown. */
 export const lost = -1;
 export type ErrorCode = (typeof errorCode)[keyof typeof errorCode];
 
-/** What one violation ends: its stream (RST_STREAM) or the whole session (GOAWAY). */
+/** What a violation ends: its stream, with RST_STREAM, or the whole session, with GOAWAY. */
 type Scope = "stream" | "session";
 
 /**
- * A protocol violation by the peer. Thrown and caught only inside h2: `session.ts` turns it into RST_STREAM or GOAWAY.
- * The message goes to the log and into GOAWAY's debug data, so it names rules and numbers, never field values.
+ * A protocol violation by the peer, thrown and caught only inside h2: streams.ts answers it with RST_STREAM, session.ts
+ * with GOAWAY. The message goes to the log and into GOAWAY, so it names rules and numbers, never field values.
  */
 export class ProtocolError extends Error {
   readonly code: ErrorCode;
@@ -37,7 +37,7 @@ export class ProtocolError extends Error {
   }
 }
 
-/** The stream error of any malformed message (RFC 9113 §8.1.1): it is never forwarded. */
+/** Returns the stream error for a malformed message, which is never forwarded (RFC 9113 §8.1.1). */
 export function malformed(what: string): ProtocolError {
   return new ProtocolError(errorCode.PROTOCOL_ERROR, "stream", what);
 }

@@ -1,37 +1,37 @@
 /**
- * The two interfaces of an exchange. HTTP/2 streams implement them, and so does proxy/downstream/h1-stream-writer.ts for
- * HTTP/1.1, so relaying is the same for both. Bytes are positions in a buffer that is reused after the call, never
- * slices.
+ * The two interfaces between an exchange and its two sides, the client and the backend. HTTP/2 streams implement
+ * StreamWriter, and so does proxy/downstream/h1-stream-writer.ts for HTTP/1.1, so an exchange relays both in the same
+ * way. Bytes are passed as positions in a buffer that is reused after the call.
  */
 import type { Field } from "./field.ts";
 
-/** One side of an exchange, driven by the other side. */
+/** Sends to one side of an exchange: the client or the backend. */
 export type StreamWriter = {
   /**
-   * Sends a head, an interim head (1xx) or trailers, which the side distinguishes by order and `:status`. `end` means
-   * that nothing follows.
+   * Sends a head, an interim head (1xx) or trailers. The implementation distinguishes them by their order and
+   * `:status`. `end`: nothing follows.
    */
   sendHeaders(fields: readonly Field[], end: boolean): void;
-  /** `bytes[start, end)` are valid only during the call; bytes that must wait are copied. */
+  /** Sends `bytes[start, end)`, which are valid only during the call. What must wait is copied. */
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** Sends RST_STREAM with a code from RFC 9113 §7; on HTTP/1.1 the socket is destroyed. */
+  /** Sends RST_STREAM with a code of RFC 9113 §7. On HTTP/1.1, destroys the socket. */
   reset(code: number): void;
-  /** `count` bytes that this side delivered have been forwarded: its peer may send as many again. */
+  /** Returns flow-control credit: `count` bytes from this side have been forwarded, so it may send more. */
   grant(count: number): void;
   /** Bytes passed to `sendData` that have not been sent. */
   readonly queuedBytes: number;
-  /** Closes the connection after this response. Only HTTP/1.1 has it, where the connection carries nothing else. */
+  /** Closes the connection after this response. HTTP/1.1 only: an HTTP/2 connection carries other streams. */
   closeAfter?(): void;
 };
 
-/** Events of a side, for the exchange that owns it. */
+/** Receives what comes from one side of an exchange. The exchange implements it. */
 export type StreamListener = {
-  /** A response head, an interim head or trailers; the request side delivers only trailers this way. */
+  /** Called for a response head, an interim head (1xx) or trailers. From a client only trailers come this way. */
   headers(fields: Field[], end: boolean): void;
-  /** The bytes are valid only during the call. */
+  /** Called for body bytes, which are valid only during the call. */
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** The side is closed: the peer reset it, violated a rule, or its session ended (`lost`). Nothing follows. */
+  /** The stream ended early, by a reset, a violation or the end of its session (`lost`). No call follows. */
   reset(code: number): void;
-  /** `count` bytes passed to `sendData` have left this process's queues. */
+  /** Called when `count` bytes passed to `sendData` have left this process's queues. */
   sent(count: number): void;
 };

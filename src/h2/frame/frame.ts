@@ -1,4 +1,4 @@
-/** RFC 9113 §6: the frames, their flags, and the callbacks of a frame reader. */
+/** The frame types and flags of RFC 9113 §6, and the callbacks of FrameReader. */
 export const frameType = {
   DATA: 0,
   HEADERS: 1,
@@ -16,22 +16,22 @@ export const flag = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4, PADDED: 0x8, 
 
 export const frameHeaderBytes = 9;
 /**
- * SETTINGS_MAX_FRAME_SIZE's smallest value. The proxy never advertises more, so none of its frames needs splitting
- * (§4.2).
+ * Largest payload of a frame in bytes, sent or received: the smallest allowed value of SETTINGS_MAX_FRAME_SIZE, which
+ * every peer accepts (RFC 9113 §4.2). The proxy never advertises more.
  */
 export const frameBytes = 16_384;
 export const clientPreface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /**
- * Callbacks of a frame reader for the frames of streams. Positions, not copies: this is the hot path. The bytes are valid
- * only during the call.
+ * Callbacks of FrameReader for frames that belong to a stream. They get positions in the received chunk instead of
+ * copies, because this is the hot path. The bytes are valid only during the call.
  */
 export type StreamFrames = {
-  /** A DATA frame or part of one. */
+  /** Called for a DATA frame, or for a part of one. */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** The following DATA is padded: this many more bytes count against the windows (§6.9.1). */
+  /** A DATA frame or a part of one. */
   padding(id: number, count: number): void;
-  /** A complete header block, CONTINUATION frames joined. `dependsOnSelf`: its priority fields name its own stream. */
+  /** A complete header block. `dependsOnSelf`: its priority names its own stream as the parent. */
   headers(
     id: number,
     bytes: Buffer,
@@ -41,11 +41,11 @@ export type StreamFrames = {
     dependsOnSelf: boolean,
   ): void;
   reset(id: number, code: number): void;
-  /** Id 0 is the session. */
+  /** A WINDOW_UPDATE frame; id 0: for the session. */
   windowUpdate(id: number, increment: number): void;
 };
 
-/** Its callbacks for all other frames. */
+/** Callbacks of FrameReader for all other frames. */
 export type SessionFrames = {
   priority(id: number, dependsOnSelf: boolean): void;
   settings(bytes: Buffer, start: number, end: number): void;
@@ -53,6 +53,6 @@ export type SessionFrames = {
   ping(bytes: Buffer, start: number): void;
   pong(bytes: Buffer, start: number): void;
   goAwayReceived(lastId: number, code: number): void;
-  /** A frame of an unknown type: ignored, but its bytes are charged (A17). */
+  /** A frame of an unknown type, which is ignored. Its `count` payload bytes cost budget (A17). */
   unknown(count: number): void;
 };

@@ -1,6 +1,7 @@
 /**
- * Parses bytes into frames. Accepts chunks cut at any position and passes each frame on as a position in the chunk. Only the start of a frame that a chunk cuts off is copied; a large DATA frame is passed on in pieces as it
- * arrives. Sizes and flags are checked here (RFC 9113 §4, §6); the session decides what a frame means for its stream.
+ * Parses bytes into frames. A chunk may be cut at any position, and a frame is passed on as a position in its chunk.
+ * Only the beginning of a frame that a chunk cuts off is copied; a large DATA frame is passed on in pieces. The reader
+ * checks sizes and flags (RFC 9113 §4, §6). The session decides what a frame means.
  */
 import { u8, u24, u31, u32 } from "../core/bytes.ts";
 import { h2Limits } from "../core/limits.ts";
@@ -15,7 +16,7 @@ import {
   type StreamFrames,
 } from "./frame.ts";
 
-/** A DATA frame this short is passed on only when complete: many tiny pieces would cost more than the wait. */
+/** Fewer bytes of an incomplete DATA frame wait for the rest, because many tiny pieces would cost more. */
 const pieceBytes = 2048;
 
 function sizeError(what: string): ProtocolError {
@@ -30,9 +31,9 @@ export class FrameReader {
   readonly #streams: StreamFrames;
   readonly #session: SessionFrames;
   readonly #block = new HeaderBlock();
-  /** The start of a frame whose rest has not arrived; at most one frame long. */
+  /** Copy of the beginning of a frame whose rest has not arrived; undefined if there is none. */
   #carry: Buffer | undefined;
-  /** The rest of a DATA frame that is passed on in pieces. */
+  /** The DATA frame that is being passed on in pieces, with the number of missing bytes; undefined if there is none. */
   #piece: { readonly id: number; readonly flags: number; left: number } | undefined;
   #prefaceLeft: number;
   #isStopped = false;
@@ -44,14 +45,14 @@ export class FrameReader {
     this.#prefaceLeft = expectsPreface ? clientPreface.length : 0;
   }
 
-  /** True if a frame or a header block is incomplete. Used by the deadlines of A6 and A18. */
+  /** True if a frame or a header block is incomplete. The session sets a deadline for the rest of it (A6, A18). */
   get isMidFrame(): boolean {
     return this.#carry !== undefined || this.#piece !== undefined || this.#block.id !== 0;
   }
 
   /**
-   * Grows with each complete frame and each piece of DATA: an unchanged value means that the same frame is still
-   * incomplete. A busy session's chunks seldom end with a frame. Inside a header block only its end counts (A6).
+   * Counter of complete frames and pieces of DATA. While it does not change, the same frame is incomplete. On a busy
+   * session most chunks end inside a frame. Frames of an incomplete header block do not count (A6).
    */
   get progress(): number {
     return this.#progress;
@@ -66,7 +67,7 @@ export class FrameReader {
     this.#isStopped = true;
   }
 
-  /** Throws ProtocolError of session scope; callbacks may throw either scope through it. */
+  /** Parses a chunk. Throws a ProtocolError that ends the session, or what a callback throws. */
   receive(chunk: Buffer): void {
     let at = this.#preface(chunk, 0);
     at = this.#resumePiece(chunk, at);
@@ -95,7 +96,7 @@ export class FrameReader {
     return count;
   }
 
-  /** Starts passing on a DATA frame whose end has not arrived. Padded frames wait, because their padding comes last. */
+  /** Passes on the arrived part of a DATA frame. False if the frame must be whole: padding is at its end. */
   #startPiece(chunk: Buffer, at: number, length: number): boolean {
     const flags = u8(chunk, at + 4);
     const have = chunk.length - at - frameHeaderBytes;
@@ -125,7 +126,7 @@ export class FrameReader {
     return at + count;
   }
 
-  /** Joins the carried start of a frame with exactly the part of the chunk that completes it. */
+  /** Joins the copied beginning of a frame with the rest. Returns the position after that rest. */
   #completeCarry(chunk: Buffer, at: number): number {
     const carry = this.#carry;
     if (carry === undefined) return at;
@@ -146,13 +147,13 @@ export class FrameReader {
       this.#frame(joined, 0, length);
     } else {
       this.#carry = this.#startPiece(joined, 0, length) ? undefined : joined;
-      // A slow upload is legitimate as long as bytes arrive (A23).
+      // Progress, because a slow upload is legitimate as long as bytes arrive (A23).
       if (u8(joined, 3) === frameType.DATA && this.#block.id === 0) this.#progress += 1;
     }
     return end;
   }
 
-  /** Handles one complete frame in `bytes`; `at` is its header. */
+  /** Handles one complete frame, whose header begins at `bytes[at]`. */
   #frame(bytes: Buffer, at: number, length: number): void {
     const type = u8(bytes, at + 3);
     const flags = u8(bytes, at + 4);
@@ -226,8 +227,8 @@ export class FrameReader {
     switch (type) {
       case frameType.PRIORITY:
         if (id === 0) throw protocolError("PRIORITY on stream 0");
-        // A stream error in RFC 7540 and 9113 §6.3. Ending the whole session is simpler and affects only a broken peer
-        // (A2).
+        // RFC 9113 §6.3 makes a wrong size a stream error. Ending the whole session is simpler and affects only a
+        // broken peer (A2).
         if (length !== 5) throw sizeError("PRIORITY");
         return this.#session.priority(id, u31(bytes, start) === id);
       case frameType.RST_STREAM:
@@ -264,7 +265,7 @@ export class FrameReader {
   }
 }
 
-/** Returns where the payload of a padded frame ends (§6.1). Padding as long as the frame or longer is an error. */
+/** Returns where the payload of a padded frame ends (§6.1). Throws if the padding is as long as the frame or longer. */
 function withoutPadding(bytes: Buffer, start: number, end: number): number {
   if (end === start) throw sizeError("Padded frame");
   const to = end - u8(bytes, start);
@@ -272,7 +273,7 @@ function withoutPadding(bytes: Buffer, start: number, end: number): number {
   return to;
 }
 
-/** Joins HEADERS and its CONTINUATION frames into one block, within the limits of A5 and A6. */
+/** Joins a HEADERS frame and its CONTINUATION frames. Throws if they are too many or too large (A5). */
 export class HeaderBlock {
   #id = 0;
   #parts: Buffer[] = [];
@@ -280,7 +281,7 @@ export class HeaderBlock {
   endStream = false;
   dependsOnSelf = false;
 
-  /** The stream whose header block is open, or 0. While it is open no other frame may arrive (RFC 9113 §6.10). */
+  /** Id of the stream whose header block is incomplete; 0: none. No other frame may interrupt it (§6.10). */
   get id(): number {
     return this.#id;
   }
@@ -304,7 +305,7 @@ export class HeaderBlock {
     }
   }
 
-  /** Returns the complete block; the next HEADERS starts a new one. */
+  /** Returns the complete block and forgets it. */
   take(): Buffer {
     const whole = Buffer.concat(this.#parts, this.#bytes);
     this.#parts = [];

@@ -1,10 +1,10 @@
 /**
- * Serialises frames into buffers, once per event loop turn. All are copied into pooled buffers. Batching a turn's
- * frames into one write (one TLS record, one system call) saves a quarter of the whole cost.
+ * Serialises frames into pooled buffers. All frames of one turn of the event loop leave in one write (one TLS record,
+ * one system call), which saves a quarter of the total cost.
  *
- * DATA is copied too, not sent in the chunk that it arrived in: such a chunk cannot be reused, each read needs a new
- * one, and V8 runs a full collection for every 64 MiB outside its heap. Measurements showed that this costs far more
- * than a copy.
+ * DATA is copied as well. If it were sent in the chunk that it arrived in, that chunk could not be reused, each read
+ * would need a new one, and V8 would run a full collection for every 64 MiB outside its heap. Measurements showed that
+ * this costs far more than a copy.
  */
 import { putFrameHeader, putU16, putU32 } from "../core/bytes.ts";
 import type { Field } from "../core/field.ts";
@@ -12,11 +12,11 @@ import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
 
 const poolBufferBytes = 65_536;
-/** Sessions that write in one turn seldom need more; the garbage collector frees the rest. */
+/** Most buffers that the pool keeps. The sessions that write in one turn seldom need more. */
 const pooledBuffers = 32;
 /**
- * A pooled buffer filled to at least this is passed on itself. Less is copied, or 10,000 slow readers would hold one
- * each (A16).
+ * A pooled buffer with at least this many bytes is itself passed to the socket. Less content is copied into a small
+ * buffer, because otherwise 10,000 slow readers would hold 64 KiB each (A16).
  */
 const lentBytes = poolBufferBytes / 4;
 
@@ -29,20 +29,20 @@ export class FrameWriter {
   #isDirty = false;
   #out: Buffer = none;
   #at = 0;
-  /** Where the last written frame begins if it is DATA, and its stream; 0 after any other frame. */
+  /** Position and stream of the DATA frame written last, which more DATA may join; id 0: no such frame. */
   #dataAt = 0;
   #dataId = 0;
   #segments: Buffer[] = [];
-  /** The pooled buffers among the segments. */
+  /** Pooled buffers that are in use as segments; undefined: none. */
   #lent: Buffer[] | undefined;
-  /** PING, its answer and our SETTINGS: written before everything else of their turn (reliability rule 8). */
+  /** Frames that leave first in their turn: PING, the answer to a PING, and the proxy's SETTINGS. */
   #urgent: Buffer[] = [];
 
   constructor(becameDirty: () => void) {
     this.#becameDirty = becameDirty;
   }
 
-  /** Returns this turn's output in order; the writer is empty afterwards. */
+  /** Returns this turn's output in order and empties the writer. */
   take(): Buffer[] {
     this.#isDirty = false;
     this.#cut();
@@ -55,8 +55,8 @@ export class FrameWriter {
   }
 
   /**
-   * Returns a function to call once the buffers taken last have been written, and not earlier: it makes them available
-   * for reuse.
+   * Returns a function that puts the pooled buffers taken last back into the pool; undefined if there are none. Call it
+   * once the socket has written them, and not earlier.
    */
   release(): (() => void) | undefined {
     const lent = this.#lent;
@@ -82,8 +82,8 @@ export class FrameWriter {
   }
 
   /**
-   * Keeps its place in the order: frames written before it in this turn still follow the previous settings (RFC 9113
-   * §6.5.3).
+   * Acknowledges the peer's SETTINGS. The frame is not urgent, because frames written before it in this turn still
+   * follow the previous settings (RFC 9113 §6.5.3).
    */
   settingsAcknowledgement(): void {
     this.#room(frameHeaderBytes);
@@ -91,7 +91,7 @@ export class FrameWriter {
     this.#at += frameHeaderBytes;
   }
 
-  /** The eight bytes of `payload` at `at` are the opaque data. */
+  /** Writes a PING frame, or the answer to one, with the eight bytes of `payload` from `at` on. */
   ping(payload: Buffer, at: number, isAnswer: boolean): void {
     const frame = Buffer.alloc(frameHeaderBytes + 8);
     putFrameHeader(frame, 0, 8, frameType.PING, isAnswer ? flag.ACK : 0, 0);
@@ -107,7 +107,7 @@ export class FrameWriter {
     this.#word(frameType.RST_STREAM, id, code);
   }
 
-  /** A frame whose payload is one 32-bit number. */
+  /** Writes a frame whose payload is one 32-bit number. */
   #word(type: number, id: number, value: number): void {
     this.#room(13);
     putFrameHeader(this.#out, this.#at, 4, type, 0, id);
@@ -125,7 +125,7 @@ export class FrameWriter {
     this.#at += 17 + text.length;
   }
 
-  /** Writes one header block; its length decides how many CONTINUATION frames it takes. */
+  /** Writes one header block: a HEADERS frame, and CONTINUATION frames if the block is long. */
   headers(id: number, encoder: HpackEncoder, fields: readonly Field[], end: boolean): void {
     const bound = encoder.bound(fields);
     if (bound > frameBytes) return this.#longHeaders(id, encoder, fields, end);
@@ -159,14 +159,14 @@ export class FrameWriter {
     }
   }
 
-  /** True if the stream's DATA was written last: what follows joins the same frame if there is room. */
+  /** True if the frame written last is DATA of this stream, so that more DATA may join it. */
   endsWith(id: number): boolean {
     return this.#dataId === id;
   }
 
   /**
-   * Takes at most `frameBytes` at once. Joins the stream's preceding DATA frame, so that a peer's tiny frames are not
-   * forwarded one by one (A16).
+   * Writes at most `frameBytes` of DATA. Extends the stream's DATA frame if that was written last, so that a peer's
+   * tiny frames are not forwarded one by one (A16).
    */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const length = end - start;
@@ -192,7 +192,7 @@ export class FrameWriter {
     return true;
   }
 
-  /** Turns the pooled buffer's present content into a segment. */
+  /** Makes the content of the current buffer a segment. */
   #cut(): void {
     const length = this.#at;
     if (length === 0) return;

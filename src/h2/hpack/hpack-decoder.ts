@@ -1,6 +1,7 @@
 /**
- * Decodes header blocks into fields (RFC 7541 §3). An error ends the session, because the table would differ from the
- * peer's. A list that is only too large is cut but decoded to its end, so that the table stays in sync (A7).
+ * Decodes header blocks into fields (RFC 7541 §3). An error ends the session, because the table would then differ from
+ * the peer's. A header list that is too large is cut, but its block is decoded to the end, so that the tables stay
+ * equal (A7).
  */
 import { limits } from "../../base/limits.ts";
 import { holds, latin1, u8 } from "../core/bytes.ts";
@@ -10,15 +11,12 @@ import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { DynamicTable, staticTable } from "./hpack-table.ts";
 import { decodedBound, huffmanDecode } from "./huffman.ts";
 
-/** The overhead of an entry (RFC 7541 §4.1). */
+/** Bytes that an entry counts in addition to its name and value (RFC 7541 §4.1). */
 const entryOverhead = 32;
-/** 28 bits and a prefix: far beyond any honest index or length, and still a small integer (A9). */
+/** 28 bits and a prefix: far more than a valid index or length, and still a small integer in V8 (A9). */
 const maxContinuationBytes = 4;
 
-/**
- * Where Huffman strings are decoded before they become strings. Shared by all decoders, as decode() is never
- * re-entered.
- */
+/** Buffer into which Huffman codes are decoded. All decoders share it, because decode() is never re-entered. */
 const scratch = Buffer.allocUnsafeSlow(decodedBound(h2Limits.headerBlockBytes));
 
 function compressionError(message: string): ProtocolError {
@@ -26,7 +24,7 @@ function compressionError(message: string): ProtocolError {
 }
 
 export class HpackDecoder {
-  /** Set by the last decode(): the list exceeded limits.headerListBytes or limits.headerFields and is cut. */
+  /** True if the last decode() cut the list, because it exceeded a limit on bytes or fields. */
   isOversize = false;
   readonly #table: DynamicTable;
   readonly #advertisedBytes: number;
@@ -42,7 +40,7 @@ export class HpackDecoder {
     this.#advertisedBytes = tableBytes;
   }
 
-  /** Returns the fields of the complete block `bytes[start, end)`. Throws ProtocolError(COMPRESSION_ERROR, "session"). */
+  /** Returns the fields of the complete block `bytes[start, end)`. An invalid block ends the session. */
   decode(bytes: Buffer, start: number, end: number): Field[] {
     const list: Field[] = [];
     this.isOversize = false;
@@ -68,7 +66,7 @@ export class HpackDecoder {
   }
 
   /**
-   * Reuses the previous Field if the bytes are the same. A client that does not index credentials (nghttp2, Rust's h2)
+   * Reuses the previous Field if its bytes are the same. A client that does not index credentials (nghttp2, Rust's h2)
    * sends the whole token with each request, and decoding it costs more than the rest of the head.
    */
   #readNeverIndexed(bytes: Buffer, end: number, list: Field[]): void {
@@ -84,17 +82,17 @@ export class HpackDecoder {
     this.#at = start;
     this.#readLiteral(bytes, end, 0x0f, list);
     const field = list.at(-1);
-    // A name from the dynamic table may be another one next time.
+    // Not if the name is in the dynamic table, whose index may stand for another name next time.
     const isLasting =
       index > 0 && index < staticTable.length && this.#at - start <= h2Limits.hpackIndexedBytes;
     if (field === undefined || this.isOversize || !isLasting) return;
-    // Not from Node's pool: a pooled buffer would keep 64 KiB alive as long as its session.
+    // A buffer from Node's pool would keep 64 KiB alive as long as its session.
     const encoded = Buffer.allocUnsafeSlow(this.#at - start);
     bytes.copy(encoded, 0, start, this.#at);
     this.#lastSecret = { encoded, field };
   }
 
-  /** Reads a literal of any kind. `prefix`, the mask of its index, determines whether it enters the table. */
+  /** Reads a literal field. `prefix`: the mask of the name's index; 0x3f: the field enters the table. */
   #readLiteral(bytes: Buffer, end: number, prefix: number, list: Field[]): void {
     const goesToTable = prefix === 0x3f;
     const isNeverIndexed = (u8(bytes, this.#at) & 0xf0) === 0x10;
@@ -122,11 +120,11 @@ export class HpackDecoder {
   #entry(index: number): Field {
     const length = staticTable.length;
     const field = index < length ? staticTable[index] : this.#table.at(index - length);
-    if (field === undefined) throw compressionError("Index of no entry");
+    if (field === undefined) throw compressionError("No table entry has this index");
     return field;
   }
 
-  /** RFC 7541 §5.1: the number begins in the low bits, masked by `prefix`, of the present byte. */
+  /** Reads an integer (RFC 7541 §5.1), which begins in the low bits of the current byte, masked by `prefix`. */
   #readInteger(bytes: Buffer, end: number, prefix: number): number {
     let value = u8(bytes, this.#at++) & prefix;
     if (value < prefix) return value;
@@ -141,8 +139,8 @@ export class HpackDecoder {
   }
 
   /**
-   * RFC 7541 §5.2. The decoded length is counted first: once the list is cut, a string is created only for the table,
-   * and a block's own length bounds those. Skipped strings are validated as well.
+   * Reads a string (RFC 7541 §5.2). Its decoded length is counted first: once the list is cut, strings are created only
+   * for the table, and the block's length bounds those. Skipped Huffman codes are validated as well.
    */
   #readString(bytes: Buffer, end: number, goesToTable: boolean): string {
     if (this.#at >= end) throw compressionError("Block ends before a string");
@@ -158,7 +156,7 @@ export class HpackDecoder {
     return isHuffman ? latin1(scratch, 0, decoded) : latin1(bytes, start, this.#at);
   }
 
-  /** Decodes the bytes before #at into the scratch buffer. */
+  /** Decodes bytes[start, #at) into the scratch buffer and returns the decoded length. */
   #decodeHuffman(bytes: Buffer, start: number): number {
     if (decodedBound(this.#at - start) > scratch.length) throw compressionError("String longer than a block");
     const length = huffmanDecode(bytes, start, this.#at, scratch);

@@ -1,14 +1,14 @@
 /**
  * Encodes fields into header blocks (RFC 7541 §6). A repeated field costs one Map lookup.
  *
- * Two kinds of fields never enter the table. Fields with Field.isNeverIndexed: upstream connections are shared between
- * clients, and a block's size would reveal to one client whether it guessed another's value (RFC 7541 §7.1, as CRIME
- * did). They are sent as 'never indexed', so that no later hop indexes them. And fields that will not repeat: they
- * would evict those that do.
+ * Two kinds of fields never enter the table. Credentials and identities (`Field.isNeverIndexed`), because clients share
+ * upstream connections, and the size of a block would reveal to one client whether it has guessed another client's
+ * value (RFC 7541 §7.1, as in CRIME); they are sent as 'never indexed', so that no later hop indexes them. And fields
+ * that will not repeat, because they would evict fields that do.
  *
- * Strings are sent without Huffman coding. It would save 19 of the 67 bytes of a typical path for 165 ns, and 192 of a
- * token's 896 bytes for 2.9 µs, and cost the receiver two thirds of that again; a saved byte is worth 2 ns (TLS both
- * ways).
+ * Strings are sent without Huffman coding, because that costs more time than it saves. It would save 19 of the 67 bytes
+ * of a typical path in 165 ns, and 192 of the 896 bytes of a token in 2.9 µs, and take the receiver two thirds of that
+ * time again. Sending a byte costs 2 ns, TLS at both ends included.
  */
 
 import { putLatin1 } from "../core/bytes.ts";
@@ -16,7 +16,7 @@ import { type Field, type Role, role } from "../core/field.ts";
 import { h2Limits } from "../core/limits.ts";
 import { DynamicTable, staticIndexByKey, staticIndexByName, staticTable } from "./hpack-table.ts";
 
-/** The first byte of a representation: its pattern; its integer begins in the bits below. */
+/** Patterns of the first byte of an encoded field (RFC 7541 §6). An integer begins in the bits below the pattern. */
 const indexed = 0x80;
 const literalIndexed = 0x40;
 const sizeUpdate = 0x20;
@@ -24,21 +24,21 @@ const literalNeverIndexed = 0x10;
 const literalNotIndexed = 0x00;
 
 const onceRoles: readonly Role[] = [role.path, role.contentLength, role.auditId, role.forwardedFor];
-/** By role: true if such a value will not repeat. Read for every field of every block, hence not a Set. */
+/** By role: true if such a value will not repeat. An array, because it is read for every field of every block. */
 const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRoles.includes(of));
 
-/** Size of a decoder's table until its SETTINGS arrive (RFC 9113 §6.5.2). */
+/** Bytes of the peer's table until the peer's SETTINGS arrive (RFC 9113 §6.5.2). */
 const defaultTableBytes = 4096;
-/** Bytes of one size update with a 32-bit integer. */
+/** Most bytes of a table size update. */
 const updateBound = 6;
 
 export class HpackEncoder {
-  /** Field key -> number in the table. */
+  /** Number of each table entry, by the key of its field. */
   readonly #numbers = new Map<string, number>();
   readonly #table = new DynamicTable(Math.min(defaultTableBytes, h2Limits.hpackTableBytes), (field) =>
     this.#numbers.delete(field.key),
   );
-  /** The table limit last announced to the peer's decoder, and the largest allowed. */
+  /** Table limit in bytes that the peer's decoder was sent last, and the one that it should get. */
   #announcedBytes = this.#table.limitBytes;
   #wantedBytes = this.#table.limitBytes;
 
@@ -48,7 +48,7 @@ export class HpackEncoder {
     if (this.#wantedBytes < this.#table.limitBytes) this.#table.resize(this.#wantedBytes);
   }
 
-  /** Returns an upper bound of the bytes that encode() writes: the 32 in Field.size exceed any prefix. */
+  /** Returns an upper bound for encode(): the 32 extra bytes of each Field.size exceed its prefixes. */
   bound(fields: readonly Field[]): number {
     let bytes = updateBound;
     for (const field of fields) bytes += field.size;
@@ -63,8 +63,8 @@ export class HpackEncoder {
   }
 
   /**
-   * Shrinks immediately, to the smallest limit since the last block (§4.2), and grows one block later. Two updates in
-   * one block are allowed, but golang.org/x/net rejects the second while its table is not empty.
+   * Announces a changed table limit. If it fell and rose since the last block, this block announces the smaller limit
+   * (§4.2) and the next block the larger: golang.org/x/net rejects two updates in a block while its table is not empty.
    */
   #announceLimit(out: Buffer, at: number): number {
     if (this.#table.limitBytes === this.#announcedBytes) this.#table.resize(this.#wantedBytes);
@@ -104,7 +104,7 @@ function putString(out: Buffer, at: number, text: string): number {
   return putLatin1(out, next, text);
 }
 
-/** §5.1: in the bits of `mask` if it fits, else seven bits per byte, lowest first. */
+/** Writes an integer (§5.1): in the bits of `mask`, or seven more bits in each following byte, lowest first. */
 function putInteger(out: Buffer, at: number, pattern: number, mask: number, value: number): number {
   if (value < mask) {
     out[at] = pattern | value;

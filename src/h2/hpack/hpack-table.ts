@@ -4,7 +4,7 @@
  */
 import { Field } from "../core/field.ts";
 
-/** Appendix A, from index 1 on: a name, and its value after the first blank. */
+/** The static table (RFC 7541 appendix A) from index 1 on: a name, then a blank and the value if there is one. */
 const appendixA = [
   ":authority",
   ":method GET",
@@ -70,7 +70,7 @@ const appendixA = [
 ];
 
 /**
- * Index 0 is no entry, so that an index is an array position. The dynamic table's indexes begin at this table's length.
+ * The static table by HPACK index. Index 0 is unused; the dynamic table's indexes begin at the length of this array.
  */
 export const staticTable: readonly (Field | undefined)[] = [undefined, ...appendixA.map(fieldOf)];
 
@@ -79,7 +79,7 @@ function fieldOf(line: string): Field {
   return new Field(name, words.join(" "));
 }
 
-/** The first index of a field's key, and of its name. */
+/** The lowest index in the static table, by a field's key and by its name. */
 export const staticIndexByKey: ReadonlyMap<string, number> = firstIndexes((field) => field.key);
 export const staticIndexByName: ReadonlyMap<string, number> = firstIndexes((field) => field.name);
 
@@ -92,12 +92,12 @@ function firstIndexes(wordOf: (field: Field) => string): Map<string, number> {
   return indexes;
 }
 
-/** A power of two; most sessions never need more. */
+/** Initial slots of the ring, a power of two. Most sessions never need more. */
 const firstRoom = 16;
 
 /**
- * The dynamic table: a ring buffer that grows as needed, so that an idle session has no empty table and an eviction
- * moves nothing. Entries are numbered from 0 in the order of insertion, and keep their numbers.
+ * The dynamic table: a ring buffer that grows as needed, so that an idle session's table takes little memory and an
+ * eviction moves no entry. Entries are numbered from 0 in the order of insertion and keep their numbers.
  */
 export class DynamicTable {
   #ring: (Field | undefined)[] = Array.from({ length: firstRoom });
@@ -116,18 +116,18 @@ export class DynamicTable {
     return this.#limitBytes;
   }
 
-  /** The number of the next entry. */
+  /** Number that the next entry will get. */
   get next(): number {
     return this.#next;
   }
 
-  /** Returns the entry `back` positions before the newest (0), or undefined. */
+  /** Returns the entry that is `back` positions older than the newest; undefined if there is none. */
   at(back: number): Field | undefined {
     const number = this.#next - 1 - back;
     return number < this.#oldest ? undefined : this.#ring[number & (this.#ring.length - 1)];
   }
 
-  /** Evicts the oldest entries to make room. An entry larger than the table empties it and is not kept (§4.4). */
+  /** Evicts the oldest entries for the new one. A field larger than the table empties it and is not kept (§4.4). */
   add(field: Field): void {
     this.#evictDownTo(this.#limitBytes - field.size);
     if (field.size > this.#limitBytes) return;
@@ -152,7 +152,6 @@ export class DynamicTable {
     }
   }
 
-  /** Rare: once each time the number of entries doubles. */
   #grow(): void {
     const wider: (Field | undefined)[] = Array.from({ length: this.#ring.length * 2 });
     for (let number = this.#oldest; number < this.#next; number++)

@@ -1,14 +1,14 @@
 /**
- * Huffman decoding (RFC 7541 §5.2, appendix B), one byte per step, by an automaton built once from the code lengths.
- * There is no encoder: hpack-encoder.ts explains why.
+ * Decodes Huffman codes (RFC 7541 §5.2, appendix B), one byte per step, with an automaton that is built once from the
+ * code lengths. There is no encoder; hpack-encoder.ts explains why.
  */
 import { u8 } from "../core/bytes.ts";
 
 const endOfString = 256;
 
 /**
- * Appendix B. The code is canonical: within one length, codes count upwards in the order of their bytes, so the lengths
- * define the code. Bytes in hexadecimal, ranges inclusive.
+ * By code length in bits: the bytes with such a code (appendix B), in hexadecimal, ranges inclusive. The code is
+ * canonical (codes of one length count upwards in the order of their bytes), so the lengths define it.
  */
 const bytesByLength: ReadonlyMap<number, string> = new Map([
   [5, "30-32 61 63 65 69 6f 73-74"],
@@ -41,7 +41,7 @@ function bytesIn(ranges: string): number[] {
   });
 }
 
-/** One byte's code: its `length` low bits, most significant first. */
+/** The code of one byte: the low `length` bits of `code`, sent from the most significant bit on. */
 type Code = { readonly byte: number; readonly code: number; readonly length: number };
 
 export const huffmanCodes: readonly Code[] = canonicalCodes();
@@ -58,7 +58,7 @@ function canonicalCodes(): Code[] {
   return codes;
 }
 
-/** A full binary tree: 257 leaves, hence 256 inner nodes, which are the automaton's states. Node 0 is the root. */
+/** Inner nodes of the code tree, which are the automaton's states: one less than its 257 leaves. 0 is the root. */
 const innerNodes = 256;
 /** `children[2 * node + bit]`: the next inner node, or ~byte at a leaf. */
 const children = new Int16Array(innerNodes * 2);
@@ -78,15 +78,16 @@ function growTree(): void {
 growTree();
 
 /**
- * `steps[256 * state + byte]`: bits 0-7 are the next state, 8-15 and 16-23 the decoded bytes, 24-25 their number. Eight
- * bits never complete three: the shortest code has five. -1: the end-of-string code, which must not occur in a string.
- * The table has 256 KiB, of which text touches about 20; it takes half the time of a 16 KiB table that steps by four
- * bits.
+ * `steps[256 * state + byte]` is what a byte of input does. Bits 0-7: the next state. Bits 8-15 and 16-23: the decoded
+ * bytes, two at most, because the shortest code has five bits. Bits 24-25: the number of decoded bytes. -1: the input
+ * contains the end-of-string code, which is an error. The table takes 256 KiB, of which text uses about 20. A table of
+ * 16 KiB that steps by four bits takes twice the time.
  */
 const steps = new Int32Array(innerNodes * 256);
 
 /**
- * Fills the slots from `at` on, which share the bits walked so far: `bits` remain, and `step` holds the output so far.
+ * Fills the entries from `at` on for all bytes that begin with the bits walked so far: these lead to `node` and have
+ * produced `step`, and `bits` bits are left.
  */
 function fillSteps(at: number, node: number, bits: number, step: number): void {
   if (bits === 0) {
@@ -108,7 +109,7 @@ function withByte(step: number, byte: number): number {
 }
 for (let state = 0; state < innerNodes; state++) fillSteps(256 * state, state, 8, 0);
 
-/** States in which a string may end: up to seven bits of padding, all ones, a prefix of the end-of-string code. */
+/** 1 if a string may end in the state: as padding, at most seven 1 bits may follow the last code. */
 const mayEnd = new Uint8Array(innerNodes);
 for (let node = 0, depth = 0; depth < 8; depth++) {
   mayEnd[node] = 1;
@@ -116,16 +117,16 @@ for (let node = 0, depth = 0; depth < 8; depth++) {
 }
 
 /**
- * Returns the room needed to decode `count` bytes: the shortest code has five bits, and one extra byte may be
- * overwritten.
+ * Returns the room that decoding `count` bytes needs: the shortest code has five bits, and one byte behind the output
+ * may be overwritten.
  */
 export function decodedBound(count: number): number {
   return Math.floor((count * 8) / 5) + 1;
 }
 
 /**
- * Decodes `bytes[start, end)` into the head of `out`, which must have room for `decodedBound(end - start)`. Returns the
- * decoded length, or -1 if the code or its padding is invalid.
+ * Decodes `bytes[start, end)` into the beginning of `out`, which must have room for `decodedBound(end - start)`.
+ * Returns the decoded length, or -1 if a code or the padding is invalid.
  */
 export function huffmanDecode(bytes: Uint8Array, start: number, end: number, out: Uint8Array): number {
   let state = 0;
@@ -133,7 +134,7 @@ export function huffmanDecode(bytes: Uint8Array, start: number, end: number, out
   for (let at = start; at < end; at++) {
     const step = steps[(state << 8) | u8(bytes, at)] ?? -1;
     if (step < 0) return -1;
-    // Both are always written: cheaper than a branch.
+    // Two bytes are always written, which is cheaper than a branch. `length` then grows by the number of decoded ones.
     out[length] = step >>> 8;
     out[length + 1] = step >>> 16;
     length += step >>> 24;

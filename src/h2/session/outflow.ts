@@ -1,15 +1,15 @@
 /**
- * What a session's streams share when sending: the session's window, the socket's backlog, and the round of waiting
- * streams. Nothing here depends on the content of the bytes.
+ * What the streams of one session share when they send DATA: the session's send window, the socket's backlog, and the
+ * order in which waiting streams take turns.
  */
 
 import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../core/buffered.ts";
 import { defaultWindow, widened } from "./window.ts";
 
-/** A stream in the round of waiting streams. */
+/** A stream with DATA that waits for its turn. */
 export type Waiting = {
-  /** Sends what the windows allow, at most one quantum. Returns true if more can be sent immediately. */
+  /** Sends one quantum at most, as the windows allow. Returns true if the stream could send more at once. */
   pump(): boolean;
 };
 
@@ -18,11 +18,11 @@ export class Outflow {
   readonly #waiting = new Set<Waiting>();
   #window = defaultWindow;
   #queuedBytes = 0;
-  /** DATA written since the last flush. Beyond the backlog limit the rest waits until the socket drains. */
+  /** Bytes of DATA written since the last flush. Beyond a limit streams wait until the socket drains. */
   #unflushedBytes = 0;
   #isCongested = false;
   #isGathering = false;
-  /** Counts the turns in which something was written. */
+  /** Number of turns of the event loop in which the session wrote something. */
   turn = 0;
   #isPumping = false;
 
@@ -30,18 +30,18 @@ export class Outflow {
     this.#buffered = buffered;
   }
 
-  /** DATA that waits in streams, for windows or for the socket. */
+  /** Bytes of DATA that wait in streams, for windows or for the socket. */
   get queuedBytes(): number {
     return this.#queuedBytes;
   }
 
-  /** Bytes that the session's window and the socket allow now. */
+  /** Bytes of DATA that the session's send window and the socket allow now. */
   get room(): number {
     if (this.#isCongested || this.#unflushedBytes >= limits.socketBacklogBytes) return 0;
     return Math.max(0, this.#window);
   }
 
-  /** The peer accepts `increment` more bytes (WINDOW_UPDATE on stream 0). */
+  /** Raises the session's send window by `increment` bytes (WINDOW_UPDATE on stream 0). */
   widen(increment: number): void {
     this.#window = widened(this.#window, increment, "session");
     this.pump();
@@ -62,12 +62,12 @@ export class Outflow {
     this.#buffered.add(count);
   }
 
-  /** A stream keeps tiny DATA until the end of the turn, so that it leaves in one frame. */
+  /** Called by a stream that keeps tiny DATA until the end of the turn, so that it leaves in one frame. */
   gather(): void {
     this.#isGathering = true;
   }
 
-  /** At the end of the turn, writes the gathered DATA as far as the windows allow. */
+  /** Called at the end of the turn. Sends the tiny DATA that streams have kept, as far as the windows allow. */
   gathered(): void {
     if (!this.#isGathering) return;
     this.#isGathering = false;
@@ -75,7 +75,7 @@ export class Outflow {
   }
 
   /**
-   * The turn's buffers went to the socket; `isDrained` is what its write returned. Either way they are now its backlog.
+   * Called when the turn's buffers are with the socket. `isDrained`: the result of its write(); if false, DATA waits.
    */
   flushed(isDrained: boolean): void {
     this.#unflushedBytes = 0;
@@ -89,7 +89,7 @@ export class Outflow {
     this.pump();
   }
 
-  /** Gives every waiting stream one quantum in turn, as long as bytes are sent. */
+  /** Lets each waiting stream send one quantum in turn, until none can send more. */
   pump(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -102,8 +102,8 @@ export class Outflow {
   }
 
   /**
-   * A stream that had its turn moves to the end: a window that opens in small steps serves all streams, not only the
-   * oldest.
+   * Lets each waiting stream send one quantum. A stream that had its turn moves to the end, because otherwise a window
+   * that opens in small steps would serve only the oldest stream.
    */
   #round(): boolean {
     let isMoving = false;

@@ -1,7 +1,7 @@
 /**
- * One HTTP/2 session without its socket: chunks in, buffers out once per event loop turn. Streams are handled in
- * streams.ts. This file has SETTINGS, PING, GOAWAY and the deadlines, and is the only place where a ProtocolError ends
- * a session. The server role accepts requests; the client role opens streams (an upstream connection).
+ * One HTTP/2 session without its socket: received chunks in, buffers to write out, once per turn of the event loop. As
+ * a server it accepts a client's requests, as a client (an upstream connection) it opens streams. streams.ts handles
+ * the streams; this file SETTINGS, PING, GOAWAY and deadlines. Only here a ProtocolError ends a session.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -23,15 +23,15 @@ import { largestWindow } from "./window.ts";
 /** What a session calls on the owner of its socket. */
 export type SessionOwner = StreamsOwner & {
   /**
-   * Buffers to write, in order. Returning false makes DATA wait until `drained`. Call `written`, if given, once the
-   * buffers are no longer read: they are reused from then on.
+   * Writes the buffers in order. Returns false if DATA has to wait until `drained` is called. The owner calls
+   * `written`, if given, once the socket no longer reads the buffers, because they are reused from then on.
    */
   write(buffers: Buffer[], written: (() => void) | undefined): boolean;
-  /** SETTINGS arrived, a stream closed, or the peer is going away: requests that wait for a stream may check again. */
+  /** SETTINGS or GOAWAY arrived, or a stream closed: requests that wait for a stream should check again. */
   changed(): void;
-  /** The answer to the PING of this number. */
+  /** Called when the peer has answered the PING with this number. */
   ponged(number: number): void;
-  /** The session is over: write what is queued, then end the socket. With an error, GOAWAY is in the queue. */
+  /** The session is over. The owner writes what is queued (GOAWAY on an error) and ends the socket. */
   ended(error: ProtocolError | undefined): void;
 };
 
@@ -40,9 +40,9 @@ export type SessionOptions = {
   readonly clock: Clock;
   readonly turn: FlushScheduler;
   readonly owner: SessionOwner;
-  /** Most streams that the peer may have open (server role). */
+  /** Most streams that the peer may have open (server role); default: `downstreamStreams`. */
   readonly maxStreams?: number;
-  /** Counts the DATA that waits here; default: a counter of its own. */
+  /** Counts the DATA that waits in this session; default: a counter without a limit. */
   readonly buffered?: Buffered;
 };
 
@@ -55,9 +55,9 @@ export class Session implements SessionFrames {
   readonly #streams: Streams;
   readonly #floods: Floods;
   #pings = 0;
-  /** Deadline for the peer's first SETTINGS (A22). */
+  /** Clock reading by which the peer's first SETTINGS must have arrived (A22). */
   readonly #settingsDueAt: number;
-  /** Since when the present frame or header block has been incomplete, or 0. */
+  /** Clock reading since which the same frame or header block has been incomplete; 0: none is. */
   #midFrameSince = 0;
   #isGoing = false;
   #isPeerGoing = false;
@@ -96,7 +96,7 @@ export class Session implements SessionFrames {
 
   // --- called by the owner ---
 
-  /** True if another stream can be opened (client role). False once either side is going away or all ids are used. */
+  /** Client role: true if another stream can be opened. False after a GOAWAY of either side, or without ids. */
   get isOpen(): boolean {
     return !this.#isOver && !this.#isGoing && !this.#isPeerGoing && this.#streams.hasIds;
   }
@@ -122,7 +122,7 @@ export class Session implements SessionFrames {
     return this.#streams.open.all();
   }
 
-  /** Most streams that the peer allows us to have open. */
+  /** Most streams that the peer allows the proxy to have open. */
   get peerMaxStreams(): number {
     return this.#streams.peer.maxStreams;
   }
@@ -150,7 +150,7 @@ export class Session implements SessionFrames {
     return this.#streams.start(fields, end, owner, isHead);
   }
 
-  /** Sends a PING; its number is returned through `ponged`. */
+  /** Sends a PING and returns its number. `ponged` gets that number when the peer answers. */
   sendPing(): number {
     const payload = Buffer.alloc(8);
     this.#pings += 1;
@@ -159,12 +159,12 @@ export class Session implements SessionFrames {
     return this.#pings;
   }
 
-  /** First step of a graceful end: GOAWAY announces it and refuses nothing yet (RFC 9113 §6.8). */
+  /** First step of a graceful end: sends a GOAWAY that announces the end and refuses no stream yet (RFC 9113 §6.8). */
   announceEnd(): void {
     if (!this.#isOver && !this.#isGoing) this.#writer.goAway(largestWindow, errorCode.NO_ERROR, "");
   }
 
-  /** Second step: later streams are not served. The session is over when the open ones are. */
+  /** Second step: sends a GOAWAY that refuses later streams. The session ends with its last stream. */
   goAway(code: ErrorCode = errorCode.NO_ERROR, debug = ""): void {
     if (this.#isOver || this.#isGoing) return;
     this.#isGoing = true;
@@ -173,28 +173,28 @@ export class Session implements SessionFrames {
     this.#endIfDone();
   }
 
-  /** A backend answered one of the peer's requests (server role), which pays for a few control frames. */
+  /** Server role: a backend answered one of the client's requests, which allows some control frames. */
   answered(): void {
     this.#floods.answered();
   }
 
-  /** The socket's buffer is empty: DATA may continue. */
+  /** Called when the socket's buffer is empty: DATA may be sent again. */
   drained(): void {
     if (!this.#isOver) this.#streams.outflow.drained();
   }
 
-  /** The socket is closed: every stream's owner gets `lost`. */
+  /** Called when the socket is closed: the owner of every stream gets `lost`. */
   lose(): void {
     if (!this.#isOver) this.#end(undefined);
   }
 
-  /** Checks the wire deadlines (A6, A18, A22). Must be called about once a second. */
+  /** Ends the session after a missed deadline of the peer (A6, A18, A22). Called about once a second. */
   check(): void {
     if (this.#isOver) return;
     const now = this.#clock.now();
     const frameLimitMs = this.#reader.isMidBlock ? h2Limits.headerBlockMs : h2Limits.frameMs;
     if (!this.isSettled && now > this.#settingsDueAt) {
-      this.#fail(new ProtocolError(errorCode.SETTINGS_TIMEOUT, "session", "SETTINGS not in time"));
+      this.#fail(new ProtocolError(errorCode.SETTINGS_TIMEOUT, "session", "SETTINGS did not arrive in time"));
     } else if (this.#midFrameSince !== 0 && now - this.#midFrameSince > frameLimitMs) {
       this.#fail(new ProtocolError(errorCode.PROTOCOL_ERROR, "session", "Frame not completed in time"));
     }
@@ -219,7 +219,7 @@ export class Session implements SessionFrames {
     if ((end - start) / 6 > h2Limits.settingsEntries) {
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", "SETTINGS with too many entries");
     }
-    // Open streams do not raise this budget: each change of a window costs O(open streams) (A13).
+    // Open streams do not raise this budget, because a changed window costs time for each of them (A13).
     this.#floods.charge("control");
     const { peer, encoder } = this.#streams;
     const before = peer.initialWindow;
@@ -240,8 +240,8 @@ export class Session implements SessionFrames {
   }
 
   /**
-   * The owner of an upstream connection may send any number of PINGs, so its PONGs are not limited. A client gets one
-   * PING in its life.
+   * Takes the answer to a PING. Only a client's answers cost budget, because the proxy sends it a single PING. On an
+   * upstream connection it sends any number.
    */
   pong(bytes: Buffer, start: number): void {
     if (this.#role === "server") this.#chargeControl();
@@ -251,7 +251,7 @@ export class Session implements SessionFrames {
   goAwayReceived(lastId: number): void {
     this.#chargeControl();
     this.#isPeerGoing = true;
-    // A client's GOAWAY names pushed streams, of which there are none: its own streams continue (§6.8).
+    // The last id in a client's GOAWAY is that of a pushed stream. The client's own streams continue (§6.8).
     if (this.#role === "client") this.#streams.refuseAbove(lastId);
     this.#changed();
   }

@@ -1,4 +1,4 @@
-/** SETTINGS (RFC 9113 §6.5): a peer's parameters, validated. */
+/** Reads and validates the peer's SETTINGS (RFC 9113 §6.5). */
 import { u16, u32 } from "../core/bytes.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { frameBytes } from "../frame/frame.ts";
@@ -21,7 +21,7 @@ export type PeerSettings = {
   initialWindow: number;
 };
 
-/** The values before a peer's SETTINGS arrive. Streams are unlimited, as the RFC says. */
+/** Returns the values until the peer's SETTINGS arrive: streams are unlimited (RFC 9113 §6.5.2). */
 export function defaultSettings(): PeerSettings {
   return {
     hasArrived: false,
@@ -36,12 +36,12 @@ export function applySettings(into: PeerSettings, bytes: Buffer, start: number, 
   into.hasArrived = true;
 }
 
-/** MAX_FRAME_SIZE is only validated: our frames never exceed its smallest value. */
+/** Validates and stores one parameter. MAX_FRAME_SIZE is not stored: the proxy's frames are never larger. */
 function applyOne(into: PeerSettings, id: number, value: number): void {
   const [least, most] = ranges.get(id) ?? [0, 0xffff_ffff];
   if (value < least || value > most) {
     const code = id === setting.INITIAL_WINDOW_SIZE ? errorCode.FLOW_CONTROL_ERROR : errorCode.PROTOCOL_ERROR;
-    // Without the value, because the message becomes a metric's label (A54).
+    // The message omits the value, because it becomes the label of a metric (A54).
     throw new ProtocolError(code, "session", `SETTINGS out of range for ${id}`);
   }
   if (id === setting.HEADER_TABLE_SIZE) into.headerTableBytes = value;

@@ -1,13 +1,13 @@
 /**
- * Memory for waiting DATA: blocks cut from slabs, which are returned to the kernel when they have been empty for a
- * while. With a Buffer for each piece memory was never returned: malloc returns only the end of its heap, and after
- * hundreds of MiB a small allocation always lies there. The limit on buffered bytes bounds this (buffered.ts): a block
- * is at least half full.
+ * Allocates the memory of waiting DATA: blocks, which are cut from slabs of 1 MiB. A slab that has been empty for a
+ * while is returned to the kernel. Memory of separate Buffers would never be returned, because malloc returns only the
+ * end of its heap, where after hundreds of MiB some small allocation always lies. The limit on buffered bytes also
+ * bounds the blocks, because a block is at least half full (buffered.ts).
  */
 import { frameBytes } from "../frame/frame.ts";
 
 const slabBytes = 1 << 20;
-/** How often empty slabs are returned, and how many of one size at once: this takes 10 ms, and 1 GiB takes 8 s. */
+/** Ms between two calls of `shrinkRoom`, and slabs of a size that each returns: 10 ms of work, 8 s for 1 GiB. */
 export const slabLookMs = 500;
 const slabsPerLook = 64;
 
@@ -15,21 +15,21 @@ type Slab = {
   readonly owner: Slabs;
   readonly memory: ArrayBuffer;
   readonly free: Block[];
-  /** Blocks cut so far, and those in use. */
+  /** Number of blocks cut so far, and of those in use. */
   cut: number;
   taken: number;
 };
 
-/** Taken once and released once; its bytes must not be used after the release. */
+/** A piece of a slab's memory. It is released once, and its bytes must not be used after that. */
 export type Block = { readonly bytes: Buffer; readonly slab: Slab };
 
 export class Slabs {
   readonly blockBytes: number;
   readonly #blocksOfOne: number;
-  /** Slabs with room. The oldest is filled first, so that the others become empty. */
+  /** Slabs with a free block. The oldest is filled first, so that the others become empty. */
   readonly #open = new Set<Slab>();
   #count = 0;
-  /** Slabs without a block in use, and the smallest number of them since the last check. */
+  /** Slabs without a block in use, and the smallest number of such slabs since the last `shrink`. */
   readonly #empty = new Set<Slab>();
   #fewestEmpty = 0;
   #taken = 0;
@@ -68,8 +68,8 @@ export class Slabs {
   }
 
   /**
-   * Returns the slabs that have been empty since the last check, a part of them at a time, because unmapping a MiB
-   * takes 0.15 ms. Touching a new slab costs as much as copying four, so a recurring need keeps its slabs.
+   * Returns slabs to the kernel that have been empty since the last call. Only some at a time, because unmapping a MiB
+   * takes 0.15 ms. Touching a new slab costs as much as copying four, so slabs in recurrent use are kept.
    */
   shrink(): void {
     let left = Math.min(this.#fewestEmpty, slabsPerLook);
@@ -85,7 +85,7 @@ export class Slabs {
     this.#fewestEmpty = this.#empty.size;
   }
 
-  /** V8 maps a resizable buffer by itself; any other comes from malloc. */
+  /** The buffer is resizable, because V8 maps only such a buffer's memory itself; any other comes from malloc. */
   #begin(): Slab {
     const memory = new ArrayBuffer(slabBytes, { maxByteLength: slabBytes });
     const slab: Slab = { owner: this, memory, free: [], cut: 0, taken: 0 };
@@ -117,7 +117,7 @@ const quarters = new Slabs(frameBytes / 4);
 const halves = new Slabs(frameBytes / 2);
 const wholes = new Slabs(frameBytes);
 
-/** Returns room for `count` bytes, at most one frame; the caller returns it with `giveBack`. */
+/** Returns a block with room for `count` bytes, at most one frame. The caller returns it with `giveBack`. */
 export function roomFor(count: number): Block {
   if (count <= quarters.blockBytes) return quarters.take();
   return count <= halves.blockBytes ? halves.take() : wholes.take();
@@ -127,7 +127,7 @@ export function giveBack(block: Block): void {
   block.slab.owner.release(block);
 }
 
-/** Blocks of any size in use: none if nothing waits. */
+/** Returns the number of blocks in use, of any size; 0 if no DATA waits. */
 export function takenBlocks(): number {
   return quarters.taken + halves.taken + wholes.taken;
 }

@@ -1,15 +1,15 @@
 /**
- * The open streams of a session by their ids. Not a Map: V8 rebuilds a Map that is filled and emptied all the time, and
- * each old table points to its successor. Once one of them is in the old space, the chain keeps every past stream with
- * its exchange and fields until the next full collection. Half of what a scavenge visited was promoted, and a busy
- * proxy paid a third more per request. This table leaves nothing behind.
+ * The open streams of a session by id. It is not a Map, because a Map keeps past streams alive: V8 rebuilds a Map that
+ * is filled and emptied all the time, and each old table points to its successor. Once an old table is in the old
+ * space, the chain keeps every past stream with its exchange and fields until the next full collection. On a busy proxy
+ * that cost a third more time for each request.
  */
 
-/** A power of two, as all sizes are; most clients have no more than four streams open. */
+/** Initial slots, a power of two as all later sizes are: room for four streams. Most clients have no more open. */
 const firstRoom = 8;
 
 export class StreamTable<T extends { readonly id: number }> {
-  /** Open addressing with linear probing, at most half full, so that a search takes a few slots. */
+  /** The slots: open addressing with linear probing. At most half of them are used, so that a search visits few. */
   #slots: (T | undefined)[] = Array.from({ length: firstRoom });
   #size = 0;
 
@@ -21,14 +21,14 @@ export class StreamTable<T extends { readonly id: number }> {
     return this.#slots[this.#find(id)];
   }
 
-  /** The id must not be present. */
+  /** Adds a stream, whose id must not be in the table. */
   add(stream: T): void {
     if (2 * (this.#size + 1) > this.#slots.length) this.#grow();
     this.#slots[this.#find(stream.id)] = stream;
     this.#size += 1;
   }
 
-  /** Moves each following entry up where that brings it nearer to its home slot, so that no search meets a gap. */
+  /** Removes a stream and moves later entries up towards their home slots, so that no search meets a gap. */
   delete(id: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -46,7 +46,7 @@ export class StreamTable<T extends { readonly id: number }> {
     }
   }
 
-  /** Returns a copy, oldest first: streams may end during the iteration. */
+  /** Returns the streams in a new array, oldest first, so that streams may end during the iteration. */
   all(): T[] {
     return this.#slots.filter((stream) => stream !== undefined).toSorted((a, b) => a.id - b.id);
   }
@@ -69,7 +69,7 @@ export class StreamTable<T extends { readonly id: number }> {
   }
 }
 
-/** Ids of one side are all odd, or all even. */
+/** Returns where a search begins. The lowest bit is dropped: it is the same in all ids of a session. */
 function homeOf(id: number): number {
   return id >>> 1;
 }

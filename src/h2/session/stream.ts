@@ -17,18 +17,18 @@ import { type Block, giveBack, roomFor } from "./slabs.ts";
 import { next, type StreamInput, type StreamState } from "./stream-state.ts";
 import { ReceiveWindow, widened } from "./window.ts";
 
-/** What a stream calls on its session. */
+/** What a stream calls on its session. Streams implements it. */
 export type StreamHost = {
   readonly writer: FrameWriter;
   readonly encoder: HpackEncoder;
   readonly outflow: Outflow;
   /**
-   * `count` bytes of DATA were sent and are taken from the session's window. `isCrumb`: so few because this window
-   * allowed no more.
+   * Called when `count` bytes of DATA have been sent, which use the session's send window. `isCrumb`: the count is so
+   * small because a window allowed no more.
    */
   spent(count: number, isCrumb: boolean): void;
   granted(count: number): void;
-  /** RST_STREAM was sent; frames from the peer for this stream may still be in flight. */
+  /** Called when RST_STREAM has been sent. The peer's frames for this stream may still be in flight. */
   resetSent(stream: Stream): void;
   closed(stream: Stream): void;
 };
@@ -39,18 +39,18 @@ type Piece = {
   end: number;
   endStream: boolean;
   readonly trailers: readonly Field[] | undefined;
-  /** Where its bytes are; undefined if they have a Buffer of their own. */
+  /** The block that `bytes` is a part of; undefined if `bytes` is a Buffer of its own. */
   readonly block: Block | undefined;
 };
 
 const empty = Buffer.alloc(0);
 const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
-/** A shorter first piece gets its own Buffer: a block would be mostly empty, and most waiting pieces are one event. */
+/** A first waiting piece below this gets its own Buffer: it is mostly one event, and would waste a block. */
 const smallBytes = 2048;
-/** What one stream may send in its turn of the round. */
+/** Most bytes that a stream sends before it is the next waiting stream's turn. */
 const quantumBytes = 4 * frameBytes;
 
-/** The shared queue of streams without waiting DATA, since most of the many streams never wait. Never pushed to. */
+/** Shared by all streams without waiting DATA, because most never have any. Never pushed to. */
 const noPieces: Piece[] = [];
 
 export class Stream implements StreamWriter {
@@ -61,7 +61,7 @@ export class Stream implements StreamWriter {
   #sendWindow: number;
   readonly #receiveBytes: number;
   #receiveWindow: ReceiveWindow | undefined;
-  /** Body bytes still expected by `content-length`, or -1 without one (A29). */
+  /** Body bytes that must still come according to `content-length`; -1: the message has none (A29). */
   #expected = -1;
   #isAnswered = false;
   #isMalformed = false;
@@ -71,11 +71,11 @@ export class Stream implements StreamWriter {
   readonly #isHead: boolean;
   #queue = noPieces;
   #queuedBytes = 0;
-  /** The turn (outflow.ts) in which DATA was last written immediately. */
+  /** Value of `Outflow.turn` when DATA was last written at once; -1: never. */
   #dataTurn = -1;
-  /** RST_STREAM(NO_ERROR) follows the end that waits in the queue. */
+  /** True if RST_STREAM(NO_ERROR) has to follow the end of the stream, which waits in the queue. */
   #stopsAtEnd = false;
-  /** Bytes delivered to the owner and not yet granted back. */
+  /** Bytes delivered to the owner for which it has not returned flow-control credit. */
   #owed = 0;
 
   constructor(
@@ -93,7 +93,7 @@ export class Stream implements StreamWriter {
     this.#isHead = isHead;
   }
 
-  /** Created on first use: a request without a body never needs one. */
+  /** Created on first use, because a request without a body never needs a receive window. */
   get receiveWindow(): ReceiveWindow {
     this.#receiveWindow ??= new ReceiveWindow(this.#receiveBytes);
     return this.#receiveWindow;
@@ -119,28 +119,28 @@ export class Stream implements StreamWriter {
     return this.#sendWindow;
   }
 
-  /** Client role: the final head has arrived. */
+  /** Client role: true if the final response head has arrived. */
   get isAnswered(): boolean {
     return this.#isAnswered;
   }
 
-  /** Client role: the response violated the protocol, and the stream was reset. */
+  /** Client role: true if the response violated the protocol and the stream was reset. */
   get isMalformed(): boolean {
     return this.#isMalformed;
   }
 
-  /** Server role: the final head has been sent. Later resets are normal (A1). */
+  /** Server role: true if the final response head has been sent. A later reset by the client is normal (A1). */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }
 
-  /** Server role: the request is valid, and `owner` handles it. */
+  /** Server role: passes the stream of a valid request to its owner. `contentLength`: -1 if the request states none. */
   accept(owner: StreamListener, contentLength: number): void {
     this.#owner = owner;
     this.#expected = contentLength;
   }
 
-  /** A response head arrived: up to 16 interim ones, then the final one (A37). */
+  /** Takes a response head: up to `limits.interimHeads` interim ones, then the final one (A37). */
   receiveAnswer(fields: readonly Field[], end: boolean): void {
     const head = readResponse(fields);
     if (typeof head === "string") throw malformed(head);
@@ -151,7 +151,7 @@ export class Stream implements StreamWriter {
       return;
     }
     this.#isAnswered = true;
-    // The response to HEAD and a 304 state the length of a body that they do not have (RFC 9110 §8.6).
+    // A response to HEAD and a 304 state the length of a body that is not sent (RFC 9110 §8.6).
     const isBodiless = this.#isHead || head.status === 304 || head.status === 204;
     this.#expected = isBodiless ? 0 : head.contentLength;
     if (end && this.#expected > 0) throw malformed("content-length without a body");
@@ -172,31 +172,31 @@ export class Stream implements StreamWriter {
     if (end && this.#expected > 0) throw malformed("body shorter than its content-length");
   }
 
-  /** Answers a header list beyond the limits with a readable error (RFC 6585 §5), once per session. */
+  /** Answers a request whose header list is too large with 431 (RFC 6585 §5). */
   answerLongHead(): void {
     this.sendHeaders(longHead, true);
     this.reset(errorCode.NO_ERROR);
   }
 
-  /** The peer accepts `increment` more bytes. Throws an error of that scope if the window becomes too large. */
+  /** Changes the send window by `increment`. Throws an error of this scope if it becomes too large. */
   widen(increment: number, scope: "stream" | "session"): void {
     this.#sendWindow = widened(this.#sendWindow, increment, scope);
   }
 
-  /** The peer violated a rule of this stream. */
+  /** Resets the stream, because the peer has violated a rule. */
   refuse(code: number): void {
     this.#isMalformed = true;
     this.reset(code);
   }
 
-  /** The peer ended the stream, or its session is over: nothing is sent. */
+  /** Closes the stream without a frame to the peer. */
   close(): void {
     this.#dropQueue();
     this.#state = "closed";
     this.#host.closed(this);
   }
 
-  /** Applies the input or throws a stream error STREAM_CLOSED if RFC 9113 §5.1 forbids it. */
+  /** Moves to the next state. Throws STREAM_CLOSED for the stream if RFC 9113 §5.1 forbids the input. */
   step(input: StreamInput): void {
     const after = next(this.#state, input);
     if (after === undefined)
@@ -225,7 +225,7 @@ export class Stream implements StreamWriter {
     }
     const isFirst = this.#queue.length === 0;
     this.#keep(bytes, start, end, endStream);
-    // What exceeds a quantum is sent after the flush.
+    // One quantum is sent now, the rest after the flush.
     if (isFirst) this.pump();
   }
 
@@ -236,15 +236,15 @@ export class Stream implements StreamWriter {
   }
 
   /**
-   * Tiny DATA of several streams in alternation: the rest of this turn's DATA leaves at its end, in one frame per
-   * stream.
+   * Keeps tiny DATA until the end of the turn, because several streams send tiny DATA alternately. Each of them then
+   * leaves in one frame.
    */
   #gather(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#keep(bytes, start, end, endStream);
     this.#host.outflow.gather();
   }
 
-  /** Copies the bytes into the last piece if it has room: a million bytes sent one by one stay small (A16). */
+  /** Queues a copy of the bytes, if possible in the last piece: a million single bytes stay small (A16). */
   #keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const count = end - start;
     const last = this.#queue.at(-1);
@@ -276,7 +276,7 @@ export class Stream implements StreamWriter {
   reset(code: number): void {
     if (this.#state === "closed") return;
     if (code === errorCode.NO_ERROR && this.#queue.at(-1)?.endStream === true) {
-      // It makes the peer stop its upload, and must not overtake the response (RFC 9113 §8.1).
+      // RST_STREAM(NO_ERROR) makes the peer stop its upload. It must not overtake the response (RFC 9113 §8.1).
       this.#stopsAtEnd = true;
       return;
     }
@@ -287,12 +287,12 @@ export class Stream implements StreamWriter {
     this.close();
   }
 
-  /** `count` bytes were delivered to the owner; the session's window stays reduced until they are granted. */
+  /** Counts bytes delivered to the owner, which the session's window lacks until the owner returns credit. */
   owe(count: number): void {
     this.#owed += count;
   }
 
-  /** Returns what is still owed when the stream closes: its owner's grants would come too late, or never. */
+  /** Returns the bytes still owed when the stream closes: the owner's credit would come too late, or never. */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;
@@ -308,26 +308,26 @@ export class Stream implements StreamWriter {
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Padding arrived. It used the window, and no owner grants it back, so it is granted here. */
+  /** Takes `count` bytes of padding. Credit for them is returned at once, because the owner never gets them. */
   padded(count: number): void {
     this.receiveWindow.use(count);
     const increment = this.receiveWindow.grant(count);
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Raises the receive window immediately (a fast reader on a long path). */
+  /** Raises the receive window to `size` bytes at once, for a fast receiver behind a long path. */
   growReceiveWindow(size: number): void {
     if (size <= this.receiveWindow.size || this.#state === "closed") return;
     const increment = this.receiveWindow.grow(size);
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Lowers the receive window as bytes are granted back: memory is short. */
+  /** Lowers the receive window to `size` bytes by returning less credit, because memory is short. */
   shrinkReceiveWindow(size: number): void {
     this.receiveWindow.shrink(size);
   }
 
-  /** Sends what the windows allow, at most one quantum. Returns true if more can be sent immediately. */
+  /** Sends what the windows allow, at most one quantum. Returns true if more can be sent at once. */
   pump(): boolean {
     let left = quantumBytes;
     for (;;) {
@@ -340,7 +340,6 @@ export class Stream implements StreamWriter {
     return this.#queue.length > 0;
   }
 
-  /** Drops the waiting DATA: the stream is over. */
   #dropQueue(): void {
     if (this.#queue.length === 0) return;
     this.#host.outflow.queued(-this.#queuedBytes);
@@ -350,7 +349,7 @@ export class Stream implements StreamWriter {
     this.#host.outflow.wait(this, false);
   }
 
-  /** Returns the bytes sent, or -1 if a window is closed. */
+  /** Sends at most `most` bytes of a piece. Returns the number of bytes sent; -1 if a window is closed. */
   #sendPiece(piece: Piece, most: number): number {
     const want = piece.end - piece.start;
     const count = Math.min(
@@ -396,7 +395,7 @@ export class Stream implements StreamWriter {
     this.#host.outflow.queued(count);
   }
 
-  /** Also false if the end waits in the queue: nothing may follow it. */
+  /** True if more may be sent. False once the end has been sent, or waits in the queue. */
   #maySend(): boolean {
     return (
       this.#state !== "closed" &&

@@ -23,15 +23,15 @@ import { defaultWindow, ReceiveWindow } from "./window.ts";
 export type Role = "server" | "client";
 
 export type StreamsOwner = {
-  /** Server role: a request arrived. Returns the listener of its stream; `end`: no body follows. */
+  /** Server role: called for each valid request. Returns the listener of its stream. `end`: no body follows. */
   opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
-  /** A stream's owner threw and the stream was reset. This is a bug in the proxy, to be counted. */
+  /** Called when a stream's owner has thrown, which is a bug in the proxy. The stream is reset. */
   fault?(error: unknown): void;
 };
 
-/** The last stream id that a client can open (RFC 9113 §5.1.1): a busy upstream connection reaches it within days. */
+/** The highest stream id that a client can use (RFC 9113 §5.1.1). A busy upstream connection reaches it within days. */
 const lastStreamId = 0x7fff_ffff;
-/** A peer stops within a round trip after RST_STREAM, so no more than this many resets are in flight. */
+/** Most resets to remember. A peer stops within a round trip after RST_STREAM, so few are in flight. */
 const rememberedResets = 256;
 const ignored: StreamListener = { headers() {}, data() {}, reset() {}, sent() {} };
 
@@ -53,17 +53,17 @@ export class Streams implements StreamHost, StreamFrames {
   readonly #maxStreams: number;
   readonly #receiveWindow: ReceiveWindow;
   /**
-   * Streams that we reset recently. Frames that the peer sent before it received the reset are ignored, not punished
-   * (RFC 9113 §5.1). An entry is deleted when the peer ends the stream: later frames are errors.
+   * Streams that the proxy has reset recently. Frames that the peer sent before it received the reset are ignored (RFC
+   * 9113 §5.1). When the peer ends a stream, its id is deleted, because later frames are errors.
    */
   readonly #resetIds = new Lru<number, true>(rememberedResets);
   #lastId = 0;
-  /** The highest stream id that the peer used, accepted or not: higher ones are idle. */
+  /** The highest stream id that the peer has used, whether the stream was accepted or not. Higher ids are idle. */
   #seenId = 0;
   #nextId = 1;
   readonly #refusals = new Refusals();
   readonly #strayBytes = new StrayBytes();
-  /** Later streams above this id are not served: GOAWAY has named it. */
+  /** The last stream id that GOAWAY has named: streams with higher ids are not served. Infinite before GOAWAY. */
   #acceptUpTo = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -71,7 +71,6 @@ export class Streams implements StreamHost, StreamFrames {
     parts: {
       writer: FrameWriter;
       owner: StreamsOwner;
-      /** A stream is closed. */
       onClosed: () => void;
       floods: Floods;
       maxStreams: number;
@@ -90,7 +89,7 @@ export class Streams implements StreamHost, StreamFrames {
     );
   }
 
-  /** The highest stream id that the peer opened and we accepted. */
+  /** The highest id of a stream that the peer opened and the proxy accepted; 0: none. */
   get lastId(): number {
     return this.#lastId;
   }
@@ -99,7 +98,7 @@ export class Streams implements StreamHost, StreamFrames {
     return this.#nextId <= lastStreamId;
   }
 
-  /** The initial increment of the session's receive window (§6.9.2 starts it at 65,535). */
+  /** The first WINDOW_UPDATE: it raises the session's window from its initial 65,535 bytes (§6.9.2). */
   get firstUpdate(): number {
     return this.#receiveWindow.size - defaultWindow;
   }
@@ -112,21 +111,21 @@ export class Streams implements StreamHost, StreamFrames {
     return stream;
   }
 
-  /** Streams that the peer opens from now on are not served. */
+  /** Refuses all streams that the peer opens from now on. */
   stopAccepting(): void {
     this.#acceptUpTo = this.#lastId;
   }
 
-  /** Ends every stream; each owner gets `code` as the reason. */
+  /** Ends every stream. Each owner gets `code` as the reason. */
   endAll(code: number): void {
     for (const stream of this.open.all()) {
-      // Nothing is granted to a peer that must go.
+      // The session is over, so no flow-control credit is returned to the peer.
       stream.settle();
       this.#end(stream, code);
     }
   }
 
-  /** The peer's GOAWAY: streams above its last id were not processed and may be retried elsewhere (§6.8). */
+  /** Ends the streams above a GOAWAY's last id: the peer has not processed them, so a retry is safe (§6.8). */
   refuseAbove(lastId: number): void {
     for (const stream of this.open.all()) {
       if (stream.id > lastId) this.#end(stream, errorCode.REFUSED_STREAM);
@@ -135,7 +134,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   // --- called by a stream ---
 
-  /** Without this, a peer that opens its windows in tiny steps would earn more updates with each (A19). */
+  /** A crumb does not raise the budget for WINDOW_UPDATE: a peer could open its windows in tiny steps (A19). */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
     if (!isCrumb) this.#floods.earnUpdates();
@@ -147,7 +146,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   resetSent(stream: Stream): void {
     if (!this.#isServer) this.#strayBytes.allow(stream.receiveWindow.open);
-    // A peer that has ended its half can only have frames in flight that a closed stream ignores anyway.
+    // Once a peer has ended its side, its frames in flight are such as any closed stream ignores.
     else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
   }
 
@@ -163,8 +162,8 @@ export class Streams implements StreamHost, StreamFrames {
     this.#expectSettings();
     const count = end - start;
     this.#use(count);
-    // An upstream connection's window is returned on receipt, a client's when its bytes have been forwarded
-    // (limits.ts).
+    // On an upstream connection credit for the session's window is returned on receipt, on a client's when the bytes
+    // have been forwarded (core/limits.ts).
     if (!this.#isServer) this.#grantSession(count);
     if (count === 0 && !endStream) this.#emptyData();
     const stream = this.open.get(id);
@@ -185,8 +184,8 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   /**
-   * A reset after the complete response cancels nothing, so it is charged as a control frame only. Go's client sends it
-   * for a body that it has not read to the end.
+   * Charges a reset of a stream that is over already as a control frame, because it cancels nothing. Go's client sends
+   * one for a response whose body it has not read to the end.
    */
   #lateReset(): void {
     this.#floods.charge("control", 1, h2Limits.framesPerStream * this.open.size);
@@ -197,7 +196,7 @@ export class Streams implements StreamHost, StreamFrames {
     else this.#floods.charge("connection");
   }
 
-  /** Padding uses the windows as DATA does (§6.9.1), and no owner grants it back, so it is returned here. */
+  /** Takes padding, which uses the windows as DATA does (§6.9.1). Its credit is returned here, by no owner. */
   padding(id: number, count: number): void {
     this.#expectSettings();
     this.#use(count);
@@ -236,13 +235,13 @@ export class Streams implements StreamHost, StreamFrames {
     const stream = this.open.get(id);
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
-      // Our reset and the peer's crossed: free, but only once (A15).
+      // A client's reset that crosses the proxy's is free, but only once (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
     }
-    // A client normally cancels a long-running stream after its response; before the response a reset costs budget
-    // (A1).
+    // A reset after the response head is normal: so a client cancels a long-running request. Before the response head
+    // it costs budget (A1).
     if (this.#isServer && !stream.hasAnswered) this.#floods.charge("reset");
     this.#end(stream, code);
   }
@@ -264,7 +263,7 @@ export class Streams implements StreamHost, StreamFrames {
     if (stream.queuedBytes > 0) this.outflow.pump();
   }
 
-  /** INITIAL_WINDOW_SIZE changed by `change`. This takes O(open streams), and SETTINGS have a budget (A13). */
+  /** Applies a changed INITIAL_WINDOW_SIZE to every open stream. The budget for SETTINGS bounds this (A13). */
   windowsChanged(change: number): void {
     for (const stream of this.open.all()) stream.widen(change, "session");
     this.outflow.pump();
@@ -272,9 +271,9 @@ export class Streams implements StreamHost, StreamFrames {
 
   // --- helpers ---
 
-  /** A peer's first frame must be SETTINGS (RFC 9113 §3.4). */
+  /** Throws if the peer's first frame was not SETTINGS (RFC 9113 §3.4). */
   #expectSettings(): void {
-    if (!this.peer.hasArrived) throw sessionError(errorCode.PROTOCOL_ERROR, "No SETTINGS first");
+    if (!this.peer.hasArrived) throw sessionError(errorCode.PROTOCOL_ERROR, "First frame is not SETTINGS");
   }
 
   #create(id: number, owner: StreamListener, isHead: boolean): Stream {
@@ -299,7 +298,7 @@ export class Streams implements StreamHost, StreamFrames {
     if (end && !stream.isClosed) stream.step("receive-end");
   }
 
-  /** True if this head opens a stream. False if it must be ignored because it crossed our GOAWAY or our reset. */
+  /** True if this head opens a stream. False if it crossed a GOAWAY or reset, and so must be ignored. */
   #isNew(id: number): boolean {
     if (id % 2 === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "HEADERS on an even stream");
     const isKnown = id <= this.#seenId;
@@ -309,7 +308,7 @@ export class Streams implements StreamHost, StreamFrames {
       this.#lastId = id;
       return true;
     }
-    // Trailers that were in flight. They end the stream, so later frames are errors.
+    // Trailers that were in flight at the reset. They end the stream, so later frames are errors.
     if (this.#resetIds.delete(id)) return false;
     throw sessionError(errorCode.STREAM_CLOSED, "HEADERS on a closed stream");
   }
@@ -351,13 +350,13 @@ export class Streams implements StreamHost, StreamFrames {
     return id % 2 === 0 || id >= this.#nextId;
   }
 
-  /** The peer ended the stream: its owner gets the code, and nothing is sent to the peer. */
+  /** Closes a stream without a frame to the peer. Its owner gets `code`. */
   #end(stream: Stream, code: number): void {
     stream.close();
     this.#notifyReset(stream.owner, code);
   }
 
-  /** An exception in one owner must not keep the others from being notified: they would hang. */
+  /** Contains an exception of the owner, because the owners of other streams must be notified as well. */
   #notifyReset(owner: StreamListener, code: number): void {
     try {
       owner.reset(code);
@@ -367,8 +366,8 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   /**
-   * The owner threw: a bug in the proxy, whatever the peer sent. It ends this stream and its other side (D10). The
-   * session, which may be an upstream connection with eighty streams, continues.
+   * Resets a stream whose owner has thrown, which is a bug in the proxy, whatever the peer sent. The exchange ends
+   * (D10). The session continues, because it may be an upstream connection with eighty streams.
    */
   #ownerFault(stream: Stream, error: unknown): void {
     const { owner } = stream;
@@ -377,7 +376,7 @@ export class Streams implements StreamHost, StreamFrames {
     this.#notifyReset(owner, errorCode.INTERNAL_ERROR);
   }
 
-  /** The peer violated a rule of this stream: owner and peer are notified, and it costs budget (A2). */
+  /** Resets a stream whose rules the peer has violated. A client pays for that from its budget (A2). */
   #streamError(stream: Stream, error: unknown): void {
     if (!(error instanceof ProtocolError) || error.scope === "session") throw error;
     const { owner } = stream;
@@ -401,12 +400,12 @@ function calm(what: string): ProtocolError {
   return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", what);
 }
 
-/** Counts a client's requests that are refused unread, for being too many or too long: beyond a limit its session ends. */
+/** Counts requests that are refused unread: too many streams, or too long heads. Too many end the session. */
 export class Refusals {
   #inRow = 0;
   #longHeads = 0;
 
-  /** Returns the error for one stream too many (A3). The stream was not processed, so the client may retry it. */
+  /** Returns the error for a stream beyond the limit (A3). It was not processed, so the client may retry it. */
   ofOneOf(openCount: number, mostStreams: number): ProtocolError | undefined {
     if (openCount <= mostStreams) {
       this.#inRow = 0;
@@ -417,7 +416,7 @@ export class Refusals {
     return new ProtocolError(errorCode.REFUSED_STREAM, "stream", "Too many streams at once");
   }
 
-  /** A header list beyond its limit: the first is answered, the next ends the session (A7). */
+  /** Counts a header list beyond the limit. The first is answered; the second ends the session (A7). */
   longHead(): void {
     this.#longHeads += 1;
     if (this.#longHeads > 1) throw calm("Header lists too long");
@@ -425,20 +424,20 @@ export class Refusals {
 }
 
 /**
- * DATA from a backend for streams that are over. What a reset stream's window allowed may have been in flight; a
- * backend that sends more violates flow control (A60).
+ * Limits DATA from a backend for streams that are over. As many bytes as the window of a reset stream allowed may still
+ * be in flight. A backend that sends more violates flow control (A60).
  */
 export class StrayBytes {
   #left = 0;
 
-  /** A stream was reset whose window allowed this many more bytes. */
+  /** Adds the bytes that the window of a reset stream still allowed. */
   allow(openBytes: number): void {
     this.#left = Math.min(h2Limits.strayBytes, this.#left + Math.max(0, openBytes));
   }
 
   /**
-   * This many bytes arrived for a stream that is over. Throws STREAM_CLOSED for the session if none can have been in
-   * flight.
+   * Takes `count` bytes for a stream that is over. Throws STREAM_CLOSED for the session if the backend has sent more
+   * than the windows allowed.
    */
   take(count: number): void {
     this.#left -= count;

@@ -8,7 +8,7 @@ import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 export const defaultWindow = 65_535;
 export const largestWindow = 0x7fff_ffff;
 
-/** Returns a send window after an update. Throws FLOW_CONTROL_ERROR of that scope above 2^31 - 1 (A20). */
+/** Returns a send window after an update. Throws FLOW_CONTROL_ERROR of this scope above 2^31 - 1 (A20). */
 export function widened(window: number, increment: number, scope: "stream" | "session"): number {
   const wider = window + increment;
   if (wider > largestWindow)
@@ -17,15 +17,15 @@ export function widened(window: number, increment: number, scope: "stream" | "se
 }
 
 /**
- * What the peer may send us. Bytes count as used on receipt and are granted back when they have been forwarded. Grants
- * are collected and announced in quarters of the window, so that updates are few.
+ * A receive window: how many bytes the peer may send. Credit for received bytes is returned when they have been
+ * forwarded, and announced in quarters of the window, so that WINDOW_UPDATE frames are few.
  */
 export class ReceiveWindow {
   #open: number;
-  /** The value to which `open` should return. */
+  /** Bytes of the window when credit for all received bytes has been returned. */
   #size: number;
   #saved = 0;
-  /** How much of the bytes granted back is withheld, to make the window smaller. */
+  /** Credit in bytes that is still to be withheld, to make the window smaller. */
   #excess = 0;
 
   constructor(size: number) {
@@ -42,18 +42,18 @@ export class ReceiveWindow {
     return this.#open;
   }
 
-  /** Bytes that arrived and have not been granted back: what the proxy holds for this peer. */
+  /** Bytes that have arrived and for which no credit was returned: the proxy holds them. */
   get held(): number {
     return this.#size - this.#open - this.#saved;
   }
 
-  /** Returns false if the peer sent more than allowed. */
+  /** Uses the window for `count` received bytes. Returns false if the peer has sent more than the window allowed. */
   use(count: number): boolean {
     this.#open -= count;
     return this.#open >= 0;
   }
 
-  /** Returns the increment to announce now, or 0 if it is saved up. */
+  /** Returns credit for `count` bytes. The result is the increment to announce now; 0 while credit is collected. */
   grant(count: number): number {
     const kept = Math.min(count, this.#excess);
     this.#excess -= kept;
@@ -63,7 +63,7 @@ export class ReceiveWindow {
     return this.#announce();
   }
 
-  /** Makes the window larger; returns the increment to announce. */
+  /** Makes the window larger at once and returns the increment to announce. */
   grow(size: number): number {
     this.#saved += size - this.#size;
     this.#size = size;
@@ -71,7 +71,7 @@ export class ReceiveWindow {
     return this.#announce();
   }
 
-  /** Makes the window smaller as bytes are granted back: what the peer was promised cannot be withdrawn. */
+  /** Makes the window smaller by withholding credit, because a window that was announced cannot be taken back. */
   shrink(size: number): void {
     this.#excess = Math.max(0, this.#size - size);
   }

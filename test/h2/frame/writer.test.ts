@@ -53,7 +53,7 @@ test("each frame is written as RFC 9113 has it", () => {
   writer.windowUpdate(7, 1);
   writer.reset(3, 8);
   writer.settingsAcknowledgement();
-  writer.goAway(0x7fff_ffff, 11, "Too many: control");
+  writer.goAway(0x7fff_ffff, 11, "Too many frames: control");
   writer.headers(1, new HpackEncoder(), fieldsOf([[":status", "200"]]), true);
   writer.data(5, Buffer.from("-hello-"), 1, 6, true);
   assert.equal(written(), [

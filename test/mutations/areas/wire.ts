@@ -287,7 +287,7 @@ export const wire: readonly Defect[] = [
     "host says something else",
     {
       file: "h2/core/fields.ts",
-      find: 'return host.toLowerCase() === requested.toLowerCase() ? undefined : "host is not :authority";',
+      find: 'return host.toLowerCase() === requested.toLowerCase() ? undefined : "host differs from :authority";',
       replace: "return undefined;",
     },
     ["h2/core/fields", "host equals :authority"],
