@@ -74,7 +74,7 @@ class Watchkeeper implements Running {
   readonly #overload: HeapPressure;
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
-  readonly #looks: readonly Interval[];
+  readonly #intervals: readonly Interval[];
   #security: ApiSecurity | undefined;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall() };
@@ -102,11 +102,11 @@ class Watchkeeper implements Running {
       config.health.tcpKeepalive,
       inherited,
     );
-    this.#looks = [
+    this.#intervals = [
       new Interval(clock, slabLookMs, shrinkRoom),
       new Interval(clock, limits.heapLookMs, () => this.#overload.beat()),
     ];
-    for (const looks of this.#looks) looks.start();
+    for (const interval of this.#intervals) interval.start();
     this.#stopOverload = monitorHeap((heap) => this.#overload.look(heap));
   }
 
@@ -203,7 +203,7 @@ class Watchkeeper implements Running {
 
   #cut(): void {
     this.#stopOverload();
-    for (const looks of this.#looks) looks.stop();
+    for (const interval of this.#intervals) interval.stop();
     this.#servers.stop();
     if (this.#security !== undefined) closeApiSecurity(this.#security);
     this.#clusters.stop();

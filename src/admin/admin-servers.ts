@@ -23,7 +23,7 @@ import { EventStreams } from "./events/event-stream.ts";
 import { pageRoutes } from "./http/page-files.ts";
 import type { Routes } from "./http/reply.ts";
 import { timesOf } from "./http/times.ts";
-import { backendFactsOf } from "./metrics/cluster-view.ts";
+import { backendStatusesOf } from "./metrics/cluster-view.ts";
 import type { LiveCluster, Process } from "./metrics/metric.ts";
 import { Metrics } from "./metrics/registry.ts";
 import { Answers } from "./server/answers.ts";
@@ -153,7 +153,7 @@ export class AdminServers {
         clock,
         incidents: store,
         ledgers: () => clusters().map(({ label, path: { ledgerTap } }) => ({ cluster: label, ledgerTap })),
-        backends: () => clusters().flatMap(backendFactsOf),
+        backends: () => clusters().flatMap(backendStatusesOf),
         live: () => clusters().flatMap(({ path }) => path.exchanges.live),
         history: this.#history,
         addressOf: (backend) => {

@@ -145,9 +145,9 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
   if (isProblems(document)) return document;
   const old = replacements(document, file);
   if (old.length > 0) return old;
-  const { written, problems, amiss } = checkSchema(document);
+  const { written, problems, invalid } = checkSchema(document);
   if (written === undefined) return problems;
-  const breaches = checkRules(written, amiss).map(({ pointer, message }) => ({
+  const breaches = checkRules(written, invalid).map(({ pointer, message }) => ({
     at: document.positionOf(pointer),
     field: fieldOf(pointer),
     message,

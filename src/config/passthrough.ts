@@ -7,8 +7,8 @@ export function passthroughBreaches(written: Written): Breach[] {
     const pointer = `/listeners/${index}`;
     if (listener.mode === "Passthrough")
       return [
-        ...strangers(pointer, listener),
-        ...ledTo(listener, written).flatMap((placed) => needs(pointer, placed)),
+        ...decryptionBreaches(pointer, listener),
+        ...clustersBehind(listener, written).flatMap((placed) => healthBreaches(pointer, placed)),
         ...routeBreaches(pointer, listener, written),
       ];
     const message = 'is for mode "Passthrough" only';
@@ -17,7 +17,7 @@ export function passthroughBreaches(written: Written): Breach[] {
 }
 
 /** Returns the clusters behind the listener, each once. */
-function ledTo({ cluster, routes }: WrittenListener, written: Written): readonly Placed[] {
+function clustersBehind({ cluster, routes }: WrittenListener, written: Written): readonly Placed[] {
   const names = routes?.map((route) => route.cluster) ?? [cluster];
   const found = [...new Set(names)].map((name) => clusterFor(written, name));
   const placed = found.filter((one) => one !== undefined);
@@ -25,7 +25,7 @@ function ledTo({ cluster, routes }: WrittenListener, written: Written): readonly
 }
 
 /** Finds fields that need decrypted traffic, which a passthrough listener does not have. */
-function strangers(pointer: string, { tls, trustedForwarderCIDRs }: WrittenListener): Breach[] {
+function decryptionBreaches(pointer: string, { tls, trustedForwarderCIDRs }: WrittenListener): Breach[] {
   const message = 'is not for mode "Passthrough": nothing is read behind TLS';
   const breaches: Breach[] = [];
   if (tls !== undefined) breaches.push({ pointer: `${pointer}/tls`, message });
@@ -35,7 +35,7 @@ function strangers(pointer: string, { tls, trustedForwarderCIDRs }: WrittenListe
 }
 
 /** Finds backends without TLS, and clusters without an idle connection, whose PINGs must detect dead backends. */
-function needs(pointer: string, { cluster, pointer: at }: Placed): Breach[] {
+function healthBreaches(pointer: string, { cluster, pointer: at }: Placed): Breach[] {
   const plain = (cluster.backends ?? []).find(({ url }) => parseBackendUrl(url)?.isEncrypted === false);
   const breaches: Breach[] = [];
   if (plain !== undefined)

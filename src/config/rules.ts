@@ -80,10 +80,10 @@ export const rules: readonly Rule[] = [
   { reads: ["/health/ping"], breaches: pingBreaches },
 ];
 
-/** `amiss`: JSON pointers to the invalid fields. */
-export function checkRules(written: Written, amiss: readonly string[] = []): readonly Breach[] {
-  const isAmiss = (read: string): boolean => amiss.some((pointer) => touches(pointer, read));
-  return rules.filter(({ reads }) => !reads.some(isAmiss)).flatMap(({ breaches }) => breaches(written));
+/** `invalid`: JSON pointers to the invalid fields. */
+export function checkRules(written: Written, invalid: readonly string[] = []): readonly Breach[] {
+  const isInvalid = (read: string): boolean => invalid.some((pointer) => touches(pointer, read));
+  return rules.filter(({ reads }) => !reads.some(isInvalid)).flatMap(({ breaches }) => breaches(written));
 }
 
 /** True if one pointer contains the other. */

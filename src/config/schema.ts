@@ -173,24 +173,24 @@ export type Checked = {
   readonly written: Written | undefined;
   readonly problems: readonly Problem[];
   /** JSON pointers to the invalid fields. */
-  readonly amiss: readonly string[];
+  readonly invalid: readonly string[];
 };
 
 /** Fills the defaults into the document's value itself. */
 export function checkSchema(document: YamlDocument): Checked {
   const { value } = document;
-  if (validate(value)) return { written: value, problems: [], amiss: [] };
+  if (validate(value)) return { written: value, problems: [], invalid: [] };
   const errors = validate.errors ?? [];
   // In a file that is no watchkeeper configuration, every other key would be unknown: one problem is clearer.
   const foreign = errors.filter((error) => isAboutKind(error));
-  const told = foreign.length > 0 ? foreign : errors.filter((error) => !isToldBetter(error, errors));
-  const old = replacementsOf(new Set(told.filter(isUnknownKey).map(keyPointerOf)), document);
+  const shown = foreign.length > 0 ? foreign : errors.filter((error) => !isRepeated(error, errors));
+  const old = replacementsOf(new Set(shown.filter(isUnknownKey).map(keyPointerOf)), document);
   const replaced = new Set(old.map(({ pointer }) => pointer));
-  const others = told.filter((error) => !isUnknownKey(error) || !replaced.has(keyPointerOf(error)));
+  const others = shown.filter((error) => !isUnknownKey(error) || !replaced.has(keyPointerOf(error)));
   return {
     written: foreign.length === 0 && mayBeRead(value) ? value : undefined,
     problems: [...old, ...others.map((error) => problemOf(error, document))],
-    amiss: errors.map(pointerOf),
+    invalid: errors.map(pointerOf),
   };
 }
 
@@ -203,7 +203,7 @@ function mayBeRead(value: unknown): value is Written {
  * True if another error describes the value better: a field repeats the "type" of its definition for editors, but only
  * the definition has a title that says what is expected.
  */
-function isToldBetter({ keyword, parentSchema, instancePath }: ErrorObject, errors: ErrorObject[]): boolean {
+function isRepeated({ keyword, parentSchema, instancePath }: ErrorObject, errors: ErrorObject[]): boolean {
   if (keyword !== "type" || parentSchema?.["title"] !== undefined) return false;
   return errors.some(
     (other) =>

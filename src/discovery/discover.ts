@@ -3,13 +3,14 @@ import { isIpAddress } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
 import { watchFiles } from "../base/file-watcher.ts";
+import { isRecord } from "../base/json.ts";
 import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
 import type { DiscoveryConfig } from "../config/cluster.ts";
 import { type Found, foundAt, foundInFile } from "./discovered.ts";
 import type { Source } from "./discovery.ts";
 import { transportOf } from "./kubernetes-child.ts";
-import { peerAddress, placesInLeases, placesInSlices } from "./kubernetes-objects.ts";
+import { addressesInLeases, addressesInSlices, peerAddress } from "./kubernetes-objects.ts";
 import { discoveryLimits } from "./limits.ts";
 import { type Access, firstAnswer, type Transport } from "./transport.ts";
 
@@ -42,7 +43,7 @@ export function kubernetesSource(
   transport: Transport,
   access: () => Access,
 ): Source {
-  const request = { path: lists[from].path, patienceMs: discoveryLimits.discoveryAskMs };
+  const request = { path: lists[from].path, timeoutMs: discoveryLimits.discoveryAskMs };
   const abort = (): void => transport.abort();
   return {
     from,
@@ -58,13 +59,13 @@ export function kubernetesSource(
 
 /** @throws {Error} if `list` is no list or has no usable address */
 function foundIn(list: unknown, from: "EndpointSlice" | "Lease"): readonly Found[] {
-  const items: unknown =
-    typeof list === "object" && list !== null && "items" in list ? list.items : undefined;
+  const items = isRecord(list) ? list["items"] : undefined;
   if (!Array.isArray(items)) throw new Error("answered with no list");
-  const places = from === "EndpointSlice" ? placesInSlices(items) : placesInLeases(items, wallClock.wall());
-  if (places.length === 0 || !places.every(({ host }) => isIpAddress(host)))
+  const addresses =
+    from === "EndpointSlice" ? addressesInSlices(items) : addressesInLeases(items, wallClock.wall());
+  if (addresses.length === 0 || !addresses.every(({ host }) => isIpAddress(host)))
     throw new Error(`knows no apiserver: ${lists[from].none}`);
-  return places.map(({ host, port }) => foundAt(host, port));
+  return addresses.map(({ host, port }) => foundAt(host, port));
 }
 
 /** Finds what this machine resolves, including /etc/hosts, which kubeadm's users edit. */

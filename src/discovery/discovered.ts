@@ -1,6 +1,7 @@
 /** Validates discovered backends. Every source is untrusted input, so only single hosts are accepted. Pure. */
-import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl } from "../base/address.ts";
+import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl, textOf } from "../base/address.ts";
 import { Failure } from "../base/failure.ts";
+import { isRecord, type JsonRecord } from "../base/json.ts";
 import { limits } from "../base/limits.ts";
 import { isProblems, lineOf, quote } from "../config/problem.ts";
 import { readYaml } from "../config/yaml-document.ts";
@@ -14,8 +15,7 @@ export type Found = {
 };
 
 export function foundAt(host: string, port: number): Found {
-  const name = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-  return { name, host, port, isEncrypted: true };
+  return { name: textOf({ host, port }), host, port, isEncrypted: true };
 }
 
 /** Returns each backend once, in a stable order; a Failure if any is unusable: the previous result then stays. */
@@ -60,14 +60,11 @@ export function foundInFile(text: string, file: string): readonly Found[] | Fail
 }
 
 function foundInEntry(entry: unknown): Found | undefined {
-  const { name, url, ...rest } = fieldsOf(entry);
+  const fields: JsonRecord = isRecord(entry) ? entry : {};
+  const { name, url, ...rest } = fields;
   if (typeof name !== "string" || typeof url !== "string" || Object.keys(rest).length > 0) return undefined;
   const address = parseBackendUrl(url);
   // The config's own rule for names, which appear in metrics and logs.
   const isName = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name);
   return address !== undefined && isName ? { name, ...address } : undefined;
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? { ...value } : {};
 }

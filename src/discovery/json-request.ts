@@ -8,7 +8,7 @@ export type ApiRequest = {
   readonly path: string;
   /** The body of a POST; default: the request is a GET. */
   readonly body?: object;
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 };
 
 export type JsonOptions = Omit<RequestOptions, "headers"> & { headers?: OutgoingHttpHeaders };
@@ -20,7 +20,7 @@ export type JsonOptions = Omit<RequestOptions, "headers"> & { headers?: Outgoing
 export function jsonFrom(
   server: string,
   { headers = {}, ...options }: JsonOptions,
-  { path, body, patienceMs }: ApiRequest,
+  { path, body, timeoutMs }: ApiRequest,
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const sent = body === undefined ? {} : { "content-type": "application/json" };
@@ -31,8 +31,8 @@ export function jsonFrom(
       method: body === undefined ? "GET" : "POST",
       headers: { ...headers, accept: "application/json", ...sent },
     });
-    const stopTimer = wallClock.after(patienceMs, () =>
-      request.destroy(timeout(`no answer in ${patienceMs} ms`)),
+    const stopTimer = wallClock.after(timeoutMs, () =>
+      request.destroy(timeout(`no answer in ${timeoutMs} ms`)),
     );
     request.once("close", stopTimer);
     request.once("error", reject);

@@ -1,3 +1,4 @@
+import type { Address } from "../base/address.ts";
 import { wallOf } from "../base/clock.ts";
 
 /** The fields of discovery.k8s.io/v1 EndpointSlice that are read. */
@@ -19,10 +20,8 @@ export type Lease = {
   };
 };
 
-export type Place = { readonly host: string; readonly port: number };
-
 /** Returns the addresses in the EndpointSlices of default/kubernetes. The API defines a missing "ready" as ready. */
-export function placesInSlices(slices: readonly EndpointSlice[]): readonly Place[] {
+export function addressesInSlices(slices: readonly EndpointSlice[]): readonly Address[] {
   return slices.flatMap(({ endpoints = [], ports = [] }) => {
     const { port } = ports.find(({ name }) => name === "https") ?? ports[0] ?? {};
     if (port === undefined) return [];
@@ -38,10 +37,10 @@ export const peerAddress = "kubernetes.io/peer-advertise-address";
  * Returns the addresses in kube-system's identity Leases at the wall time `now`. An expired Lease belongs to an
  * apiserver that is gone, and is deleted an hour later.
  */
-export function placesInLeases(leases: readonly Lease[], now: number): readonly Place[] {
+export function addressesInLeases(leases: readonly Lease[], now: number): readonly Address[] {
   return leases
     .filter(({ spec }) => !hasRunOut(spec, now))
-    .flatMap(({ metadata }) => placeOf(metadata?.annotations?.[peerAddress] ?? ""));
+    .flatMap(({ metadata }) => addressIn(metadata?.annotations?.[peerAddress] ?? ""));
 }
 
 function hasRunOut(spec: Lease["spec"], now: number): boolean {
@@ -51,7 +50,7 @@ function hasRunOut(spec: Lease["spec"], now: number): boolean {
 }
 
 /** Parses "10.0.0.11:6443" or "[fd00::1]:6443". */
-function placeOf(text: string): Place[] {
+function addressIn(text: string): Address[] {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(text) ?? [];
   const host = bracketed ?? plain;
   return host === undefined ? [] : [{ host, port: Number(port) }];

@@ -34,7 +34,7 @@ export class Reviewer {
   ask({ path, body }: Review): Promise<{ readonly answer: unknown } | Failure> {
     // The server that the credentials name is asked only if few others are known.
     const servers = [...this.#access().servers, this.#transport.own].slice(0, discoveryLimits.reviewServers);
-    const request = { path, body, patienceMs: discoveryLimits.reviewMs / discoveryLimits.reviewServers };
+    const request = { path, body, timeoutMs: discoveryLimits.reviewMs / discoveryLimits.reviewServers };
     const late = Promise.withResolvers<Failure>();
     const stopTimer = wallClock.after(discoveryLimits.reviewChildMs, () =>
       late.resolve(new Failure("backend-lost", "proxy", `no answer in ${discoveryLimits.reviewChildMs} ms`)),

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import { wordsOf } from "../base/failure.ts";
+import { failureFrom, wordsOf } from "../base/failure.ts";
 import type { ProxyEvent } from "./proxy-event.ts";
 
 /** An event and its cluster; undefined: there is only one cluster, or the event belongs to none. */
@@ -53,6 +53,11 @@ export class Journal {
         if (other !== reader && entry.kind !== fault.kind) this.#tell(other, fault, at);
     }
   }
+}
+
+/** Journals an error that ended one stream and nothing else (D10). */
+export function journalFault(journal: Journal, error: unknown): void {
+  journal.write({ kind: "internal.error", scope: "stream", message: failureFrom(error, "proxy").message });
 }
 
 function noCluster(): { readonly readers: Reader[]; readonly cluster: string } {

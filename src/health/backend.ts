@@ -41,7 +41,7 @@ export type BackendFacts = {
   readonly isForked: boolean;
   readonly readiness: Readiness;
   /** When /readyz last reported readiness with 200 or 5xx; -1: never. */
-  readonly toldAt: number;
+  readonly readinessAt: number;
   /** Since when /readyz has answered 403; -1: it answers something else. */
   readonly forbiddenSince: number;
   readonly reads: "answering" | "hanging";
@@ -83,7 +83,7 @@ export const noFacts: BackendFacts = {
   isDrained: false,
   isForked: false,
   readiness: "unknown",
-  toldAt: -1,
+  readinessAt: -1,
   forbiddenSince: -1,
   reads: "answering",
   hungAt: 0,
@@ -103,7 +103,7 @@ export type Facts = Pick<
   "connections" | "fresh" | "isUntrusted" | "isDrained" | "isForked" | "readiness" | "reads"
 >;
 
-type Row = {
+type VerdictRow = {
   readonly connections?: readonly ConnectionState[];
   readonly fresh?: readonly BackendFacts["fresh"][];
   readonly isUntrusted?: boolean;
@@ -115,7 +115,7 @@ type Row = {
 };
 
 /** The verdict table. The first matching row decides. A fact that a row does not name may have any value. */
-export const verdicts: readonly Row[] = [
+export const verdicts: readonly VerdictRow[] = [
   // With another history, reads would show a different past and writes would be lost: no answer is better (D13).
   { isForked: true, verdict: "dead" },
   // The backend has no upstream connection, and refuses or ignores new sockets.
@@ -148,7 +148,7 @@ export function verdictOf(facts: Facts, needsProof = true): BackendState {
 /** The facts of which a row names one value instead of a list. */
 const single = ["isUntrusted", "isDrained", "isForked", "reads"] as const;
 
-function fits(row: Row, facts: Facts): boolean {
+function fits(row: VerdictRow, facts: Facts): boolean {
   const { connections, fresh, readiness } = row;
   if (connections !== undefined && !connections.includes(facts.connections)) return false;
   if (fresh !== undefined && !fresh.includes(facts.fresh)) return false;
@@ -303,7 +303,7 @@ function ofAnswers(
       return rules.needsProof ? { ...facts, reads: "hanging", hungAt: at } : facts;
     case "reads-answer":
       return { ...facts, reads: "answering" };
-    case "told":
+    case "drain":
       return { ...facts, isDrained: evidence.isDrained };
     case "history":
       return { ...facts, isForked: evidence.isForked };
@@ -317,14 +317,14 @@ function ofAnswers(
 
 function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): BackendFacts {
   if (readiness === "unknown" || readiness === "hanging") return { ...facts, readiness };
-  if (readiness !== "forbidden") return { ...facts, readiness, toldAt: at, forbiddenSince: -1 };
+  if (readiness !== "forbidden") return { ...facts, readiness, readinessAt: at, forbiddenSince: -1 };
   const since = facts.forbiddenSince < 0 ? at : facts.forbiddenSince;
   // A starting apiserver answers 403 to all clients until it has loaded its RBAC.
-  const mayBoot = facts.toldAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.toldAt);
+  const mayBoot = facts.readinessAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.readinessAt);
   if (mayBoot && at - since < healthLimits.forbiddenMs)
     return { ...facts, readiness: "failing", forbiddenSince: since };
   // The probe has lost its permission, so the backend counts as one that never reported readiness.
-  return { ...facts, readiness: "unknown", toldAt: -1, forbiddenSince: -1 };
+  return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
 /** Ends hanging reads when /readyz has been good for a while: the backend gets no reads that could show it. */

@@ -42,7 +42,7 @@ export type Evidence =
   /** The backend has answered a request that requires etcd. */
   | { readonly kind: "reads-answer" }
   /** An operator starts or ends a drain: the backend gets no new work while others are ready. */
-  | { readonly kind: "told"; readonly isDrained: boolean; readonly by: string }
+  | { readonly kind: "drain"; readonly isDrained: boolean; readonly by: string }
   /**
    * The backend's etcd has another history than the one that clients have seen, or has theirs again. It has `resource`
    * at `version`, and clients have seen `seen`; "": no backend has their history.

@@ -12,7 +12,7 @@ import { Rtt } from "./rtt.ts";
 import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
 /** What a probe reports, in this order. After `dialed` with anything but an answer it reports nothing more. */
-export type ProbeEar = {
+export type ProbeListener = {
   /** The backend's kernel accepted the TCP connection; TLS follows. */
   connected(): void;
   /** Our side had no descriptor or memory for the socket, which says nothing about the backend. */
@@ -22,7 +22,7 @@ export type ProbeEar = {
 };
 
 /** Probes a backend on a fresh socket. Returns a function that stops the probe; the prober always calls it. */
-export type Probe = (backend: string, ear: ProbeEar) => () => void;
+export type Probe = (backend: string, listener: ProbeListener) => () => void;
 
 export type ProbeTimes = { readonly intervalMs: number; readonly timeoutMs: number };
 
@@ -31,7 +31,7 @@ export type ProberParts = {
   /** Returns a number from 0 to below 1, so that many proxies do not probe in step. */
   readonly random: () => number;
   readonly times: ProbeTimes;
-  readonly probe: (ear: ProbeEar) => () => void;
+  readonly probe: (listener: ProbeListener) => () => void;
   readonly facts: () => BackendFacts;
   readonly learn: (evidence: Evidence) => void;
   /** Returns the milliseconds that a handshake may take at the backend's distance. */

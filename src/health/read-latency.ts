@@ -32,9 +32,9 @@ export class Reads extends Rtt {
 
   /** Ends the count, because this backend has answered a request that requires etcd. */
   proven(): Evidence | undefined {
-    const wasTold = this.#lostHedges >= healthLimits.hungReads;
+    const wasReported = this.#lostHedges >= healthLimits.hungReads;
     this.#lostHedges = 0;
     this.#longestMs = 0;
-    return wasTold ? { kind: "reads-answer" } : undefined;
+    return wasReported ? { kind: "reads-answer" } : undefined;
   }
 }

@@ -51,7 +51,7 @@ const detectors = {
   "reads-hanging": "reads",
   "reads-answer": "reads",
   "packets-lost": "packets",
-  told: "operator",
+  drain: "operator",
   history: "history",
   alone: "peers",
 } as const;
@@ -66,10 +66,10 @@ function sentence(evidence: Evidence): string {
   if (evidence.kind === "reads-hanging")
     return `${evidence.count} consecutive reads hung here and were answered by other backends`;
   if (evidence.kind === "history") return historySentence(evidence);
-  return evidence.kind === "told" ? toldSentence(evidence) : sentences[evidence.kind];
+  return evidence.kind === "drain" ? drainSentence(evidence) : sentences[evidence.kind];
 }
 
-function toldSentence({ isDrained, by }: Extract<Evidence, { kind: "told" }>): string {
+function drainSentence({ isDrained, by }: Extract<Evidence, { kind: "drain" }>): string {
   return `${isDrained ? "drained" : "undrained"} by ${by}`;
 }
 

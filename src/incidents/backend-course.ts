@@ -10,10 +10,10 @@ import type { IncidentKind } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 
 type Changed = EntryOf<"backend.changed">;
-type MetEntry = EntryOf<"backend.probed">;
+type Probed = EntryOf<"backend.probed">;
 
 /** The result of the latest fresh socket since the doubt began. */
-type Meeting = Pick<MetEntry, "met" | "reached">;
+type ProbeResult = Pick<Probed, "met" | "reached">;
 
 export class BackendCourse {
   readonly name: string;
@@ -27,7 +27,7 @@ export class BackendCourse {
   /** True if the backend announced its shutdown, which usually means a restart. */
   #isPlanned = false;
   #detector = "";
-  #meeting: Meeting | undefined;
+  #probe: ProbeResult | undefined;
   /** When the backend recently fell from ready. */
   #falls: number[] = [];
   /** Evidence since the doubt began that no incident has yet. */
@@ -77,14 +77,14 @@ export class BackendCourse {
   }
 
   /** A backend that stays suspect because it fell often shows further falls only on fresh sockets. */
-  met(entry: MetEntry, at: number): void {
+  met(entry: Probed, at: number): void {
     const { met, reached, ms } = entry;
     const isIll = this.state === "suspect" || this.state === "dead";
-    if (isIll && met !== "answer" && this.#meeting?.met === "answer") this.#fall(at);
-    this.#meeting = { met, reached };
+    if (isIll && met !== "answer" && this.#probe?.met === "answer") this.#fall(at);
+    this.#probe = { met, reached };
     if (this.dueAt !== Number.POSITIVE_INFINITY && !this.#isPlanned) this.dueAt = this.#due(at);
     const row = { at, detector: "dial", value: Math.round(ms), threshold: 0, unit: "ms" as const };
-    this.#row({ ...row, text: meetingOf(entry) });
+    this.#row({ ...row, text: textOf(entry) });
   }
 
   charge(impact: Partial<Impact>, client: string): void {
@@ -94,7 +94,7 @@ export class BackendCourse {
   }
 
   /** Ends the collection of evidence, because an incident has taken it. */
-  told(): void {
+  handOver(): void {
     this.dueAt = Number.POSITIVE_INFINITY;
     this.rows = [];
     this.impact = noImpact();
@@ -103,7 +103,7 @@ export class BackendCourse {
 
   get kind(): IncidentKind {
     if (this.#detector === "packets") return "backend-packets-lost";
-    const { met, reached } = this.#meeting ?? { met: "", reached: "" };
+    const { met, reached } = this.#probe ?? { met: "", reached: "" };
     if (met === "untrusted" || this.#detector === "certificate") return "backend-untrusted";
     if (met === "refusal") return "backend-dead";
     if (met === "silence") return reached === "" ? "backend-blackholed" : "backend-frozen";
@@ -119,9 +119,7 @@ export class BackendCourse {
   }
 
   get #isProven(): boolean {
-    return (
-      this.#detector === "certificate" || (this.#meeting !== undefined && this.#meeting.met !== "answer")
-    );
+    return this.#detector === "certificate" || (this.#probe !== undefined && this.#probe.met !== "answer");
   }
 
   #due(at: number): number {
@@ -142,13 +140,13 @@ export class BackendCourse {
 
   #recover(): void {
     this.#isPlanned = false;
-    this.#meeting = undefined;
+    this.#probe = undefined;
     this.doubtAt = -1;
-    this.told();
+    this.handOver();
   }
 }
 
-function meetingOf({ met, reached, reason }: MetEntry): string {
+function textOf({ met, reached, reason }: Probed): string {
   if (met === "answer") return "A new connection was answered";
   return `A new connection met ${met}${met === "silence" && reached !== "" ? " after TCP connected" : ""}: ${reason}`;
 }

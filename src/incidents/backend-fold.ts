@@ -96,7 +96,7 @@ export class BackendFold {
 
   #join(open: Incident, course: BackendCourse, at: number): void {
     this.#store.found({ ...open, evidence: course.rows }, at);
-    course.told();
+    course.handOver();
   }
 
   #open(course: BackendCourse, at: number): void {
@@ -110,7 +110,7 @@ export class BackendFold {
       addImpact(opened.impact, course.impact);
       for (const client of course.clients) addAffected(opened.affected, client);
     }
-    course.told();
+    course.handOver();
   }
 
   #flapping({ name, falls }: BackendCourse, at: number): void {

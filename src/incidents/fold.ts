@@ -13,7 +13,7 @@ import type { IncidentStore } from "./store.ts";
 export class Fold {
   readonly #store: IncidentStore;
   readonly #backends: BackendFold;
-  readonly #outdated = new OutdatedAnswers();
+  readonly #stale = new StaleResponses();
 
   constructor(store: IncidentStore) {
     this.#store = store;
@@ -23,7 +23,7 @@ export class Fold {
   take(entry: Entry, at: number): void {
     const { cluster = "" } = entry;
     this.#backends.take(entry, at);
-    const found = entry.kind === "response.stale" ? this.#outdated.take(entry, at) : findingIn(entry, at);
+    const found = entry.kind === "response.stale" ? this.#stale.take(entry, at) : findingIn(entry, at);
     this.#found(found && foundIn(cluster, found), at);
     const ending = endingIn(entry);
     if (ending !== undefined) this.#store.end(ending.kind, subjectIn(cluster, ending), ending.ending, at);
@@ -80,18 +80,16 @@ function foundIn(cluster: string, found: Found): Found {
  * Finds repeated stale responses. One may do no harm after a failover, but a second one for the same client means that
  * its state stays old. Pure.
  */
-type Outdated = EntryOf<"response.stale">;
+export class StaleResponses {
+  readonly #latest = new Lru<string, number>(limits.anomalies);
 
-export class OutdatedAnswers {
-  readonly #told = new Lru<string, number>(limits.anomalies);
-
-  take(entry: Outdated, at: number): Found | undefined {
+  take(entry: EntryOf<"response.stale">, at: number): Found | undefined {
     const { client, userAgent, resource, backend, version, seen, cluster = "" } = entry;
     const name = `${client} ${userAgent}`.trim();
     const subject = `${name} ${resource}`;
     const key = `${cluster} ${subject}`;
-    const before = this.#told.get(key) ?? Number.NEGATIVE_INFINITY;
-    this.#told.set(key, at);
+    const before = this.#latest.get(key) ?? Number.NEGATIVE_INFINITY;
+    this.#latest.set(key, at);
     if (at - before > incidentLimits.quietMs) return undefined;
     const text = `${backend} gave ${name} ${resource} at version ${version} again, after it had seen ${seen}`;
     const row = { at, detector: "list", value: 0, threshold: 0, unit: "" as const, text };

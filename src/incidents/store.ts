@@ -18,13 +18,13 @@ export type Finding = {
 /** There are few enough pairs of kind and backend for metric labels. */
 export type IncidentCount = { readonly kind: IncidentKind; readonly backend: string; count: number };
 
-export type StoreEar = {
+export type StoreListener = {
   readonly opened: (incident: Incident) => void;
   readonly ended: (incident: Incident) => void;
 };
 
 export class IncidentStore {
-  readonly #ear: StoreEar;
+  readonly #listener: StoreListener;
   readonly #active = new Map<string, Incident>();
   /** Ended incidents, oldest first. */
   #ended: Incident[] = [];
@@ -33,8 +33,8 @@ export class IncidentStore {
   /** Number of findings that were dropped because too many incidents were active. */
   dropped = 0;
 
-  constructor(ear: StoreEar) {
-    this.#ear = ear;
+  constructor(listener: StoreListener) {
+    this.#listener = listener;
   }
 
   get active(): readonly Incident[] {
@@ -94,7 +94,7 @@ export class IncidentStore {
     for (const row of evidence) addEvidence(incident, row);
     this.#active.set(keyOf(kind, subject), incident);
     this.#count(kind, backend);
-    this.#ear.opened(incident);
+    this.#listener.opened(incident);
     return incident;
   }
 
@@ -108,7 +108,7 @@ export class IncidentStore {
     this.#ended.push(incident);
     if (this.#ended.length > incidentLimits.incidentsKept)
       this.#ended = this.#ended.slice(-incidentLimits.incidentsKept);
-    this.#ear.ended(incident);
+    this.#listener.ended(incident);
   }
 
   calm(at: number): void {

@@ -94,7 +94,7 @@ function keyOf(pair: string): string {
   return pair.includes(";") ? "" : (unescape(key, " ") ?? "");
 }
 
-export type Answer = {
+export type ResponseHead = {
   readonly status: number;
   readonly contentType: string;
   readonly contentEncoding: string;
@@ -114,12 +114,12 @@ export type Acceptance =
  * True if one resource's watch cache is not filled yet ("storage is (re)initializing", watch.md §5.4). Layers in front
  * of the storage (priority and fairness, shutdown) send 429 as plain text.
  */
-export function isInitialising({ status, contentType }: Answer): boolean {
+export function isInitialising({ status, contentType }: ResponseHead): boolean {
   return status === 429 && contentType !== "" && !contentType.startsWith("text/plain");
 }
 
 /** Judges a response head by the content type of the response that the client got. */
-export function acceptanceOf(answer: Answer, contentType: string): Acceptance {
+export function acceptanceOf(answer: ResponseHead, contentType: string): Acceptance {
   const { status } = answer;
   if (status === 401 || status === 403) return { kind: "end" };
   if (status !== 200) return { kind: "elsewhere", inMs: answer.retryAfterMs ?? 0 };

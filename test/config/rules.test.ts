@@ -67,8 +67,8 @@ function cluster(urls: readonly string[]): WrittenCluster {
   };
 }
 
-function breaches(change: Partial<Written>, amiss: readonly string[] = []): string[] {
-  return checkRules(written(change), amiss).map(({ pointer, message }) => `${pointer} ${message}`);
+function breaches(change: Partial<Written>, invalid: readonly string[] = []): string[] {
+  return checkRules(written(change), invalid).map(({ pointer, message }) => `${pointer} ${message}`);
 }
 
 test("a sound configuration has no breach", () => {
@@ -92,12 +92,12 @@ test("two backends with one url are one", () => {
   ]);
 });
 
-test("a rule is asked when all that it reads has passed the schema, whatever is amiss elsewhere", () => {
+test("a rule is asked when all that it reads has passed the schema, whatever is invalid elsewhere", () => {
   const listeners = [listener("a", "0.0.0.0:1"), listener("a", "127.0.0.2:2")];
   const plain = "/listeners/0/address is";
   const twice = "/listeners/1/name is";
-  const told = (...amiss: string[]): string[] =>
-    breaches({ listeners }, amiss).map((line) => line.split(" ").slice(0, 2).join(" "));
+  const told = (...invalid: string[]): string[] =>
+    breaches({ listeners }, invalid).map((line) => line.split(" ").slice(0, 2).join(" "));
   assert.equal(told("/drain/timeout"), [twice, plain]);
   assert.equal(told("/listeners/1/address"), [twice]);
   assert.equal(told("/listeners/0/name", "/clusters"), [plain]);

@@ -214,18 +214,18 @@ test("what is no text where a duration, a name or an address belongs is told onc
   ]);
 });
 
-test("where something is amiss is told for those who read it: fields, missing ones, and what was meant", () => {
-  const amiss = (text: string): readonly string[] => {
+test("where something is invalid is told for those who read it: fields, missing ones, and what was meant", () => {
+  const invalid = (text: string): readonly string[] => {
     const document = readYaml(text, "a.yaml");
-    return isProblems(document) ? [] : checkSchema(document).amiss;
+    return isProblems(document) ? [] : checkSchema(document).invalid;
   };
-  assert.equal(amiss(least), []);
-  assert.equal(amiss(`${least}drain: {timeout: x, shutdownDealy: 1s, odd: 1}\n`).toSorted(), [
+  assert.equal(invalid(least), []);
+  assert.equal(invalid(`${least}drain: {timeout: x, shutdownDealy: 1s, odd: 1}\n`).toSorted(), [
     "/drain/odd",
     "/drain/shutdownDelay",
     "/drain/timeout",
   ]);
-  assert.equal(amiss(`${head}listeners: [{name: a}]\nclusters: [{name: x}]\n`), ["/listeners/0/address"]);
+  assert.equal(invalid(`${head}listeners: [{name: a}]\nclusters: [{name: x}]\n`), ["/listeners/0/address"]);
 });
 
 test("a file of another kind gets one line about that, not one for each of its keys", () => {

@@ -1,11 +1,11 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { peerAddress, placesInLeases, placesInSlices } from "../../src/discovery/kubernetes-objects.ts";
+import { addressesInLeases, addressesInSlices, peerAddress } from "../../src/discovery/kubernetes-objects.ts";
 
 const test = suite("discovery/kubernetes-objects");
 
 test("every ready address of the slices is an apiserver, at the port named https", () => {
-  const places = placesInSlices([
+  const places = addressesInSlices([
     {
       endpoints: [
         { addresses: ["10.0.0.1", "10.0.0.2"], conditions: { ready: true } },
@@ -34,7 +34,7 @@ function lease(address: string, spec: object = {}) {
 
 test("a Lease says where its apiserver is, until it has run out", () => {
   const now = Date.parse("2026-11-20T12:00:00Z");
-  const places = placesInLeases(
+  const places = addressesInLeases(
     [
       lease("10.0.0.1:6443", { leaseDurationSeconds: 3600, renewTime: "2026-11-20T11:59:50.123456Z" }),
       lease("10.0.0.2:6443", { leaseDurationSeconds: 3600, renewTime: "2026-11-20T10:59:59Z" }),
@@ -51,7 +51,7 @@ test("a Lease says where its apiserver is, until it has run out", () => {
 
 test("a Lease without an address, or with something else there, says nothing", () => {
   assert.equal(
-    placesInLeases([{}, { metadata: {} }, lease("cp-1"), lease("fd00::1:6443"), lease(":1")], 0),
+    addressesInLeases([{}, { metadata: {} }, lease("cp-1"), lease("fd00::1:6443"), lease(":1")], 0),
     [],
   );
 });

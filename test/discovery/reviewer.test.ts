@@ -143,7 +143,7 @@ test("with a kubeconfig a child is asked, by the same words", async () => {
   assert.equal(outcome instanceof Failure ? outcome.message : outcome.answer, {
     path: review.path,
     body: review.body,
-    patienceMs: discoveryLimits.reviewMs / discoveryLimits.reviewServers,
+    timeoutMs: discoveryLimits.reviewMs / discoveryLimits.reviewServers,
     kubeconfigFile: "admin.conf",
     server: known.url,
     caFile,

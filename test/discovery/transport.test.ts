@@ -46,7 +46,7 @@ test("an answer that is late, or has no end, is none", async () => {
     jsonFrom(
       url,
       { agent: false, ca: authority.certificate, servername: "kubernetes.default.svc" },
-      { path, patienceMs: path === "/mute" ? 100 : 10_000 },
+      { path, timeoutMs: path === "/mute" ? 100 : 10_000 },
     ).then(String, (reason: Error) => reason.message);
   assert.is(await within(20_000, "the end", ask("/mute")), "no answer in 100 ms");
   assert.is(await within(20_000, "the end", ask("/endless")), "answered with too much");

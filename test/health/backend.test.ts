@@ -53,8 +53,8 @@ const inputs: readonly Evidence[] = [
   ...[...readinesses, "forbidden" as const].map(readyz),
   { kind: "reads-hanging", count: 3, ms: 612, limitMs: 500 },
   { kind: "reads-answer" },
-  { kind: "told", isDrained: true, by: "alice" },
-  { kind: "told", isDrained: false, by: "alice" },
+  { kind: "drain", isDrained: true, by: "alice" },
+  { kind: "drain", isDrained: false, by: "alice" },
   { kind: "alone" },
   { kind: "history", isForked: true, resource: "/pods", version: "7", seen: "9" },
   { kind: "history", isForked: false, resource: "/pods", version: "9", seen: "9" },
@@ -194,14 +194,14 @@ test("a backend without connections that is answered after a silence answers aga
 });
 
 test("a backend that is set to drain does so while it is well, fails and dies as others do, and is ready once taken back", () => {
-  const drained = after(ready, { kind: "told", isDrained: true, by: "alice" });
+  const drained = after(ready, { kind: "drain", isDrained: true, by: "alice" });
   assert.is(drained.state, "draining");
   assert.is(after(drained, opened, readyz("ready"), { kind: "alone" }).state, "draining", "whatever it says");
   assert.is(after(drained, silent).state, "suspect");
   assert.is(after(drained, lost, fresh("refusal", 210)).state, "dead");
   const restarted = after(drained, lost, fresh("refusal", 210), opened, readyz("ready"));
   assert.is(restarted.state, "draining", "it comes back, and gets no client before the operator permits it");
-  assert.is(after(restarted, { kind: "told", isDrained: false, by: "alice" }).state, "ready");
+  assert.is(after(restarted, { kind: "drain", isDrained: false, by: "alice" }).state, "ready");
 });
 
 test("without probes, the loss of the last upstream connection is all the proof there is", () => {
@@ -357,7 +357,7 @@ test("an apiserver that has told its readiness is not ready while it answers 403
   assert.is(first.state, "suspect", "500 has told, too");
   const left = through(ready, [200, readyz("shutdown")], [300, lost], [1300, opened], [1310, forbidden]);
   assert.is(left.state, "suspect", "nor one that has drained, which is not damped");
-  const unseen = { ...ready, toldAt: 100, doubtedAt: 150 };
+  const unseen = { ...ready, readinessAt: 100, doubtedAt: 150 };
   assert.is(
     through(unseen, [200, forbidden]).state,
     "suspect",

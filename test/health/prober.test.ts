@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { type BackendFacts, noFacts } from "../../src/health/backend.ts";
 import type { Evidence } from "../../src/health/evidence.ts";
 import { healthLimits } from "../../src/health/limits.ts";
-import { type ProbeEar, Prober } from "../../src/health/prober.ts";
+import { type ProbeListener, Prober } from "../../src/health/prober.ts";
 import { type ManualClock, manualClock } from "../support/clock.ts";
 import { seeded } from "../support/random.ts";
 
@@ -14,7 +14,7 @@ type Played = {
   readonly prober: Prober;
   readonly learnt: Evidence[];
   /** Probes that run, oldest first, and when each began. */
-  readonly running: { readonly ear: ProbeEar; readonly at: number }[];
+  readonly running: { readonly ear: ProbeListener; readonly at: number }[];
   readonly begun: number[];
   held: BackendFacts;
   mayLoseLarge: boolean;

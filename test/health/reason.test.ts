@@ -41,7 +41,7 @@ test("every kind of evidence is told in the operator's words", () => {
       said({ kind: "reads-answer" }),
       said({ kind: "packets-lost", ms: 510, limitMs: 500 }),
       said({ kind: "alone" }),
-      said({ kind: "told", isDrained: true, by: "alice (CLI)" }),
+      said({ kind: "drain", isDrained: true, by: "alice (CLI)" }),
     ],
     [
       "dial: a new session answered",

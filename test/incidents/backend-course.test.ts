@@ -18,7 +18,7 @@ function play(...entries: readonly Entry[]): BackendCourse {
 test("its doubt begins with what was measured first, and is due when it has lasted", () => {
   const course = play(changed("a", "ready", "suspect", { valueMs: 600 }));
   assert.equal([course.doubtAt, course.dueAt], [400, 1000 + incidentLimits.unprovenMs]);
-  course.told();
+  course.handOver();
   assert.equal([course.rows.length, course.dueAt], [0, Number.POSITIVE_INFINITY]);
   assert.ok(course.isDown, "and stays down until it is ready");
 });

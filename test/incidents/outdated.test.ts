@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
-import { OutdatedAnswers } from "../../src/incidents/fold.ts";
+import { StaleResponses } from "../../src/incidents/fold.ts";
 import { incidentLimits } from "../../src/incidents/limits.ts";
 
 const test = suite("incidents/outdated");
@@ -17,7 +17,7 @@ const entry = {
 } as const;
 
 test("once is a failover; again within minutes is a client that is led back", () => {
-  const answers = new OutdatedAnswers();
+  const answers = new StaleResponses();
   assert.is(answers.take(entry, 0), undefined);
   assert.is(answers.take({ ...entry, client: "10.0.0.8" }, 1), undefined);
   const found = answers.take(entry, 60_000);
@@ -26,7 +26,7 @@ test("once is a failover; again within minutes is a client that is led back", ()
 });
 
 test("of too many clients the oldest are forgotten", () => {
-  const answers = new OutdatedAnswers();
+  const answers = new StaleResponses();
   answers.take(entry, 0);
   for (let index = 0; index < limits.anomalies; index += 1)
     answers.take({ ...entry, client: `c-${index}` }, 1);

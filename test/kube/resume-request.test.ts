@@ -3,12 +3,12 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import {
   type Acceptance,
-  type Answer,
   acceptanceOf,
   acceptanceOfError,
   bookmarkedTarget,
   isInitialising,
   listTarget,
+  type ResponseHead,
   replayTarget,
   resumeTarget,
 } from "../../src/kube/resume-request.ts";
@@ -138,7 +138,7 @@ const word = (acceptance: Acceptance): string =>
     : acceptance.kind;
 
 test("an answer is taken when it is 200 in the same form; the client itself is to see that it may not ask", () => {
-  const answers: readonly (readonly [Partial<Answer> & { status: number }, string])[] = [
+  const answers: readonly (readonly [Partial<ResponseHead> & { status: number }, string])[] = [
     [{ status: 200 }, "go"],
     [{ status: 200, contentType: "application/vnd.kubernetes.protobuf;stream=watch" }, "elsewhere"],
     [{ status: 200, contentEncoding: "gzip" }, "elsewhere"],

@@ -2,7 +2,7 @@
  * All backends silent for 1.5 to 9 s, as when the proxy's own network is away (D14): nothing is lost, all of it is late. What
  * was under way comes with its kernel's next retransmission; new sockets, with their next SYN.
  */
-import type { ProbeEar } from "../../src/health/prober.ts";
+import type { ProbeListener } from "../../src/health/prober.ts";
 import type { PathOptions } from "../../src/proxy/cluster/path.ts";
 import type { End } from "./network.ts";
 import type { Random } from "./random.ts";
@@ -73,7 +73,7 @@ export class Silence {
     return now + Math.max(0, Math.ceil((this.until - now) / synMs)) * synMs;
   }
 
-  #probe(ear: ProbeEar): () => void {
+  #probe(ear: ProbeListener): () => void {
     const rttMs = 1;
     const world = this.#world;
     let stop = world.at(this.#connectedAt() + rttMs, () => {

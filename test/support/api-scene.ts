@@ -4,7 +4,7 @@ import { type Stats, statsOf } from "../../src/admin/api/stats.ts";
 import { BackendHistory } from "../../src/admin/events/backend-history.ts";
 import type { Routes } from "../../src/admin/http/reply.ts";
 import { timesOf } from "../../src/admin/http/times.ts";
-import { backendFactsOf } from "../../src/admin/metrics/cluster-view.ts";
+import { backendStatusesOf } from "../../src/admin/metrics/cluster-view.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
 import { changed } from "./incidents.ts";
@@ -38,7 +38,7 @@ export function apiScene(): ApiScene {
       ledgers: () => [{ cluster: "", ledgerTap: path.ledgerTap }],
       live: () => path.exchanges.live,
       history,
-      backends: () => backendFactsOf({ path }),
+      backends: () => backendStatusesOf({ path }),
       addressOf: (name) => `${name}:6443`,
       certificates: () => certificates,
       stalledWith: (name) => path.caches.stalledAt(name, path.clock.now()),

@@ -15,7 +15,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
       record: undefined,
       addressOf: (name) => ({ name, host: "127.0.0.1", port: 1, tls: undefined }),
     },
-    backendFacts: [],
+    backendStatuses: [],
     leases: [],
     ...figures,
     path: {

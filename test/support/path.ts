@@ -13,7 +13,7 @@ import type { StreamListener, StreamWriter } from "../../src/h2/core/stream-writ
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import type { Readiness } from "../../src/health/evidence.ts";
-import type { ProbeEar } from "../../src/health/prober.ts";
+import type { ProbeListener } from "../../src/health/prober.ts";
 import { Path } from "../../src/proxy/cluster/path.ts";
 import { Client, type ClientOptions } from "../../src/proxy/context/client.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
@@ -192,7 +192,7 @@ export class PlayedBackend {
   }
 
   /** A probe of it: a turn for the socket, another for /readyz. */
-  probe(ear: ProbeEar): () => void {
+  probe(ear: ProbeListener): () => void {
     this.probeCount += 1;
     let isOver = false;
     const soon = (run: () => void): void =>
@@ -363,7 +363,7 @@ export class PlayedPath extends Path {
       ...(options.isProbed === true
         ? {
             probes: {
-              probe: (backend: string, ear: ProbeEar) => this.backend(backend).probe(ear),
+              probe: (backend: string, ear: ProbeListener) => this.backend(backend).probe(ear),
               times: { intervalMs: 1000, timeoutMs: 2000 },
               random: () => 0.5,
             },

@@ -3,7 +3,7 @@ import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { BackendHistory, Change } from "../events/backend-history.ts";
 import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
-import type { BackendFacts } from "../metrics/metric.ts";
+import type { BackendStatus } from "../metrics/metric.ts";
 import { type CertificateRow, certificateFields } from "./certificate-listing.ts";
 import {
   age,
@@ -23,7 +23,7 @@ import {
 } from "./fields.ts";
 
 export type BackendSources = {
-  readonly backends: () => readonly BackendFacts[];
+  readonly backends: () => readonly BackendStatus[];
   readonly live: () => readonly Exchange[];
   readonly history: BackendHistory;
   readonly addressOf: (backend: string) => string;
@@ -35,7 +35,7 @@ export type BackendSources = {
 /** Open requests of one backend, by kind. */
 type Load = { watches: number; plain: number; longRunning: number };
 
-type Row = BackendFacts & { readonly load: Load; readonly sources: BackendSources };
+type Row = BackendStatus & { readonly load: Load; readonly sources: BackendSources };
 
 const changesOf = ({ name, sources }: Row): readonly Change[] => sources.history.of(name);
 const last = (row: Row): Change | undefined => changesOf(row).at(-1);
@@ -45,13 +45,13 @@ const connectionFields = {
   kind: text("Kind of requests: long or plain.", "kind"),
   open: count("Open connections.", "open"),
   streams: count("Requests on those connections.", "streams"),
-} satisfies Fields<BackendFacts["connections"][number]>;
+} satisfies Fields<BackendStatus["connections"][number]>;
 
 const probeFields = {
   ok: count("Successful probes.", "answers"),
   failed: count("Failed probes.", "failures"),
   lastMs: count("Duration of the last probe, in ms.", ({ lastMs }) => Math.round(lastMs)),
-} satisfies Fields<BackendFacts["probes"]>;
+} satisfies Fields<BackendStatus["probes"]>;
 
 const loadFields = {
   watches: count("Open watches.", "watches"),

@@ -5,6 +5,7 @@
  * was refused before.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { isRecord, parseJson } from "../../base/json.ts";
 import type { Journal } from "../../events/journal.ts";
 import { adminLimits } from "./limits.ts";
 import { failed, type Post, type Reply } from "./reply.ts";
@@ -35,9 +36,9 @@ export async function replyToPost(
     return failed(status, reason);
   }
   const text = await bodyOf(request);
-  const body = text === undefined ? undefined : objectIn(text);
+  const body = text === undefined ? undefined : parseJson(text);
   if (text === undefined) return failed(413, `The body must not exceed ${adminLimits.apiBodyBytes} bytes`);
-  if (body === undefined) return failed(400, "The body must be a JSON object, for example {}");
+  if (!isRecord(body)) return failed(400, "The body must be a JSON object, for example {}");
   const by = `${username ?? nameIn(headers)} at ${socket.remoteAddress ?? "somewhere"}`;
   return post({ by, body });
 }
@@ -77,13 +78,4 @@ async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
-}
-
-function objectIn(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-  } catch {
-    return undefined; // not JSON: the response says so
-  }
 }

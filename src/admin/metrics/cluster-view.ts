@@ -1,12 +1,12 @@
 /** Data of one cluster that several metrics and the JSON API read. */
 import type { Clock } from "../../base/clock.ts";
-import type { BackendFacts, ClusterView, LeaseFacts, LiveCluster } from "./metric.ts";
+import type { BackendStatus, ClusterView, LeaseFacts, LiveCluster } from "./metric.ts";
 
 export function viewOf(cluster: LiveCluster, clock: Clock): ClusterView {
-  return { ...cluster, backendFacts: backendFactsOf(cluster), leases: leasesOf(cluster, clock) };
+  return { ...cluster, backendStatuses: backendStatusesOf(cluster), leases: leasesOf(cluster, clock) };
 }
 
-export function backendFactsOf({ path }: Pick<LiveCluster, "path">): readonly BackendFacts[] {
+export function backendStatusesOf({ path }: Pick<LiveCluster, "path">): readonly BackendStatus[] {
   return path.backends.views.map(({ name, state }) => ({
     name,
     state,

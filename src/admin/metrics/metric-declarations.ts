@@ -5,7 +5,7 @@
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import type { Row } from "./exposition.ts";
-import type { BackendFacts, ClusterView, HistogramMetric, Metric } from "./metric.ts";
+import type { BackendStatus, ClusterView, HistogramMetric, Metric } from "./metric.ts";
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
 
@@ -40,18 +40,18 @@ function backendIn(label: string, backend: string): string {
   return label === "" || backend.startsWith(`${label}/`) ? backend : `${label}/${backend}`;
 }
 
-type Connections = BackendFacts["connections"][number];
+type Connections = BackendStatus["connections"][number];
 type Discovery = NonNullable<ClusterView["backends"]["record"]>;
 type ByCluster = (cluster: ClusterView) => readonly Row[];
 
 /** One value for each backend. */
-function perBackend(value: (backend: BackendFacts) => number): ByCluster {
-  return ({ backendFacts }) => backendFacts.map((backend) => [[backend.name], value(backend)]);
+function perBackend(value: (backend: BackendStatus) => number): ByCluster {
+  return ({ backendStatuses }) => backendStatuses.map((backend) => [[backend.name], value(backend)]);
 }
 
 function perConnectionClass(value: (row: Connections) => number): ByCluster {
-  return ({ backendFacts }) =>
-    backendFacts.flatMap(({ name, connections }) =>
+  return ({ backendStatuses }) =>
+    backendStatuses.flatMap(({ name, connections }) =>
       connections.map((row): Row => [[name, row.trust, row.kind], value(row)]),
     );
 }
@@ -146,8 +146,8 @@ export const metrics: readonly Metric[] = [
     name: "backend_state",
     help: "1 for the current state of the backend, 0 for the others",
     labels: ["backend", "state"],
-    cluster: ({ backendFacts }) =>
-      backendFacts.flatMap(({ name, state }) =>
+    cluster: ({ backendStatuses }) =>
+      backendStatuses.flatMap(({ name, state }) =>
         states.map((one): Row => [[name, one], state === one ? 1 : 0]),
       ),
   },
@@ -167,15 +167,15 @@ export const metrics: readonly Metric[] = [
     name: "backend_ping_rtt_seconds",
     help: "Round-trip time that 99 % of the recent PINGs on upstream connections did not exceed, rounded up by at most a quarter",
     labels: ["backend", "quantile"],
-    cluster: ({ backendFacts }) =>
-      backendFacts.map(({ name, pingP99Ms }) => [[name, "0.99"], pingP99Ms / 1000]),
+    cluster: ({ backendStatuses }) =>
+      backendStatuses.map(({ name, pingP99Ms }) => [[name, "0.99"], pingP99Ms / 1000]),
   },
   {
     name: "backend_probes_total",
     help: "Health probes on new connections, by result",
     labels: ["backend", "result"],
-    cluster: ({ backendFacts }) =>
-      backendFacts.flatMap(({ name, probes }): Row[] => [
+    cluster: ({ backendStatuses }) =>
+      backendStatuses.flatMap(({ name, probes }): Row[] => [
         [[name, "ok"], probes.answers],
         [[name, "failed"], probes.failures],
       ]),

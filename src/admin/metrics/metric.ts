@@ -74,7 +74,7 @@ export type LiveCluster = {
 };
 
 /** A backend, as metrics and the JSON API show it. */
-export type BackendFacts = BackendMeasurements & {
+export type BackendStatus = BackendMeasurements & {
   readonly name: string;
   readonly state: string;
   readonly connections: readonly {
@@ -96,7 +96,7 @@ export type LeaseFacts = {
 
 /** A cluster, with what several metrics read of it: collected once for each scrape. */
 export type ClusterView = LiveCluster & {
-  readonly backendFacts: readonly BackendFacts[];
+  readonly backendStatuses: readonly BackendStatus[];
   readonly leases: readonly LeaseFacts[];
 };
 

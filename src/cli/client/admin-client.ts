@@ -6,6 +6,7 @@ import { adminLimits } from "../../admin/http/limits.ts";
 import { isLocalHost } from "../../admin/http/local-host.ts";
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
+import { parseJson } from "../../base/json.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
 import { quote } from "../../config/problem.ts";
@@ -112,7 +113,7 @@ export class AdminClient {
   /** Starts an operation; `by` is the operator's name, in ASCII. */
   async post(path: string, body: object, by: string): Promise<Row | Failure> {
     const text = await this.#ask(`/api/v1/${path}`, { text: JSON.stringify(body), by });
-    return text instanceof Failure ? text : rowOf(parsed(text) ?? {});
+    return text instanceof Failure ? text : rowOf(parseJson(text) ?? {});
   }
 
   /** Reads events until the stream ends or `stop` aborts. Resolves with the reason. */
@@ -150,7 +151,7 @@ export class AdminClient {
 
   async #json(path: string): Promise<unknown> {
     const text = await this.#ask(path);
-    return text instanceof Failure ? text : (parsed(text) ?? this.#strange());
+    return text instanceof Failure ? text : (parseJson(text) ?? this.#strange());
   }
 
   #ask(path: string, sent?: { readonly text: string; readonly by: string }): Promise<string | Failure> {
@@ -181,7 +182,7 @@ export class AdminClient {
     const text = await read(response);
     if (text instanceof Error) return this.#unreachable(text);
     if (status === 200) return text;
-    const body = parsed(text);
+    const body = parseJson(text);
     const message = body === undefined ? "" : rowOf(body)["message"];
     const reason = typeof message === "string" && message !== "" ? message : text.trim().slice(0, 200);
     const code = status === 400 ? "bad-request" : "backend-refused";
@@ -259,14 +260,6 @@ async function read(response: IncomingMessage): Promise<string | Error> {
     return reason instanceof Error ? reason : new Error(String(reason));
   }
   return Buffer.concat(chunks).toString();
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // not JSON: the caller reports it
-  }
 }
 
 export type ServerSentEvent = { readonly id: string; readonly name: string; readonly data: string };

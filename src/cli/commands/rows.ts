@@ -3,8 +3,9 @@
  * files of other programs. An absent field reads as missing, and control characters are removed before text reaches a
  * terminal (A53).
  */
+import { isRecord, type JsonRecord } from "../../base/json.ts";
 
-export type Row = { readonly [name: string]: unknown };
+export type Row = JsonRecord;
 
 export type RowList = {
   readonly kind: string;
@@ -15,11 +16,7 @@ export type RowList = {
 
 /** Returns an empty row for anything but an object. */
 export function rowOf(value: unknown): Row {
-  return isRow(value) ? value : {};
-}
-
-function isRow(value: unknown): value is Row {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value) ? value : {};
 }
 
 export function listOf(value: unknown): RowList {

@@ -5,10 +5,11 @@
 import { KubeConfig } from "@kubernetes/client-node";
 import { wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
+import { textAt } from "../../base/json.ts";
 import { quote } from "../../config/problem.ts";
 import type { Pair } from "../../pki/pki.ts";
 import { rowOf } from "../commands/rows.ts";
-import { type Context, textOf } from "./kubeconfig.ts";
+import type { Context } from "./kubeconfig.ts";
 
 /** Time for the plugin, which may open a browser and wait for its user. */
 const timeoutMs = 60_000;
@@ -16,7 +17,7 @@ const timeoutMs = 60_000;
 /** Undefined: the plugin returned no certificate, or it is interactive, which works when the client runs it. */
 export async function certificateFromPlugin({ name, user }: Context): Promise<Pair | undefined | Failure> {
   const exec = rowOf(user["exec"]);
-  const command = textOf(exec["command"]);
+  const command = textAt(exec, "command");
   if (command === "" || exec["interactiveMode"] === "Always") return undefined;
   const late = Promise.withResolvers<Failure>();
   const stop = wallClock.after(timeoutMs, () =>
@@ -54,6 +55,6 @@ async function ask(name: string, exec: Context["user"]): Promise<Pair | undefine
   config.loadFromClusterAndUser(cluster, { name, exec: { ...exec, env } });
   const options: { cert?: unknown; key?: unknown } = {};
   await config.applyToHTTPSOptions(options);
-  const [certificate, key] = [textOf(options.cert), textOf(options.key)];
+  const [certificate, key] = [textAt(options, "cert"), textAt(options, "key")];
   return certificate === "" || key === "" ? undefined : { certificate, key };
 }

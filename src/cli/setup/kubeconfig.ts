@@ -8,6 +8,7 @@ import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import { rootCertificates } from "node:tls";
 import { isLoopback } from "../../base/address.ts";
 import { Failure } from "../../base/failure.ts";
+import { textAt } from "../../base/json.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
 import { isProblems, lineOf, quote } from "../../config/problem.ts";
@@ -33,16 +34,16 @@ export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv
 export function readContext(files: readonly string[], wanted: string | undefined): Context | Failure {
   const configs = readConfigs(files);
   if (configs instanceof Failure) return configs;
-  const current = configs.map((config) => textOf(config["current-context"])).find((one) => one !== "") ?? "";
+  const current = configs.map((config) => textAt(config, "current-context")).find((one) => one !== "") ?? "";
   const name = wanted ?? current;
   if (name === "")
     return refuse(`There is no current context in ${files.join(", ")}: choose one with --context`);
   const context = entry(configs, { list: "contexts", name, field: "context" });
   if (context === undefined) return refuse(`There is no context ${quote(name)} in ${files.join(", ")}`);
-  const cluster = entry(configs, { list: "clusters", name: textOf(context["cluster"]), field: "cluster" });
+  const cluster = entry(configs, { list: "clusters", name: textAt(context, "cluster"), field: "cluster" });
   if (cluster === undefined) return refuse(`Context ${quote(name)} has no existing cluster`);
-  const user = entry(configs, { list: "users", name: textOf(context["user"]), field: "user" }) ?? {};
-  return { name, namespace: textOf(context["namespace"]) || undefined, cluster, user };
+  const user = entry(configs, { list: "users", name: textAt(context, "user"), field: "user" }) ?? {};
+  return { name, namespace: textAt(context, "namespace") || undefined, cluster, user };
 }
 
 function readConfigs(files: readonly string[]): readonly Row[] | Failure {
@@ -78,7 +79,7 @@ function readConfig(file: string): Row | Failure {
 function userFrom(user: Row, directory: string): Row {
   const whole = withPaths(user, directory, ["client-certificate", "client-key", "tokenFile"]);
   const exec = rowOf(user["exec"]);
-  const command = textOf(exec["command"]);
+  const command = textAt(exec, "command");
   // A bare name is looked up in PATH; a relative path starts at the file (client-go, clientcmd.ResolveLocalPaths).
   if (!command.includes("/") || isAbsolute(command)) return whole;
   return { ...whole, exec: { ...exec, command: resolve(directory, command) } };
@@ -86,8 +87,8 @@ function userFrom(user: Row, directory: string): Row {
 
 function withPaths(fields: Row, directory: string, names: readonly string[]): Row {
   const paths = names
-    .filter((name) => textOf(fields[name]) !== "")
-    .map((name) => [name, resolve(directory, textOf(fields[name]))] as const);
+    .filter((name) => textAt(fields, name) !== "")
+    .map((name) => [name, resolve(directory, textAt(fields, name))] as const);
   return { ...fields, ...Object.fromEntries(paths) };
 }
 
@@ -111,10 +112,6 @@ function entry(
   return undefined;
 }
 
-export function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
 /** An existing file, or text that has to be written to one. */
 export type FileOrText = { readonly file: string } | { readonly text: string };
 
@@ -135,7 +132,7 @@ export function accessOf({ name, cluster }: Context): ClusterAccess | Failure {
   return {
     origin: url.origin,
     path: url.pathname.replace(/\/+$/, ""),
-    serverName: textOf(cluster["tls-server-name"]) || undefined,
+    serverName: textAt(cluster, "tls-server-name") || undefined,
     // With neither, the system's CAs apply, as in client-go.
     ca: fileOrText(cluster, "certificate-authority") ?? { text: rootCertificates.join("\n") },
   };
@@ -145,8 +142,8 @@ export function accessOf({ name, cluster }: Context): ClusterAccess | Failure {
 function urlOf(cluster: Row): URL | string {
   if (cluster["insecure-skip-tls-verify"] === true)
     return "insecure-skip-tls-verify is set: watchkeeper always verifies a server, give it a certificate-authority";
-  if (textOf(cluster["proxy-url"]) !== "") return "it uses a proxy-url, which watchkeeper does not support";
-  const url = URL.parse(textOf(cluster["server"]));
+  if (textAt(cluster, "proxy-url") !== "") return "it uses a proxy-url, which watchkeeper does not support";
+  const url = URL.parse(textAt(cluster, "server"));
   if (url === null || !["https:", "http:"].includes(url.protocol) || url.username !== "" || url.search !== "")
     return `its server ${quote(cluster["server"] ?? "")} is not an https URL`;
   const isHere = isLoopback(url.hostname.replace(/^\[(.*)\]$/, "$1"));
@@ -165,9 +162,9 @@ export function pairOf(user: Row): UserPair | undefined {
 
 /** As in client-go: data takes precedence over a file. */
 function fileOrText(fields: Row, name: string): FileOrText | undefined {
-  const data = textOf(fields[`${name}-data`]);
+  const data = textAt(fields, `${name}-data`);
   if (data !== "") return { text: Buffer.from(data, "base64").toString() };
-  const file = textOf(fields[name]);
+  const file = textAt(fields, name);
   return file === "" ? undefined : { file };
 }
 

@@ -1,4 +1,6 @@
 /** JSON as the apiserver stores it: immutable values, and objects with the metadata that every Kubernetes object has. */
+import { isRecord } from "../../base/json.ts";
+
 export type Json = null | boolean | number | string | readonly Json[] | JsonMap;
 export type JsonMap = { readonly [key: string]: Json };
 
@@ -24,7 +26,7 @@ export type KubeObject = {
 };
 
 export function isMap(value: unknown): value is JsonMap {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }
 
 export function isList(value: unknown): value is readonly Json[] {

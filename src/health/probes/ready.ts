@@ -11,7 +11,7 @@ import { Client } from "undici";
 import { isShortage, metOf } from "../../base/failure.ts";
 import type { ReadyAnswer } from "../evidence.ts";
 import { healthLimits } from "../limits.ts";
-import type { Probe, ProbeEar } from "../prober.ts";
+import type { Probe, ProbeListener } from "../prober.ts";
 
 export type ReadyParts = {
   readonly open: (backend: string) => Socket;
@@ -21,19 +21,19 @@ export type ReadyParts = {
 
 /** Returns the probe that requests `path`, and /livez if that fails without naming a check. */
 export function createReadyProbe(parts: ReadyParts): Probe {
-  return (backend, ear) => {
+  return (backend, listener) => {
     const socket = parts.open(backend);
     const fail = (reason: Error): void =>
-      isShortage(reason) ? ear.gaveUp() : ear.dialed(metOf(reason), reason.message);
+      isShortage(reason) ? listener.gaveUp() : listener.dialed(metOf(reason), reason.message);
     socket.once("error", fail);
-    if (socket instanceof TLSSocket) socket.once("connect", () => ear.connected());
+    if (socket instanceof TLSSocket) socket.once("connect", () => listener.connected());
     socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
       socket.off("error", fail);
       socket.on("error", () => {});
       const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
       if (certificate !== undefined) parts.seen(backend, certificate.validTo);
-      ear.dialed("answer", "");
-      void ask(socket, parts.path, ear);
+      listener.dialed("answer", "");
+      void ask(socket, parts.path, listener);
     });
     return () => {
       socket.on("error", () => {});
@@ -42,10 +42,10 @@ export function createReadyProbe(parts: ReadyParts): Probe {
   };
 }
 
-type Answer = { readonly status: number; readonly body: string };
+type ProbeResponse = { readonly status: number; readonly body: string };
 
 /** Requests `path` and reports the result. Never rejects. */
-async function ask(socket: Socket, path: string, ear: ProbeEar): Promise<void> {
+async function ask(socket: Socket, path: string, listener: ProbeListener): Promise<void> {
   const client = new Client(socket instanceof TLSSocket ? "https://backend" : "http://backend", {
     // Deferred, because undici looks at its queue only after `connect` has returned, and would otherwise wait for ever.
     connect: (_options, done) => queueMicrotask(() => done(null, socket)),
@@ -57,10 +57,13 @@ async function ask(socket: Socket, path: string, ear: ProbeEar): Promise<void> {
     const answer = await answerOf(client, verbose(path), { "x-padding": padding });
     const readiness = readinessOf(answer);
     const isUnnamed = readiness === "failing" && failingChecks(answer.body) === "";
-    ear.answered(readiness, isUnnamed ? `${reasonOf(answer)}; ${await alive(client)}` : reasonOf(answer));
+    listener.answered(
+      readiness,
+      isUnnamed ? `${reasonOf(answer)}; ${await alive(client)}` : reasonOf(answer),
+    );
   } catch (reason) {
     // The backend accepted the connection, so it is alive.
-    ear.answered("failing", reason instanceof Error ? reason.message : "broken off");
+    listener.answered("failing", reason instanceof Error ? reason.message : "broken off");
   } finally {
     client.destroy(() => socket.destroy());
   }
@@ -83,7 +86,7 @@ async function answerOf(
   client: Client,
   path: string,
   fields: Readonly<Record<string, string>> = {},
-): Promise<Answer> {
+): Promise<ProbeResponse> {
   const headers = { "user-agent": "watchkeeper-probe", accept: "*/*", ...fields };
   const { statusCode, body } = await client.request({ method: "GET", path, headers });
   const chunks: Buffer[] = [];
@@ -97,7 +100,7 @@ async function answerOf(
 }
 
 /** A backend that refuses the request (401, 404, 429) is alive, and its readiness is unknown. */
-function readinessOf({ status, body }: Answer): ReadyAnswer {
+function readinessOf({ status, body }: ProbeResponse): ReadyAnswer {
   if (status === 200) return "ready";
   if (status === 403) return "forbidden";
   if (status < 500) return "unknown";
@@ -105,7 +108,7 @@ function readinessOf({ status, body }: Answer): ReadyAnswer {
   return /^\[-\]shutdown /m.test(body) ? "shutdown" : "failing";
 }
 
-function reasonOf({ status, body }: Answer): string {
+function reasonOf({ status, body }: ProbeResponse): string {
   const checks = failingChecks(body);
   return checks === "" ? `status ${status}` : `status ${status}, failing: ${checks}`;
 }

@@ -36,24 +36,19 @@ type ClientStreams = {
   isMovable: boolean;
 };
 
-export class Balance {
+export class Balance extends Interval {
   readonly #parts: BalanceParts;
   /** Clients that may be moved now. Fractions carry over: of 20 clients one may move each 5 s. */
   #allowance = 0;
-  readonly #looks: Interval;
   #endWalk = (): void => {};
 
   constructor(parts: BalanceParts) {
+    super(parts.clock, balanceLimits.balanceMs, () => this.#look());
     this.#parts = parts;
-    this.#looks = new Interval(parts.clock, balanceLimits.balanceMs, () => this.#look());
   }
 
-  start(): void {
-    this.#looks.start();
-  }
-
-  stop(): void {
-    this.#looks.stop();
+  override stop(): void {
+    super.stop();
     this.#endWalk();
   }
 

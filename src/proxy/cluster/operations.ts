@@ -79,7 +79,7 @@ export class Operations {
     // New requests would still go to this backend, and the operator might stop it although it serves.
     if (!others.some(({ state }) => state === "ready"))
       return new Failure("no-backend", "proxy", `Cannot drain ${name}: no other backend is ready`);
-    backends.learn(name, { kind: "told", isDrained: true, by });
+    backends.learn(name, { kind: "drain", isDrained: true, by });
     return `${name} is draining: no new requests; its watches move gradually`;
   }
 
@@ -87,7 +87,7 @@ export class Operations {
     const backends = this.#ownersOf(name);
     if (backends === undefined) return unknown(name);
     if (!backends.factsOf(name).isDrained) return `${name} was not drained`;
-    backends.learn(name, { kind: "told", isDrained: false, by });
+    backends.learn(name, { kind: "drain", isDrained: false, by });
     const state = backends.stateOf(name) ?? "unknown";
     return `${name} is no longer drained: it is ${state}`;
   }

@@ -2,8 +2,8 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { faulted } from "../../events/internal-error.ts";
 import type { Journal } from "../../events/journal.ts";
+import { journalFault } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import type { ProtocolError } from "../../h2/core/protocol-error.ts";
@@ -52,7 +52,7 @@ export class Downstream implements WireOwner {
         write: (buffers, written) => this.#wire.write(buffers, written),
         changed: () => this.#changed(),
         ponged: () => this.#ponged(),
-        fault: (error) => faulted(parts.journal, error),
+        fault: (error) => journalFault(parts.journal, error),
         ended: (error) => this.#ended(error),
       },
     });

@@ -2,6 +2,7 @@
  * Reads when a bearer token expires by its own claim. The proxy checks this before it sends a token a second time: the
  * 401 for an expired token would make the apiserver close a whole upstream connection (watch.md §8, W7).
  */
+import { isRecord, parseJson } from "../../base/json.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 
 /** Results by field. A watch is checked every five seconds, and reading 64 KiB of JSON takes 0.3 ms. */
@@ -23,9 +24,9 @@ function bearerExpiresAt(fields: readonly Field[]): number | undefined {
 export function bearerEndsAt(value: string): number | undefined {
   const payload = payloadIn(value);
   if (payload === "") return undefined;
-  const claims = parsed(Buffer.from(payload, "base64url").toString());
-  if (typeof claims !== "object" || claims === null || !("exp" in claims)) return undefined;
-  return typeof claims.exp === "number" ? claims.exp * 1000 : undefined;
+  const claims = parseJson(Buffer.from(payload, "base64url").toString());
+  const exp = isRecord(claims) ? claims["exp"] : undefined;
+  return typeof exp === "number" ? exp * 1000 : undefined;
 }
 
 /** Returns the payload of a JWT after "Bearer", or "". Uses no regular expression, because clients can send 64 KiB. */
@@ -45,12 +46,3 @@ type Identified = {
   readonly fields: readonly Field[];
   readonly asserted?: { readonly notAfter: number } | undefined;
 };
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // A token of another format with two dots. Only the apiserver knows when it expires.
-    return undefined;
-  }
-}

@@ -22,8 +22,8 @@
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { faulted } from "../../events/internal-error.ts";
 import type { Journal } from "../../events/journal.ts";
+import { journalFault } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";
@@ -469,7 +469,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   attemptFaulted(error: unknown): void {
-    faulted(this.#parts.journal, error);
+    journalFault(this.#parts.journal, error);
     this.cut();
   }
 

@@ -6,8 +6,8 @@
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { faulted } from "../../events/internal-error.ts";
 import type { Journal } from "../../events/journal.ts";
+import { journalFault } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import type { BackendFacts } from "../../health/backend.ts";
@@ -264,7 +264,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   faulted(error: unknown): void {
-    faulted(this.#options.journal, error);
+    journalFault(this.#options.journal, error);
   }
 
   closed(connection: Connection, failure: Failure | undefined): void {

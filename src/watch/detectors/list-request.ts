@@ -4,8 +4,8 @@
  * (k8s.io/apiserver, storage/cacher: waitUntilFreshAndList, ConditionalProgressRequester).
  */
 import type { Clock } from "../../base/clock.ts";
-import { faulted } from "../../events/internal-error.ts";
 import type { Journal } from "../../events/journal.ts";
+import { journalFault } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { ListVersion } from "../../kube/list-version.ts";
 import type { RequestContext } from "../../proxy/context/request-context.ts";
@@ -101,7 +101,7 @@ export class ListRequest implements AttemptOwner {
   }
 
   attemptFaulted(error: unknown): void {
-    faulted(this.#parts.journal, error);
+    journalFault(this.#parts.journal, error);
     this.#end();
   }
 

@@ -7,9 +7,9 @@ import { type Origin, repeatsVersions } from "../../kube/api-origin.ts";
 import { firstValue } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import {
-  type Answer,
   bookmarkedTarget,
   listTarget,
+  type ResponseHead,
   replayTarget,
   resumeTarget,
 } from "../../kube/resume-request.ts";
@@ -189,7 +189,7 @@ export function mayHaveBookmarks({
 }
 
 /** Reads the response's status, content type and encoding, and Retry-After as the apiserver writes it: whole seconds. */
-export function answerOf(head: readonly Field[]): Answer {
+export function answerOf(head: readonly Field[]): ResponseHead {
   const valueOf = (name: string): string => head.find((field) => field.name === name)?.value ?? "";
   const seconds = Number(valueOf("retry-after") || "x");
   return {

@@ -12,10 +12,10 @@ import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Origin } from "../../kube/api-origin.ts";
 import {
   type Acceptance,
-  type Answer,
   acceptanceOf,
   acceptanceOfError,
   isInitialising,
+  type ResponseHead,
 } from "../../kube/resume-request.ts";
 import type { Client } from "../../proxy/context/client.ts";
 import type { RequestContext } from "../../proxy/context/request-context.ts";
@@ -562,7 +562,7 @@ export class WatchSession implements AttemptOwner {
    * A cache that is being filled is not counted as an attempt, and concerns one resource only; any other 429 slows all
    * moves.
    */
-  #busy(answer: Answer): void {
+  #busy(answer: ResponseHead): void {
     if (!isInitialising(answer)) this.#parts.migrations.slowDown();
     else if (this.#merge.first === undefined) this.#retry.uncount();
   }

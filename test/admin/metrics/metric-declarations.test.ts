@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Row } from "../../../src/admin/metrics/exposition.ts";
 import { isCounter } from "../../../src/admin/metrics/exposition.ts";
-import type { BackendFacts, LiveCluster, Process } from "../../../src/admin/metrics/metric.ts";
+import type { BackendStatus, LiveCluster, Process } from "../../../src/admin/metrics/metric.ts";
 import { metrics, requestDuration } from "../../../src/admin/metrics/metric-declarations.ts";
 import { Metrics } from "../../../src/admin/metrics/registry.ts";
 import type { Entry } from "../../../src/events/journal.ts";
@@ -15,7 +15,7 @@ const test = suite("admin/metrics/metric-declarations");
 function backend(
   name: string,
   state = "ready",
-  facts: Partial<BackendFacts> = {},
+  facts: Partial<BackendStatus> = {},
 ): Partial<LiveCluster["path"]> {
   const { connections = [] } = facts;
   return {

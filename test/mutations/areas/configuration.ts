@@ -72,7 +72,7 @@ export const configuration: readonly Defect[] = [
   ),
   defect(
     "a rule reads what is invalid",
-    { file: "config/rules.ts", find: "!reads.some(isAmiss)", replace: "!reads.every(isAmiss)" },
+    { file: "config/rules.ts", find: "!reads.some(isInvalid)", replace: "!reads.every(isInvalid)" },
     ["config/rules", "a rule is asked when all that it reads has passed the schema"],
   ),
 ];

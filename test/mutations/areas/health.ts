@@ -179,7 +179,7 @@ export const health: readonly Defect[] = [
     "one that may not be asked any more is taken for one that boots",
     {
       file: "health/backend.ts",
-      find: '(facts.state !== "ready" || facts.doubtedAt > facts.toldAt)',
+      find: '(facts.state !== "ready" || facts.doubtedAt > facts.readinessAt)',
       replace: "true",
     },
     ["health/backend", "a 403 of one that is ready says nothing against it"],

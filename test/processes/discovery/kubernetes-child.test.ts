@@ -27,7 +27,7 @@ function played(name: string, code: string): KubernetesChild {
 }
 
 async function ask(child: KubernetesChild, path: string): Promise<unknown> {
-  const asked = child.ask("", { path, patienceMs: 1 });
+  const asked = child.ask("", { path, timeoutMs: 1 });
   const outcome = await within(10_000, "an answer", asked);
   return outcome instanceof Failure ? outcome : outcome.answer;
 }

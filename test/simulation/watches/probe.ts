@@ -1,12 +1,12 @@
 /** A probe of /readyz on simulated wires: its two steps, TCP with TLS and the answer, in one byte and one word. */
 import { metOf } from "../../../src/base/failure.ts";
-import type { ProbeEar } from "../../../src/health/prober.ts";
+import type { ProbeListener } from "../../../src/health/prober.ts";
 import type { End } from "./wires.ts";
 
 /** What stands for the handshake: only a process that runs says it. */
 export const hello = Buffer.from("!");
 
-export function probeOver(end: End, ear: ProbeEar): () => void {
+export function probeOver(end: End, ear: ProbeListener): () => void {
   let hasDialed = false;
   end.owner = {
     receive(chunk) {
