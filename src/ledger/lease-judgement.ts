@@ -12,7 +12,6 @@ export type Renewal = {
   readonly caller: Caller;
   readonly session: number;
   readonly holder: string;
-  /** True if this write created the lease object. */
   readonly isCreate: boolean;
   readonly at: number;
 };

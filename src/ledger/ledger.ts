@@ -4,7 +4,7 @@ import { Caller, type CallerName } from "./caller.ts";
 import { ledgerLimits } from "./limits.ts";
 
 export class Ledger {
-  /** By `CallerName`, as one string. Insertion order; an eviction moves the callers that it finds in use to the end. */
+  /** Callers by their name as one string, in insertion order; an eviction moves callers in use to the end. */
   readonly #callers = new Map<string, Caller>();
   /** Requests of evicted callers, by agent label. */
   readonly #past = new Map<string, number>();
@@ -54,7 +54,7 @@ export class Ledger {
     return this.#agents.has(agent) ? agent : "other";
   }
 
-  /** Evicts an idle caller. Moves callers in use to the end, so that a flood of new callers evicts only its own. */
+  /** Evicts an idle caller. Callers in use move to the end, so that a flood of new callers evicts only itself. */
   #forgetOne(now: number): void {
     let tries = ledgerLimits.callerTurns;
     for (const [key, caller] of this.#callers) {

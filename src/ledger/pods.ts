@@ -9,7 +9,7 @@ import { ledgerLimits } from "./limits.ts";
 export class Pods {
   /** The pods that sent a request, by namespace and name. */
   readonly #seen = new Lru<string, true>(ledgerLimits.pods);
-  /** When each pod was deleted without a grace period: by its kubelet at last, by the garbage collector, or by force. */
+  /** When each pod was deleted without a grace period: finally by its kubelet, by the garbage collector, or by force. */
   readonly #deleted = new Lru<string, number>(ledgerLimits.pods);
 
   seen(namespace: string, name: string): void {
@@ -25,7 +25,7 @@ export class Pods {
     this.#deleted.set(`${namespace}/${name}`, at);
   }
 
-  /** The pod was bound to a node, or a kubelet wrote its status: a new pod of a deleted one's name exists. */
+  /** Forgets a deletion: the pod was bound to a node, or a kubelet wrote its status, so a pod of that name exists. */
   exists(namespace: string, name: string): void {
     this.#deleted.delete(`${namespace}/${name}`);
   }

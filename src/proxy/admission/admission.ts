@@ -14,7 +14,7 @@ import { keyOf } from "./sources.ts";
 
 export const admissionLimits = {
   /**
-   * Most concurrent requests over all backends that count: in total, and from one client address. With responses in 100
+   * Most concurrent unproven requests over all backends: in total, and from one client address. With responses in 100
    * ms one address gets 2,560 new tokens accepted per second.
    */
   unprovenRequests: 2560,

@@ -126,7 +126,7 @@ function clientLoadOf(streams: ClientStreams): ClientLoad<ClientStreams> {
 export type ClientLoad<T> = {
   readonly client: T;
   readonly backend: string;
-  /** Open streams. */
+  /** Number of open streams. */
   readonly load: number;
   /** True if all streams can continue on another backend unnoticed. An exec keeps its client where it is. */
   readonly isMovable: boolean;

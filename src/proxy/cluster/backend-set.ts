@@ -36,7 +36,7 @@ export type BackendSetParts = {
   readonly answers: (name: string) => boolean;
 };
 
-/** Without a CA all backends are plain http on loopback. */
+/** A configuration and its CA. Undefined: all backends are plain http on loopback. */
 type Settings = { readonly config: ConfigForCluster; readonly caBundle: CaBundle | undefined };
 
 export class BackendSet {

@@ -47,7 +47,6 @@ import { SlowStart } from "../upstream/slow-start.ts";
 export type PathOptions = OriginRules & {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Opens a connection to a backend. */
   readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
   /** The trust classes for which the proxy has its own credential. */
   readonly asserted?: readonly AssertedTrust[];
@@ -333,7 +332,6 @@ export class Path {
     return new Map(ready.map(({ name }) => [name, this.#slowStart.shareOf(name)]));
   }
 
-  /** Returns what was measured of a backend, for metrics. */
   measurementsOf(name: string): BackendMeasurements {
     return {
       pingP99Ms: this.pools.poolOf(name)?.rtt.quantile(0.99) ?? 0,

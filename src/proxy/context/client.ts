@@ -35,7 +35,7 @@ export type CallerMemo = {
 
 /** The HTTP/2 session or HTTP/1.1 connection of a client. */
 export type ClientSession = {
-  /** Ends after its open requests. */
+  /** Closes the connection after its open requests. */
   drain(): void;
   /** A backend answered a request. HTTP/2 sessions limit control frames by the number of answers. */
   answered(): void;

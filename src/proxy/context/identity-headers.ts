@@ -20,7 +20,7 @@ const auditIdChars = 256;
 
 export type Identified = {
   readonly fields: Field[];
-  /** The audit id for the journal, clipped to `auditIdChars`; upstream goes the whole one. */
+  /** The audit id for the journal, clipped to `auditIdChars`. The whole id goes upstream. */
   readonly auditId: string;
   /** The identity that the proxy asserts; undefined: the client's own credential goes upstream. */
   readonly asserted: Asserted | undefined;

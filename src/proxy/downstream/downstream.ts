@@ -112,8 +112,8 @@ export class Downstream implements WireOwner {
   }
 
   /**
-   * Sends the second GOAWAY, but a little later, because it refuses requests that may still follow the PONG: nghttp2
-   * sends PONG ahead of all that waits, and Node sends requests that were made before it connected.
+   * Sends the second GOAWAY a little later, because it would refuse requests that still follow the PONG: nghttp2 sends
+   * PONG ahead of all that waits, and Node sends requests that were made before it connected.
    */
   #ponged(): void {
     if (this.#drainingSince === undefined) return;

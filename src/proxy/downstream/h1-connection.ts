@@ -40,7 +40,7 @@ export class Http1Connection implements H1End {
   readonly #parts: H1Parts;
   readonly #socket: Socket;
   readonly client: Client;
-  /** Since the last response, or the connection's beginning; a clock reading. */
+  /** Since the last response, or since the connection was accepted; a clock reading. */
   idleSince: number;
   readonly #waiting: PendingExchange[] = [];
   /** The request whose response is due, or the last one while its upload continues. An idle client keeps no head (A26). */
@@ -239,7 +239,7 @@ export type H1Client = Pick<Http1Connection, "client" | "isIdle" | "idleSince" |
 
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
   const connections = new WeakMap<Duplex, Http1Connection>();
-  // Node has this setting only for the whole process.
+  // Node offers this setting only for the whole process.
   http.setMaxIdleHTTPParsers(h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,

@@ -96,7 +96,7 @@ export class Http1StreamWriter implements StreamWriter {
     this.#state = "answering";
     this.#response.writeHead(status, this.#flat(fields, status));
     if (end) this.#end(nothing);
-    // Not flushHeaders(), which encodes the head as UTF-8 and so changes obs-text. A watch's head must not wait.
+    // flushHeaders() would encode the head as UTF-8 and so change obs-text. An empty write also sends the head at once.
     else this.#response.write(nothing);
   }
 
@@ -171,7 +171,7 @@ export class Http1StreamWriter implements StreamWriter {
   #sendInterim(status: number, fields: readonly Field[]): void {
     // HTTP/1.0 has no interim responses (RFC 9110 §15.2). A 101 without an Upgrade would open a tunnel to the proxy.
     if (this.#request.httpVersion === "1.0" || status === 101) return;
-    // Through node, which otherwise closes after a response to `Expect` without a 100. The body may still follow.
+    // Sent through node, which otherwise closes after a response to `Expect` without a 100 although the body may follow.
     if (status === 100) return this.#response.writeContinue();
     this.#request.socket.write(writeHead([`HTTP/1.1 ${status} ${phrases.get(status) ?? ""}`], fields));
   }

@@ -32,7 +32,7 @@ import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-liste
 /** Milliseconds from a forced close's last responses to the end of its sockets. The process exits after 100 ms. */
 const cutGraceMs = 50;
 
-/** The entry to one cluster. */
+/** The entry to one cluster: what a listener calls with its clients' sockets and requests. */
 export type Gate = DownstreamParts & {
   /** Takes over an HTTP/1.1 socket. */
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
@@ -310,7 +310,6 @@ export class Listener {
     if (this.#isDraining) one.drain();
   }
 
-  /** One timer for all sessions of the listener. */
   #check(): void {
     const { clock } = this.#parts;
     const now = clock.now();

@@ -8,7 +8,6 @@ import type { Framing } from "./h1-head.ts";
 /** Longest chunk-size line with its extensions, or trailer line, in a response that rejects an Upgrade. */
 const h1LineBytes = 8 * 1024;
 
-/** Why a chunked body is refused. */
 export type BodyFault = "chunk_line_too_long" | "malformed_chunks";
 
 /** Follows one body. `take` returns how many of the bytes belong to the body, or what is wrong with them. */
@@ -55,7 +54,7 @@ class Chunks implements BodyEnd {
   /** Bytes of the present chunk that are still to come. */
   #left = 0;
   #line = "";
-  /** Bytes of all trailer lines, bounded as a head is. */
+  /** Bytes of all trailer lines, limited like those of a head. */
   #trailerBytes = 0;
 
   get isWhole(): boolean {

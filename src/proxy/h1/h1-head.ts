@@ -93,7 +93,7 @@ function isBlank(text: string, at: number): boolean {
 function judge(status: string, fields: readonly Field[], length: number): AnswerHead | string {
   const isSwitch = status === "101";
   const kept = fields.filter((field) => field.role !== role.connectionSpecific && field.role !== role.te);
-  // HTTP/2 has no status 101, so the head is checked as another interim response.
+  // HTTP/2 has no status 101, so the head is checked as that of a 103.
   const head = readResponse([new Field(":status", isSwitch ? "103" : status), ...kept]);
   if (typeof head === "string") return head;
   const codings = valuesOf(fields, "transfer-encoding");

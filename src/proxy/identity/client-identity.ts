@@ -18,7 +18,7 @@ export const certificateLeaveMs = 5000;
 /** How a client is identified upstream: by its own credential, by the proxy's assertion, or not at all (refused). */
 export type Identity = Unidentified | Refused | Asserted;
 
-/** True for the fields of a request that a rule concerns. */
+/** Selects fields of a request. */
 export type FieldRule = (field: Field) => boolean;
 
 type Common = {
@@ -54,7 +54,7 @@ export type Asserted = Common & {
    * True for a field with which the client asks to impersonate a user, where only the apiserver could authorize that.
    */
   readonly isPresumptuous: FieldRule;
-  /** When the first certificate of the client's chain expires, in ms since 1970. */
+  /** The earliest expiry in the client's chain, in ms since 1970. */
   readonly notAfter: number;
 };
 
@@ -232,7 +232,7 @@ function isImpersonation(field: Field): boolean {
 
 type Rules = { readonly strips: FieldRule | undefined; readonly drops: FieldRule };
 
-/** One pair of rules for all clients of a listener or host. */
+/** The rules of each policy, made once for all clients of a listener or host. */
 const rulesOf = new WeakMap<IdentityPolicy, Rules>();
 
 function rulesUnder(policy: AssertingPolicy): Rules {

@@ -16,7 +16,7 @@ import { bearerEndsAt } from "./credential-expiry.ts";
 /** How long an accepted bearer token stays proven, in ms, and how many tokens are remembered (D2). */
 export const provenMs = 600_000;
 export const rememberedBearers = 10_000;
-/** Apiservers accept a JWT for a minute after its expiry (go-jose's leeway); it stays proven for `endedBearerMs` then. */
+/** Apiservers accept a JWT for a minute after its expiry (go-jose's leeway). It is then proven for `endedBearerMs`. */
 const bearerLeewayMs = 60_000;
 export const endedBearerMs = 5000;
 
@@ -67,7 +67,7 @@ export type CredentialMemo = { value: string; bearer: Bearer | undefined };
 export class Trust {
   readonly #clock: Clock;
   readonly #salt = randomBytes(16).toString("hex");
-  /** The least recently used first. */
+  /** By key, the least recently used token first. */
   readonly #bearers = new Lru<string, Bearer>(rememberedBearers);
 
   constructor(clock: Clock) {

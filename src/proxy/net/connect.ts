@@ -25,8 +25,8 @@ export type BackendAddress = {
 export type ClientPair = { readonly chain: string; readonly key: string };
 
 /**
- * Returns a socket that is still connecting. `ends`: the client's connection that the socket is for, if it is for one
- * client. Failures are reported by the socket's "error" and "close".
+ * Returns a socket that is still connecting. `ends`: both ends of the client's connection, if the socket serves one
+ * client only. Failures are reported by the socket's "error" and "close".
  */
 export function openSocket(
   address: BackendAddress,
@@ -83,7 +83,8 @@ function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?:
   if (proxyProtocol === undefined) return tls.connect({ host, port, ...options });
   const socket = openTcp(address, { ends });
   const secure = tls.connect({ socket, ...options });
-  // Node reports an error of the TCP socket on the TLS socket too, and twice if the dial failed.
+  // Node reports an error of the TCP socket on the TLS socket too, and twice after a failed dial: extra reports are
+  // ignored.
   secure.on("error", () => {});
   socket.on("error", () => {});
   socket.on("close", () => secure.destroy());
@@ -139,7 +140,7 @@ export function connectConnection(
   return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
 }
 
-/** Opens a socket for a TLS passthrough: TCP alone, because TLS is end to end. Every failure ends in "close". */
+/** Opens a socket for a TLS passthrough: TCP alone, because TLS is end to end. Every failure shows as "close". */
 export function connectThrough(address: BackendAddress, ends: Ends, keepalive: Keepalive): net.Socket {
   const socket = openTcp(address, { ends, allowHalfOpen: true });
   socket.on("error", () => {});
@@ -153,7 +154,6 @@ export function connectUpgrade(
   parts: {
     readonly keepalive: Keepalive;
     readonly pair?: ClientPair | undefined;
-    /** Both ends of the client's connection. */
     readonly ends?: Ends | undefined;
   },
   withinMs: number,

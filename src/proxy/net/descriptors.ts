@@ -8,7 +8,7 @@ import { closeSync } from "node:fs";
 /** Descriptors 0, 1 and 2 are stdin, stdout and stderr. */
 const firstDescriptor = 3;
 
-/** The admin port's name among the sockets, which no listener can have: their names have no upper-case letter. */
+/** The admin port's name among the sockets. No listener can have it, because their names have no upper-case letter. */
 export const adminName = "metricsAddress";
 
 /** The sockets that were passed in and that no listener has taken yet. */

@@ -35,7 +35,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Decide<T>, done:
     socket.off("data", take);
     socket.off("close", leave);
   };
-  // Not "readable" with unshift, which fires again at once for bytes that are put back, and would loop for ever.
+  // Uses "data", because "readable" fires again at once for bytes that are put back, and would loop for ever.
   const take = (chunk: Buffer): void => {
     room = length === 0 ? chunk : joined(room, length, chunk);
     length += chunk.length;

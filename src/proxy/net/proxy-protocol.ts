@@ -120,7 +120,7 @@ const ownHeaders = {
   V2: Buffer.concat([signature2, Buffer.from([local, 0, 0, 0])]),
 };
 
-/** Returns a header that names both ends, or says that the connection is the proxy's own, as without IP addresses. */
+/** Returns a header that names both ends. Without IP addresses it says that the connection is the proxy's own. */
 export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buffer {
   const source = ends && octetsOf(ends.source.address);
   const destination = ends && octetsOf(ends.destination.address);
@@ -138,7 +138,7 @@ function headerOf(version: HeaderVersion, octets: readonly (readonly number[])[]
   return Buffer.concat([signature2, Buffer.from([...fixed, ...block])]);
 }
 
-/** Returns an IPv4 address as IPv6-mapped (RFC 4291 §2.5.5.2), because both ends must be of one family. */
+/** Returns an IPv4 address as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2), because both ends must be of one family. */
 function mapped(octets: readonly number[]): readonly number[] {
   return octets.length === 16 ? octets : [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ...octets];
 }

@@ -20,7 +20,7 @@ type Fields = { readonly buffer: symbol; readonly onRead: symbol };
 
 const placeholder: OnRead = () => true;
 
-/** Finds Node's symbols for the two fields, in a sample socket that is created with the option. */
+/** Finds Node's symbols for the two internal fields, on a sample socket that is created with `onread`. */
 function fieldsOf(): Fields | undefined {
   const sample = new net.Socket({ onread: { buffer: shared, callback: placeholder } });
   const symbols = Object.getOwnPropertySymbols(sample);

@@ -24,7 +24,7 @@ const endLooks = 5;
 
 export type Keepalive = { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
 
-/** Sets the kernel's keepalive, a fallback for quiet sockets: it is silent while a byte is unacknowledged (F1). */
+/** Enables the kernel's keepalive, a fallback: the kernel sends no probe while a byte is unacknowledged (F1). */
 export function setKeepalive(socket: net.Socket, keepalive: Keepalive): void {
   socket.setNoDelay(true);
   socket.setKeepAlive(true, keepalive.idleMs, keepalive.intervalMs, keepalive.count);
@@ -64,7 +64,7 @@ export function wireOf(
   return {
     write(buffers, written) {
       const isTaken = writeAll(socket, buffers, written);
-      // Response heads are not flow-controlled, so a client that does not read responses is not read either.
+      // Response heads are not flow-controlled, so the proxy stops reading a client that does not read its responses.
       if (parts.origin === "client" && socket.writableLength > unreadBytes) socket.pause();
       return isTaken;
     },

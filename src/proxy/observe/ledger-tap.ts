@@ -215,7 +215,7 @@ type Storm = {
 };
 
 export class RelistStorm {
-  /** Each pair of caller and resource once, the oldest first; no more than a storm needs. */
+  /** The latest relist of each pair of caller and resource, the oldest first; at most as many as a storm needs. */
   #relists: Relist[] = [];
   #reportedAt = Number.NEGATIVE_INFINITY;
 

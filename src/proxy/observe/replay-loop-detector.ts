@@ -16,7 +16,7 @@ export class ReplayLoop {
   #since = 0;
   #count = 0;
   #isTold = false;
-  /** Watches that have ended and were not requested again yet. */
+  /** Watches that have ended and that the client has not requested again yet. */
   #over = 0;
 
   /** Records an answered request. Returns the number of recent repetitions if it is too high, at most once a minute. */
@@ -43,7 +43,7 @@ export class ReplayLoop {
 export class ReplayLoopDetector {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  /** By client, watch and version. */
+  /** Repetitions by client, watch and version. */
   readonly #replays = new Lru<string, ReplayLoop>(limits.replayKeys);
 
   constructor(clock: Clock, journal: Journal) {

@@ -68,7 +68,7 @@ export class SeenVersion {
     return this.#version;
   }
 
-  /** Records a request on this connection. One that opens after the previous one was closed is the same process. */
+  /** Records a request on this connection. If the client's previous connection was closed, it is the same process. */
   meet(connection: ClientConnection): void {
     const before = this.#latest;
     if (before === connection) return;

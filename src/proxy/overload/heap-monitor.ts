@@ -9,7 +9,7 @@ const heapReserveBytes = 16 * 2 ** 20;
 /** perf_hooks' constant for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
 const fullCollection = 4;
 
-/** The young space is three times this: as set in bin/watchkeeper.js, else V8's default with enough memory. */
+/** V8's young space is three times this size: set in bin/watchkeeper.js, else V8's default with enough memory. */
 const semiSpaceMiB = Number(/semi-space-size=(\d+)/.exec(process.execArgv.join(" "))?.[1] ?? 64);
 
 /** Returns the size of the old space, which has the live objects: V8 aborts when it is full. */

@@ -24,10 +24,13 @@ export const heapLimits = {
   heapCrowded: 0.92,
   heapCritical: 0.97,
   heapEasy: 0.8,
-  /** By how much the heap must shrink before its pages are returned, and how often at most: that stops the process. */
+  /** By how much the heap must shrink before its pages are returned, and the pause between two returns, which stop all. */
   heapPagesBytes: 48 * MiB,
   heapPagesMs: 60_000,
-  /** Share of the idle sessions drained, or of the requests cut, at one check. All at once would reconnect at once. */
+  /**
+   * Share of the idle sessions drained, or of the requests cut, at one check, so that clients do not return all at
+   * once.
+   */
   shedShare: 0.1,
   shedLeast: 10,
 } as const;
@@ -52,7 +55,6 @@ export type HeapPressureParts = {
   readonly journal: Journal;
   /** Clients that have nothing open, the one that became idle last first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
-  /** Requests and tunnels. */
   readonly exchanges: () => readonly Sheddable[];
   /** Runs a full collection now, which returns pages. `look` gets its result. */
   readonly collect: () => void;

@@ -56,7 +56,6 @@ export class ActiveRequests {
   readonly #counts = new Map<string, RequestCount>();
   /** The count that was raised last. Most requests have the same labels as the previous one, and need no lookup. */
   #lastCount: RequestCount | undefined;
-  /** Active exchanges of each kind. */
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
   /** What watches have delivered, and in which phases the decodable ones are. */
   readonly #watches: WatchTally = {
@@ -66,7 +65,6 @@ export class ActiveRequests {
     phases: { opening: 0, listing: 0, live: 0, opaque: 0, ended: 0 },
   };
 
-  /** `onEnd` is called for each finished exchange. */
   constructor(onEnd?: AccessLogger) {
     this.#onEnd = onEnd;
   }
@@ -185,7 +183,6 @@ export class ActiveRequests {
     return this.#ends;
   }
 
-  /** What watches have delivered since the start, and their present states. */
   get watched(): WatchCounts {
     const { events, bytes, versionRegressions, phases } = this.#watches;
     let unread = this.#active.watch;

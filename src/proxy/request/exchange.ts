@@ -68,10 +68,10 @@ export type ExchangeParts = {
   readonly pending: PendingQueue;
   readonly migrations: Migrations;
   readonly replays: ReplayLoopDetector;
-  /** `ActiveRequests` implements it. */
+  /** Implemented by `ActiveRequests`. */
   readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
   readonly hedges: Hedges;
-  /** `OriginChecks` implements it. */
+  /** Implemented by `OriginChecks`. */
   readonly originChecks: {
     answered(api: RequestInfo, head: readonly Field[]): Origin;
     check(api: RequestInfo, origin: Origin, watch: WatchSession): void;
@@ -92,7 +92,7 @@ export type ExchangeRequest = {
   readonly guardedRead: GuardedRead | undefined;
   /** The copy of the body for the ledger; undefined: the ledger needs none. */
   readonly copy: BodyCopy | undefined;
-  /** Bytes of the head by `longHeadBytes`. */
+  /** The result of `longHeadBytes` for the request's head. */
   readonly headBytes: number;
 };
 
@@ -127,16 +127,16 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #stopWaiting: () => void = noWait;
   /** Until when the request may wait for a backend; a clock reading, 0: it has not waited. */
   #waitsUntil = 0;
-  /** The request's place among those of unproven credentials; undefined: it needs none. */
+  /** The request's place in the admission of unproven credentials; undefined: it needs none. */
   #entry: Entry | undefined;
-  /** When a place was free; 0: none was needed. No attempt is charged for the wait before. */
+  /** When admission gave the request a place; 0: none was needed. The wait before does not count against retries. */
   #placedAt = 0;
   /** The record of a watch from an exact version; undefined: any other request. */
   #replayLoop: ReplayLoop | undefined;
   #delivered = 0;
   #sentBytes = 0;
   #index = -1;
-  /** The sums that an active watch is counted in; undefined: no active watch. */
+  /** Totals of `ActiveRequests` to which the exchange adds while it is an active watch; undefined: it is not. */
   #tally: WatchTally | undefined;
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
@@ -170,7 +170,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#index = index;
   }
 
-  /** Sets the sums that the exchange is counted in while it is an active watch. */
+  /** Sets the totals to which the exchange adds while it is an active watch. */
   countIn(tally: WatchTally | undefined): void {
     this.#tally = tally;
   }
@@ -187,7 +187,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.#watch;
   }
 
-  /** Bytes of the response's body that left for the client. */
+  /** Bytes of the response's body that were sent to the client. */
   get sentBytes(): number {
     return this.#sentBytes;
   }
@@ -229,7 +229,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     }
   }
 
-  /** Ends a decodable watch once client-go will not take the end for a failure (D5). Returns false for other requests. */
+  /** Ends a decodable watch where client-go does not take the end for a failure (D5). Returns false for other requests. */
   letWatchEnd(): boolean {
     if (this.isEnded || this.#watch?.progress.isReadable !== true) return false;
     this.#watch.finish();
@@ -346,7 +346,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#stopWaiting = pending.wait(this.#waitsUntil, place, () => this.#failed(failure));
   }
 
-  /** Asks the next backend, up to `limits.attempts` in all: nothing was sent, or it may be sent again. */
+  /** Asks the next backend after an attempt that sent nothing or may be repeated, up to `limits.attempts` in all. */
   #replace(failure: Failure, isSentAway = false): void {
     this.#state = "placing";
     const { clock, backends } = this.#parts;
@@ -411,7 +411,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { pools, trust, admission } = this.#parts;
     const kind = context.kind === "plain" ? "plain" : "long";
     const of = context.asserted?.trust ?? trust.classOf(this.#credential);
-    // Apart, because their 401s cause GOAWAYs, which would hit new clients with a valid token on a shared connection.
+    // Such requests get other connections: their 401s cause GOAWAYs, which would hit new clients with a valid token.
     const isApart =
       of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
@@ -421,7 +421,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#body?.sendTo(up);
   }
 
-  /** The attempt sent nothing. */
   attemptRefused(attempt: Attempt, failure: Failure): void {
     if (!this.#goesOnWithout(attempt)) this.#replace(failure);
   }
@@ -598,7 +597,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     );
   }
 
-  /** Holds a short refusal until it is complete, because another backend can be asked if this one is lost before. */
+  /** Holds a short refusal until it is complete. If its backend is lost before that, another one can be asked. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields) || !isRepeatable(this.context)) return false;
     this.attempts.hold(new HeldResponse(attempt, fields, false, this.#parts.buffered));
@@ -636,7 +635,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { buffered, migrations, replays, originChecks } = this.#parts;
     const asked = this.#asked;
     const { contentType, contentEncoding } = answerOf(head);
-    // A content-length ties the response to this backend, because a client would take any other length for a failure.
+    // With a content-length the watch cannot move, because another backend's events would not have that length.
     if (head.some((field) => field.role === role.contentLength)) return undefined;
     if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
       return undefined;

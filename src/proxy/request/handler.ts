@@ -37,7 +37,7 @@ export type HandlerParts = ExchangeParts & {
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
-  /** True if bookmarks are requested even if the client does not. */
+  /** True if the proxy requests bookmarks even for clients that do not. */
   readonly alwaysRequestBookmarks: boolean;
 };
 
@@ -116,7 +116,7 @@ function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "audi
   return { fields, auditId: "", asserted: undefined };
 }
 
-/** Returns undefined for anything but a watch. */
+/** Returns the context of a watch; undefined: the request is no watch, or its target is too long to be changed. */
 function watchAsked(
   { clock, alwaysRequestBookmarks, origins }: HandlerParts,
   classified: ClassifiedRequest,
@@ -146,7 +146,7 @@ function avoidedBy(
 
 const none: readonly string[] = [];
 
-/** Tells the ledger of the request, and returns the copy to make of its body. */
+/** Reports the request to the ledger, and returns the copy to make of its body. */
 function bodyCopyFor(
   { ledgerTap }: HandlerParts,
   { caller, auditId, client }: RequestContext,

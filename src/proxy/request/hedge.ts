@@ -69,7 +69,7 @@ export class Hedges {
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
-  /** Reports a lost hedge if the slow connection answers PING. Otherwise that connection may be at fault alone. */
+  /** Reports an attempt that its hedge has beaten, if the connection answers PING and so is not at fault itself. */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
@@ -88,7 +88,7 @@ export class Hedges {
     return pickOther(backends.views, pools.weightOf, asked);
   }
 
-  /** A request that has left a backend does not return to it, because two slow backends would pass it to and fro. */
+  /** Moves a request that waits for a connection to another backend, but never back, so that it does not go to and fro. */
   #goElsewhere(attempts: Attempts, attempt: Attempt): void {
     const other = attempts.tried.length + 1 < limits.attempts ? this.otherThan(attempts.asked) : undefined;
     if (other !== undefined) attempts.move(attempt, other).dial(this.#parts.pools);
@@ -115,7 +115,7 @@ export class Hedges {
    */
   #askTwice(attempts: Attempts, attempt: Attempt): void {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
-    // The same backend first: the client has read its cache (k/k 59848), and perhaps only this connection is faulty.
+    // Another connection to the same backend comes first, because the client has read its cache (k/k 59848).
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
     const another = prompt === undefined || attempts.hasTwo ? this.otherThan(attempts.asked) : undefined;
     const own = another === undefined ? prompt : undefined;

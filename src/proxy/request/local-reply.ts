@@ -30,7 +30,7 @@ const replies: Record<FailureCode, Reply> = {
 
 const none = Buffer.alloc(0);
 
-/** Failures after which the client may repeat any request: none was sent, or the backend refused it, or it is safe. */
+/** Failures after which the client may repeat any request, because no backend has acted on it. */
 const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "draining"]);
 
 /**
@@ -74,7 +74,7 @@ export function statusBody(failure: Failure, mayRetry: boolean): string {
 /** Codes that Node's client takes for an orderly end (nodejs/node 35209). */
 const mistakable = new Set<number>([lost, errorCode.NO_ERROR, errorCode.CANCEL]);
 
-/** Returns the reset code that describes what the backend did. `mayHaveRun`: it may have begun with the request. */
+/** Returns the client's reset code, changed if it would claim something false. `mayHaveRun`: a backend may have begun. */
 export function honestCode(code: number, mayHaveRun: boolean): number {
   const isUnseen = code === errorCode.REFUSED_STREAM;
   const isFalse = isUnseen ? mayHaveRun : mistakable.has(code);

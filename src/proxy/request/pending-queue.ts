@@ -22,7 +22,7 @@ export class PendingQueue {
     return this.#waiting.size;
   }
 
-  /** Until when a request that begins to wait now may wait; a reading of the given clock. */
+  /** The deadline of a request that begins to wait now; a reading of the given clock. */
   get until(): number {
     return this.#clock.now() + requestLimits.pendingMs;
   }

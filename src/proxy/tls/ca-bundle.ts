@@ -45,7 +45,7 @@ export class CaBundle {
     return this.#file.current ?? this.#first;
   }
 
-  /** When the last of the CAs expires, in ms since 1970. */
+  /** The latest expiry among the CAs, in ms since 1970. */
   get notAfterMs(): number {
     return lastEndOf(this.ca);
   }
@@ -92,13 +92,13 @@ export function readPem(file: string): string | Failure {
   return text instanceof Failure ? unusable(`"${file}"`, text) : text;
 }
 
-/** Words every refusal: which files, and why. */
+/** Returns the Failure for files that cannot be used, with the reason. */
 export function unusable(files: string, { message, cause }: Failure): Failure {
   return new Failure("bad-file", "proxy", `Cannot use ${files}: ${message}`, cause);
 }
 
 /**
- * Returns when the last of the CAs from `loadCa` expires, in ms since 1970. During a rotation the old CA may expire,
+ * Returns the latest expiry among CAs from `loadCa`, in ms since 1970. The old CA of a rotation may expire before,
  * since the new CA has signed the certificates by then.
  */
 export function lastEndOf(ca: string): number {

@@ -31,7 +31,7 @@ type Loaded = {
   /** The context for the next handshake. */
   readonly context: tls.SecureContext;
   readonly clientCa: string | undefined;
-  /** When the last certificate of the client CA expires, in ms since 1970. */
+  /** The latest expiry among the client CAs, in ms since 1970. */
   readonly clientCaNotAfter: number | undefined;
 };
 

@@ -88,7 +88,7 @@ function problemOf(socket: tls.TLSSocket): string | undefined {
   return error instanceof Error ? error.message.replace(/;.*/s, "") : "it could not be verified";
 }
 
-/** Returns when the chain's first certificate expires: the apiserver checks the whole chain with each request. */
+/** Returns the earliest expiry in the chain, because the apiserver checks the whole chain with each request. */
 function firstEnd(certificate: X509Certificate): number {
   let end = Number.POSITIVE_INFINITY;
   let last: X509Certificate | undefined = certificate;

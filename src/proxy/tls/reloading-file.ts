@@ -7,7 +7,7 @@ import { Failure, wordsOf } from "../../base/failure.ts";
 import { watchFiles } from "../../base/file-watcher.ts";
 import type { Journal } from "../../events/journal.ts";
 
-/** How often a rejected certificate file is checked again, because the problem may be its validity dates. */
+/** Milliseconds between checks of a rejected certificate file, whose problem may be its validity dates. */
 export const certificateRetryMs = 60_000;
 
 export type Reloading = {

@@ -13,7 +13,7 @@ export type ServingPair = {
   readonly chain: string;
   readonly key: string;
   readonly fingerprint: string;
-  /** When the first certificate of the chain expires, in ms since 1970. */
+  /** The earliest expiry in the chain, in ms since 1970. */
   readonly notAfter: number;
 };
 
@@ -109,7 +109,7 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   return chain;
 }
 
-/** Parsed leaf certificates: a client that changes its authority with each request causes one name check each time. */
+/** Parsed leaf certificates, cached because every new authority in a session is checked. */
 const leaves = new WeakMap<ServingPair, X509Certificate>();
 
 /** True if the certificate has one of these names. For a name with "*." only a wildcard in the certificate matches. */

@@ -16,7 +16,6 @@ export type DialledSocket = { readonly socket: Socket; readonly backend: string 
 
 export type DialThroughParts = {
   readonly clock: Clock;
-  /** Returns the next backend to dial. */
   readonly next: (retries: Retries) => string | Failure;
   readonly connect: (backend: string) => Socket;
   /** Returns how long a backend may be silent before it is suspect, in ms. */
@@ -45,7 +44,7 @@ class Race {
   readonly #parts: DialThroughParts;
   readonly #resolve: (outcome: DialledSocket | Failure) => void;
   readonly #retries = new Retries();
-  /** Sockets that may still win. */
+  /** Sockets that may still be the first to answer. */
   #running: Socket[] = [];
   #failure: Failure | undefined;
   #isOver = false;

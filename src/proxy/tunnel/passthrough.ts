@@ -27,7 +27,7 @@ import { type RelayEnd, TcpRelay } from "./tcp-relay.ts";
 export type PassthroughParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Prefix of a route's backend names among `backends`; default: "". */
+  /** Prefix that this cluster's backends have and the backend names of a route lack; default: none. */
   readonly prefix?: string;
   readonly backends: Backends;
   readonly pending: PendingQueue;

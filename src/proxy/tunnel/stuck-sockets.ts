@@ -103,7 +103,7 @@ export class HungTunnels {
 /** Retransmissions after a silence of the whole backend that show a fault of this socket. A single one may be chance. */
 const triesAfterHole = 2;
 
-/** True if one of the sockets is stuck. For the client's socket nothing else shows whether the client is there. */
+/** True if a socket is stuck. A client is judged by its own socket alone, because nothing else shows that it is there. */
 function isStuck(watched: WatchedTunnel, counts: ReadonlyMap<string, number>): boolean {
   if ((counts.get(watched.keys.down) ?? 0) >= hungClientRetransmits) return true;
   const tries = counts.get(watched.keys.up) ?? 0;

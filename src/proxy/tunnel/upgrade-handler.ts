@@ -109,7 +109,7 @@ export class UpgradeHandler {
       .catch((reason: unknown) => this.#refuse(socket, named, failureFrom(reason, "proxy")));
   }
 
-  /** Its closures live as long as the tunnel, so they keep only the requester of the request (A26). */
+  /** Opens a tunnel. Closures live as long as the tunnel, so they keep only the requester of the request (A26). */
   #open(parts: TunnelParts, backend: string, requester: Requester): void {
     const { down, up } = parts;
     if (down.destroyed || down.readableEnded) {

@@ -104,7 +104,7 @@ export class Tunnel {
     else this.#finish(reason);
   }
 
-  /** Ends the tunnel because memory is short. An unanswered request gets no response, because the backend may run it. */
+  /** Ends the tunnel because memory is short. An unanswered request gets no response: a backend may have begun with it. */
   shed(): void {
     if (this.#state === "open") this.#finish("memory_short");
     else if (this.#state !== "over") this.#breakOff("memory_short");

@@ -26,7 +26,7 @@ export type AttemptOwner = {
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void;
   /** `bytes[start, end)` of the response's body arrived, as in StreamListener. */
   attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** `count` bytes of the request's body have left. */
+  /** `count` bytes of the request's body were sent. */
   attemptSent?(attempt: Attempt, count: number): void;
   /** The stream was reset, or its connection is lost. The attempt is over. */
   attemptGone(attempt: Attempt, code: number): void;
@@ -47,7 +47,7 @@ export class Attempt implements ConnectionUser, Waiter {
   #owner: AttemptOwner;
   #connection: Connection | undefined;
   #isSuspect = false;
-  /** When the head was sent, in whole ms, because V8 stores integers in place; negative: the backend ran nothing. */
+  /** When the head was sent, in whole ms, which V8 stores in place; negative: not sent, or not processed. */
   #sentAt = -1;
   /** True if the attempt has waited longer than reads of its backend usually take, although the backend answers PING. */
   isSlow = false;
@@ -73,7 +73,7 @@ export class Attempt implements ConnectionUser, Waiter {
 
   // --- called by its owner ---
 
-  /** The connections that the attempt takes or waits for. */
+  /** Names the shard in which the attempt takes or awaits a connection. */
   get key(): PoolKey {
     return this.#key;
   }
@@ -238,7 +238,7 @@ export class Attempt implements ConnectionUser, Waiter {
   reset(code: number): void {
     this.isMalformed = this.#stream?.isMalformed === true;
     this.#stream = undefined;
-    // The code also stands for GOAWAY with a last stream id below this stream's (RFC 9113 §8.7).
+    // REFUSED_STREAM also stands for a GOAWAY with a last stream id below this stream's (RFC 9113 §8.7).
     if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;
     this.#owner.attemptGone(this, code);
   }

@@ -39,7 +39,7 @@ export type ConnectionPoolOptions = {
   readonly facts: () => BackendFacts;
   /** When the latest PING or probe that another backend answered was sent; a clock reading. */
   readonly othersAnsweredAt: () => number;
-  /** When a backend last answered after all had been silent; a clock reading. */
+  /** When a backend last answered after all backends had been silent; a clock reading. */
   readonly silenceOverAt: () => number;
   /** Opens a connection, with the proxy's own credential for this class if there is one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
@@ -53,7 +53,7 @@ export type ConnectionPoolOptions = {
 /** The shard used to find out that a dead backend without warm connections is back. */
 const revivalKey = poolKey("proven", "plain");
 
-/** The proxy itself gave the dial up, so this is no evidence against the backend, and waiting requests keep waiting. */
+/** The proxy restarts a dial by itself, which is no evidence against the backend. Waiting requests keep waiting. */
 const dialledAgain = new Failure("backend-refused", "proxy", "Dialled again: a newer socket was answered");
 
 export class ConnectionPool implements ConnectionOwner {
@@ -280,7 +280,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#backoff.soon();
   }
 
-  /** A reason is journaled once: with the proxy's own certificates a backend that stays down costs eight dials a second. */
+  /** Journals each reason once, because a backend that stays down may cost eight dials a second. */
   #journalClosed(connection: Connection, reason: string): void {
     if (!connection.isOpened && reason === this.#journaledReason) return;
     if (!connection.isOpened) this.#journaledReason = reason;
@@ -337,7 +337,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#names += 1;
     const { clock, turn, buffered, streams: mostStreams } = this.#options;
     const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
-    // By the fastest PINGs, because the others were queued behind a long response.
+    // The fastest PINGs count, because the others were queued behind a long response.
     const rttMs = (): number => this.rtt.quantile(0.1);
     const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
     const connection = new Connection({ key: shard.key, number: this.#names, ...parts });

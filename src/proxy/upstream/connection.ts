@@ -45,7 +45,7 @@ export type ConnectionOwner = {
 };
 
 export type ConnectionOptions = {
-  /** With the number it makes the name: "proven-long-7". */
+  /** Part of the connection's name, such as "proven-long-7" for number 7. */
   readonly key: PoolKey;
   /** Unique among the connections of the backend. */
   readonly number: number;
@@ -108,7 +108,7 @@ export class Connection implements WireOwner {
   #answeredPingAt = 0;
   #waitingBytes = 0;
   #isSuspect = false;
-  /** When the connection last became or stayed suspect; a clock reading, 0: never. */
+  /** When the connection was last found silent; a clock reading, 0: never. */
   #suspectedAt = 0;
   #wasInUse = false;
   #isOutdated = false;
@@ -206,7 +206,7 @@ export class Connection implements WireOwner {
       return;
     }
     if (isTurn && !isLate) this.#session.check();
-    // A request sent out of turn waits for its response, so a PING checks the connection now.
+    // A stream opened since the last PING waits for its response, so the connection is checked out of turn.
     if (isTurn || this.#isAwaited) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
   }
@@ -307,7 +307,7 @@ export class Connection implements WireOwner {
     return this.#idleSince;
   }
 
-  /** True if the PING is not late. Shows sooner than any deadline whether a connection is silent too. */
+  /** True if no PING has waited for long. Hedges need this before any deadline, as other connections may be silent too. */
   get isPrompt(): boolean {
     return this.pingMs <= upstreamLimits.promptMs;
   }

@@ -10,7 +10,7 @@ export class DialBackoff {
   readonly #again: () => void;
   readonly #usual: TokenBucket;
   readonly #unproven: TokenBucket;
-  /** For clients that backends reject: each response may cost a connection, and must not use up the others' dials. */
+  /** A budget of its own for clients that backends reject: each of their responses may cost a connection. */
   readonly #rejected: TokenBucket;
   #pauseMs: number = upstreamLimits.redialFirstMs;
   #stopAgain: (() => void) | undefined;

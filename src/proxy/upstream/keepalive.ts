@@ -36,7 +36,7 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
   /** When the latest PING or probe that another backend answered was sent; a clock reading. */
   readonly othersAnsweredAt: () => number;
-  /** When a backend last answered after all had been silent; a clock reading. */
+  /** When a backend last answered after all backends had been silent; a clock reading. */
   readonly silenceOverAt: () => number;
   /** True once the backend is no longer configured, so that no probe checks it. */
   readonly isRemoved: () => boolean;

@@ -57,7 +57,7 @@ export const upstreamLimits = {
   connectionDoubtMs: 500,
   /** Multiple of the suspect deadline after which an unanswered PING counts as silence, even if bytes have arrived. */
   unansweredShare: 1.5,
-  /** A connection whose PING, sent every 250 ms, has been pending for longer gets no hedges, as if it were silent. */
+  /** A connection with a PING pending for longer than this gets no hedges. A PING is sent every 250 ms. */
   promptMs: 100,
   /** How long a connection that was silent is used only if no other has room: as long as a watch is retried (resumeMs). */
   shakyConnectionMs: 15_000,

@@ -13,7 +13,7 @@ export type PickParts = {
   readonly tried: readonly string[];
 };
 
-/** Better states first. A dead backend is never picked. */
+/** States in which a backend is picked, the best first. A dead backend is never picked. */
 const willing: readonly BackendState[] = ["ready", "unknown", "draining"];
 const doubtful: readonly BackendState[] = ["suspect"];
 /** States in which a backend is known to answer. A hedge goes to no other. */

@@ -164,7 +164,7 @@ export class PoolHealth {
   }
 }
 
-/** True if the proxy itself ended the connection, as a dial or when idle: no evidence, even if it was the last. */
+/** True if the proxy itself gave up the dial or closed the idle connection: no evidence of the backend. */
 function isLetGo(connection: Connection, failure: Failure | undefined): boolean {
   if (!connection.isOpened) return failure?.origin === "proxy";
   return failure === undefined && connection.isRetiring && !connection.isPeerGoing;

@@ -12,7 +12,7 @@ export type PoolSetOptions = {
   readonly poolFor: (backend: string) => ConnectionPool;
   /** True if every client has upstream connections of its own (D2). */
   readonly isPerClient: boolean;
-  /** Returns which share of a whole backend it counts as: above 0, at most 1 (slow-start.ts). */
+  /** Returns the share of a full load that a backend may get: above 0, at most 1 (slow-start.ts). */
   readonly shareOf: (backend: string) => number;
 };
 

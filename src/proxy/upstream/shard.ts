@@ -20,7 +20,7 @@ export type Waiter = {
 export type Shard = {
   readonly key: PoolKey;
   readonly connections: Connection[];
-  /** With the time since when each waits. */
+  /** Attempts that wait for a connection, each with the clock reading at which its wait began. */
   readonly waiting: Map<Waiter, number>;
 };
 

@@ -7,24 +7,24 @@ import type { Clock } from "../../base/clock.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 import { upstreamLimits } from "./limits.ts";
 
-/** After one of these states a backend has no clients. A suspicion alone costs it none. */
+/** States after which a backend has no clients. A suspect backend keeps its clients. */
 const emptied: readonly BackendState[] = ["unknown", "dead", "draining"];
 
-/** Returns the share after `readyMs` in state ready. */
+/** Returns the share of a full load after `readyMs` in state ready. */
 export function shareAfter(readyMs: number): number {
   return Math.min(1, Math.max(upstreamLimits.slowStartLeast, readyMs / upstreamLimits.slowStartMs));
 }
 
 export class SlowStart {
   readonly #clock: Clock;
-  /** When each backend became ready again; undefined: not ready since it was empty. */
+  /** When each backend became ready after it had no clients; undefined: not yet. */
   readonly #returnedAt = new Map<string, number | undefined>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Takes every changed verdict. Returns true if the backend has returned. */
+  /** Takes each new verdict. Returns true if the backend has come back, and so starts slowly. */
   judged({ name, state }: Pick<BackendView, "name" | "state">): boolean {
     if (emptied.includes(state)) this.#returnedAt.set(name, undefined);
     const hasReturned = state === "ready" && this.#returnedAt.get(name) === undefined;
