@@ -22,6 +22,11 @@ type Events = {
    * but the process did not answer; "": no answer at all.
    */
   "backend.probed": { backend: string; met: string; reached: "" | "tcp" | "tls"; ms: number; reason: string };
+  /**
+   * The backend's router does not know a resource that another backend serves: the apiservers have different versions,
+   * or this one has not learned of a new CRD yet. `api`: "resource.k8s.io/v1".
+   */
+  "backend.api_missing": { backend: string; api: string; resource: string; servedBy: string };
   "upstream_connection.opened": { backend: string; connection: string };
   "upstream_connection.closed": { backend: string; connection: string; reason: string };
   "downstream_connection.refused": { client: string; reason: string };

@@ -60,6 +60,16 @@ const readers: Readers = {
     const row = { at, detector: "deadline", value: count, threshold: 1, unit: "times" as const, text };
     return { kind: "watch-hung", subject: from, backend: from, summary: text, evidence: [row] };
   },
+  "backend.api_missing"({ backend, api, resource, servedBy }, at) {
+    const text = `${backend} does not serve ${resource} of ${api}, and ${servedBy} does`;
+    return {
+      kind: "backend-api-missing",
+      subject: `${backend} ${api}`,
+      backend,
+      summary: `${backend} lacks ${api}, which ${servedBy} serves`,
+      evidence: [said(at, "peers", text)],
+    };
+  },
   "watch.replay_loop"(entry, at) {
     const { resource, version, times: value } = entry;
     const client = nameOf(entry);

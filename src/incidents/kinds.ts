@@ -55,6 +55,12 @@ export const incidentKinds = {
     calmMs: incidentLimits.flappingMs,
     about: "The backend is flapping",
   },
+  "backend-api-missing": {
+    severity: "warning",
+    calmMs: incidentLimits.quietMs,
+    about:
+      "The backend does not serve an API that another backend serves: requests for it go to the other one",
+  },
   "all-backends-down": { severity: "critical", calmMs: 0, about: "No backend is available" },
   "watch-hung": {
     severity: "warning",

@@ -38,6 +38,7 @@ import { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { createHandler, type RequestHandler } from "../request/handler.ts";
 import { Hedges } from "../request/hedge.ts";
+import { MissingApis } from "../request/missing-apis.ts";
 import { PendingQueue } from "../request/pending-queue.ts";
 import { ConnectionPool } from "../upstream/connection-pool.ts";
 import type { KeepaliveTimes } from "../upstream/keepalive.ts";
@@ -259,6 +260,7 @@ export class Path {
       migrations,
       origins,
       hedges,
+      missingApis: new MissingApis(clock, journal),
       probers,
       admission,
       staleReadGuard,

@@ -60,6 +60,12 @@ export function isFreshRead({ isObjectRead, isBodiless, fields }: RequestContext
   return !path.includes("resourceVersion=");
 }
 
+/** True if the path is that of an API, of its discovery or of its description. */
+export function isApiPath({ fields }: RequestContext): boolean {
+  const path = fields.find(({ name }) => name === ":path")?.value ?? "";
+  return /^\/(openapi\/v3\/)?apis?\//.test(path);
+}
+
 /** Returns a key of a client that survives new sockets, tokens and restarts: its address, a space, its User-Agent. */
 export function clientKey(client: Pick<Client, "address">, fields: readonly Field[]): string {
   return `${client.address} ${userAgentOf(fields)}`;

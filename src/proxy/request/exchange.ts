@@ -48,10 +48,21 @@ import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt
 import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { Attempts } from "./attempts.ts";
+import type { ExchangeRequest } from "./exchange-request.ts";
 import type { Hedges } from "./hedge.ts";
 import { HeldResponse, isRefusal, isShort, isShutdown } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
-import { failureOfCut, failureOfLost, honestCode, lostUnanswered, sendLocalReply } from "./local-reply.ts";
+import {
+  failureOfCut,
+  failureOfLost,
+  honestCode,
+  lostUnanswered,
+  noneAnswers,
+  refusedBy,
+  sendLocalReply,
+  tooManyUnproven,
+} from "./local-reply.ts";
+import { isUnknownPath, type MissingApis } from "./missing-apis.ts";
 import type { PendingQueue } from "./pending-queue.ts";
 import { RequestBody } from "./request-body.ts";
 
@@ -71,6 +82,7 @@ export type ExchangeParts = {
   /** Implemented by `ActiveRequests`. */
   readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
   readonly hedges: Hedges;
+  readonly missingApis: MissingApis;
   /** Implemented by `OriginChecks`. */
   readonly originChecks: {
     answered(api: RequestInfo, head: readonly Field[]): Origin;
@@ -78,31 +90,11 @@ export type ExchangeParts = {
   };
 };
 
-/** A request as the handler has parsed it. */
-export type ExchangeRequest = {
-  readonly context: RequestContext;
-  readonly down: StreamWriter;
-  readonly credential: Credential;
-  readonly info: RequestInfo;
-  /** Backends that are asked only if no other can be. */
-  readonly avoided: readonly string[];
-  /** A watch that another backend can continue; undefined: any other request. */
-  readonly asked: WatchContext | undefined;
-  /** What the client has seen of the resource; undefined: the response does not show it. */
-  readonly guardedRead: GuardedRead | undefined;
-  /** The copy of the body for the ledger; undefined: the ledger needs none. */
-  readonly copy: BodyCopy | undefined;
-  /** The result of `longHeadBytes` for the request's head. */
-  readonly headBytes: number;
-};
-
 export type ExchangeEnd = "complete" | "client_gone" | "backend_gone" | "refused";
 
 export type ExchangeState = "placing" | "asking" | "relaying" | "watching" | "finishing" | "ended";
 
 const noWait = (): void => {};
-
-const noneAnswers = new Failure("no-backend", "proxy", "No backend answers");
 
 export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #parts: ExchangeParts;
@@ -133,6 +125,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #placedAt = 0;
   /** The record of a watch from an exact version; undefined: any other request. */
   #replayLoop: ReplayLoop | undefined;
+  /** True if a backend that does not serve the path was asked. */
+  #isMissing = false;
   #delivered = 0;
   #sentBytes = 0;
   #index = -1;
@@ -299,12 +293,13 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   #place(): void {
     if (this.isEnded || !this.#isAdmitted()) return;
-    const { backends, pools } = this.#parts;
+    const { backends, pools, missingApis } = this.#parts;
     const { client } = this.context;
     if (backends.areAllSilent) return this.#enqueue(noneAnswers);
     const backend = this.attempts.nextBackend(backends.views, pools.weightOf, client.backend);
     if (backend instanceof Failure) return this.#enqueue(backend);
-    client.bind(backend);
+    // A backend that serves what the client's own one does not serve yet gets only such requests (k/k 59848).
+    if (!this.#isMissing && missingApis.avoided(this.#info).length === 0) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
   }
@@ -330,8 +325,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   #turnAway(): void {
-    const message = "Too many requests are under way with credentials that no backend has accepted yet";
-    if (!this.isEnded) this.#failed(new Failure("overload", "proxy", message));
+    if (!this.isEnded) this.#failed(tooManyUnproven);
   }
 
   /** Waits until a backend can be asked. While all backends are silent another time limit applies (D14). */
@@ -511,7 +505,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (status < 200) {
       // An interim head of the hedge would be a duplicate.
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
-    } else if (!isRefusal(status) || !this.#holdsBack(attempt, fields, end)) {
+    } else if (!isRefusal(status, fields) || !this.#holdsBack(attempt, fields, end)) {
       if (end || this.context.kind !== "plain" || !isRepeatable(this.context))
         return this.#answer(attempt, status, fields, end);
       attempt.keepHead(fields);
@@ -543,8 +537,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Passes on what the response shows of the credential, the client and the backends that have the request. */
   #account(attempt: Attempt, rest: Attempt | undefined, fields: readonly Field[]): void {
     const status = this.#status;
-    const { admission, hedges } = this.#parts;
+    const { admission, hedges, missingApis } = this.#parts;
     this.learnt(status);
+    if (this.#isMissing) missingApis.answered(this.#info, this.backend, fields);
     this.context.client.answered();
     if (this.#entry !== undefined) admission.answered(this.#entry, status);
     hedges.answered(this.context, status, attempt, rest);
@@ -580,21 +575,20 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (!this.#mayLeave(attempt, fields))
       return rest === undefined && this.#waitsForRest(attempt, fields, end);
     attempt.cancel(true);
-    const message = `Backend ${attempt.backend} is shutting down`;
-    if (!this.#goesOnWithout(attempt)) this.#replace(new Failure("backend-refused", "backend", message));
+    if (!this.#goesOnWithout(attempt)) this.#replace(refusedBy(attempt.backend));
     return true;
   }
 
-  /** True if the backend refuses because it is shutting down, and another one can be asked. */
+  /** True if the backend refuses because it is shutting down or does not serve the path, and another one can be asked. */
   #mayLeave(attempt: Attempt, refusal: readonly Field[]): boolean {
-    const { backends, hedges } = this.#parts;
-    if (
-      !isShutdown(refusal, attempt.isConnectionRetiring || backends.stateOf(attempt.backend) === "draining")
-    )
-      return false;
-    return (
-      this.attempts.tried.length + 1 < limits.attempts && hedges.otherThan(this.attempts.asked) !== undefined
-    );
+    const { backends, hedges, missingApis } = this.#parts;
+    const { backend, isConnectionRetiring } = attempt;
+    const { tried, asked } = this.attempts;
+    if (tried.length + 1 >= limits.attempts || hedges.otherThan(asked) === undefined) return false;
+    if (!isUnknownPath(refusal))
+      return isShutdown(refusal, isConnectionRetiring || backends.stateOf(backend) === "draining");
+    this.#isMissing = missingApis.mayLeave(this.context, this.#info, backend);
+    return this.#isMissing;
   }
 
   /** Holds a short refusal until it is complete. If its backend is lost before that, another one can be asked. */

@@ -132,16 +132,20 @@ function watchAsked(
   return alwaysRequestBookmarks ? withBookmarks(asked, classified.fields) : asked;
 }
 
-/** Returns backends whose cache of the resource is stalled, or begins after the version that the watch requests. */
+/**
+ * Returns backends that do not serve the resource, whose cache of it is stalled, or whose cache begins after the version
+ * that the watch requests.
+ */
 function avoidedBy(
-  { caches, clock }: HandlerParts,
+  { caches, clock, missingApis }: HandlerParts,
   info: RequestInfo,
   asked: WatchContext | undefined,
 ): readonly string[] {
   const stalled = caches.isClear ? none : caches.stalledWith(resourceKey(info), clock.now());
   const version = asked?.request.version ?? "";
   const refusing = version === "" ? none : caches.refusing(resourceKey(info), version);
-  return refusing.length === 0 ? stalled : [...stalled, ...refusing];
+  const missing = missingApis.avoided(info);
+  return refusing.length + missing.length === 0 ? stalled : [...stalled, ...refusing, ...missing];
 }
 
 const none: readonly string[] = [];

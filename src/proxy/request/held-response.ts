@@ -8,6 +8,7 @@ import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { requestLimits } from "./limits.ts";
+import { isUnknownPath } from "./missing-apis.ts";
 
 export class HeldResponse {
   readonly attempt: Attempt;
@@ -56,9 +57,9 @@ export class HeldResponse {
   }
 }
 
-/** True if another backend may answer better: this status says overloaded, faulty or draining. */
-export function isRefusal(status: number): boolean {
-  return status === 429 || status >= 500;
+/** True if another backend may answer better: this response says overloaded, faulty, draining or not served here. */
+export function isRefusal(status: number, fields: readonly Field[]): boolean {
+  return status === 429 || status >= 500 || (status === 404 && isUnknownPath(fields));
 }
 
 /** True if the head states a content-length that is short enough to wait for. */

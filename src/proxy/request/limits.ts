@@ -26,4 +26,14 @@ export const requestLimits = {
   slowHedgeBurst: 50,
   slowHedgesPerSecond: 10,
   slowHedgeShare: 0.05,
+  /**
+   * How long requests avoid a backend that does not serve their resource. An upgraded apiserver serves new APIs within
+   * seconds of its start, and an apiserver learns of a new CRD within seconds.
+   */
+  missingMs: 30_000,
+  /** Resources that are remembered as missing. An upgrade adds a few dozen. */
+  missingResources: 256,
+  /** Requests that are sent to another backend because of a 404, so that a client that asks for nonsense costs little. */
+  missingAskBurst: 50,
+  missingAsksPerSecond: 10,
 } as const;

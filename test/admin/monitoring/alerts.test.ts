@@ -38,8 +38,12 @@ test("every label that a rule filters by is one of its metric's", () => {
   }
 });
 
-test("every kind of incident has its alert, of the same severity or a worse one", () => {
+/** Every upgrade has this incident for some minutes, and requests are answered. */
+const expected = new Set(["backend-api-missing"]);
+
+test("every kind of incident but those of an upgrade has its alert, of the same severity or a worse one", () => {
   for (const [kind, { severity }] of Object.entries(incidentKinds)) {
+    if (expected.has(kind)) continue;
     const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));
     if (alert === undefined) throw new Error(`No alert tells of ${kind}`);
     if (severity === "critical") assert.is(alert.severity, "critical", kind);

@@ -136,4 +136,40 @@ export const ends: readonly Defect[] = [
     { file: "proxy/upstream/attempt.ts", find: "    this.#waitsIn?.forget(this);\n", replace: "" },
     ["flows/cancellation", "waiting for an upstream connection: RST_STREAM"],
   ),
+  defect(
+    "a write is sent again because of a 404 alone",
+    {
+      file: "proxy/request/missing-apis.ts",
+      find: "    if (!isRepeatable(context) && !this.#isMissing(info, backend)) return false;\n",
+      replace: "",
+    },
+    ["flows/missing-apis", "a write is not sent twice on a 404 alone"],
+  ),
+  defect(
+    "a client is bound to the backend that serves what its own does not serve",
+    {
+      file: "proxy/request/exchange.ts",
+      find: "if (!this.#isMissing && missingApis.avoided(this.#info).length === 0) client.bind(backend);",
+      replace: "client.bind(backend);",
+    },
+    ["flows/missing-apis", "the client stays where it was"],
+  ),
+  defect(
+    "an API that no backend serves is called missing",
+    {
+      file: "proxy/request/missing-apis.ts",
+      find: "if (isUnknownPath(fields)) this.#gaps.delete(keyOf(info));\n    else if (status",
+      replace: "if (status",
+    },
+    ["flows/missing-apis", "nothing is remembered"],
+  ),
+  defect(
+    "paths that no backend serves are asked for twice without a limit",
+    {
+      file: "proxy/request/missing-apis.ts",
+      find: "if (!isApiPath(context) || !this.#budget.take()) return false;",
+      replace: "if (!isApiPath(context)) return false;",
+    },
+    ["flows/missing-apis", "only as far as their budget allows"],
+  ),
 ];

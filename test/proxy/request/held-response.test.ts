@@ -50,8 +50,13 @@ test("what is forgotten is held no longer", () => {
   assert.is(buffered.bytes, 0);
 });
 
-test("429 and 5xx refuse; any other answer is as good as the next one's", () => {
-  assert.equal([200, 301, 401, 404, 410, 429, 500, 503].filter(isRefusal), [429, 500, 503]);
+test("429, 5xx and a router's 404 refuse; any other answer is as good as the next one's", () => {
+  const refusing = (type: string): number[] =>
+    [200, 301, 401, 404, 410, 429, 500, 503].filter((status) =>
+      isRefusal(status, [new Field(":status", String(status)), new Field("content-type", type)]),
+    );
+  assert.equal(refusing("application/json"), [429, 500, 503]);
+  assert.equal(refusing("text/plain; charset=utf-8"), [404, 429, 500, 503]);
 });
 
 /** As `http.Error` or a filter of k8s.io/apiserver writes it, but for one field. */

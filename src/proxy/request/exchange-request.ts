@@ -1,0 +1,25 @@
+import type { StreamWriter } from "../../h2/core/stream-writer.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import type { WatchContext } from "../../watch/session/watch-context.ts";
+import type { RequestContext } from "../context/request-context.ts";
+import type { Credential } from "../identity/trust.ts";
+import type { BodyCopy } from "../observe/ledger-tap.ts";
+import type { GuardedRead } from "../observe/stale-read-guard.ts";
+
+/** A request as the handler has parsed it. */
+export type ExchangeRequest = {
+  readonly context: RequestContext;
+  readonly down: StreamWriter;
+  readonly credential: Credential;
+  readonly info: RequestInfo;
+  /** Backends that are asked only if no other can be. */
+  readonly avoided: readonly string[];
+  /** A watch that another backend can continue; undefined: any other request. */
+  readonly asked: WatchContext | undefined;
+  /** What the client has seen of the resource; undefined: the response does not show it. */
+  readonly guardedRead: GuardedRead | undefined;
+  /** The copy of the body for the ledger; undefined: the ledger needs none. */
+  readonly copy: BodyCopy | undefined;
+  /** The result of `longHeadBytes` for the request's head. */
+  readonly headBytes: number;
+};

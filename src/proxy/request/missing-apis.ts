@@ -1,0 +1,114 @@
+/**
+ * The resources that one backend does not serve and another one does, as in the middle of an upgrade of the apiservers
+ * (enhancements#4020).
+ *
+ *     a backend's router answers 404     doubted: requests for the resource avoid this backend
+ *     another backend serves it          missing: as before, and the journal names both
+ *     another backend answers 404 too    forgotten: no backend serves it
+ *     `missingMs` later                  the backend is asked again
+ */
+import type { Clock } from "../../base/clock.ts";
+import { Lru } from "../../base/lru.ts";
+import { TokenBucket } from "../../base/token-bucket.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Field } from "../../h2/core/field.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import { isApiPath, isRepeatable, type RequestContext } from "../context/request-context.ts";
+import { requestLimits } from "./limits.ts";
+
+type Gap = {
+  /** The backend is avoided until then; a clock reading. */
+  until: number;
+  /** True if another backend serves the resource. */
+  isConfirmed: boolean;
+  /** True if the journal has it, since the backend was asked last. */
+  isJournaled: boolean;
+};
+
+type Resource = Pick<RequestInfo, "isResource" | "group" | "version" | "resource">;
+
+export class MissingApis {
+  readonly #clock: Clock;
+  readonly #journal: Journal;
+  /** By resource and then by backend. */
+  readonly #gaps = new Lru<string, Map<string, Gap>>(requestLimits.missingResources);
+  readonly #budget: TokenBucket;
+
+  constructor(clock: Clock, journal: Journal) {
+    this.#clock = clock;
+    this.#journal = journal;
+    this.#budget = new TokenBucket(clock, requestLimits.missingAskBurst, requestLimits.missingAsksPerSecond);
+  }
+
+  /**
+   * Returns true if another backend may be asked because this backend's router answered 404; this one is avoided from
+   * then on. A write is sent again only if the API is known to be missing, because a 404 alone does not prove that
+   * nothing was executed.
+   */
+  mayLeave(context: RequestContext, info: Resource, backend: string): boolean {
+    if (!isRepeatable(context) && !this.#isMissing(info, backend)) return false;
+    if (!isApiPath(context) || !this.#budget.take()) return false;
+    if (info.isResource) this.#doubt(info, backend);
+    return true;
+  }
+
+  #doubt(info: Resource, backend: string): void {
+    const key = keyOf(info);
+    const gaps = this.#gaps.get(key) ?? new Map<string, Gap>();
+    const isConfirmed = gaps.get(backend)?.isConfirmed === true;
+    gaps.set(backend, {
+      until: this.#clock.now() + requestLimits.missingMs,
+      isConfirmed,
+      isJournaled: false,
+    });
+    this.#gaps.set(key, gaps);
+  }
+
+  /** Evaluates the response that the client gets after a backend's 404 was not relayed. */
+  answered(info: Resource, servedBy: string, fields: readonly Field[]): void {
+    const status = Number(fields[0]?.value);
+    const gaps = this.#gaps.get(keyOf(info));
+    if (gaps === undefined) return;
+    // A backend sends 401, 403, 429 and 5xx without looking the path up.
+    if (isUnknownPath(fields)) this.#gaps.delete(keyOf(info));
+    else if (status < 400 || status === 404)
+      for (const [backend, gap] of gaps)
+        if (backend !== servedBy) this.#confirm(info, backend, gap, servedBy);
+  }
+
+  #confirm({ group, version, resource }: Resource, backend: string, gap: Gap, servedBy: string): void {
+    gap.isConfirmed = true;
+    if (gap.isJournaled) return;
+    gap.isJournaled = true;
+    const api = group === "" ? version : `${group}/${version}`;
+    this.#journal.write({ kind: "backend.api_missing", backend, api, resource, servedBy });
+  }
+
+  #isMissing(info: Resource, backend: string): boolean {
+    return this.#gaps.get(keyOf(info))?.get(backend)?.isConfirmed === true;
+  }
+
+  /** Returns the backends that requests for this resource avoid now. */
+  avoided(info: Resource): readonly string[] {
+    const gaps = this.#gaps.size === 0 ? undefined : this.#gaps.get(keyOf(info));
+    if (gaps === undefined) return none;
+    const now = this.#clock.now();
+    return [...gaps].flatMap(([backend, { until }]) => (now < until ? [backend] : []));
+  }
+}
+
+const none: readonly string[] = [];
+
+const keyOf = ({ group, version, resource }: Resource): string => `${group}/${version}/${resource}`;
+
+/**
+ * True if the apiserver's router does not know the path (k8s.io/apiserver, server/handler.go): the 404 is plain text.
+ * A missing object is reported as a Status.
+ */
+export function isUnknownPath(fields: readonly Field[]): boolean {
+  return fields[0]?.value === "404" && fields.some(isPlainText);
+}
+
+function isPlainText({ name, value }: Field): boolean {
+  return name === "content-type" && value.startsWith("text/plain");
+}
