@@ -1,4 +1,4 @@
-/** The paths of the JSON API and their content (docs/admin-api.md). Reads only. */
+/** Routes GET requests of the JSON API (docs/admin-api.md) to its lists, its statistics and single incidents. */
 import type { Clock } from "../../base/clock.ts";
 import type { IncidentStore } from "../../incidents/store.ts";
 import { type JsonObject, type Page, pagesOf } from "../http/listing.ts";
@@ -12,7 +12,7 @@ import { incidentFields, incidentListing } from "./incident-listing.ts";
 import { leaseListing } from "./lease-listing.ts";
 import { watchListing } from "./watch-listing.ts";
 
-/** By the last part of their path: "watches" is `/api/v1/watches`. */
+/** The lists of the API, by the last part of their path: "watches" is served at `/api/v1/watches`. */
 export type Pages = ReadonlyMap<string, Page>;
 
 export type ListingSources = BackendSources & {
@@ -21,7 +21,6 @@ export type ListingSources = BackendSources & {
   readonly ledgers: () => readonly ClusterLedger[];
 };
 
-/** The lists. */
 export function apiPages(sources: ListingSources, times: Times): Pages {
   const { clock, incidents, ledgers, live, certificates } = sources;
   const refusals = (): ReadonlyMap<string, string> => refusalsIn(incidents);
@@ -41,7 +40,7 @@ export function apiPages(sources: ListingSources, times: Times): Pages {
   ]);
 }
 
-/** Certificates and keys that could not be loaded, by their names in the journal, each with the latest reason. */
+/** Returns the latest reason why each certificate could not be loaded, by the certificate's name in the journal. */
 function refusalsIn({ active }: IncidentStore): ReadonlyMap<string, string> {
   const refused = active.filter(({ kind }) => kind === "certificate-refused");
   return new Map(refused.map(({ subject, evidence }) => [subject, evidence.at(-1)?.text ?? ""]));
@@ -56,10 +55,10 @@ export type ApiParts = {
 
 const root = "/api/v1/";
 
-/** Redirects the path without its trailing slash, as it is often typed. */
+/** Redirects `/api/v1` to `/api/v1/`: operators often type the path without its last slash. */
 const indexReply: Reply = { ...jsonReply(308, { kind: "Redirect", location: root }), location: root };
 
-/** Returns undefined for an unknown path. */
+/** Returns the API's routes. They return undefined for a path that the API does not have. */
 export function createApi(parts: ApiParts): Routes {
   const { pages, stats, times } = parts;
   const index = { kind: "Index", paths: Array.from([...pages.keys(), "stats"], (name) => root + name) };

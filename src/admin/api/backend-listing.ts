@@ -1,4 +1,4 @@
-/** `/api/v1/backends`: each backend's state, since when and why, and its detectors' measurements. */
+/** `/api/v1/backends`: the state of each backend, when and why it changed, and what the detectors measured. */
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { BackendHistory, Change } from "../events/backend-history.ts";
 import type { Listing } from "../http/listing.ts";
@@ -32,13 +32,13 @@ export type BackendSources = {
   readonly stalledWith: (backend: string) => readonly string[];
 };
 
-/** Open requests of one backend, by kind. */
+/** Number of open requests of one backend, by kind. */
 type Load = { watches: number; plain: number; longRunning: number };
 
-type Row = BackendStatus & { readonly load: Load; readonly sources: BackendSources };
+type BackendRow = BackendStatus & { readonly load: Load; readonly sources: BackendSources };
 
-const changesOf = ({ name, sources }: Row): readonly Change[] => sources.history.of(name);
-const last = (row: Row): Change | undefined => changesOf(row).at(-1);
+const changesOf = ({ name, sources }: BackendRow): readonly Change[] => sources.history.of(name);
+const last = (row: BackendRow): Change | undefined => changesOf(row).at(-1);
 
 const connectionFields = {
   class: text("Trust class.", "trust"),
@@ -56,11 +56,11 @@ const probeFields = {
 const loadFields = {
   watches: count("Open watches.", "watches"),
   plain: count("Other requests.", "plain"),
-  longRunning: count("logs -f and the like.", "longRunning"),
+  longRunning: count("Other long-running requests, such as kubectl logs -f.", "longRunning"),
 } satisfies Fields<Load>;
 
 const changeFields = {
-  at: time("When.", "at"),
+  at: time("When the state changed.", "at"),
   from: text("The state before.", "from"),
   to: text("The state after.", "to"),
   detector: text("What detected it.", "detector"),
@@ -70,37 +70,41 @@ const changeFields = {
 } satisfies Fields<Change>;
 
 export const backendFields = {
-  name: text("Its name in the configuration or discovery.", "name"),
+  name: text("The name that the configuration or discovery gives the backend.", "name"),
   address: text('"host:port".', ({ name, sources }) => sources.addressOf(name)),
   state: oneOf("The verdict.", ["unknown", "ready", "suspect", "dead", "draining"], "state"),
   since: maybeTime("When the state began.", (row) => last(row)?.at ?? -1),
-  sinceAgeMs: age("Time since then.", (row) => last(row)?.at ?? -1),
-  reason: text("Why it has this state.", (row) => last(row)?.reason ?? ""),
+  sinceAgeMs: age("Time since the state began.", (row) => last(row)?.at ?? -1),
+  reason: text("Why the backend has this state.", (row) => last(row)?.reason ?? ""),
   detector: text("What detected it.", (row) => last(row)?.detector ?? ""),
-  // Tenths of a millisecond: more digits exceed the precision of the measurement.
+  // Rounded to tenths of a millisecond, because the measurement is no more precise.
   pingP99Ms: number(
     "99th percentile of PING round trips, in ms.",
     ({ pingP99Ms }) => Math.round(pingP99Ms * 10) / 10,
   ),
-  isDrained: flag("True if an operator drains it.", "isDrained"),
-  suspectMs: count("Total time as a suspect, in ms.", ({ suspectMs }) => Math.round(suspectMs)),
+  isDrained: flag("True if an operator drains the backend.", "isDrained"),
+  suspectMs: count("Total time in state suspect, in ms.", ({ suspectMs }) => Math.round(suspectMs)),
   probes: record(probeFields, "probes"),
-  upstreamConnections: list("Connections to it, by class and kind.", connectionFields, "connections"),
+  upstreamConnections: list(
+    "Connections to the backend, by class and kind.",
+    connectionFields,
+    "connections",
+  ),
   requests: record(loadFields, "load"),
   stalledResources: words("Resources whose watch cache has stalled.", ({ name, sources }) =>
     sources.stalledWith(name),
   ),
   certificates: list(
-    "The certificates that it presents.",
+    "The certificates that the backend presents.",
     certificateFields,
     ({ name, sources }) =>
       sources.certificates().filter((one) => one.name === name && one.purpose.startsWith("backend")),
     ref("Certificate"),
   ),
   history: list("The last 64 changes of state, oldest first.", changeFields, changesOf),
-} satisfies Fields<Row>;
+} satisfies Fields<BackendRow>;
 
-export function backendListing(sources: BackendSources, times: Times): Listing<Row> {
+export function backendListing(sources: BackendSources, times: Times): Listing<BackendRow> {
   return listingOf(
     {
       kind: "BackendList",
@@ -114,8 +118,8 @@ export function backendListing(sources: BackendSources, times: Times): Listing<R
   );
 }
 
-/** Counts the load of all backends in one pass over all open requests. */
-function rowsOf(sources: BackendSources): readonly Row[] {
+/** Returns a row for each backend, from one pass over all open requests: there may be 50,000 of them. */
+function rowsOf(sources: BackendSources): readonly BackendRow[] {
   const loads = new Map<string, Load>();
   for (const { backend, context } of sources.live()) {
     const load = loads.get(backend) ?? { watches: 0, plain: 0, longRunning: 0 };

@@ -1,4 +1,4 @@
-/** `/api/v1/certificates`: each certificate's expiry, and why a newer one could not be loaded. */
+/** `/api/v1/certificates`: when each certificate expires, and why the newest files could not be loaded. */
 import { dateOf } from "../../base/clock.ts";
 import { levelOf } from "../../incidents/certificate-expiry.ts";
 import type { Listing } from "../http/listing.ts";
@@ -6,40 +6,41 @@ import type { Times } from "../http/times.ts";
 import type { CertificateFacts } from "../metrics/metric.ts";
 import { type Fields, listingOf, maybeMs, oneOf, text } from "./fields.ts";
 
-/** `notAfterMs` is NaN while there is no valid certificate; `refused` says why the current files could not be loaded. */
+/** `notAfterMs` is NaN if no certificate is valid; `refused` is why the current files were not loaded, or "". */
 export type CertificateRow = CertificateFacts & { readonly refused?: string };
 
 export type CertificateSources = {
   readonly certificates: () => readonly CertificateRow[];
-  /** Returns the reasons of failed loads, by the certificates' names in the journal. */
+  /** Returns why certificates could not be loaded, by the name that the journal uses for the certificate. */
   readonly refusals: () => ReadonlyMap<string, string>;
 };
 
 const purposes = ["serving", "backend", "backend-loopback", "backend-ca", "client-ca", "client"];
 
 export const certificateFields = {
-  purpose: oneOf("What it is for.", purposes, "purpose"),
+  purpose: oneOf("What the certificate is for.", purposes, "purpose"),
   name: text("Name of the listener, the backend or the credential.", "name"),
   notAfter: {
     schema: {
       type: ["string", "null"],
       format: "date-time",
-      description: "When it expires; null if there is no valid one.",
+      description: "When the certificate expires; null if none is valid.",
     },
     view: ({ notAfterMs }) => (Number.isNaN(notAfterMs) ? null : dateOf(notAfterMs).toISOString()),
     key: ({ notAfterMs }) => notAfterMs,
   },
-  leftMs: maybeMs("Time until it expires; negative after that.", ({ notAfterMs }, { wall }) =>
-    Number.isNaN(notAfterMs) ? null : Math.round(notAfterMs - wall()),
+  leftMs: maybeMs(
+    "Time until the certificate expires, in ms; negative after that.",
+    ({ notAfterMs }, { wall }) => (Number.isNaN(notAfterMs) ? null : Math.round(notAfterMs - wall())),
   ),
   level: oneOf(
-    "How soon it expires.",
+    "How soon the certificate expires.",
     ["ok", "soon", "now", "over", "none"],
     ({ notAfterMs, purpose }, { wall }) =>
       Number.isNaN(notAfterMs) ? "none" : levelOf(notAfterMs - wall(), purpose),
   ),
   refused: text(
-    "Why the current content of its files could not be loaded; empty if it was.",
+    "Why the current content of the files could not be loaded; empty if it was loaded.",
     ({ refused = "" }) => refused,
   ),
 } satisfies Fields<CertificateRow>;
@@ -60,7 +61,7 @@ export function certificateListing(
   );
 }
 
-/** Adds each failed load to the row of the last valid certificate; a host that never had one gets a row of its own. */
+/** Adds the reasons of failed loads. A host without any valid certificate gets a row of its own. */
 function withRefusals(
   rows: readonly CertificateRow[],
   refusals: ReadonlyMap<string, string>,
@@ -73,7 +74,7 @@ function withRefusals(
   ];
 }
 
-/** Returns undefined for a backend's own certificate: it is not loaded from a file. */
+/** Returns undefined for a certificate that a backend presents, because the proxy loads it from no file. */
 function nameInJournal({ purpose, name }: CertificateRow): string | undefined {
   if (purpose === "backend" || purpose === "backend-loopback") return undefined;
   return purpose === "client-ca" ? `${name} client CA` : name;

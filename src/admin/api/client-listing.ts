@@ -1,4 +1,4 @@
-/** `/api/v1/clients`: the clients of the backends. */
+/** `/api/v1/clients`: who sends requests to the backends, and how many. */
 import type { Caller } from "../../ledger/caller.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { LedgerTap } from "../../proxy/observe/ledger-tap.ts";
@@ -6,20 +6,20 @@ import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { age, count, type Fields, listingOf, oneOf, text, time, within, words } from "./fields.ts";
 
-/** The ledger of one cluster; "" is the name of the only one. */
+/** A cluster with its ledger and its observed leader leases. `cluster` is "" if the configuration has only one. */
 export type ClusterLedger = {
   readonly cluster: string;
   readonly ledgerTap: Pick<LedgerTap, "ledger" | "leases">;
 };
 
-type Row = { readonly cluster: string; readonly caller: Caller; readonly ledger: Ledger };
+type ClientRow = { readonly cluster: string; readonly caller: Caller; readonly ledger: Ledger };
 
-/** The client's fields, the same in every list. */
+/** The fields that identify a client, the same in the lists of clients, watches and leases. */
 export const callerFields = {
-  client: text("The address of its connection.", "address"),
+  client: text("The address that the client connects from.", "address"),
   agent: text("The product in its User-Agent.", "agent"),
   subject: text(
-    'Its identity; verified by the proxy only if `subjectSource` is "vouched".',
+    'The identity of the client; verified by the proxy only if `subjectSource` is "vouched".',
     ({ subject }) => subject.name,
   ),
   subjectSource: oneOf(
@@ -27,10 +27,10 @@ export const callerFields = {
     ["jwt", "vouched", "bearer", "basic", "none"],
     ({ subject }) => subject.source,
   ),
-  pod: text('"namespace/name" that its token is bound to, by its own claims.', ({ subject }) =>
+  pod: text('"namespace/name" of the pod that the token names; not verified.', ({ subject }) =>
     subject.pod === "" ? "" : `${subject.namespace}/${subject.pod}`,
   ),
-  node: text("The node that its token is bound to, by its own claims.", ({ subject }) => subject.node),
+  node: text("The node that the token names; not verified.", ({ subject }) => subject.node),
 } satisfies Fields<Caller>;
 
 export const clusterField = text<{ readonly cluster: string }>(
@@ -40,22 +40,25 @@ export const clusterField = text<{ readonly cluster: string }>(
 
 export const clientFields = {
   cluster: clusterField,
-  ...within(callerFields, ({ caller }: Row) => caller),
-  since: time("When its first request came.", ({ caller }) => caller.since),
-  lastSeenAgeMs: age("Time since its last request.", ({ caller }) => caller.lastAt),
+  ...within(callerFields, ({ caller }: ClientRow) => caller),
+  since: time("When the first request arrived.", ({ caller }) => caller.since),
+  lastSeenAgeMs: age("Time since the last request.", ({ caller }) => caller.lastAt),
   requests: count("Requests in total.", ({ caller }) => caller.requests),
   active: count("Requests in progress.", ({ caller }) => caller.active),
-  watches: count("Watches that it has opened.", ({ caller }) => caller.watches),
-  relists: count("Lists of resources that it had a watch of.", ({ caller }) => caller.relists),
-  errors: count("Responses from 400 on, and requests without a response.", ({ caller }) => caller.errors),
-  bytes: count("Bytes sent to it.", ({ caller }) => caller.bytes),
+  watches: count("Watches that the client has opened.", ({ caller }) => caller.watches),
+  relists: count("Lists of a resource that the client had watched before.", ({ caller }) => caller.relists),
+  errors: count(
+    "Responses with a status of 400 or more, and requests without a response.",
+    ({ caller }) => caller.errors,
+  ),
+  bytes: count("Bytes sent to the client.", ({ caller }) => caller.bytes),
   anomalies: words(
     "Anomalies: new, no-agent, anonymous, failing, relisting, re-watching.",
     ({ caller, ledger }, { now }) => caller.oddities(now(), ledger.isWarm(now())),
   ),
-} satisfies Fields<Row>;
+} satisfies Fields<ClientRow>;
 
-export function clientListing(ledgers: () => readonly ClusterLedger[], times: Times): Listing<Row> {
+export function clientListing(ledgers: () => readonly ClusterLedger[], times: Times): Listing<ClientRow> {
   return listingOf(
     {
       kind: "ClientList",

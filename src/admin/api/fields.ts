@@ -1,6 +1,6 @@
 /**
- * The fields of the JSON API's rows. Each is declared once: its schema with a description for /openapi.json, its value, and how
- * it is filtered and sorted. The rows' types (`ViewOf`) follow from that.
+ * Declares the fields of the JSON API's rows. A field is declared once: with the schema for /openapi.json, the value,
+ * and the key to filter and sort by. The types of the rows (`ViewOf`) follow from these declarations.
  */
 import type { Json, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
@@ -8,7 +8,7 @@ import type { Times } from "../http/times.ts";
 /** A JSON Schema (2020-12). */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** One field of the rows `T`. */
+/** One field that the API shows of a row `T`. */
 export type Field<T, V extends Json = Json> = {
   readonly schema: Schema;
   readonly view: (row: T, times: Times) => V;
@@ -18,10 +18,10 @@ export type Field<T, V extends Json = Json> = {
 
 export type Fields<T> = Readonly<Record<string, Field<T>>>;
 
-/** The object that the API returns for a row with these fields. */
+/** The JSON object that the API returns for one row. */
 export type ViewOf<F> = { readonly [K in keyof F]: F[K] extends Field<never, infer V> ? V : never };
 
-/** The row that these fields are of. */
+/** The type of the rows that the fields `F` are read from. */
 export type RowOf<F> = F extends Readonly<Record<string, Field<infer T>>> ? T : never;
 
 type Table<F> = F & Fields<RowOf<F>>;
@@ -31,17 +31,16 @@ type Read<T, V> = { [K in keyof T]: T[K] extends V ? K : never }[keyof T] | ((ro
 
 function reader<T, V>(of: Read<T, V>): (row: T, times: Times) => V {
   if (typeof of === "function") return of;
-  // `Read` allows only names of properties of type V, which TypeScript cannot conclude here.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  // `Read` allows only names of properties that have type V, which TypeScript cannot infer here.
   return (row) => row[of] as V;
 }
 
-/** A field that is shown as it is. */
+/** Returns a field whose shown value is also the key to filter and sort by. */
 function plain<T, V extends string | number>(schema: Schema, of: Read<T, V>): Field<T, V> {
   return { schema, view: reader(of), key: reader(of) };
 }
 
-/** A field that is neither filtered nor sorted by. */
+/** Returns a field that no query can filter or sort by. */
 function inner<T, V extends Json>(schema: Schema, view: (row: T, times: Times) => V): Field<T, V> {
   return { schema, view, key: () => "" };
 }
@@ -70,7 +69,7 @@ export function flag<T>(description: string, of: Read<T, boolean>): Field<T, boo
   return inner({ type: "boolean", description }, reader(of));
 }
 
-/** Milliseconds, or null. */
+/** Returns a field with a duration in milliseconds, or null. */
 export function maybeMs<T>(
   description: string,
   of: (row: T, times: Times) => number | null,
@@ -79,20 +78,20 @@ export function maybeMs<T>(
   return { schema, view: of, key: (row, times) => of(row, times) ?? -1 };
 }
 
-/** The time since a clock reading; null if it is -1. */
+/** Returns a field with the time since a clock reading, in milliseconds; null if the reading is -1. */
 export function age<T>(description: string, of: Read<T, number>): Field<T, number | null> {
   const at = reader(of);
   return maybeMs(description, (row, times) => times.ageOf(at(row, times)));
 }
 
-/** The time of day at a clock reading. */
+/** Returns a field with the date and time of a clock reading. */
 export function time<T>(description: string, of: Read<T, number>): Field<T, string> {
   const at = reader(of);
   const schema = { type: "string", format: "date-time", description };
   return { schema, view: (row, times) => times.timeOf(at(row, times)), key: at };
 }
 
-/** The same; null if the reading is -1. */
+/** Returns a field with the date and time of a clock reading; null if the reading is -1. */
 export function maybeTime<T>(description: string, of: Read<T, number>): Field<T, string | null> {
   const at = reader(of);
   const { schema, view } = time(description, of);
@@ -114,7 +113,7 @@ export function record<T, F>(fields: Table<F>, of: Read<T, RowOf<F>>): Field<T, 
   return inner(schemaOf(fields), (row, times) => viewOf(fields, read(row, times), times));
 }
 
-/** A record, or null. */
+/** Returns a field with an object, or null. */
 export function maybe<T, F>(
   description: string,
   fields: Table<F>,
@@ -126,7 +125,7 @@ export function maybe<T, F>(
   });
 }
 
-/** `items`: the schema of an entry, if it has a name in /openapi.json. */
+/** Returns a field with a list of objects. `items` is the schema of one object, or a reference to it. */
 export function list<T, F>(
   description: string,
   fields: Table<F>,
@@ -139,7 +138,7 @@ export function list<T, F>(
   );
 }
 
-/** The same fields, of something that the rows `T` contain. */
+/** Returns the same fields for rows `T` that contain the row for which the fields were declared. */
 export function within<T, F>(
   fields: Table<F>,
   of: (row: T) => RowOf<F>,
@@ -155,7 +154,7 @@ export function within<T, F>(
   return Object.fromEntries(moved);
 }
 
-/** The schema of a row: every field is required, and no other is allowed. */
+/** Returns the schema of a row: every field is required, and no other is allowed. */
 export function schemaOf(fields: Fields<never>): Schema {
   return object(Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, schema])));
 }
@@ -171,7 +170,7 @@ export function viewOf<F>(fields: Table<F>, row: RowOf<F>, times: Times): ViewOf
   return Object.fromEntries(views);
 }
 
-/** `by` lists the fields that a query may filter and sort by, separated by spaces; `columns` are additional ones. */
+/** `by` names the fields to filter and sort by, separated by spaces; `columns` adds some that are not shown. */
 export type Rows<T> = Pick<Listing<T>, "kind" | "rows" | "sort"> & {
   readonly fields: Fields<T>;
   readonly by: string;

@@ -1,4 +1,3 @@
-/** `/api/v1/incidents`. */
 import type { Affected, EvidenceRow, Impact, Incident } from "../../incidents/incident.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import type { Listing } from "../http/listing.ts";
@@ -27,44 +26,56 @@ const impactFields = {
 
 const affectedFields = {
   count: count("Number of clients.", (affected) => affected.count),
-  names: words("The first of them.", "names"),
+  names: words("The first of these clients.", "names"),
 } satisfies Fields<Affected>;
 
 const evidenceFields = {
-  at: time("When it was observed.", "at"),
+  at: time("When the detector measured it.", "at"),
   detector: text("What detected it.", "detector"),
   value: number("The measured value.", "value"),
   threshold: number("The limit.", "threshold"),
-  unit: oneOf("Unit of both; empty if only `text` applies.", ["ms", "times", "backends", ""], "unit"),
-  text: text("The same as a sentence.", (row) => row.text),
-  auditId: text('Audit ID of the request that showed it; "" if none did.', ({ auditId = "" }) => auditId),
+  unit: oneOf(
+    "Unit of `value` and `threshold`; empty if neither was measured.",
+    ["ms", "times", "backends", ""],
+    "unit",
+  ),
+  text: text("The finding, in a sentence.", (row) => row.text),
+  auditId: text(
+    'Audit ID of the request that the finding is about; "" if it is about none.',
+    ({ auditId = "" }) => auditId,
+  ),
 } satisfies Fields<EvidenceRow>;
 
 const isActive = ({ endedAt }: Incident): boolean => endedAt < 0;
 
 export const incidentFields = {
-  id: count("Counts from 1 since the process began.", "id"),
-  kind: text("A kind from the table in docs/admin-api.md.", "kind"),
+  id: count("Number of the incident: 1 for the first since the process began.", "id"),
+  kind: text("One of the kinds in docs/admin-api.md.", "kind"),
   severity: oneOf("Severity.", ["critical", "warning"], ({ kind }) => incidentKinds[kind].severity),
-  state: oneOf("Whether it is over.", ["active", "ended"], (one) => (isActive(one) ? "active" : "ended")),
+  state: oneOf("Whether the incident is over.", ["active", "ended"], (one) =>
+    isActive(one) ? "active" : "ended",
+  ),
   subject: text("The cause: a backend, a client or a part of the proxy.", "subject"),
   backend: text('The affected backend; "" if none.', "backend"),
   summary: text("A one-sentence summary.", "summary"),
   startedAt: time("When the cause began, as far as it was measured.", "startedAt"),
-  detectedAt: time("When it was detected.", "detectedAt"),
+  detectedAt: time("When the cause was detected.", "detectedAt"),
   detectionMs: count("From startedAt to detectedAt, in ms.", ({ startedAt, detectedAt }) =>
     Math.round(detectedAt - startedAt),
   ),
   lastSeenAt: time("When the latest evidence was observed.", "lastSeenAt"),
-  endedAt: maybeTime("When it ended; null while it is active.", "endedAt"),
-  durationMs: count("Time until it ended, or until now, in ms.", (one, { now }) =>
+  endedAt: maybeTime("When the incident ended; null while it is active.", "endedAt"),
+  durationMs: count("Time from startedAt to endedAt, or to now, in ms.", (one, { now }) =>
     Math.round((isActive(one) ? now() : one.endedAt) - one.startedAt),
   ),
-  resolution: text('Why it ended; "" while it is active.', "ending"),
+  resolution: text('Why the incident ended; "" while it is active.', "ending"),
   impact: record(impactFields, "impact"),
   affected: record(affectedFields, "affected"),
   evidence: list("The evidence, oldest first.", evidenceFields, "evidence"),
-  evidenceOmitted: count("Rows that were dropped between the first and the last.", "omitted"),
+  evidenceOmitted: count(
+    "Number of rows dropped between the oldest and the newest that are shown.",
+    "omitted",
+  ),
 } satisfies Fields<Incident>;
 
 export function incidentListing(all: () => readonly Incident[], times: Times): Listing<Incident> {

@@ -17,25 +17,25 @@ import {
   within,
 } from "./fields.ts";
 
-type Row = { readonly cluster: string; readonly lease: Lease };
+type LeaseRow = { readonly cluster: string; readonly lease: Lease };
 
 const renewerFields = {
   ...within(callerFields, ({ caller }: Renewer) => caller),
-  session: count("The port of its HTTP/2 session; 0 over HTTP/1.1.", "session"),
-  holder: text("The holder that it names.", "holder"),
-  since: time("When it first renewed the lease.", "since"),
-  lastAgeMs: age("Time since its last renewal.", "lastAt"),
+  session: count("The client's port, if it uses HTTP/2; 0 over HTTP/1.1.", "session"),
+  holder: text("The holder that its renewals name.", "holder"),
+  since: time("When this client first renewed the lease.", "since"),
+  lastAgeMs: age("Time since the last renewal by this client.", "lastAt"),
   renewals: count("Renewals in total.", "renewals"),
 } satisfies Fields<Renewer>;
 
 const handoverFields = {
-  at: time("When.", "at"),
-  from: text('The holder before; "" if it was free.', "from"),
-  to: text("The holder after.", "to"),
-  isReleased: flag("True if the holder before had released it.", "isReleased"),
+  at: time("When the holder changed.", "at"),
+  from: text('The previous holder; "" if the lease was free.', "from"),
+  to: text("The new holder.", "to"),
+  isReleased: flag("True if the previous holder had released the lease.", "isReleased"),
 } satisfies Fields<Handover>;
 
-const lastCaller = ({ lease }: Row): Renewer["caller"] | undefined => lease.renewers.at(-1)?.caller;
+const lastCaller = ({ lease }: LeaseRow): Renewer["caller"] | undefined => lease.renewers.at(-1)?.caller;
 
 export const leaseFields = {
   cluster: clusterField,
@@ -46,26 +46,33 @@ export const leaseFields = {
   ),
   namespace: text("Namespace of the lease's object.", ({ lease }) => lease.name.namespace),
   name: text("Name of the lease's object.", ({ lease }) => lease.name.name),
-  holder: text('The holder that it names; "" if it is free.', ({ lease }) => lease.holder),
-  state: oneOf("Whether it is held.", ["held", "free", "lapsed"], stateOf),
+  holder: text('The current holder; "" if the lease is free.', ({ lease }) => lease.holder),
+  state: oneOf("Whether the lease is held.", ["held", "free", "lapsed"], stateOf),
   durationMs: count("How long a renewal is valid, in ms.", ({ lease }) => lease.durationMs),
-  heldSince: time("When this holder acquired it.", ({ lease }) => lease.heldSince),
-  renewedAt: time("When it was last renewed.", ({ lease }) => lease.renewedAt),
-  renewedAgeMs: age("Time since then.", ({ lease }) => lease.renewedAt),
+  heldSince: time("When this holder acquired the lease.", ({ lease }) => lease.heldSince),
+  renewedAt: time("When the lease was last renewed.", ({ lease }) => lease.renewedAt),
+  renewedAgeMs: age("Time since the last renewal.", ({ lease }) => lease.renewedAt),
   renewals: count("Renewals that passed through this proxy.", ({ lease }) => lease.renewals),
-  renewedBy: maybe("The client that renewed it last.", callerFields, lastCaller),
+  renewedBy: maybe("The client that renewed the lease last.", callerFields, lastCaller),
   verdict: oneOf(
-    "Whether its renewals are as expected.",
+    "Whether the renewals of the lease are as expected.",
     ["ok", "contested", "ghost", "unknown"],
     ({ lease }, { now }) => lease.verdictAt(now())?.verdict ?? "ok",
   ),
-  reason: text("Why they are not.", ({ lease }, { now }) => lease.verdictAt(now())?.reason ?? ""),
-  detector: text("What detected it.", ({ lease }, { now }) => lease.verdictAt(now())?.detector ?? ""),
-  renewers: list("The last eight clients that renewed it.", renewerFields, ({ lease }) => lease.renewers),
+  reason: text(
+    "Why the renewals are not as expected.",
+    ({ lease }, { now }) => lease.verdictAt(now())?.reason ?? "",
+  ),
+  detector: text("What detected that.", ({ lease }, { now }) => lease.verdictAt(now())?.detector ?? ""),
+  renewers: list(
+    "The last eight clients that renewed the lease.",
+    renewerFields,
+    ({ lease }) => lease.renewers,
+  ),
   handovers: list("The last eight changes of holder.", handoverFields, ({ lease }) => lease.handovers),
-} satisfies Fields<Row>;
+} satisfies Fields<LeaseRow>;
 
-export function leaseListing(ledgers: () => readonly ClusterLedger[], times: Times): Listing<Row> {
+export function leaseListing(ledgers: () => readonly ClusterLedger[], times: Times): Listing<LeaseRow> {
   return listingOf(
     {
       kind: "LeaseList",
@@ -86,8 +93,8 @@ export function leaseListing(ledgers: () => readonly ClusterLedger[], times: Tim
   );
 }
 
-/** "lapsed": no renewal has passed through this proxy for the lease's whole duration. */
-function stateOf({ lease: { holder, renewedAt, durationMs } }: Row, { now }: Times): string {
+/** Returns "lapsed" if no renewal has passed through this proxy for the whole duration of the lease. */
+function stateOf({ lease: { holder, renewedAt, durationMs } }: LeaseRow, { now }: Times): string {
   if (holder === "") return "free";
   return durationMs > 0 && now() - renewedAt > durationMs ? "lapsed" : "held";
 }

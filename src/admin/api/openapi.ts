@@ -1,6 +1,6 @@
 /**
- * /openapi.json: the JSON API as OpenAPI 3.1, generated from the code that serves it (lists with their columns, row schemas,
- * operations), so that it is always current.
+ * Describes the JSON API as OpenAPI 3.1 at /openapi.json. The description is generated from the declarations of the
+ * lists, fields and operations that serve the API, so it is always current.
  */
 import { adminLimits } from "../http/limits.ts";
 import type { Page } from "../http/listing.ts";
@@ -18,7 +18,7 @@ import { watchFields } from "./watch-listing.ts";
 
 const text = (description: string): Schema => ({ type: "string", description });
 
-/** The schemas of responses, by their names. */
+/** Schemas of the API's objects, by the name that references use. */
 export const schemas: Readonly<Record<string, Schema>> = {
   Incident: schemaOf(incidentFields),
   Backend: schemaOf(backendFields),
@@ -41,9 +41,9 @@ export const schemas: Readonly<Record<string, Schema>> = {
 };
 
 const events =
-  "The journal as it is written, as server-sent events. A client that reconnects with Last-Event-ID first gets what it missed.";
+  "The journal as it is written, as server-sent events. A client that reconnects with Last-Event-ID first gets the entries that it missed.";
 
-/** `version` is the program's version. */
+/** Returns the route of /openapi.json. `version` is the version of watchkeeper. */
 export function openapiRoutes(pages: Pages, version: string): Routes {
   let reply: Reply | undefined;
   return (path) => {
@@ -150,7 +150,7 @@ const eventsPath: Schema = {
   },
 };
 
-/** `{name}` and `{id}` in a path become parameters. */
+/** Returns a path with its description. `{name}` and `{id}` in the path become parameters. */
 function operationPath({ path, operation, about }: OperationPath): readonly [string, Schema] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   const reason = { type: "string", maxLength: adminLimits.operatorChars, description: "For the log." };

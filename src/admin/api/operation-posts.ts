@@ -1,15 +1,19 @@
-/** The API's operations: their paths and responses (docs/admin-api.md). */
+/** Routes POST requests of the JSON API to operations on the proxy (docs/admin-api.md). */
 import { Failure, type FailureCode } from "../../base/failure.ts";
 import type { Operations, Operator, Outcome } from "../../proxy/cluster/operations.ts";
 import { adminLimits } from "../http/limits.ts";
 import { failed, jsonReply, type Posted, type Posts, type Reply } from "../http/reply.ts";
 
-type Run = (operations: Operations, target: string, operator: Operator) => Outcome | Promise<Outcome>;
+type RunOperation = (
+  operations: Operations,
+  target: string,
+  operator: Operator,
+) => Outcome | Promise<Outcome>;
 
-/** `{name}` stands for one part of the path. */
+/** An operation of the API. `{name}` stands for one part of `path`; `about` describes the operation. */
 export type OperationPath = { readonly path: string; readonly operation: string; readonly about: string };
 
-const table: readonly (OperationPath & { readonly run: Run })[] = [
+const table: readonly (OperationPath & { readonly run: RunOperation })[] = [
   {
     path: "/api/v1/backends/{name}/drain",
     operation: "drain",
@@ -36,19 +40,19 @@ const table: readonly (OperationPath & { readonly run: Run })[] = [
   },
 ];
 
-/** For /openapi.json. */
+/** Every operation, for /openapi.json. */
 export const operationPaths: readonly OperationPath[] = table;
 
-/** The expression's group matches `{name}`; it is empty for a path without one. */
+/** Group 1 of each pattern is the part of the path that `{name}` stands for; "" for a path without one. */
 const runs = table.map(({ path, operation, run }) => {
   const pattern = path.includes("{") ? path.replace(/\{\w+\}/, "([^/]+)") : `${path}()`;
   return { pattern: new RegExp(`^${pattern}$`), operation, run };
 });
 
-/** Statuses of failures; the others are 409. */
+/** HTTP statuses of failed operations, by the code of the failure; any other code is answered with 409. */
 const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-file": 422 };
 
-/** `isReadOnly` is the configuration's `admin.readOnly`: every operation is refused, and logged. */
+/** Returns the routes of the operations. If `isReadOnly` (admin.readOnly), each is refused and logged. */
 export function operationPosts(operations: Operations, isReadOnly: boolean): Posts {
   return (path) => {
     for (const { pattern, operation, run } of runs) {
@@ -74,11 +78,10 @@ function decoded(part: string | undefined): string | undefined {
   try {
     return part === undefined ? undefined : decodeURIComponent(part);
   } catch {
-    return undefined; // "%zz"
+    return undefined;
   }
 }
 
-/** The body may have a `reason`, which goes to the journal. */
 function operatorOf({ by, body }: Posted): Operator {
   const { reason } = body;
   return { by, reason: typeof reason === "string" ? reason.slice(0, adminLimits.operatorChars) : "" };

@@ -1,13 +1,16 @@
-/** `/api/v1/stats`: counters since the start as one JSON object; the admin page reads it repeatedly and draws the rates. */
+/**
+ * `/api/v1/stats`: counters since the start, as one JSON object. The admin page reads it every second and draws the
+ * rates.
+ */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Times } from "../http/times.ts";
 import type { Metrics } from "../metrics/registry.ts";
 import { count, type Fields, number, text, time, type ViewOf, viewOf } from "./fields.ts";
 
-/** Of the process itself: `at` is a clock reading, `cpuMs` is of all threads. */
+/** Measurements of this process. `at` is a clock reading; `cpuMs` is the CPU time of all threads. */
 type ProcessStats = {
   readonly at: number;
-  /** The configuration's name. */
+  /** The name of the configuration. */
   readonly name: string;
   readonly uptimeMs: number;
   readonly cpuMs: number;
@@ -15,7 +18,7 @@ type ProcessStats = {
   readonly rssBytes: number;
 };
 
-type Row = ProcessStats & {
+type StatsRow = ProcessStats & {
   readonly version: string;
   readonly requests: Readonly<Record<string, number>>;
   readonly watchEvents: number;
@@ -28,7 +31,7 @@ export const statsFields = {
     schema: {
       type: "object",
       additionalProperties: { type: "integer" },
-      description: 'Since the start, by class of code ("2xx"); "none": without a response.',
+      description: 'Requests since the start, by class of code ("2xx"); "none": without a response.',
     },
     view: ({ requests }) => requests,
     key: () => "",
@@ -39,18 +42,18 @@ export const statsFields = {
   uptimeMs: count("Time since the start, in ms.", "uptimeMs"),
   cpuMs: count("CPU time of all threads, in ms.", "cpuMs"),
   eventLoopDelayMs: number(
-    "The longest delay of the event loop since the last request for this, in ms.",
+    "The longest delay of the event loop since the last request for these statistics, in ms.",
     "eventLoopDelayMs",
   ),
-  rssBytes: count("Resident memory.", "rssBytes"),
-} satisfies Fields<Row>;
+  rssBytes: count("Resident memory, in bytes.", "rssBytes"),
+} satisfies Fields<StatsRow>;
 
 export type Stats = ViewOf<typeof statsFields>;
 
-/** Sums requests by the class of their code. */
+/** Returns the statistics, with the requests summed by class of status code. */
 export function statsOf(
   metrics: Pick<Metrics, "read">,
-  own: Omit<Row, "requests" | "watchEvents">,
+  own: Omit<StatsRow, "requests" | "watchEvents">,
   times: Times,
 ): Stats {
   const requests: Record<string, number> = {};
@@ -84,7 +87,7 @@ export class ProcessMonitor {
     this.#delay.disable();
   }
 
-  /** Resets the event-loop delay. */
+  /** Returns the current measurements, and starts a new measurement of the event-loop delay. */
   read(): ProcessStats {
     const now = this.#times.now();
     const { user, system } = process.cpuUsage();
@@ -100,12 +103,12 @@ export class ProcessMonitor {
     };
   }
 
-  /** Node opens a file in /proc; without a free descriptor the last value stands. */
+  /** Returns the resident memory in bytes, or the last known value if /proc cannot be read. */
   #rssNow(): number {
     try {
       this.#rssBytes = process.memoryUsage.rss();
     } catch {
-      // EMFILE: operators read this most while something is wrong.
+      // EMFILE must not make the whole response fail: an overloaded process is when operators read it.
     }
     return this.#rssBytes;
   }

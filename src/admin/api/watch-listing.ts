@@ -1,4 +1,6 @@
-/** `/api/v1/watches`: every open watch, its client, its version, and the age of its last event. */
+/**
+ * `/api/v1/watches`: every open watch, with its client, the version that it has reached, and the age of its last event.
+ */
 import { limits } from "../../base/limits.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import { watchStates } from "../../watch/session/watch-state.ts";
@@ -9,42 +11,45 @@ import { age, count, type Fields, flag, listingOf, oneOf, text, time, within } f
 
 const states = ["pending", "opening", "listing", "live", "opaque", "hung", "stale", "parked", "ended"];
 
-/** Those of a watch's progress are 0 or empty if the proxy does not decode it. */
+/** The fields of a watch. For a watch that the proxy cannot decode, its events, versions and ages are 0 or empty. */
 export const watchFields = {
   auditId: text(
-    "Audit ID: identifies it for a move, and in the apiserver's audit log.",
+    "Audit ID: names the watch in the move operation, and in the apiserver's audit log.",
     ({ context }) => context.auditId,
   ),
   ...within(callerFields, ({ context }: Exchange) => context.caller),
-  port: count("The port of its connection.", ({ context }) => context.client.port),
+  port: count("The client's port.", ({ context }) => context.client.port),
   protocol: text('The ALPN protocol; "" without ALPN.', ({ context }) => context.client.alpn),
   resource: text('"group/name"; the core group is empty.', ({ context }) => context.resource),
   path: text("The request's path and query, without tokens.", pathOf),
-  backend: text("The backend that serves it now.", "backend"),
-  state: oneOf("Its state.", states, stateOf),
-  startedAt: time("When the request came.", ({ context }) => context.at),
-  ageMs: age("Time since then.", ({ context }) => context.at),
-  bytes: count("Bytes sent to its client.", "sentBytes"),
-  queuedBytes: count("Bytes that wait until its client reads.", "queuedBytes"),
+  backend: text("The backend that serves the watch now.", "backend"),
+  state: oneOf("The state of the watch.", states, stateOf),
+  startedAt: time("When the request arrived.", ({ context }) => context.at),
+  ageMs: age("Time since the request arrived.", ({ context }) => context.at),
+  bytes: count("Bytes sent to the client.", "sentBytes"),
+  queuedBytes: count("Bytes that wait until the client reads.", "queuedBytes"),
   startResourceVersion: text(
     "The resourceVersion of the request.",
     ({ watch }) => watch?.asked.request.version ?? "",
   ),
-  resourceVersion: text("The version that it has reached.", ({ watch }) => watch?.progress.cursor ?? ""),
-  lastEventAgeMs: age("Time since its latest event.", ({ watch }) => watch?.progress.lastEventAt ?? -1),
+  resourceVersion: text(
+    "The version that the watch has reached.",
+    ({ watch }) => watch?.progress.cursor ?? "",
+  ),
+  lastEventAgeMs: age("Time since the latest event.", ({ watch }) => watch?.progress.lastEventAt ?? -1),
   lastBookmarkAgeMs: age(
-    "Time since its latest bookmark.",
+    "Time since the latest bookmark.",
     ({ watch }) => watch?.progress.lastBookmarkAt ?? -1,
   ),
   events: count("Events delivered.", ({ watch }) => watch?.progress.events ?? 0),
   moves: count("Moves from one backend to another.", ({ watch }) => watch?.moves ?? 0),
   session: oneOf(
-    "The state of its upstream streams; empty if no response has come or its bytes cannot be read.",
+    "The state of the upstream streams; empty before the response, and if the proxy cannot decode it.",
     [...watchStates, ""],
     ({ watch }) => watch?.state ?? "",
   ),
   isResumable: flag(
-    "True if it could continue on another backend now, without a lost or repeated event.",
+    "True if the watch could continue on another backend now, without a lost or repeated event.",
     ({ watch }) => watch?.progress.resumeVersion !== undefined,
   ),
   versionRegressions: count(
@@ -67,7 +72,7 @@ export function watchListing(live: () => readonly Exchange[], times: Times): Lis
   );
 }
 
-/** Returns the watch's state: "pending" before a response, "opaque" if the proxy cannot decode its content type. */
+/** Returns "pending" before the response, and "opaque" if the proxy cannot decode the content type. */
 function stateOf({ watch, isAnswered }: Exchange): string {
   if (!isAnswered) return "pending";
   if (watch === undefined) return "opaque";
@@ -80,7 +85,7 @@ function lastAt({ context, watch }: Exchange): number {
   return Math.max(context.at, watch?.progress.lastEventAt ?? -1);
 }
 
-/** A watch over WebSocket carries its token in a header field, but a query may contain one all the same (A55). */
+/** Returns path and query without tokens: clients send them in header fields, but a query may have one (A55). */
 function pathOf({ context }: Exchange): string {
   const path = context.fields.find(({ name }) => name === ":path")?.value ?? "";
   return path.replace(/([?&](?:access_)?token=)[^&]*/gi, "$1[redacted]").slice(0, limits.apiTextChars);

@@ -1,7 +1,6 @@
 /**
- * Authorizes requests to the API by TokenReview and SubjectAccessReview, as the apiserver's delegated authentication and
- * kube-rbac-proxy do. While no cluster can be asked, every request is refused. A token is kept only as a salted hash, and
- * sent only to the cluster.
+ * Authorizes requests to the API by TokenReview and SubjectAccessReview, as kube-rbac-proxy does. Refuses every request
+ * while no cluster answers reviews. Keeps a token only as a salted hash, and sends it only to a cluster.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -19,37 +18,37 @@ export type AuthorizationParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly reviewer: Pick<Reviewer, "ask">;
-  /** Audiences of which a token must have one; none: the apiservers' own. */
+  /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
 };
 
 export type AccessRequest = {
   readonly verb: "get" | "post";
-  /** The request's path without its query: the same one that is routed. */
+  /** Path without the query; the router uses the same text, so it serves only what was authorized. */
   readonly path: string;
-  /** The request's Authorization field. */
+  /** Value of the Authorization field; undefined if the request has none. */
   readonly authorization: string | undefined;
-  /** The client's address. */
   readonly address: string;
 };
 
-/** The authenticated user. */
+/** An authenticated user who is allowed to send the request. */
 export type Admitted = { readonly username: string };
 
-/** The result of a token review; undefined: not authenticated. */
-type Known = { readonly user: User | undefined };
+/** The result of a token review. `user` is undefined if the cluster does not accept the token. */
+type TokenResult = { readonly user: User | undefined };
 
 export class Authorization {
   readonly #parts: AuthorizationParts;
   readonly #salt = randomBytes(32);
-  readonly #tokens: Recent<Known>;
+  readonly #tokens: Recent<TokenResult>;
   readonly #accesses: Recent<Access>;
-  /** Reviews in flight: of tokens by client address, of accesses by user. */
-  readonly #guesses = new Map<string, number>();
-  readonly #askers = new Map<string, number>();
-  /** Reviews in flight, by kind; beyond the limit a review fails. */
+  /** Number of token reviews in flight, by client address. */
+  readonly #tokenReviews = new Map<string, number>();
+  /** Number of access reviews in flight, by user. */
+  readonly #accessReviews = new Map<string, number>();
+  /** Number of reviews in flight, by kind. Beyond `limits.reviewsAtOnce` a review fails at once. */
   readonly #running = { TokenReview: 0, SubjectAccessReview: 0 };
-  /** Why no cluster can be asked, as last written to the journal. */
+  /** Why the last review failed, so that the journal gets each reason once; "" if the review succeeded. */
   #complaint = "";
 
   constructor(parts: AuthorizationParts) {
@@ -60,7 +59,7 @@ export class Authorization {
     this.#accesses = new Recent({ clock, most, keepMs });
   }
 
-  /** Returns the user, or a refusal: 401, 403, or 503 while no cluster can be asked. */
+  /** Returns the user, or the response that refuses the request: 401, 403, or 503 while no cluster answers. */
   async admit(asked: AccessRequest): Promise<Admitted | Reply> {
     const token = tokenIn(asked.authorization);
     if (token === undefined) return refusal(401, "Unauthorized: a bearer token is needed");
@@ -89,12 +88,12 @@ export class Authorization {
     return refusal(403, message);
   }
 
-  #userOf(token: string, address: string): Promise<Known | Failure> {
+  #userOf(token: string, address: string): Promise<TokenResult | Failure> {
     const { audiences } = this.#parts;
     const key = this.#hash(token);
     return this.#tokens.find(key, async () => {
-      const ask = (): Promise<Answer> => this.#ask(tokenReview(token, audiences));
-      const outcome = await among(this.#guesses, address, limits.tokenReviewsPerAddress, ask);
+      const ask = (): Promise<ReviewOutcome> => this.#ask(tokenReview(token, audiences));
+      const outcome = await among(this.#tokenReviews, address, limits.tokenReviewsPerAddress, ask);
       return outcome instanceof Failure ? outcome : { user: userIn(outcome.answer, audiences) };
     });
   }
@@ -103,15 +102,16 @@ export class Authorization {
     const key = this.#hash(JSON.stringify([user, verb, path]));
     const { username } = user;
     return this.#accesses.find(key, async () => {
-      // Limited by user: any valid token would otherwise be enough to flood the cluster with reviews of random paths.
-      const ask = (): Promise<Answer> => this.#ask(accessReview(user, verb, path));
-      const outcome = await among(this.#askers, username, limits.reviewsAtOnce / 2, ask);
+      // The limit is per user, because a client with any valid token could otherwise flood the cluster with reviews of
+      // random paths.
+      const ask = (): Promise<ReviewOutcome> => this.#ask(accessReview(user, verb, path));
+      const outcome = await among(this.#accessReviews, username, limits.reviewsAtOnce / 2, ask);
       return outcome instanceof Failure ? outcome : accessIn(outcome.answer);
     });
   }
 
-  /** The reason of a failure goes to the journal only: the client may be unauthenticated. */
-  async #ask(review: Review): Promise<Answer> {
+  /** Sends a review. Only the journal gets the reason of a failure: the client may be unauthenticated. */
+  async #ask(review: Review): Promise<ReviewOutcome> {
     const { kind } = review;
     if (this.#running[kind] >= limits.reviewsAtOnce) return tooMany();
     this.#running[kind] += 1;
@@ -126,25 +126,25 @@ export class Authorization {
     return new Failure(outcome.code, outcome.origin, message);
   }
 
-  /** The salt prevents an offline search for tokens by a reader of this process's memory. */
+  /** Returns a hash whose salt prevents that a reader of this process's memory tests guessed tokens. */
   #hash(text: string): string {
     return createHmac("sha256", this.#salt).update(text).digest("base64");
   }
 }
 
-type Answer = { readonly answer: unknown } | Failure;
+type ReviewOutcome = { readonly answer: unknown } | Failure;
 
 function keepMs({ isAllowed }: Access): number {
   return isAllowed ? adminLimits.accessAllowedMs : adminLimits.accessDeniedMs;
 }
 
-/** Runs `ask`, unless `most` reviews of this key are in flight. */
+/** Runs `ask`, unless `most` reviews of the key `whose` are in flight. */
 async function among(
   running: Map<string, number>,
   whose: string,
   most: number,
-  ask: () => Promise<Answer>,
-): Promise<Answer> {
+  ask: () => Promise<ReviewOutcome>,
+): Promise<ReviewOutcome> {
   const others = running.get(whose) ?? 0;
   if (others >= most) return tooMany();
   running.set(whose, others + 1);
@@ -161,7 +161,7 @@ function tooMany(): Failure {
   return new Failure("overload", "proxy", "Too many reviews are in progress: try again");
 }
 
-/** Parses the field as Kubernetes does (k8s.io/apiserver, bearertoken.go). */
+/** Returns the bearer token of an Authorization field, parsed as Kubernetes does (k8s.io/apiserver, bearertoken.go). */
 function tokenIn(field: string | undefined): string | undefined {
   const [, token] = /^ *bearer +(\S+) *$/i.exec(field ?? "") ?? [];
   return token;
@@ -173,7 +173,7 @@ const reasons: Readonly<Record<number, string>> = {
   503: "ServiceUnavailable",
 };
 
-/** A Status like an apiserver's. */
+/** Returns a refusal as a Kubernetes Status object. */
 function refusal(code: number, message: string): Reply {
   return jsonReply(code, statusOf({ message, reason: reasons[code] ?? "Unknown", code }));
 }

@@ -1,20 +1,21 @@
-/** A cache of answers with a time to live. Concurrent queries for one key share one request. */
+/** Caches the results of reviews for a limited time. Concurrent queries for one key share one review. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { Lru } from "../../base/lru.ts";
 
 export type RecentParts<T> = {
   readonly clock: Clock;
-  /** Capacity; the least recently queried answer is evicted first. */
+  /** Maximum number of cached results. The least recently used result is evicted first. */
   readonly most: number;
+  /** Returns how long a result is valid, in milliseconds. */
   readonly keepMs: (value: T) => number;
 };
 
-type Kept<T> = { readonly value: T; readonly until: number };
+type CachedResult<T> = { readonly value: T; readonly until: number };
 
 export class Recent<T> {
   readonly #parts: RecentParts<T>;
-  readonly #kept: Lru<string, Kept<T>>;
+  readonly #kept: Lru<string, CachedResult<T>>;
   readonly #asked = new Map<string, Promise<T | Failure>>();
 
   constructor(parts: RecentParts<T>) {
@@ -22,7 +23,7 @@ export class Recent<T> {
     this.#kept = new Lru(parts.most);
   }
 
-  /** Returns an answer that has not expired. */
+  /** Returns the cached result, unless it has expired. */
   get(key: string): T | undefined {
     const kept = this.#kept.get(key);
     if (kept === undefined) return undefined;
@@ -32,7 +33,7 @@ export class Recent<T> {
     return kept.value;
   }
 
-  /** Returns the cached answer, or the result of `ask`. A Failure is returned to all waiting queries, and not cached. */
+  /** Returns the cached result, or that of `ask`. All waiting queries get its Failure, which is not cached. */
   async find(key: string, ask: () => Promise<T | Failure>): Promise<T | Failure> {
     const known = this.get(key);
     if (known !== undefined) return known;

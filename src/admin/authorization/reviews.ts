@@ -1,10 +1,10 @@
 /**
- * Builds and reads reviews of API clients: authentication.k8s.io/v1 TokenReview and authorization.k8s.io/v1
- * SubjectAccessReview. Pure. Any answer that is not clearly positive counts as negative.
+ * Builds requests for authentication.k8s.io/v1 TokenReview and authorization.k8s.io/v1 SubjectAccessReview, and reads
+ * the responses. Any response that is not clearly positive counts as negative.
  */
 import type { Review } from "../../discovery/reviewer.ts";
 
-/** As in the cluster's answer; it is sent back unchanged. */
+/** A user as the TokenReview returned it. The SubjectAccessReview gets the same fields, unchanged. */
 export type User = {
   readonly username: string;
   readonly uid: string;
@@ -12,10 +12,7 @@ export type User = {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 };
 
-/**
- * Prefix of every path in a review. The built-in ClusterRole system:discovery allows all users to get /api/*, which would
- * include this API.
- */
+/** Prefix of the paths in reviews: the ClusterRole system:discovery allows all users to get paths below /api/. */
 const pathPrefix = "/watchkeeper";
 
 export function tokenReview(token: string, audiences: readonly string[]): Review {
@@ -39,11 +36,11 @@ export function accessReview(user: User, verb: "get" | "post", path: string): Re
   };
 }
 
-/** Returns undefined if the token is not authenticated, or is for other audiences. */
+/** Returns the user of a TokenReview; undefined if the token is not authenticated, or is for other audiences. */
 export function userIn(answer: unknown, audiences: readonly string[]): User | undefined {
   const status = fieldsOf(fieldsOf(answer)["status"]);
   if (status["authenticated"] !== true) return undefined;
-  // An authenticator without audience support returns none (k8s.io/api, authentication/v1).
+  // An authenticator that does not support audiences returns an empty list (k8s.io/api, authentication/v1).
   const named = textsIn(status["audiences"]);
   if (audiences.length > 0 && !audiences.some((one) => named.includes(one))) return undefined;
   const { username, uid, groups, extra } = fieldsOf(status["user"]);

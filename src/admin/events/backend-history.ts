@@ -1,5 +1,4 @@
-/** Each backend's state changes from the journal: its state, since when, why, and the states before. */
-
+/** Keeps the latest state changes of each backend, as the journal reports them. */
 import type { Entry, EntryOf, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
 
@@ -14,7 +13,7 @@ export class BackendHistory {
     journal.subscribe((entry, at) => this.#take(entry, at));
   }
 
-  /** Oldest first. */
+  /** Returns the state changes of a backend, oldest first. */
   of(backend: string): readonly Change[] {
     return this.#changes.get(backend) ?? [];
   }

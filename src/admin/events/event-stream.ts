@@ -1,15 +1,16 @@
 /**
- * `GET /api/v1/events`: the journal as it is written, as server-sent events (WHATWG HTML §9.2). A client that reconnects
- * with Last-Event-ID first gets what it missed. A client that reads too slowly is disconnected, and reconnects by itself.
+ * `GET /api/v1/events`: sends each journal entry as it is written, as server-sent events (WHATWG HTML §9.2). A client
+ * that reconnects with Last-Event-ID first gets the entries that it missed. A client that reads too slowly is
+ * disconnected; browsers then reconnect by themselves.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../base/clock.ts";
 import { adminLimits } from "../http/limits.ts";
-import type { EventRing, Told } from "./event-ring.ts";
+import type { EventRing, NumberedEntry } from "./event-ring.ts";
 
-/** Whether a stream's client may still read it. "unknown": the cluster cannot be asked. */
-export type Verdict = "yes" | "no" | "unknown";
-export type Judge = () => Promise<Verdict>;
+/** Whether the client of a stream is still allowed to read it. "unknown": no cluster answers reviews. */
+export type Permission = "yes" | "no" | "unknown";
+export type CheckPermission = () => Promise<Permission>;
 
 export class EventStreams {
   readonly #ring: EventRing;
@@ -26,16 +27,19 @@ export class EventStreams {
   }
 
   /**
-   * Serves until either side closes, or the client loses its permission, which `judge` checks at each heartbeat. Returns
-   * false if there are too many streams. With `?kind=`, sends only entries whose kind begins with that text.
+   * Sends events until either side closes the connection, or until the client loses its permission, which
+   * `checkPermission` checks at each heartbeat. Returns false if too many streams are open. With `?kind=`, sends only
+   * the entries whose kind begins with that text.
    */
-  serve(request: IncomingMessage, response: ServerResponse, judge: Judge): boolean {
+  serve(request: IncomingMessage, response: ServerResponse, checkPermission: CheckPermission): boolean {
     if (this.#open.size >= adminLimits.eventStreams) return false;
     const prefix = new URL(request.url ?? "", "http://here").searchParams.get("kind") ?? "";
-    const send = (told: Told): void => {
-      const { kind } = told.entry;
+    const send = (numbered: NumberedEntry): void => {
+      const { kind } = numbered.entry;
       if (!kind.startsWith(prefix) || response.destroyed) return;
-      response.write(`id: ${this.#ring.idOf(told)}\nevent: ${kind}\ndata: ${this.#ring.textOf(told)}\n\n`);
+      response.write(
+        `id: ${this.#ring.idOf(numbered)}\nevent: ${kind}\ndata: ${this.#ring.textOf(numbered)}\n\n`,
+      );
       if (response.writableLength > adminLimits.eventBacklogBytes) response.destroy();
     };
     response.writeHead(200, {
@@ -44,11 +48,11 @@ export class EventStreams {
       "x-content-type-options": "nosniff",
       "content-security-policy": "default-src 'none'",
     });
-    // The client has gone: "close" follows and cleans up.
+    // The client has disconnected. "close" follows, and its listener cleans up.
     response.on("error", () => {});
     this.#resume(request.headers["last-event-id"], response, send);
     const unlisten = this.#ring.listen(send);
-    const quieten = this.#beat(response, judge);
+    const quieten = this.#beat(response, checkPermission);
     const end = (): void => {
       unlisten();
       quieten();
@@ -59,26 +63,30 @@ export class EventStreams {
     return true;
   }
 
-  /** Without an id the stream begins now. */
-  #resume(id: string | string[] | undefined, response: ServerResponse, send: (told: Told) => void): void {
+  /** Sends the entries after `id`. Without an id, the stream begins with the next entry. */
+  #resume(
+    id: string | string[] | undefined,
+    response: ServerResponse,
+    send: (numbered: NumberedEntry) => void,
+  ): void {
     response.write(": the journal, from now on\n\n");
     if (typeof id !== "string" || id === "") return;
-    const { told, isWhole } = this.#ring.after(id);
+    const { entries, isWhole } = this.#ring.after(id);
     if (!isWhole) response.write('event: gap\ndata: {"kind":"gap"}\n\n');
-    for (const one of told) send(one);
+    for (const one of entries) send(one);
   }
 
-  /** Sends a comment at intervals: writing is the only way to detect that the client has gone. */
-  #beat(response: ServerResponse, judge: Judge): () => void {
+  /** Sends a comment at intervals, because only a failing write shows that the client is gone. Returns a stop. */
+  #beat(response: ServerResponse, checkPermission: CheckPermission): () => void {
     let allowedAt = this.#clock.now();
     const again = (): (() => void) => this.#clock.after(adminLimits.eventBeatMs, () => void beat());
     const beat = async (): Promise<void> => {
-      const verdict = await judge().catch((): Verdict => "no");
+      const permission = await checkPermission().catch((): Permission => "no");
       if (response.destroyed) return;
       const now = this.#clock.now();
-      if (verdict === "yes") allowedAt = now;
-      // "unknown": the last permission counts for as long as it would for a request.
-      if (verdict === "no" || now - allowedAt > adminLimits.accessAllowedMs) return void response.end();
+      if (permission === "yes") allowedAt = now;
+      // While no cluster answers, the last permission stays valid for as long as that of a single request.
+      if (permission === "no" || now - allowedAt > adminLimits.accessAllowedMs) return void response.end();
       response.write(": still here\n\n");
       stop = again();
     };

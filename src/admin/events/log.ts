@@ -1,13 +1,13 @@
 /**
- * The journal as lines on stdout: JSON as Kubernetes' components write it, or text. Not written with pino: its destination
- * loops synchronously while a pipe's reader stalls, which would block the data path. Here a line that cannot be written is
- * dropped and counted, whatever happens to stdout (F20).
+ * Writes the journal to stdout, one line an entry: JSON in the format of Kubernetes' components, or text. Drops and
+ * counts a line that cannot be written, so that a stdout that blocks or fails never blocks the data path (F20). pino is
+ * not used, because it waits synchronously while the reader of a pipe stalls.
  */
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 
-/** The needed part of process.stdout, which writes to a pipe without blocking, and continues after an error. */
+/** The part of process.stdout that the log uses. It must not block, and must stay open after an error. */
 export type Out = {
   write(text: string, done: (reason?: Error | null) => void): unknown;
   on(name: "error", listener: () => void): unknown;
@@ -23,7 +23,7 @@ export type LogOptions = {
 
 type Value = string | number | readonly string[];
 
-/** For kinds of entries that report a problem, the field with its text; written as `err`, as klog does. */
+/** The field with the error message, by kind of entry. The log writes this field as `err`, as klog does. */
 const complaints = new Map<Entry["kind"], string>([
   ["listener.lost", "reason"],
   ["downstream_connection.refused", "reason"],
@@ -38,23 +38,24 @@ const complaints = new Map<Entry["kind"], string>([
   ["review.failed", "reason"],
 ]);
 
-/** Writes every entry, from construction until it is stopped. */
+/** Writes entries to the log, from construction until `stop`. */
 export class Log {
   readonly #options: LogOptions;
   readonly #unsubscribe: () => void;
   #second = 0;
   #lines = 0;
   #dropped = 0;
-  #untold = 0;
+  /** Number of dropped lines that no line of the log has reported yet. */
+  #unreported = 0;
 
   constructor(journal: Journal, options: LogOptions) {
     this.#options = options;
-    // Without a listener an EPIPE or ENOSPC would end the process; each write's own callback counts it.
+    // Without this listener an EPIPE or ENOSPC would end the process. The callback of each write counts the error.
     options.out.on("error", () => {});
     this.#unsubscribe = journal.subscribe((entry) => this.#take(entry));
   }
 
-  /** Number of lines that were not written. */
+  /** Number of lines that could not be written or exceeded the rate limit. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -67,11 +68,11 @@ export class Log {
     if (!isWanted(entry, this.#options.accessLog)) return;
     if (!this.#hasRoom()) {
       this.#dropped++;
-      this.#untold++;
+      this.#unreported++;
       return;
     }
-    if (this.#untold > 0) this.#write("log.dropped", [["count", this.#untold]]);
-    this.#untold = 0;
+    if (this.#unreported > 0) this.#write("log.dropped", [["count", this.#unreported]]);
+    this.#unreported = 0;
     this.#write(entry.kind, fieldsOf(entry));
   }
 
@@ -95,10 +96,10 @@ export class Log {
   }
 }
 
-/** Ends of a passthrough connection that are not errors. */
+/** Reasons for the end of a passthrough connection that are not errors. */
 const calmEnds = ["ended", "client_left"];
 
-/** Lines for requests and connections are optional (accessLog); all other entries are written. */
+/** True if the entry is logged: `accessLog` selects among those of requests, all others always are. */
 function isWanted(entry: Entry, accessLog: LogOptions["accessLog"]): boolean {
   if (entry.kind === "request.failed" || entry.kind === "passthrough.refused") return accessLog !== "None";
   if (entry.kind !== "passthrough.ended") return true;
@@ -141,8 +142,8 @@ function clipped(text: string): string {
 }
 
 /**
- * A last safeguard: no token should reach the journal (A55). A WebSocket subprotocol carries a token behind
- * `bearer.authorization.k8s.io.`; a JWT begins with `{"` in base64.
+ * Matches what looks like a token. It is a last safeguard: no token should reach the journal (A55). A WebSocket
+ * subprotocol has the token after `bearer.authorization.k8s.io.`; a JWT begins with `{"` in base64.
  */
 const secret =
   /\b(bearer[\s.]+|basic\s+|(?:access_)?token=|authorization\.k8s\.io\.)[^\s&,;"']{8,}|\beyJ[\w.-]{8,}/gi;
@@ -152,7 +153,7 @@ export function withoutSecrets(text: string): string {
   return text.replace(secret, "$1[redacted]");
 }
 
-/** Escapes characters that a terminal or a log parser could interpret (A53). */
+/** Escapes all characters but printable ASCII, because a terminal or a log parser could interpret them (A53). */
 function ascii(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

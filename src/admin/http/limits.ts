@@ -1,54 +1,56 @@
-/** Limits of the admin port, its API and the commands that use it, each with its reason (see src/base/limits.ts). */
+/**
+ * Limits of the admin ports, the JSON API and the commands that use it, each with its reason (see src/base/limits.ts).
+ */
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const adminLimits = {
-  /** Time to live of reviews: of a token as in the apiserver's delegated authentication, of an access as in the kubelet. */
+  /** How long the result of a TokenReview is cached: as in the apiserver's delegated authentication. */
   tokenReviewedMs: 10_000,
+  /** How long the result of a SubjectAccessReview is cached: as in the kubelet. */
   accessAllowedMs: 300_000,
   accessDeniedMs: 30_000,
-  /** Capacity for each kind of review: every operator's token at every path. */
+  /** Maximum number of cached results of each kind of review: enough for the token of every operator at every path. */
   reviewsKept: 2000,
-  /** A second scrape within this time gets the same text: scrapes must not occupy the data path's thread. */
+  /** A second scrape within this time gets the text of the first, to spare the data path's thread. */
   scrapeReuseMs: 1000,
-  /** The port of metrics and probes: its clients are a few Prometheus servers and kubelets, and send no bodies. */
+  /** Limits of both ports. Their clients are a few Prometheus servers, kubelets and operators. */
   adminSockets: 64,
   adminHeaderBytes: 8 * KiB,
-  /** For the API with authorization: a token with 400 groups takes 12 KiB. */
+  /** Header limit of the API with authorization: a token with 400 groups takes 12 KiB. */
   adminTokenHeaderBytes: 24 * KiB,
   adminRequestMs: 10_000,
   /**
-   * Pending requests of one socket. No known client pipelines here, and node:http allocates 4 KiB for each of the 2,000
-   * heads that one read may contain, on up to 64 sockets in one turn.
+   * Maximum number of unanswered requests on one socket. No known client pipelines requests here. Without this limit,
+   * one read of 2,000 pipelined heads would allocate 8 MiB, on up to 64 sockets in one turn of the event loop.
    */
   adminWaiting: 4,
-  /** Heap of the probe thread in MiB: it needs 5, and 64 sockets at their limits take 10 more. */
+  /** Heap limit of the probe thread in MiB: the thread needs 5, and 64 sockets at their limits take 10 more. */
   probeThreadHeapMiB: 32,
-  /**
-   * probePatienceMs: how long a probe waits for the event loop before it gets the last known answer; half of the shortest
-   * timeout of common load balancers. standstillMs: how long the event loop may leave a probe unanswered before the probe
-   * fails. No garbage collection and no reload takes a tenth of that; a kubelet probes every ten seconds, and restarts
-   * only after several failures in a row.
-   */
+  /** How long a probe waits for the event loop: half of the shortest timeout of common load balancers. */
   probePatienceMs: 50,
+  /**
+   * How long the event loop may leave a probe unanswered before the probe fails. No garbage collection and no reload takes
+   * a tenth of that. A kubelet probes every ten seconds, and restarts the container only after several failures in a row.
+   */
   standstillMs: 5000,
-  /** The JSON API: rows of a page, and the highest offset. All of 50,000 watches take 100 pages. */
+  /** Rows of a page (default, maximum), and the highest offset. A list of 50,000 watches takes 100 pages. */
   apiPage: 100,
   apiPageMost: 500,
   apiOffset: 100_000,
-  /** Journal entries kept for clients that reconnect: some minutes of a busy proxy, 1 MiB. */
+  /** Number of journal entries kept for clients that reconnect: some minutes of a busy proxy, about 1 MiB. */
   eventsKept: 2000,
-  /** Event streams: their number, the backlog of one that reads slowly, and the interval of heartbeats. */
+  /** Event streams: maximum number, maximum backlog for a slow client, interval of heartbeats. */
   eventStreams: 16,
   eventBacklogBytes: MiB,
   eventBeatMs: 15_000,
-  /** An operation's request body, which contains a reason; and the operator's name and reason in the journal. */
+  /** Operations: maximum size of the body; maximum length of the operator's name and of the reason. */
   apiBodyBytes: 4 * KiB,
   operatorChars: 128,
-  /** Interval of attempts to open the API's port while another process uses it, such as an older one during an update. */
+  /** Interval of attempts to open the API's port while another process uses it, such as a predecessor. */
   apiRetryMs: 1000,
-  /** Failed attempts until that is reported: the predecessor closes its port about a second after its successor is ready. */
+  /** Failed attempts until they are reported. A predecessor closes its port about a second after the handover. */
   apiFailures: 4,
-  /** State changes kept for each backend: an hour of one that fails and recovers every two minutes. */
+  /** State changes kept for each backend: an hour of a backend that fails and recovers every two minutes. */
   backendHistory: 64,
 } as const;

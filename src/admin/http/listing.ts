@@ -1,6 +1,6 @@
 /**
- * Lists of the JSON API in pages. Filters, sorts and cuts here, so that 50,000 watches overload neither the API's client
- * nor the thread that serves Kubernetes clients. Pure.
+ * Serves lists of the JSON API in pages. Filtering and sorting happen in the proxy, so that 50,000 watches overload
+ * neither the API's client nor, in slices, the thread that serves Kubernetes clients.
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices } from "../../base/slices.ts";
@@ -8,9 +8,9 @@ import { adminLimits } from "./limits.ts";
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 
-/** One kind of list. */
+/** A list of the API: where its rows come from, and how they are shown, filtered and sorted. */
 export type Listing<T> = {
-  /** The kind of its responses: "WatchList". */
+  /** Value of "kind" in the response, such as "WatchList". */
   readonly kind: string;
   readonly rows: () => readonly T[];
   /** Values to filter and sort by; -1 stands for a missing number. */
@@ -22,15 +22,15 @@ export type Listing<T> = {
 
 export type JsonObject = { readonly [key: string]: Json | undefined };
 
-/** The pages of a list. */
+/** A list of the API, as the router and /openapi.json use it. */
 export type Page = Pick<Listing<never>, "kind" | "sort"> & {
-  /** The columns that a query can refer to. */
+  /** Names of the columns that a query can filter and sort by. */
   readonly columns: readonly string[];
   /** Returns one page for a query, or an error as a string. */
   readonly read: (query: string) => Promise<JsonObject | string>;
 };
 
-/** A parsed query, or an error as a string. */
+/** A parsed query. */
 type ListQuery = {
   readonly limit: number;
   readonly offset: number;
@@ -45,56 +45,56 @@ export function pagesOf<T>(listing: Listing<T>, clock: Clock): Page {
   return { kind, sort, columns: Object.keys(columns), read: (query) => pageOf(listing, query, clock) };
 }
 
-/** The work on all rows is split over several turns of the event loop: other requests are served between two of them. */
+/** Returns one page, or an error as a string. Works in slices, so that 50,000 rows delay no other request. */
 export function pageOf<T>(listing: Listing<T>, query: string, clock: Clock): Promise<JsonObject | string> {
-  const asked = askedIn(listing, query);
-  if (typeof asked === "string") return Promise.resolve(asked);
-  const gathered = new Gathered(listing, asked);
+  const parsed = queryIn(listing, query);
+  if (typeof parsed === "string") return Promise.resolve(parsed);
+  const builder = new PageBuilder(listing, parsed);
   return new Promise((resolve) => {
     inSlices(
       clock,
-      gathered.all,
-      (row) => gathered.add(row),
-      () => resolve(gathered.page()),
+      builder.all,
+      (row) => builder.add(row),
+      () => resolve(builder.page()),
     );
   });
 }
 
-type Keyed<T> = { readonly row: T; readonly key: string | number };
+type RowWithKey<T> = { readonly row: T; readonly key: string | number };
 
-/** The matching rows so far. */
-class Gathered<T> {
+/** Collects the rows that match a query, and keeps only those that can be on its page. */
+class PageBuilder<T> {
   readonly all: readonly T[];
   readonly #listing: Listing<T>;
-  readonly #asked: ListQuery;
-  readonly #texts: readonly Column<T>[];
-  readonly #of: Column<T>;
+  readonly #query: ListQuery;
+  readonly #textColumns: readonly Column<T>[];
+  readonly #sortColumn: Column<T>;
   #matching = 0;
-  /** The first rows in order, and the rows since the last sort. */
-  #first: Keyed<T>[] = [];
-  /** The last key that can be on the page, as known since the last sort. */
-  #last: Keyed<T>["key"] | undefined;
+  /** The rows that may be on the page: the first ones in order, then those added since the last sort. */
+  #first: RowWithKey<T>[] = [];
+  /** Key of the last row of the page at the last sort; undefined while the page is not full. */
+  #last: RowWithKey<T>["key"] | undefined;
 
-  constructor(listing: Listing<T>, asked: ListQuery) {
+  constructor(listing: Listing<T>, query: ListQuery) {
     this.#listing = listing;
-    this.#asked = asked;
+    this.#query = query;
     this.all = listing.rows();
-    this.#texts = textColumns(listing, this.all[0]);
-    this.#of = listing.columns[asked.column] ?? (() => 0);
+    this.#textColumns = textColumns(listing, this.all[0]);
+    this.#sortColumn = listing.columns[query.column] ?? (() => 0);
   }
 
   add(row: T): void {
-    const { offset, limit, text } = this.#asked;
-    if (!fits(this.#listing, row, this.#asked) || !hasText(this.#texts, row, text)) return;
+    const { offset, limit, text } = this.#query;
+    if (!fits(this.#listing, row, this.#query) || !hasText(this.#textColumns, row, text)) return;
     this.#matching += 1;
-    const key = this.#of(row);
+    const key = this.#sortColumn(row);
     if (this.#last !== undefined && this.#compare(key, this.#last) >= 0) return;
     this.#first.push({ row, key });
     if (this.#first.length >= 4 * (offset + limit)) this.#order();
   }
 
   page(): JsonObject {
-    const { offset, limit } = this.#asked;
+    const { offset, limit } = this.#query;
     this.#order();
     const items = this.#first.slice(offset).map(({ row }) => this.#listing.view(row));
     const { kind } = this.#listing;
@@ -102,17 +102,17 @@ class Gathered<T> {
   }
 
   #order(): void {
-    const { offset, limit } = this.#asked;
+    const { offset, limit } = this.#query;
     this.#first = this.#first.toSorted((a, b) => this.#compare(a.key, b.key)).slice(0, offset + limit);
     this.#last = this.#first[offset + limit - 1]?.key;
   }
 
-  #compare(one: Keyed<T>["key"], other: Keyed<T>["key"]): number {
-    return this.#asked.isDescending ? compare(other, one) : compare(one, other);
+  #compare(one: RowWithKey<T>["key"], other: RowWithKey<T>["key"]): number {
+    return this.#query.isDescending ? compare(other, one) : compare(one, other);
   }
 }
 
-function askedIn<T>({ columns, sort }: Listing<T>, query: string): ListQuery | string {
+function queryIn<T>({ columns, sort }: Listing<T>, query: string): ListQuery | string {
   const params = new URLSearchParams(query);
   const limit = wholeIn(params, "limit", adminLimits.apiPage);
   const offset = wholeIn(params, "offset", 0);
@@ -138,7 +138,7 @@ function wholeIn(params: URLSearchParams, name: string, usual: number): number |
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
-/** A filter compares a column's whole value. */
+/** True if the row matches all filters. A filter compares the whole value of its column. */
 function fits<T>({ columns }: Listing<T>, row: T, { filters }: ListQuery): boolean {
   for (const [name, value] of filters) if (String(columns[name]?.(row)) !== value) return false;
   return true;
@@ -146,7 +146,7 @@ function fits<T>({ columns }: Listing<T>, row: T, { filters }: ListQuery): boole
 
 type Column<T> = Listing<T>["columns"][string];
 
-/** Returns the columns of texts, judged by the first row: numbers, half of a watch's columns, are not searched. */
+/** Returns the columns of texts, judged by the first row. `q` does not search numbers. */
 function textColumns<T>({ columns }: Listing<T>, first: T | undefined): readonly Column<T>[] {
   if (first === undefined) return [];
   return Object.values(columns).filter((of) => typeof of(first) === "string");

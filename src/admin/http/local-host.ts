@@ -1,7 +1,10 @@
-/** Protects from DNS rebinding: a foreign name may resolve to loopback, so that a browser sends its page's requests here (A56). */
+/**
+ * Protects the API from DNS rebinding: an attacker's name can resolve to 127.0.0.1, and then a browser sends the
+ * requests of the attacker's page to this port (A56).
+ */
 import { isLoopback } from "../../base/address.ts";
 
-/** True if this Host field names this machine's loopback, with or without a port. */
+/** True if the Host field names the loopback of this machine, with or without a port. */
 export function isLocalHost(host: string): boolean {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(host) ?? [];
   const name = (bracketed ?? plain ?? "").toLowerCase();

@@ -1,6 +1,7 @@
 /**
- * Serves the admin page's files, which are read once at the start: a request selects from a table, and never names a path
- * on disk (A53). The Content-Security-Policy allows the page to load from and connect to this port only.
+ * Serves the files of the admin page. They are read once, at the start: a request selects one from a table, and its
+ * path is never used as a path on disk (A53). The Content-Security-Policy allows the page to load from and connect to
+ * this port only.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -15,8 +16,8 @@ const types: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** Browser files of packages, served unchanged. */
-const brought = [
+/** Files of npm packages for the browser, served unchanged: name, module, file. */
+const packageFiles = [
   ["vendor/htm.js", "htm", "htm.module.js"],
   ["vendor/preact.js", "preact", "preact.mjs"],
   ["vendor/hooks.js", "preact/hooks", "hooks.mjs"],
@@ -25,8 +26,9 @@ const brought = [
 ] as const;
 
 /**
- * Files in src/page of the types above: its own declarations and settings are of none of them.
- * @throws {Error} a file is missing: the package is broken
+ * Returns routes for the files in src/page whose extension is in `types`; type declarations and settings are not
+ * served.
+ * @throws {Error} a file is missing, because the package is broken
  */
 export function pageRoutes(): Routes {
   const folder = join(import.meta.dirname, "../../page");
@@ -41,14 +43,14 @@ export function pageRoutes(): Routes {
   add("/index.html", join(folder, "index.html"));
   for (const name of readdirSync(folder, { encoding: "utf8", recursive: true }))
     if (extname(name) in types && name !== "index.html") add(`/page/${name}`, join(folder, name));
-  for (const [name, module, file] of brought) add(`/page/${name}`, join(dirname(resolve(module)), file));
+  for (const [name, module, file] of packageFiles) add(`/page/${name}`, join(dirname(resolve(module)), file));
   return (path) => {
     const reply = files.get(path === "/" ? "/index.html" : path);
     return reply === undefined ? undefined : () => reply;
   };
 }
 
-/** The only inline script is the import map; the policy allows it by its hash. */
+/** Returns the Content-Security-Policy. It allows the only inline script, the import map, by its hash. */
 function policyOf(index: string): string {
   const [, map = ""] = /<script type="importmap">([^]*?)<\/script>/.exec(index) ?? [];
   const hash = createHash("sha256").update(map).digest("base64");

@@ -1,8 +1,8 @@
 /**
- * Protects the API's operations from foreign web pages (A56). The API is on loopback, which every browser of this machine
- * can reach. A foreign page can make a browser send a form, but not these requests: the header of an operator's name makes
- * the browser send a CORS preflight, which is never allowed here. A foreign Origin is refused explicitly; a foreign Host
- * was refused before.
+ * Runs operations, and protects them from foreign web pages (A56): every browser of this machine can reach the API on
+ * loopback. A foreign page can make a browser send a form, but not these requests. They need the header with the
+ * operator's name, for which the browser first sends a CORS preflight, and the API allows none. A foreign Origin is
+ * refused as well; a foreign Host is refused before.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isRecord, parseJson } from "../../base/json.ts";
@@ -10,17 +10,17 @@ import type { Journal } from "../../events/journal.ts";
 import { adminLimits } from "./limits.ts";
 import { failed, type Post, type Reply } from "./reply.ts";
 
-/** The operator's name, as the client gives it: "alice (watchkeeper CLI)". */
+/** Header with the operator's name, which the client chooses, such as "alice (watchkeeper CLI)". */
 const operatorHeader = "x-watchkeeper-operator";
 
 type Posting = {
   readonly path: string;
   readonly journal: Journal;
-  /** The user authenticated by a cluster; undefined: the API has no authorization. */
+  /** The authenticated user; undefined: the API has no authorization. */
   readonly username: string | undefined;
 };
 
-/** Runs the operation and returns the response. Refusals because of origin go to the journal. */
+/** Runs the operation and returns the response. The journal gets a refusal because of the headers. */
 export async function replyToPost(
   request: IncomingMessage,
   post: Post,
@@ -43,7 +43,7 @@ export async function replyToPost(
   return post({ by, body });
 }
 
-/** Allowed values of Sec-Fetch-Site: those of the admin page and of a typed URL; only browsers send the field. */
+/** Values of Sec-Fetch-Site that browsers send for the admin page and for a typed URL; other clients send none. */
 const ownSites: readonly unknown[] = [undefined, "same-origin", "none"];
 
 function refusalOf(
@@ -61,13 +61,13 @@ function refusalOf(
   return undefined;
 }
 
-/** Not verified: any client that reaches loopback can send any name. */
+/** Returns the operator's name, which is not verified: any client on loopback can send any name. */
 function nameIn(headers: IncomingHttpHeaders): string {
   const name = headers[operatorHeader];
   return typeof name === "string" ? name.slice(0, adminLimits.operatorChars).trim() : "";
 }
 
-/** Returns undefined if the body is too long; the rest is not read. */
+/** Returns the body; undefined if it is too long, in which case the rest is not read. */
 async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -1,4 +1,4 @@
-/** Data of one cluster that several metrics and the JSON API read. */
+/** Collects the data of one cluster that several metrics and the JSON API use. */
 import type { Clock } from "../../base/clock.ts";
 import type { BackendStatus, ClusterView, LeaseFacts, LiveCluster } from "./metric.ts";
 
@@ -20,7 +20,7 @@ export function backendStatusesOf({ path }: Pick<LiveCluster, "path">): readonly
   }));
 }
 
-/** Without the nodes' own leases: there may be 5,000 of them. */
+/** Returns the leader leases, without the leases of nodes: there may be 5,000 of those. */
 function leasesOf({ label, path: { ledgerTap } }: LiveCluster, clock: Clock): readonly LeaseFacts[] {
   const now = clock.now();
   return ledgerTap.leases.all

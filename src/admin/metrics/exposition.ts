@@ -1,13 +1,13 @@
-/** The Prometheus text format, and how many series of a metric it shows at most. */
+/** Writes metrics in the Prometheus text format, and limits the number of series of a metric. */
 import type { Histogram } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 
-/** Label values in the metric's order, and the number. */
+/** One series: the values of its labels, in the order in which the metric declares the labels, and its number. */
 export type Row = readonly [labels: readonly string[], value: number];
 
 type Sum = { readonly labels: readonly string[]; value: number };
 
-/** Values of one metric by labels, up to a maximum number of series; the rest is summed (A54). */
+/** Sums the values of a metric by labels. Beyond `cap` series, all others are one with the labels "other" (A54). */
 export class Series {
   readonly #cap: number;
   readonly #sums = new Map<string, Sum>();
@@ -16,7 +16,7 @@ export class Series {
     this.#cap = cap;
   }
 
-  /** The first series stay: a flood of new labels cannot displace the real ones. */
+  /** Adds a value. The first series stay, so that a flood of new labels cannot displace them. */
   add(labels: readonly string[], value: number): void {
     const clipped = labels.map((label) => label.slice(0, limits.labelChars));
     if (this.#addTo(clipped, value, this.#cap - 1)) return;
@@ -47,7 +47,7 @@ export function isCounter({ name }: Pick<Family, "name">): boolean {
   return name.endsWith("_total");
 }
 
-/** Returns a gauge or a counter. Without labels it is 0 if there are no rows. */
+/** Returns the text of a gauge or a counter. A metric without labels and rows is 0. */
 export function metricText(family: Family, rows: readonly Row[]): string {
   const name = `watchkeeper_${family.name}`;
   const { labels = [] } = family;
@@ -56,7 +56,7 @@ export function metricText(family: Family, rows: readonly Row[]): string {
   return `${headOf(family, isCounter(family) ? "counter" : "gauge")}${lines.join("")}\n`;
 }
 
-/** `rows` are by the value of the only label; those beyond the cap are dropped: it is a closed list that is shorter. */
+/** Returns a histogram for each value of the only label, up to `cap`, which is above the number of known values. */
 export function histogramText(
   family: Family & { readonly labels: readonly [string]; readonly cap: number },
   rows: Iterable<readonly [string, Histogram]>,
@@ -84,7 +84,7 @@ function bucketsOf(name: string, label: string, { bounds, counts, sum }: Histogr
 
 const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", '"': '\\"' };
 
-/** The label "cluster" of the only cluster is "" and is omitted: Prometheus treats both the same. */
+/** Omits an empty label "cluster", which stands for the only cluster: Prometheus treats both the same. */
 function labelText(labels: readonly string[], values: readonly string[]): string {
   const pairs = labels.flatMap((label, at) => {
     const value = values[at] ?? "";

@@ -1,6 +1,7 @@
 /**
- * Every metric, once: its name, help, labels, and where its numbers come from. A name in `_total` is that of a counter. Names and labels follow kube-apiserver
- * where it has the same metric, so that queries can join the two.
+ * Declares every metric: its name, help text, labels, and where its values come from. A metric whose name ends in
+ * `_total` is a counter. Names and labels are those of kube-apiserver where it has the same metric, so that queries can
+ * join the two.
  */
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
@@ -9,7 +10,7 @@ import type { BackendStatus, ClusterView, HistogramMetric, Metric } from "./metr
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
 
-/** The apiserver's names of verbs in metrics. A client may send any method: all others are "other" (A54). */
+/** Names of verbs in the apiserver's metrics. A client may send any method: the others are counted as "other" (A54). */
 const verbs = new Map([
   ["get", "GET"],
   ["head", "GET"],
@@ -30,12 +31,12 @@ function verbOf(word: string): string {
   return verbs.get(word.toLowerCase()) ?? "other";
 }
 
-/** A backend may answer any three digits; 0 is a request without a response. */
+/** Returns "other" for 0, which is a request without a response, and for codes that HTTP does not have. */
 function codeOf(code: number): string {
   return code >= 100 && code <= 599 ? String(code) : "other";
 }
 
-/** With several clusters, a request for which no backend was chosen still names its cluster. */
+/** Returns the label of a backend. With several clusters it names the cluster even if no backend was chosen. */
 function backendIn(label: string, backend: string): string {
   return label === "" || backend.startsWith(`${label}/`) ? backend : `${label}/${backend}`;
 }
@@ -44,7 +45,7 @@ type Connections = BackendStatus["connections"][number];
 type Discovery = NonNullable<ClusterView["backends"]["record"]>;
 type ByCluster = (cluster: ClusterView) => readonly Row[];
 
-/** One value for each backend. */
+/** Returns a reader of one value for each backend. */
 function perBackend(value: (backend: BackendStatus) => number): ByCluster {
   return ({ backendStatuses }) => backendStatuses.map((backend) => [[backend.name], value(backend)]);
 }
@@ -56,7 +57,7 @@ function perConnectionClass(value: (row: Connections) => number): ByCluster {
     );
 }
 
-/** Of a cluster that discovers its backends. */
+/** Returns a reader of one value for each cluster that discovers its backends. */
 function perDiscovery(value: (record: Discovery) => number): ByCluster {
   return ({ label, backends: { record } }) => (record === undefined ? [] : [[[label], value(record)]]);
 }
@@ -393,9 +394,9 @@ export const metrics: readonly Metric[] = [
     name: "incident_active",
     help: "1 for each active incident, by kind and backend",
     labels: ["kind", "backend"],
-    // Each kind once without a backend, and eight times the number with one that is likely.
+    // One series for each kind of incident without a backend, and room for eight backends of the kinds that have one.
     cap: 90,
-    // 0 for each kind without an incident, so that an alert resolves.
+    // Shows 0 for each kind without an active incident, so that its alert resolves.
     process: ({ incidents }) => [
       ...Object.keys(incidentKinds).map((kind): Row => [[kind, ""], 0]),
       ...incidents.active.map(({ kind, backend }): Row => [[kind, backend], 1]),

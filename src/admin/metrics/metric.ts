@@ -1,4 +1,4 @@
-/** What a metric declares, and what its numbers are read from. */
+/** Types of a metric's declaration, and of the parts of the proxy that its values are read from. */
 import type { Clock } from "../../base/clock.ts";
 import type { Histogram } from "../../base/histogram.ts";
 import type { Entry, EntryOf } from "../../events/journal.ts";
@@ -7,10 +7,10 @@ import type { BackendMeasurements, Path } from "../../proxy/cluster/path.ts";
 import type { Passthrough } from "../../proxy/tunnel/passthrough.ts";
 import type { Row } from "./exposition.ts";
 
-/** The process, and the clusters that it serves. */
+/** The parts of this process that metrics read. */
 export type Process = {
   readonly version: string;
-  /** Includes clusters that are being removed. */
+  /** Returns all clusters, including those that are being removed. */
   readonly clusters: () => readonly LiveCluster[];
   readonly sessions: () => { readonly h2: number; readonly h1: number };
   readonly handshakeErrors: () => number;
@@ -43,9 +43,9 @@ type LiveLease = Pick<Path["ledgerTap"]["leases"]["all"][number], "name" | "hold
   readonly renewers: readonly { readonly caller: { readonly address: string } }[];
 };
 
-/** What metrics read of a cluster. */
+/** The parts of a cluster that metrics read. */
 export type LiveCluster = {
-  /** Prefix of its backends' names; "" for the only cluster. */
+  /** Prefix of the names of this cluster's backends; "" if there is only one cluster. */
   readonly label: string;
   readonly path: {
     readonly admission: Pick<Path["admission"], "waiting">;
@@ -73,7 +73,7 @@ export type LiveCluster = {
   readonly backends: Pick<BackendSet, "record" | "addressOf">;
 };
 
-/** A backend, as metrics and the JSON API show it. */
+/** The data of one backend that metrics and the JSON API show. */
 export type BackendStatus = BackendMeasurements & {
   readonly name: string;
   readonly state: string;
@@ -94,35 +94,35 @@ export type LeaseFacts = {
   readonly verdict: string;
 };
 
-/** A cluster, with what several metrics read of it: collected once for each scrape. */
+/** A cluster with the data that several metrics read, which is collected once for each scrape. */
 export type ClusterView = LiveCluster & {
   readonly backendStatuses: readonly BackendStatus[];
   readonly leases: readonly LeaseFacts[];
 };
 
-/** A number without labels, or numbers by the value of the only label, or by the values of all labels. */
+/** One number for a metric without labels, else numbers by the value of the only label, or of all labels. */
 export type Values = number | Iterable<Row | readonly [label: string, value: number]>;
 
-/** Labels of an entry that counts one, by the kind of the entry. */
+/** Which journal entries increase a counter by one: by kind of entry, a function that returns the labels. */
 export type Counted = {
   readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => readonly string[];
 };
 
-/** Where the numbers come from; of rows with equal labels the sum is shown. */
+/** Where the values of a metric come from. Values with equal labels are added up. */
 type Source =
   | { readonly process: (process: Process) => Values }
-  /** Read from each cluster. A counter keeps what removed clusters have counted, under backend "other". */
+  /** Read from each cluster. Counts of a removed cluster stay, under backend "other": a counter must not fall. */
   | { readonly cluster: (cluster: ClusterView) => Values }
-  /** Counted from the journal: events that are too rare for a counter on the data path. */
+  /** Counted from the journal, for events that are too rare for a counter on the data path. */
   | { readonly counted: Counted };
 
 export type Metric = Source & {
-  /** Without the prefix `watchkeeper_`; a counter's ends in `_total`, as OpenMetrics requires, a gauge's does not. */
+  /** Name without the prefix `watchkeeper_`. OpenMetrics requires that only a counter's ends in `_total`. */
   readonly name: string;
   readonly help: string;
   /** Default: none. */
   readonly labels?: readonly string[];
-  /** Sets of label values; default: `limits.familySeries`. */
+  /** Maximum number of series; default: `limits.familySeries`. */
   readonly cap?: number;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Reads the declared metrics for a scrape. The data path keeps plain fields, which cost nothing; they are read when a scrape
- * comes. The only file that imports prom-client, for the metrics of the process itself.
+ * Answers scrapes. The data path counts in plain fields, and a scrape reads them, so that counting costs almost
+ * nothing. This is the only file that imports prom-client, which adds the metrics of the process itself.
  */
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Histogram } from "../../base/histogram.ts";
@@ -10,19 +10,19 @@ import { histogramText, isCounter, metricText, type Row, Series } from "./exposi
 import type { ClusterView, Counted, LiveCluster, Metric, Process, Values } from "./metric.ts";
 import { metrics, requestDuration } from "./metric-declarations.ts";
 
-/** Metrics of prom-client that visit every open socket: 50,000 watches would have to wait. */
+/** Metrics of prom-client that would visit every open socket: with 50,000 watches they would delay requests. */
 const expensive = ["handles", "requests", "resources"].flatMap((what) => [
   `nodejs_active_${what}`,
   `nodejs_active_${what}_total`,
 ]);
 
-/** A metric, with what it has counted that nothing else remembers: journal entries, and the counts of removed clusters. */
-type Kept = { readonly metric: Metric; readonly kept: Series };
+/** A metric with the counts that only this registry has: those of journal entries, and those of removed clusters. */
+type CountedMetric = { readonly metric: Metric; readonly kept: Series };
 
 export class Metrics {
   readonly #process: Process;
   readonly #registry = new Registry();
-  readonly #all: readonly Kept[];
+  readonly #all: readonly CountedMetric[];
   #durations: readonly (readonly [string, Histogram])[] = [];
 
   constructor(journal: Journal, process: Process) {
@@ -42,7 +42,7 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** Keeps the counts of a cluster that is being removed: a counter never falls. */
+  /** Takes over the counts of a cluster that is being removed, because a counter must not fall. */
   gone(cluster: LiveCluster): void {
     const view = viewOf(cluster, this.#process.clock);
     for (const { metric, kept } of this.#all)
@@ -52,7 +52,7 @@ export class Metrics {
     this.#durations = [...merged([...this.#durations, ...requestDuration.cluster(cluster)])];
   }
 
-  /** The response to a scrape. */
+  /** Returns all metrics in the Prometheus text format. */
   async text(): Promise<string> {
     const views = this.#views();
     const texts = this.#all.map((one) => {
@@ -66,7 +66,7 @@ export class Metrics {
     return `${await this.#registry.metrics()}\n${texts.join("")}${histogram}`;
   }
 
-  /** The rows of one metric now, without a cap. */
+  /** Returns all series of one metric, however many there are. */
   read(name: string): readonly Row[] {
     const views = this.#views();
     return this.#all.filter(({ metric }) => metric.name === name).flatMap((one) => this.#rows(one, views));
@@ -76,7 +76,7 @@ export class Metrics {
     return this.#process.clusters().map((cluster) => viewOf(cluster, this.#process.clock));
   }
 
-  #rows({ metric, kept }: Kept, views: readonly ClusterView[]): readonly Row[] {
+  #rows({ metric, kept }: CountedMetric, views: readonly ClusterView[]): readonly Row[] {
     if ("process" in metric) return rowsOf(metric.process(this.#process));
     if ("counted" in metric) return kept.rows;
     return [...views.flatMap((view) => rowsOf(metric.cluster(view))), ...kept.rows];
@@ -88,7 +88,10 @@ function rowsOf(values: Values): readonly Row[] {
   return Array.from(values, ([labels, value]) => [typeof labels === "string" ? [labels] : labels, value]);
 }
 
-/** TypeScript can match the reader with its entry only through their common kind. */
+/**
+ * Returns the labels under which an entry is counted; undefined if the metric does not count it. Takes `kind` on its
+ * own, because TypeScript matches function and entry only by a common type parameter.
+ */
 function countedBy<K extends Entry["kind"]>(
   counted: Counted,
   kind: K,
@@ -105,7 +108,7 @@ function merged(all: Iterable<readonly [string, Histogram]>): ReadonlyMap<string
   return sums;
 }
 
-/** Backends and clusters that were removed have no series of their own. */
+/** Replaces the names of a removed cluster and its backends by "other". */
 function anonymous(labels: readonly string[], values: readonly string[]): readonly string[] {
   return values.map((value, at) => (labels[at] === "backend" || labels[at] === "cluster" ? "other" : value));
 }

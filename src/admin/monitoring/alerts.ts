@@ -1,16 +1,16 @@
 /**
- * All alerts, in one list: the Prometheus rules (config/monitoring) are generated from it, and `watchkeeper explain` looks
- * up the runbook of an incident in it (docs/runbooks). Nearly all alerts are incidents, which are proven when they appear,
- * so no rule waits for longer than a scrape.
+ * Lists all alerts. The Prometheus rules (config/monitoring) are generated from this list, and `watchkeeper explain`
+ * finds the runbook of an incident in it (docs/runbooks). Most alerts fire for an active incident, which is proven
+ * already, so their rules do not wait.
  */
 import type { IncidentKind } from "../../incidents/kinds.ts";
 
 export type Alert = {
-  /** Its runbook is docs/runbooks/NAME.md. */
+  /** Name of the alert, and of its runbook docs/runbooks/NAME.md. */
   readonly name: string;
   readonly severity: "critical" | "warning";
   readonly expr: string;
-  /** How long the expression must hold: "0s" for what is already proven. */
+  /** How long the expression must hold before the alert fires; "0s" for an alert on an active incident. */
   readonly holds: string;
   /** The incidents that the alert covers. */
   readonly kinds: readonly IncidentKind[];
@@ -22,7 +22,7 @@ type IncidentAlert = Pick<Alert, "name" | "severity" | "kinds" | "summary"> & {
   readonly description?: string;
 };
 
-/** An active incident of one of these kinds; the metric's label names its backend, if it has one. */
+/** Returns an alert that fires while an incident of one of these kinds is active. */
 function ofIncident({ name, severity, kinds, summary, description }: IncidentAlert): Alert {
   const of = kinds.length === 1 ? `kind="${kinds[0]}"` : `kind=~"${kinds.join("|")}"`;
   return {
@@ -39,8 +39,9 @@ function ofIncident({ name, severity, kinds, summary, description }: IncidentAle
 }
 
 /**
- * A lease with this verdict, with the client and address that renew it. The expression takes one row of each: a Lease
- * and a ConfigMap of one name have two, and a join with both would fail.
+ * Returns an alert that fires for a leader lease with this verdict, with the holder and the address of the last
+ * renewal. `topk` takes one series for each lease, because the join fails if there are two: a Lease and a ConfigMap may
+ * have the same name.
  */
 function ofLease(verdict: string, alert: Omit<IncidentAlert, "description">): Alert {
   return {

@@ -1,4 +1,4 @@
-/** Generates the Grafana dashboard (config/monitoring/dashboard.json) from a list of panels. Pure. */
+/** Generates the Grafana dashboard (config/monitoring/dashboard.json) from a list of panels. */
 
 type Query = { readonly expr: string; readonly legend: string };
 
@@ -7,14 +7,14 @@ type Panel = {
   readonly about: string;
   readonly unit: "short" | "s" | "bytes" | "percentunit" | "reqps" | "dateTimeFromNow";
   readonly kind: "timeseries" | "stat" | "table" | "state-timeline";
-  /** Of the 24 columns of Grafana's grid. */
+  /** Width in columns of Grafana's grid, which has 24. */
   readonly width: 6 | 8 | 12 | 24;
   readonly queries: readonly Query[];
 };
 
 const of = '{job=~"$job", instance=~"$instance"}';
 
-/** Adds a matcher to the common instance selector. */
+/** Returns the common selector of instances with one more matcher. */
 function where(more: string): string {
   return `{job=~"$job", instance=~"$instance", ${more}}`;
 }
@@ -200,7 +200,7 @@ const panels: readonly Panel[] = [
 
 const source = { type: "prometheus", uid: "$datasource" };
 
-/** In the format of Grafana 11 and later. */
+/** Returns the dashboard as JSON, for Grafana 11 and later. */
 export function dashboard(): string {
   let x = 0;
   let y = 0;

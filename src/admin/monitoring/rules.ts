@@ -1,16 +1,16 @@
-/** Generates the alerts as a plain Prometheus rules file and as a PrometheusRule of the Prometheus operator. Pure. */
+/** Generates the alert rules, as a Prometheus rules file and as a PrometheusRule object for the Prometheus operator. */
 import { type Alert, alerts, runbookPath } from "./alerts.ts";
 
 const head = `# Made of src/admin/monitoring/alerts.ts: node test/admin/monitoring/rules.test.ts --write
 # Prometheus' job for watchkeeper is called "watchkeeper" here; say so in its scrape configuration, or change it in these rules.
 `;
 
-/** For `rule_files`. */
+/** Returns a file for Prometheus' setting `rule_files`. */
 export function rulesFile(): string {
   return `${head}${groups("")}`;
 }
 
-/** For the Prometheus operator, whose selector may require other labels. */
+/** Returns a PrometheusRule. A Prometheus object selects its rules by label: operators may have to add some. */
 export function prometheusRule(): string {
   return `${head}apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
@@ -27,7 +27,7 @@ function groups(indent: string): string {
   return lines.map((line) => `${indent}${line}\n`).join("");
 }
 
-/** Quotes every text as JSON, which is valid YAML. */
+/** Returns the lines of one alert. Texts are quoted as JSON, which is valid YAML. */
 function linesOf({ name, expr, holds, severity, summary, description, kinds }: Alert): readonly string[] {
   return [
     `      - alert: ${name}`,

@@ -1,4 +1,4 @@
-/** What the port of metrics and probes asks of the data path's thread, and its answers. */
+/** Answers the probes and scrapes that the probe thread passes to the data path's thread. */
 import type { Clock } from "../../base/clock.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
@@ -6,30 +6,31 @@ import { complaintOf, type Readiness } from "./probes.ts";
 
 export type ProbeName = "livez" | "readyz";
 
-/** A check as a probe's response shows it: without the reason, which goes to the journal. */
+/** A check as the response to a probe shows it: without the reason, which only the journal gets. */
 export type Check = Pick<Readiness, "name" | "ok">;
 
-/** The current answers of both probes. */
-export type Standing = Readonly<Record<ProbeName, readonly Check[]>>;
+/** The checks of both probes at one moment. */
+export type ProbeChecks = Readonly<Record<ProbeName, readonly Check[]>>;
 
-export type Asker = {
+/** Where the port of metrics and probes gets its responses from. */
+export type ProbeSource = {
   checks(probe: ProbeName): Promise<readonly Check[]>;
-  /** Resolves with the metrics' text; rejects if it cannot be made. */
+  /** Resolves with the text of all metrics; rejects if an error occurs while it is made. */
   scrape(): Promise<string>;
 };
 
 export type AnswersParts = {
   readonly journal: Journal;
   readonly clock: Clock;
-  /** Checks that fail only if a restart would help. Dead backends do not count: the proxy exists to bridge them. */
+  /** Returns the checks of /livez. They fail only if a restart would help: dead backends do not make them fail. */
   readonly live: () => readonly Readiness[];
-  /** Checks whether new clients may be sent here. */
+  /** Returns the checks of /readyz, which fail if new clients should connect to another instance. */
   readonly ready: () => readonly Readiness[];
   readonly metrics: () => Promise<string>;
 };
 
-/** The kinds of entry after which a probe's answer may change. They cover every input of readinessOf (probes.ts). */
-const turns: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
+/** Kinds of entries after which a probe's result may change: they cover all inputs of readinessOf (probes.ts). */
+const changingKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "backend.added",
   "backend.changed",
   "backend.removed",
@@ -40,7 +41,7 @@ const turns: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "listener.opened",
 ]);
 
-export class Answers implements Asker {
+export class Answers implements ProbeSource {
   readonly #parts: AnswersParts;
   readonly #complaints = new Map<ProbeName, string>();
   #scrape: Promise<string> | undefined;
@@ -54,11 +55,11 @@ export class Answers implements Asker {
     return Promise.resolve(this.#look(probe).checks);
   }
 
-  standing(): Standing {
+  standing(): ProbeChecks {
     return { livez: this.#look("livez").checks, readyz: this.#look("readyz").checks };
   }
 
-  /** Calls `hear` after the current turn whenever a probe's checks change. Returns a function that stops it. */
+  /** Calls `hear` whenever the checks of a probe have changed. Returns a function that stops this. */
   onChange(hear: (probe: ProbeName, checks: readonly Check[]) => void): () => void {
     const { clock, journal } = this.#parts;
     let isDue = false;
@@ -70,14 +71,14 @@ export class Answers implements Asker {
       }
     };
     return journal.subscribe(({ kind }) => {
-      if (isDue || !turns.has(kind)) return;
+      if (isDue || !changingKinds.has(kind)) return;
       isDue = true;
-      // In the next turn: the change that the entry reports may not be complete yet.
+      // Deferred to the next turn of the event loop, because the change that the entry reports may not be complete yet.
       clock.soon(look);
     });
   }
 
-  /** Concurrent scrapes share one text: it takes milliseconds of the data path's thread to make. */
+  /** Returns all metrics. Scrapes within a second share one text, which takes milliseconds to make. */
   scrape(): Promise<string> {
     const { clock, metrics } = this.#parts;
     if (this.#scrape === undefined || clock.now() - this.#scrapedAt >= adminLimits.scrapeReuseMs) {
@@ -87,7 +88,7 @@ export class Answers implements Asker {
     return this.#scrape;
   }
 
-  /** Journals when a probe begins to fail, with the reason, and when it recovers. */
+  /** Returns the current checks. Writes to the journal when a probe begins to fail, and when it recovers. */
   #look(probe: ProbeName): { readonly checks: readonly Check[]; readonly isNew: boolean } {
     const { journal, live, ready } = this.#parts;
     const now = probe === "livez" ? live() : ready();

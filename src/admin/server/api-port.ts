@@ -1,6 +1,6 @@
 /**
- * Keeps the API's port open. The API is not essential: while another process uses its port, the proxy serves and tries the
- * port again at intervals. During an update that process is the proxy's own predecessor, and no incident is reported.
+ * Opens the API's port, and retries while another process uses it. The proxy serves without the API meanwhile. During
+ * an update that process is the proxy's own predecessor, for which no incident is reported.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -12,7 +12,7 @@ export class ApiPort {
   readonly #clock: Clock;
   #admin: Admin | undefined;
   #isStopped = false;
-  /** Attempts in a row that failed. */
+  /** Number of failed attempts in a row. */
   #failures = 0;
   #stopTimer: (() => void) | undefined;
 
@@ -21,12 +21,12 @@ export class ApiPort {
     this.#clock = clock;
   }
 
-  /** The address; "" while the port is not bound. */
+  /** Address of the API as host:port; "" while the port is not bound. */
   get address(): string {
     return this.#admin?.address ?? "";
   }
 
-  /** Resolves after the first attempt. */
+  /** Resolves after the first attempt, successful or not. */
   async start(): Promise<void> {
     const outcome = await startApi(this.#options);
     if (outcome instanceof Failure) return this.#retry(outcome);
@@ -40,7 +40,7 @@ export class ApiPort {
     await this.#admin?.stop();
   }
 
-  /** Journaled once, and only after a time in which a predecessor would have closed its port. */
+  /** Schedules the next attempt. Reports the failure once, after enough time for a predecessor to close its port. */
   #retry({ message: reason }: Failure): void {
     if (this.#isStopped) return;
     this.#failures += 1;

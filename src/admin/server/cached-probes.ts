@@ -1,41 +1,41 @@
 /**
- * Answers probes from a thread of its own for an event loop that may be busy. Passes on the loop's answer if it comes in
- * time, else the last known one: a busy loop is no reason to restart the process. If a question stays unanswered for too
- * long, the loop counts as stuck, and the check "loop" fails.
+ * Answers probes in the probe thread while the event loop of the data path may be busy. Returns the loop's result if it
+ * arrives in time, else the last known one, because a busy loop is no reason to restart the process. If a question
+ * stays unanswered for too long, the loop counts as hung, and the check "loop" fails.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
-import type { Asker, Check, ProbeName, Standing } from "./answers.ts";
+import type { Check, ProbeChecks, ProbeName, ProbeSource } from "./answers.ts";
 
 export type CachedProbesParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Answers when the event loop turns. */
-  readonly loop: Asker;
-  /** The answers before the first one of the loop. */
-  readonly first: Standing;
+  /** The data path's thread, which answers once its event loop is free. */
+  readonly loop: ProbeSource;
+  /** Checks to return before the loop has answered for the first time. */
+  readonly first: ProbeChecks;
 };
 
-export class CachedProbes implements Asker {
+export class CachedProbes implements ProbeSource {
   readonly #parts: CachedProbesParts;
   readonly #known: Record<ProbeName, readonly Check[]>;
-  /** Questions in flight. Each is sent once for any number of probes: a loop that wakes up finds three at most. */
+  /** Unanswered questions, with the times at which they were sent. Any number of probes share one question. */
   readonly #asked = new Map<ProbeName | "metrics", { readonly at: number; readonly answer: Promise<void> }>();
   #scraped = "";
-  #isStill = false;
+  #isHung = false;
 
   constructor(parts: CachedProbesParts) {
     this.#parts = parts;
     this.#known = { ...parts.first };
   }
 
-  /** Stores an answer that the loop sent unasked. */
+  /** Stores checks that the loop sent because they have changed. */
   learn(probe: ProbeName, checks: readonly Check[]): void {
     this.#known[probe] = checks;
   }
 
-  /** Returns the known answer at once if an earlier probe has already waited in vain. */
+  /** Returns the checks of a probe. Does not wait for the loop if an earlier probe has already waited in vain. */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {
@@ -61,16 +61,17 @@ export class CachedProbes implements Asker {
     if (under !== undefined) return under.answer;
     const answer = ask().finally(() => this.#asked.delete(question));
     this.#asked.set(question, { at: this.#parts.clock.now(), answer });
-    // A caller that has timed out ignores a rejection.
+    // Without this handler, a rejection after the caller's timeout would be an unhandled one.
     answer.catch(() => {});
     return answer;
   }
 
-  /** True if the answer came in time. Rejects if the answer does. */
+  /** True if the answer arrives within `ms`. Rejects if the answer does. */
   async #within(ms: number, answer: Promise<void>): Promise<boolean> {
     const { clock } = this.#parts;
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
-    // Messages are read before the timeout counts: after a pause of the whole process, due timers run before its messages.
+    // One more turn, so that messages are read before the timeout counts: after a pause of the whole process, Node runs
+    // due timers before it reads messages.
     const cancel = clock.after(ms, () => clock.soon(() => resolve(false)));
     try {
       return await Promise.race([answer.then(() => true), late]);
@@ -80,20 +81,20 @@ export class CachedProbes implements Asker {
   }
 
   /**
-   * True if the event loop turns. Judged by probes only, because metrics may take longer. A change is journaled; the entry
-   * reaches the journal once the loop turns again.
+   * True if the event loop of the data path answers. Metrics do not count, because they may take longer. Writes a
+   * change to the journal, which receives it once the loop is free again.
    */
   #judge(): boolean {
     const { clock, journal } = this.#parts;
     const now = clock.now();
     const since = Math.min(this.#asked.get("livez")?.at ?? now, this.#asked.get("readyz")?.at ?? now);
-    const stoodMs = now - since;
-    const isStill = stoodMs >= adminLimits.standstillMs;
-    if (isStill !== this.#isStill) {
-      const complaint = isStill ? `loop: no answer for ${Math.round(stoodMs)} ms` : "";
+    const unansweredMs = now - since;
+    const isHung = unansweredMs >= adminLimits.standstillMs;
+    if (isHung !== this.#isHung) {
+      const complaint = isHung ? `loop: no answer for ${Math.round(unansweredMs)} ms` : "";
       journal.write({ kind: "probe.changed", probe: "loop", complaint });
     }
-    this.#isStill = isStill;
-    return !isStill;
+    this.#isHung = isHung;
+    return !isHung;
   }
 }

@@ -1,9 +1,12 @@
-/** Entry point of the probe thread (probe-thread.ts): opens the port, and reports success or the reason of a failure. */
+/**
+ * The program of the probe thread (probe-thread.ts): opens the port, and reports the address or why the port could not
+ * be opened.
+ */
 import { parentPort, workerData } from "node:worker_threads";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { Journal } from "../../events/journal.ts";
-import type { Asker, Check, ProbeName } from "./answers.ts";
+import type { Check, ProbeName, ProbeSource } from "./answers.ts";
 import { CachedProbes } from "./cached-probes.ts";
 import type { FromThread, ProbeThreadOrder, ToThread } from "./probe-thread.ts";
 import { startAdmin } from "./server.ts";
@@ -12,9 +15,9 @@ type Question = Extract<FromThread, { kind: "asked" }>["question"];
 type Answer = readonly Check[] | string;
 type Waiting = { resolve(answer: Answer): void; reject(error: Error): void };
 
-/** The data path's thread, asked by messages. */
-class Loop implements Asker {
-  /** Bounded by CachedProbes, which sends no question twice. */
+/** Passes questions to the data path's thread as messages. */
+class Loop implements ProbeSource {
+  /** Unanswered questions, by id. There are at most three, because CachedProbes sends no question twice. */
   readonly #waiting = new Map<number, Waiting>();
   #id = 0;
 

@@ -1,22 +1,22 @@
 /**
- * The port of metrics and probes runs in a thread of its own, so that probes are answered however busy the data path is: a
- * kubelet restarts a container whose probe takes more than a second. This end starts the thread, answers its questions,
- * sends it changes unasked, and replaces it if it dies.
+ * Runs the port of metrics and probes in a thread of its own, so that probes are answered however busy the data path
+ * is: a kubelet restarts a container whose probes take more than a second. This file is the side of the data path: it
+ * starts the thread, answers its questions, sends it changed checks, and replaces it if it dies.
  */
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
-import type { Answers, Check, ProbeName, Standing } from "./answers.ts";
+import type { Answers, Check, ProbeChecks, ProbeName } from "./answers.ts";
 import type { Admin } from "./server.ts";
 
-/** The thread's parameters. */
+/** Parameters that the thread starts with. */
 export type ProbeThreadOrder = {
   readonly host: string;
   readonly port: number;
   readonly inherited: number | undefined;
-  readonly first: Standing;
+  readonly first: ProbeChecks;
   readonly contentType: string;
 };
 
@@ -29,25 +29,25 @@ export type FromThread =
 export type ToThread =
   | { readonly kind: "answer"; readonly id: number; readonly answer: readonly Check[] | string }
   | { readonly kind: "refusal"; readonly id: number; readonly message: string }
-  /** Sent unasked on a change, so that the thread has the latest answers if the loop becomes busy. */
+  /** Sent whenever the checks change, so that the thread has the latest ones if the loop becomes busy. */
   | { readonly kind: "known"; readonly probe: ProbeName; readonly checks: readonly Check[] };
 
 export type ProbeThreadParts = {
   readonly host: string;
   readonly port: number;
-  /** An inherited listening socket, used if it has the configured address. */
+  /** Descriptor of an inherited listening socket, which is used if it has the configured address; undefined: none. */
   readonly inherited: number | undefined;
   readonly journal: Journal;
   readonly clock: Clock;
   readonly answers: Answers;
   readonly contentType: string;
-  /** The thread's file; default: the one beside this file. */
+  /** The program of the thread; default: probe-thread-main beside this file. */
   readonly thread?: string | URL;
 };
 
-/** Beside this file, with its extension: .ts in the repository, .js as published. */
+/** The program has the extension of this file: .ts in the repository, .js as published. */
 const threadFile = import.meta.filename.replace(/probe-thread(\.\w+)$/, "probe-thread-main$1");
-/** The thread's own limits: the process's flags do not apply to it. */
+/** Memory limits of the thread; the flags of the process do not apply to it. */
 const resourceLimits = {
   maxOldGenerationSizeMb: adminLimits.probeThreadHeapMiB,
   maxYoungGenerationSizeMb: adminLimits.probeThreadHeapMiB / 16,
@@ -57,9 +57,9 @@ export class ProbeThread implements Admin {
   readonly #parts: ProbeThreadParts;
   readonly #unsubscribe: () => void;
   #worker: Worker | undefined;
-  /** The current address, or the last one while the thread is replaced. */
+  /** Current address as host:port, or the last one while the thread is replaced; "" before the first. */
   #address = "";
-  /** Undefined while no thread listens: the descriptor's number may be reused for another socket. */
+  /** Undefined while no thread listens, because the kernel may give the descriptor to another socket. */
   #descriptor: number | undefined;
   #isOpen = false;
   #isLost = false;
@@ -73,7 +73,7 @@ export class ProbeThread implements Admin {
     });
   }
 
-  /** Listens until it is stopped, or returns the reason of a failure. */
+  /** Starts the thread. Resolves once it listens, or with the reason why it does not. */
   static async start(parts: ProbeThreadParts): Promise<ProbeThread | Failure> {
     const probeThread = new ProbeThread(parts);
     const failure = await probeThread.#open(parts.port, parts.inherited);
@@ -90,7 +90,7 @@ export class ProbeThread implements Admin {
     return this.#descriptor;
   }
 
-  /** Ends the thread in any state; its sockets close with it. */
+  /** Ends the thread, whatever it does. The kernel then closes its sockets. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#unsubscribe();
@@ -98,7 +98,7 @@ export class ProbeThread implements Admin {
     await this.#worker?.terminate();
   }
 
-  /** Resolves when a thread listens, or with the reason why it ended. */
+  /** Starts one thread. Resolves when it listens, or with the reason why it ended. */
   async #open(port: number, inherited?: number): Promise<Failure | undefined> {
     const worker = this.#begin(port, inherited);
     if (worker instanceof Failure) return worker;
@@ -111,7 +111,7 @@ export class ProbeThread implements Admin {
     });
     worker.on("error", (reason: unknown) => (this.#isOpen ? this.#contained(reason) : fail(reason)));
     worker.on("exit", (code) => {
-      fail(`listener metrics: its thread ended with ${code}`);
+      fail(`listener metrics: the thread ended with exit code ${code}`);
       this.#gone();
     });
     const failure = await outcome.promise;
@@ -119,7 +119,7 @@ export class ProbeThread implements Admin {
     return failure;
   }
 
-  /** Returns a Failure if no thread can be started: the system refuses, or the file is missing. */
+  /** Creates the thread. Returns a Failure if the system refuses, or if the file is missing. */
   #begin(port: number, inherited: number | undefined): Worker | Failure {
     const { host, answers, contentType, thread = threadFile } = this.#parts;
     const order: ProbeThreadOrder = { host, port, inherited, first: answers.standing(), contentType };
@@ -158,11 +158,11 @@ export class ProbeThread implements Admin {
     this.#worker = undefined;
     this.#descriptor = undefined;
     this.#isOpen = false;
-    // If it never listened, the caller of #open handles the failure.
+    // The caller of #open handles the end of a thread that never listened.
     if (wasOpen) this.#retry();
   }
 
-  /** Starts a thread at the same address, again and again until it listens. */
+  /** Starts a new thread at the same address, and repeats that until it listens. */
   #retry(): void {
     if (this.#isStopped) return;
     this.#cancel = this.#parts.clock.after(adminLimits.apiRetryMs, () => void this.#reopen());

@@ -1,9 +1,9 @@
 /**
- * The responses of /livez and /readyz, in the format of kube-apiserver's own (k8s.io/apiserver, healthz.go), which scripts
- * parse.
+ * Formats the responses of /livez and /readyz as kube-apiserver does (k8s.io/apiserver, healthz.go), because scripts
+ * parse that format.
  */
 
-/** One check of a probe. The reason goes to the journal only, not into the response. */
+/** One check of a probe. `reason` explains a failure; only the journal gets it, not the response. */
 export type Readiness = { readonly name: string; readonly ok: boolean; readonly reason?: string };
 
 export type ProbeReply = { readonly ok: boolean; readonly text: string };
@@ -11,16 +11,17 @@ export type ProbeReply = { readonly ok: boolean; readonly text: string };
 type ReadinessFacts = {
   /** The states of each cluster's backends. */
   readonly clusters: readonly (readonly string[])[];
-  /** Listeners without a port. */
+  /** Names of the listeners that could not bind their address. */
   readonly lost: readonly string[];
   readonly isDraining: boolean;
-  /** Why new clients are refused (proxy/downstream/intake.ts), or "". */
+  /** Why new clients are refused (proxy/downstream/intake.ts); "" if they are not. */
   readonly refusing: string;
 };
 
-/** Returns the checks of /readyz: whether new clients can be served here. */
+/** Returns the checks of /readyz, which all pass if new clients can be served here. */
 export function readinessOf({ clusters, lost, isDraining, refusing }: ReadinessFacts): readonly Readiness[] {
-  // All clusters together: a cluster without backends must not make the proxy unready for the clients of the others.
+  // One ready backend of any cluster is enough: a cluster without backends must not make the proxy unready for clients
+  // of the others.
   const states = clusters.flat();
   const ready = states.filter((state) => state === "ready").length;
   return [
@@ -32,7 +33,7 @@ export function readinessOf({ clusters, lost, isDraining, refusing }: ReadinessF
   ];
 }
 
-/** `probe` is its name, `query` the text after the `?`. */
+/** Returns the response to a probe. `query` is the text after the `?`. */
 export function answerTo(probe: string, query: string, checks: readonly Readiness[]): ProbeReply {
   const asked = new URLSearchParams(query);
   const excluded = new Set(asked.getAll("exclude"));

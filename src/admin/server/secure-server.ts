@@ -1,4 +1,4 @@
-/** The API's port over TLS, with the certificate that is current when a client connects. */
+/** Serves the API over TLS. Each connection gets the certificate that is current when the client connects. */
 import type { RequestListener, Server, ServerOptions } from "node:http";
 import { createServer } from "node:https";
 import type { Socket } from "node:net";
@@ -8,28 +8,29 @@ import type { ServingPair } from "../../proxy/tls/serving-pair.ts";
 
 export type ApiTls = {
   readonly certificate: { readonly current: { readonly pair: ServingPair } | undefined };
-  /** Common options of the proxy's TLS sockets. */
+  /** TLS options that all server sockets of the proxy have in common. */
   readonly options: SecureContextOptions;
 };
 
-/** Node creates a connection's context in its own listener, so the certificate is set just before. */
+/** Sets the certificate before Node's own "connection" listener creates the TLS context of the connection. */
 export function secureServer(
   settings: ServerOptions,
   { certificate, options }: ApiTls,
   listener: RequestListener,
 ): Server {
   const server = createServer({ ...settings, handshakeTimeout: limits.handshakeMs }, listener);
-  let shown: ServingPair | undefined;
+  let used: ServingPair | undefined;
   server.prependListener("connection", (socket: Socket) => {
     const pair = certificate.current?.pair;
     if (pair === undefined) {
       socket.destroy();
       return;
     }
-    if (pair === shown) return;
-    // The pair was verified when it was loaded: Node would accept an unusable pair, and then fail every handshake.
+    if (pair === used) return;
+    // The pair was verified when it was loaded. Node would accept an unusable pair, and then every handshake would
+    // fail.
     server.setSecureContext({ ...options, cert: pair.chain, key: pair.key });
-    shown = pair;
+    used = pair;
   });
   return server;
 }

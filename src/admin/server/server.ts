@@ -1,7 +1,7 @@
 /**
- * The admin ports. The port of metrics and probes is open to any client that can reach it, so its responses contain no
- * reasons and no client names. The API's port is on loopback and returns everything but secrets. Neither can block the data
- * path.
+ * Serves the two admin ports. Any client that can reach the port of metrics and probes may use it, so its responses
+ * contain no reasons and no client names. The port of the API is on loopback by default and returns everything but
+ * secrets. Limits keep the clients of both from blocking the data path.
  */
 import {
   createServer,
@@ -17,12 +17,12 @@ import type { Journal } from "../../events/journal.ts";
 import { descriptorOf } from "../../proxy/net/descriptors.ts";
 import { stopParsing } from "../../proxy/net/socket-end.ts";
 import type { Admitted, Authorization } from "../authorization/authorization.ts";
-import type { EventStreams, Verdict } from "../events/event-stream.ts";
+import type { EventStreams, Permission } from "../events/event-stream.ts";
 import { adminLimits } from "../http/limits.ts";
 import { isLocalHost } from "../http/local-host.ts";
 import { replyToPost } from "../http/posting.ts";
 import { failed, type Posts, type Reply, type Route, type Routes } from "../http/reply.ts";
-import type { Asker, ProbeName } from "./answers.ts";
+import type { ProbeName, ProbeSource } from "./answers.ts";
 import { answerTo } from "./probes.ts";
 import { type ApiTls, secureServer } from "./secure-server.ts";
 
@@ -30,54 +30,53 @@ export type AdminOptions = {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
-  /** An inherited listening socket, used if it has the configured address. */
+  /** Descriptor of an inherited listening socket, which is used if it has the configured address; default: none. */
   readonly inherited?: number | undefined;
   readonly journal: Journal;
-  /** Answers probes and scrapes. */
-  readonly asker: Asker;
-  /** Of the metrics. */
+  readonly asker: ProbeSource;
+  /** Content-Type of the metrics. */
   readonly contentType: string;
 };
 
 export type Admin = {
   readonly address: string;
-  /** Its listening socket, for a successor. */
+  /** Descriptor of the listening socket, for a successor; undefined if there is none. */
   readonly descriptor: number | undefined;
   stop(): Promise<void>;
 };
 
 const plain = "text/plain; charset=utf-8";
-const strangers: Reply = {
+const foreignHost: Reply = {
   status: 421,
   type: plain,
   text: "421 the Host of this port must be this machine\n",
 };
 const twoHosts: Reply = { status: 400, type: plain, text: "400 two hosts\n" };
 
-/** Only accepted if there is room for one more stream, because the response has no end. */
+/** `eventReply` is sent to the event stream's path only if too many streams are open. */
 const eventsPath = "/api/v1/events";
 const eventReply: Reply = failed(503, "Too many streams are open");
 
-/** Metrics and probes: listens until it is stopped, or returns the reason of a failure. */
+/** Opens the port of metrics and probes. Resolves once it listens, or with the reason why it does not. */
 export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
   const routes = routesOf(options);
   return open({ ...options, listener: "metrics", routes: (path) => routes.get(path), isLocal: false });
 }
 
-/** Authorizes each request to the API, except for the page's own files, which contain no data. */
+/** Authorizes each request to the API, except for the files of the admin page, which contain no data. */
 export type Guard = {
-  /** Returns the user, or a refusal; undefined: the path is public. */
+  /** Returns the user, or the response that refuses the request; undefined: the path is public. */
   admit(request: IncomingMessage, path: string): Promise<Admitted | Reply | undefined>;
 };
 
-/** `publicRoutes` need no user: a browser loads the page before its user can enter a token. */
+/** `publicRoutes` need no user, because a browser loads the page before its user can enter a token. */
 export function guardOf(authorization: Pick<Authorization, "admit">, publicRoutes: Routes): Guard {
   return {
     async admit({ method, headers, socket }, path) {
       const isRead = method === "GET" || method === "HEAD";
       if (isRead && publicRoutes(path) !== undefined) return undefined;
       return authorization.admit({
-        // Any other method counts as POST: it is refused later, after authorization.
+        // Any other method counts as POST. The router refuses it later, after authorization.
         verb: isRead ? "get" : "post",
         path,
         authorization: headers.authorization,
@@ -92,30 +91,31 @@ export type ApiOptions = {
   readonly port: number;
   readonly journal: Journal;
   readonly routes: Routes;
-  /** Operations; default: none. */
+  /** Operations that POST requests run; default: none. */
   readonly posts?: Posts;
   readonly events?: EventStreams;
-  /** Default: plain HTTP. */
+  /** Certificate and TLS options; default: none, the API is served over plain HTTP. */
   readonly tls?: ApiTls | undefined;
-  /** Default: no authorization, which is only for loopback. */
+  /** Authorization of requests; default: none, which the configuration allows on loopback only. */
   readonly guard?: Guard | undefined;
 };
 
 /**
- * The JSON API: routes, operations (posting.ts) and the stream of events. Refuses requests that a foreign web page made a
- * browser send (A56).
+ * Opens the port of the JSON API, with its routes, its operations (posting.ts) and the stream of events. Resolves once
+ * it listens, or with the reason why it does not. Refuses requests that a foreign web page makes a browser send (A56).
  */
 export function startApi(options: ApiOptions): Promise<Admin | Failure> {
   const { events, routes: others } = options;
   const routes: Routes = (path) =>
     path === eventsPath && events !== undefined ? () => eventReply : others(path);
-  // With authorization, a browser that was led here under another name has no token to send.
+  // With authorization no check of the Host is needed: a browser that reaches the API under a foreign name has no token
+  // to send.
   return open({ ...options, routes, listener: "admin", isLocal: options.guard === undefined });
 }
 
 type Opening = Pick<AdminOptions, "host" | "port" | "inherited"> &
   Parts & {
-    /** Its name in the journal. */
+    /** Name of the listener in the journal. */
     readonly listener: string;
   };
 
@@ -156,7 +156,7 @@ function routesOf({ asker, contentType }: AdminOptions): ReadonlyMap<string, Rou
   ]);
 }
 
-function probe(name: ProbeName, asker: Asker): Route {
+function probe(name: ProbeName, asker: ProbeSource): Route {
   return async (query) => {
     const { ok, text } = answerTo(name, query, await asker.checks(name));
     return { status: ok ? 200 : 500, type: plain, text };
@@ -168,7 +168,7 @@ type Parts = {
   readonly posts?: Posts;
   readonly events?: EventStreams;
   readonly journal: Journal;
-  /** True to refuse a Host that is not this machine's loopback (DNS rebinding). */
+  /** True if a Host that is not the loopback of this machine is refused, against DNS rebinding. */
   readonly isLocal: boolean;
   readonly tls?: ApiTls | undefined;
   readonly guard?: Guard | undefined;
@@ -178,7 +178,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, parts:
   const reply = await replyTo(request, parts);
   if (response.destroyed) return;
   const isStream = reply === eventReply && request.method === "GET";
-  if (isStream && parts.events?.serve(request, response, () => judged(request, parts)) === true) return;
+  if (isStream && parts.events?.serve(request, response, () => permissionOf(request, parts)) === true) return;
   const mayPost = parts.posts?.(pathOf(request)) !== undefined;
   response.writeHead(reply.status, {
     ...headOf(reply),
@@ -197,13 +197,13 @@ function headOf({ status, type, text, policy = "default-src 'none'", location }:
     ...(location === undefined ? {} : { location }),
     ...(status === 401 ? { "www-authenticate": 'Bearer realm="watchkeeper"' } : {}),
     ...(status === 503 ? { "retry-after": "1" } : {}),
-    // The rest of a refused body is not read.
+    // The connection is closed, because the rest of the refused body is not read.
     ...(status === 413 ? { connection: "close" } : {}),
   };
 }
 
-/** Checks again: a token may have expired or been revoked since the stream began. */
-async function judged(request: IncomingMessage, { guard }: Parts): Promise<Verdict> {
+/** Authorizes an event stream again: the token may have expired or been revoked since the stream began. */
+async function permissionOf(request: IncomingMessage, { guard }: Parts): Promise<Permission> {
   const admitted = await guard?.admit(request, pathOf(request));
   if (admitted === undefined || !("status" in admitted)) return "yes";
   return admitted.status === 503 ? "unknown" : "no";
@@ -224,9 +224,9 @@ async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
 }
 
 function hostRefused({ headers, headersDistinct }: IncomingMessage, isLocal: boolean): Reply | undefined {
-  // Node would use the first of two Host fields (RFC 9112 §3.2).
+  // A request with two Host fields is refused (RFC 9112 §3.2), because Node would use the first one.
   if ((headersDistinct["host"] ?? []).length > 1) return twoHosts;
-  return isLocal && !isLocalHost(headers.host ?? "") ? strangers : undefined;
+  return isLocal && !isLocalHost(headers.host ?? "") ? foreignHost : undefined;
 }
 
 /** Returns the handler of a request, or an error response. */
@@ -296,11 +296,7 @@ function stop(server: Server): Promise<void> {
   });
 }
 
-/*
- * Limits of sockets and requests: a client must neither keep a kubelet's probe out nor fill the heap.
- */
-
-/** Beyond the limit the oldest socket is closed, not the newest: idle sockets must not keep a kubelet's probe out. */
+/** Closes the oldest socket, not the newest, if there are too many: idle sockets must not prevent a kubelet's probe. */
 function keepNewest(server: Server): void {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -313,7 +309,7 @@ function keepNewest(server: Server): void {
 
 const waiting = new WeakMap<Socket, number>();
 
-/** True if the socket has fewer pending requests than the limit. Otherwise closes the socket with its pending requests. */
+/** True if the socket has fewer unanswered requests than the limit. Otherwise closes the socket. */
 function mayAsk({ socket }: IncomingMessage, response: ServerResponse): boolean {
   const count = waiting.get(socket) ?? 0;
   if (count >= adminLimits.adminWaiting) {

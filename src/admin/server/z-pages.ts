@@ -1,6 +1,6 @@
 /**
- * The z-pages of Kubernetes' components (k8s.io/component-base/zpages): /statusz and /flagz as text, /configz and /version
- * as JSON. They contain this process's command line and the configuration in effect.
+ * Serves the z-pages of Kubernetes' components (k8s.io/component-base/zpages): /statusz and /flagz as text, /configz
+ * and /version as JSON. They show the command line of this process and the configuration in effect.
  */
 import type { Config } from "../../config/config.ts";
 import { withoutSecrets } from "../events/log.ts";
@@ -11,14 +11,14 @@ export type ZPageParts = Pick<Times, "now" | "timeOf"> & {
   readonly version: string;
   /** Returns the configuration in effect. */
   readonly config: () => Config;
-  /** The command line's arguments, without the program. */
+  /** Arguments of the command line, without the program. */
   readonly words: readonly string[];
 };
 
 const warning =
   "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.";
 
-/** Returns undefined for any other path. */
+/** Returns the routes of the z-pages. */
 export function zPages(parts: ZPageParts): Routes {
   const { now, timeOf, version, config, words } = parts;
   const startedAt = now();
@@ -53,7 +53,7 @@ function text(page: string, lines: readonly string[]): Reply {
 
 const isOption = (word: string): boolean => /^--?\w/.test(word);
 
-/** "--config", "a.yaml" → "config=a.yaml", as in /flagz; an argument that is no option stays as it is. */
+/** Returns the arguments as /flagz shows them: "--config", "a.yaml" becomes "config=a.yaml". */
 function flagsIn(words: readonly string[]): string[] {
   return words.flatMap((word, at) => {
     const before = words[at - 1] ?? "";
@@ -67,13 +67,13 @@ function flagsIn(words: readonly string[]): string[] {
 
 const two = (count: number): string => String(count).padStart(2, "0");
 
-/** "3 hr 04 min 12 sec", as the apiserver formats it. */
+/** Returns a duration as the apiserver formats it: "3 hr 04 min 12 sec". */
 function spanOf(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   return `${Math.floor(seconds / 3600)} hr ${two(Math.floor(seconds / 60) % 60)} min ${two(seconds % 60)} sec`;
 }
 
-/** A configuration names files with secrets but contains none; a password or token inside a name or a URL is removed. */
+/** Removes passwords and tokens from names and URLs, where a configuration should have none. */
 function redacted(value: unknown): unknown {
   if (typeof value === "string") return withoutSecrets(value.replace(/\/\/[^/]*@/, "//[redacted]@"));
   if (Array.isArray(value)) return value.map(redacted);

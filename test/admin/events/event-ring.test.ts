@@ -23,8 +23,8 @@ test("what came after an id is all that came, until it is too long ago", () => {
   const { ring: one, write } = ring();
   write(3);
   const after = (id: string): readonly [number, boolean] => {
-    const { told, isWhole } = one.after(id);
-    return [told.length, isWhole];
+    const { entries, isWhole } = one.after(id);
+    return [entries.length, isWhole];
   };
   assert.equal(after(`${one.epoch}-1`), [2, true]);
   assert.equal(after(`${one.epoch}-3`), [0, true]);
@@ -56,7 +56,7 @@ test("an entry is told once, with its time, and without what may be a token", ()
   assert.ok(reason.length <= limits.apiTextChars);
   one.stop();
   journal.write({ kind: "drain.started" });
-  assert.is(one.after(`${one.epoch}-2`).told.length, 0);
+  assert.is(one.after(`${one.epoch}-2`).entries.length, 0);
 });
 
 test.run();

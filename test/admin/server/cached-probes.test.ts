@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
-import type { Asker, Check } from "../../../src/admin/server/answers.ts";
+import type { Check, ProbeSource } from "../../../src/admin/server/answers.ts";
 import { CachedProbes } from "../../../src/admin/server/cached-probes.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
@@ -20,7 +20,7 @@ function scene(soon?: (run: () => void) => void) {
   journal.subscribe((entry) => told.push(entry));
   const owed: ((checks: readonly Check[]) => void)[] = [];
   const scrapes: ((text: string) => void)[] = [];
-  const loop: Asker = {
+  const loop: ProbeSource = {
     checks: () => new Promise((resolve) => owed.push(resolve)),
     scrape: () => new Promise((resolve) => scrapes.push(resolve)),
   };

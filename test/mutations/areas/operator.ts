@@ -7,7 +7,7 @@ const seen = (fails: string): readonly [string, string] => ["admin/authorization
 export const operator: readonly Defect[] = [
   defect(
     "a stream of events outlives its token",
-    { file: "admin/events/event-stream.ts", find: 'verdict === "no" || ', replace: "" },
+    { file: "admin/events/event-stream.ts", find: 'permission === "no" || ', replace: "" },
     ["admin/server/guard", "a stream of events ends with its token"],
   ),
   defect(
@@ -46,7 +46,7 @@ export const operator: readonly Defect[] = [
     "one address may guess as often as it likes",
     {
       file,
-      find: "await among(this.#guesses, address, limits.tokenReviewsPerAddress, ask);",
+      find: "await among(this.#tokenReviews, address, limits.tokenReviewsPerAddress, ask);",
       replace: "await ask();",
     },
     seen("a client that guesses tokens keeps no other client out"),
@@ -55,7 +55,7 @@ export const operator: readonly Defect[] = [
     "one user may ask for as many paths as there are",
     {
       file,
-      find: "await among(this.#askers, username, limits.reviewsAtOnce / 2, ask);",
+      find: "await among(this.#accessReviews, username, limits.reviewsAtOnce / 2, ask);",
       replace: "await ask();",
     },
     seen("a client that asks for one path after another keeps no other client out"),
@@ -115,8 +115,8 @@ export const operator: readonly Defect[] = [
     "a loop that stands still is well",
     {
       file: "admin/server/cached-probes.ts",
-      find: "const isStill = stoodMs >= adminLimits.standstillMs;",
-      replace: "const isStill = stoodMs < 0;",
+      find: "const isHung = unansweredMs >= adminLimits.standstillMs;",
+      replace: "const isHung = unansweredMs < 0;",
     },
     ["admin/server/cached-probes", "stands still, until it answers"],
   ),
@@ -138,9 +138,9 @@ export const operator: readonly Defect[] = [
     "a page of the API is made in one loop turn",
     {
       file: "admin/http/listing.ts",
-      find: "    inSlices(\n      clock,\n      gathered.all,\n      (row) => gathered.add(row),\n      () => resolve(gathered.page()),\n    );",
+      find: "    inSlices(\n      clock,\n      builder.all,\n      (row) => builder.add(row),\n      () => resolve(builder.page()),\n    );",
       replace:
-        "    for (const row of gathered.all) gathered.add(row);\n    resolve(gathered.page());\n    void [inSlices, clock];",
+        "    for (const row of builder.all) builder.add(row);\n    resolve(builder.page());\n    void [inSlices, clock];",
     },
     ["admin/http/listing", "no loop turn looks at all rows"],
   ),
