@@ -1,4 +1,7 @@
-/** Runs a command. Exit codes: 0 ok, 1 negative result, 2 usage error or invalid config, 3 the API is unreachable. */
+/**
+ * Runs a command. Exit codes: 0 success, 1 negative result, 2 usage error or invalid configuration, 3 the API is
+ * unreachable.
+ */
 import { Failure, failureFrom } from "../base/failure.ts";
 import { ownVersion } from "../version.ts";
 import { type CommandName, commands, isCommand } from "./commands/commands.ts";
@@ -7,7 +10,7 @@ import { given } from "./commands/options.ts";
 import { complain, failed } from "./commands/screen.ts";
 import { isSuccessor } from "./serve/handover.ts";
 
-/** Each command imports only what it needs, so that `version` does not load the whole proxy. */
+/** Each command imports its own modules, so that `version` does not load the whole proxy. */
 const runs: Readonly<Record<CommandName, (args: string[]) => Promise<number>>> = {
   demo: async (args) => (await import("./serve/demo.ts")).demo(args),
   incident: async (args) => (await import("./serve/incident.ts")).incident(args),
@@ -48,7 +51,7 @@ async function runCommand(name: CommandName, args: string[]): Promise<number> {
   try {
     return await runs[name](args);
   } catch (reason) {
-    // parseArgs' own message names the option; any other error here is a fault and prints its stack.
+    // The message of parseArgs names the option. Any other error is a bug, and Node prints its stack.
     const isUsage =
       reason instanceof TypeError && "code" in reason && String(reason.code).startsWith("ERR_PARSE_ARGS");
     if (!isUsage) throw reason;
@@ -68,11 +71,11 @@ function main([name = "", ...args]: string[]): Promise<number> {
 }
 
 process.channel?.unref();
-// Started through bin/watchkeeper.js by an older Node: once that parent has exited, signals no longer arrive. A successor
-// outlives its parent.
+// An older Node starts this process from bin/watchkeeper.js and passes signals on. If that parent exits, this process
+// must end, because it would get no signals. A successor, however, outlives its parent.
 if (!isSuccessor()) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
 
-// `get watches | head` closes the pipe early: the rest of the output is dropped without an error.
+// Without this listener, `get watches | head` would end with an error when head closes the pipe.
 process.stdout.on("error", () => {});
 
 process.exitCode = await main(process.argv.slice(2));

@@ -1,4 +1,4 @@
-/** `watchkeeper completion SHELL`: a script generated from the table of commands. Pure; completing makes no request. */
+/** `watchkeeper completion SHELL`: prints a script generated from the table of commands. The script asks no proxy. */
 import { Failure } from "../base/failure.ts";
 import { allCommands, type CommandSpec, type Option } from "./commands/commands.ts";
 import { given } from "./commands/options.ts";
@@ -18,12 +18,12 @@ export function completion(args: string[], screen: Screen = standardScreen): Pro
   return Promise.resolve(0);
 }
 
-/** Returns what may follow a command: its words, then its options. */
+/** Returns the words that may follow a command: values of its first argument, then its options. */
 function wordsOf({ choices = [], options }: CommandSpec): string {
   return [...choices, ...options.map(({ name }) => `--${name}`), "--help"].join(" ");
 }
 
-/** Returns the options with a closed list of values, over all commands: an option means the same in each. */
+/** Returns the options whose values are a closed list. */
 function closedOptions(spec: CommandSpec): readonly Option[] {
   return spec.options.filter(({ choices }) => choices !== undefined);
 }

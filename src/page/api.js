@@ -1,14 +1,14 @@
-/** Reads the JSON API and posts operations. The page makes no other requests. */
+/** Sends the page's requests, which all go to the JSON API: it reads lists and runs operations. */
 
 const patienceMs = 4_000;
 
 /**
- * Returns a list of the API.
+ * Reads a list of the API.
  * @template Row
- * @param {string} name "watches"
+ * @param {string} name such as "watches"
  * @param {Readonly<Record<string, string | number>>} [query] empty values are omitted
  * @returns {Promise<import("./rows.d.ts").List<Row>>}
- * @throws {Error} no answer within four seconds, or a status other than 200, with the API's message
+ * @throws {Error} the API does not answer within four seconds, or refuses; the message is its reason
  */
 export function list(name, query = {}) {
   const filled = Object.entries(query).filter(([, value]) => value !== "");
@@ -16,15 +16,13 @@ export function list(name, query = {}) {
   return ask(`/api/v1/${name}?${params}`);
 }
 
-/**
- * @returns {Promise<import("./rows.d.ts").Stats>}
- */
+/** @returns {Promise<import("./rows.d.ts").Stats>} */
 export function figures() {
   return ask("/api/v1/stats");
 }
 
 /**
- * Runs an operation: "backends/cp-1/drain".
+ * Runs an operation, such as "backends/cp-1/drain".
  * @param {string} path
  * @returns {Promise<{ outcome: string }>}
  * @throws {Error} the operation failed; the message is the reason

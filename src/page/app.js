@@ -1,4 +1,4 @@
-/** The admin page: first what is wrong, since when and why; then watches, clients, leases and certificates. */
+/** The admin page: active incidents and backends first, then watches, clients, leases and certificates. */
 import { figures, list } from "./api.js";
 import { Header } from "./header.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
@@ -20,7 +20,7 @@ import { Watches } from "./views/watches.js";
 /** @typedef {import("./rows.d.ts").Lease} Lease */
 /** @typedef {import("./rows.d.ts").CertificateRow} CertificateRow */
 
-/** Intervals: incidents and backends every second, large lists every two, lists that hardly change seldom. */
+/** Intervals of reading, in ms: incidents and backends, large lists, lists that hardly change. */
 const often = 1_000;
 const now = 2_000;
 const seldom = 15_000;
@@ -51,7 +51,7 @@ function App() {
 }
 
 /**
- * One list with the sort order and page that the user chose. A changed filter starts at the first row.
+ * Reads one page of a list, in the order and at the offset that the user chose. A changed filter resets the offset.
  * @param {string} name
  * @param {View} first
  * @param {string} filter
@@ -110,18 +110,19 @@ function useRates() {
   return { figures: value, points };
 }
 
-/** The theme: the user's choice, default: the system's. */
+/** Returns the theme and a function that sets it. The user's choice is kept; the default is the system's theme. */
 function useTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? system);
-  // Set before anything is drawn: the charts read their colours from it.
+  // Set while rendering, because the charts, which are drawn after it, read their colours from the theme.
   document.documentElement.dataset["theme"] = theme;
   useEffect(() => localStorage.setItem("theme", theme), [theme]);
   return /** @type {const} */ ([theme, setTheme]);
 }
 
 /**
- * `/` moves to the filter, Escape clears and leaves it, `t` changes the theme, `i` opens the newest incident.
+ * Handles keys: `/` focuses the filter, Escape clears and leaves it, `t` changes the theme, `i` opens the newest
+ * incident.
  * @param {() => void} changeTheme
  * @param {() => void} clearFilter
  */

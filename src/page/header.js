@@ -1,10 +1,10 @@
-/** The page's first line: overall state, the proxy's name, the filter and the theme. */
+/** The top of the page: the proxy's name, the state of the backends, the filter, and the switch of the theme. */
 import { html } from "./html.js";
 import { Mark } from "./table.js";
 import { age, markOf } from "./words.js";
 
 /**
- * "1 of 2 backends dead", "all 2 backends ready". Pure.
+ * Returns the worst state of any backend, and how many have it: "1 of 2 backends dead", "all 2 backends ready".
  * @param {readonly { readonly state: string }[]} backends
  */
 export function standing(backends) {

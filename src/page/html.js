@@ -1,9 +1,9 @@
-/** The two packages that render the page; no other file imports them. */
+/** Imports the two packages that render the page, for all other files. */
 import htm from "htm";
 import { h } from "preact";
 
 export { render } from "preact";
 export { useEffect, useRef, useState } from "preact/hooks";
 
-/** A tagged template that makes elements, without a build step. Values are always text, never markup. */
+/** A template tag that makes elements. A string value becomes text, never markup. */
 export const html = htm.bind(h);

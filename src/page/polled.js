@@ -1,12 +1,12 @@
-/** Polls the API while the page is visible. While a list cannot be read, the last one stays. */
+/** Reads the API at intervals while the page is visible. If a read fails, the last value stays. */
 import { useEffect, useRef, useState } from "./html.js";
 
 /**
- * Returns the latest answer, and the failure since it, if any.
+ * Returns the latest value, and why the last read failed; "" if it did not.
  * @template Answer
  * @param {() => Promise<Answer>} read
  * @param {number} everyMs
- * @param {string} key a new key reads at once
+ * @param {string} key the page reads at once when the key changes
  * @returns {{ value: Answer | undefined, failure: string }}
  */
 export function usePolled(read, everyMs, key) {

@@ -1,4 +1,4 @@
-/** The JSON API's responses (docs/admin-api.md), by the declarations of their fields. */
+/** Types of the JSON API's objects (docs/admin-api.md), which follow from the declarations of their fields. */
 import type { backendFields } from "../admin/api/backend-listing.ts";
 import type { certificateFields } from "../admin/api/certificate-listing.ts";
 import type { callerFields, clientFields } from "../admin/api/client-listing.ts";

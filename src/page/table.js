@@ -1,11 +1,10 @@
-/** A dense table that reads one page of rows at a time; the API filters and sorts. */
-
+/** A table that shows one page of a list. The API filters and sorts the rows. */
 import { html } from "./html.js";
 import { amount } from "./words.js";
 
 /**
  * @template Row
- * A rare column is omitted if no row has a value in it.
+ * A column of a table. A column that `isRare` is omitted if no row has a value in it.
  * @typedef {{
  *   title: string,
  *   column?: string,
@@ -54,7 +53,7 @@ export function Table({ label, columns, list, view, onView, keyOf, empty }) {
 }
 
 /**
- * A click on a heading sorts by its column; a second click reverses the order.
+ * The heading of a column. A click sorts by the column, a second click reverses the order.
  * @param {{ column: Column<any>, view: View, onView: (view: View) => void }} props
  */
 function Head({ column: { title, column, isNumber }, view, onView }) {
@@ -88,7 +87,7 @@ function Pages({ list, view, onView, label }) {
 }
 
 /**
- * A state with its sign.
+ * A text with the sign and the colour of a state.
  * @param {{ mark: { sign: string, tone: string }, children?: unknown }} props
  */
 export function Mark({ mark: { sign, tone }, children }) {

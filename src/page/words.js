@@ -1,7 +1,7 @@
-/** Formats numbers, ages and states for the whole page. Pure. */
+/** Formats numbers, durations and states for the whole page. */
 
 /**
- * "0.2 s", "41 s", "4 m", "3 h", "846 d": one unit only. Null: there is no age.
+ * Returns a duration in one unit: "0.2 s", "41 s", "4 m", "3 h", "846 d"; "–" for null.
  * @param {number | null | undefined} ms
  */
 export function age(ms) {
@@ -15,7 +15,7 @@ export function age(ms) {
 }
 
 /**
- * "812", "1.1 k", "23 M".
+ * Returns a number in short form: "812", "1.1 k", "23 M".
  * @param {number} count
  */
 export function amount(count) {
@@ -30,7 +30,7 @@ export function amount(count) {
 }
 
 /**
- * "16:42:07.1", in the browser's time zone.
+ * Returns the time of day in the browser's time zone: "16:42:07.1".
  * @param {string} time RFC 3339
  */
 export function clockTime(time) {
@@ -47,7 +47,7 @@ function two(value) {
   return String(value).padStart(2, "0");
 }
 
-/** Each state has a sign beside its colour, for colour-blind users. A silent live watch is not an error, and stays calm. */
+/** The sign and the colour of each state. Signs are for users who cannot tell the colours apart. */
 const marks = new Map([
   ["ready", { sign: "✓", tone: "good" }],
   ["ok", { sign: "✓", tone: "good" }],
@@ -72,7 +72,7 @@ const marks = new Map([
 ]);
 
 /**
- * Returns the sign and the tone of a state; the tone of an unlisted state is calm.
+ * Returns the sign and the colour of a state; neutral ones for a state that is not listed.
  * @param {string} state
  */
 export function markOf(state) {
@@ -80,7 +80,7 @@ export function markOf(state) {
 }
 
 /**
- * Returns the best name for a client.
+ * Returns what identifies a client best: its identity, else its pod, its program or its address.
  * @param {import("./rows.d.ts").Asker} asker
  */
 export function whoIs({ subject, pod, agent, client }) {

@@ -32,6 +32,7 @@ type Read<T, V> = { [K in keyof T]: T[K] extends V ? K : never }[keyof T] | ((ro
 function reader<T, V>(of: Read<T, V>): (row: T, times: Times) => V {
   if (typeof of === "function") return of;
   // `Read` allows only names of properties that have type V, which TypeScript cannot infer here.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return (row) => row[of] as V;
 }
 

@@ -1,6 +1,7 @@
 /**
- * `watchkeeper bundle`: writes every list of the API, the metrics and versions to files, for a bug report. Replaces names
- * and addresses, unless `--names` is given. Never includes a body, a token or the configuration.
+ * `watchkeeper bundle`: writes all lists of the API, the metrics and versions to files, for a bug report. Replaces
+ * names and addresses, unless `--names` is given. Never includes a request or response body, a token, or the
+ * configuration.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,10 +14,9 @@ import type { Row, RowList } from "../commands/rows.ts";
 import { json } from "../commands/screen.ts";
 import { Redactor } from "./redact.ts";
 
-/** Rows of each list: the file has some MB. */
+/** Maximum number of rows of each list, which makes a bundle of some MB. */
 const mostRows = 5000;
 
-/** Everything read from the proxy. */
 type BundleContents = {
   readonly figures: Row;
   readonly lists: ReadonlyMap<string, RowList>;
@@ -48,7 +48,7 @@ async function readAll(client: AdminClient, metrics: AdminClient): Promise<Bundl
   if (figures instanceof Failure) return figures;
   const lists = new Map<string, RowList>();
   for (const kind of kinds) {
-    // One request at a time, to keep the load on the proxy low.
+    // Sequential, to keep the load on the proxy low.
     const list = await client.list(kind, {}, mostRows);
     if (list instanceof Failure) return list;
     lists.set(kind, list);
@@ -90,7 +90,7 @@ function readme(hasNames: boolean, time: string): string {
   return `The state of watchkeeper at ${time}. ${names}\nUp to ${mostRows} rows of each list. No token, body or configuration is in it.\n`;
 }
 
-/** Never overwrites an existing file. */
+/** Writes the bundle. Returns a Failure if the file or directory exists already. */
 function write(to: string, files: readonly ArchiveFile[], wallMs: number): Failure | undefined {
   const mine = { flag: "wx", mode: 0o600 } as const;
   try {
@@ -106,12 +106,15 @@ function write(to: string, files: readonly ArchiveFile[], wallMs: number): Failu
   }
 }
 
-/** Files as one archive in the POSIX.1-1988 format (ustar), which every tar reads. Pure. */
+/** A file of the bundle. */
 type ArchiveFile = { readonly name: string; readonly text: string };
 
 const block = 512;
 
-/** `wallMs` is the files' modification time. @throws {RangeError} a name exceeds 100 bytes, the format's limit */
+/**
+ * Returns the files as one archive in the ustar format, which every tar reads. `wallMs` is their modification time.
+ * @throws {RangeError} a name exceeds 100 bytes, the limit of the format
+ */
 export function tarOf(files: readonly ArchiveFile[], wallMs: number): Buffer {
   const parts = files.flatMap(({ name, text }) => {
     const body = Buffer.from(text);
@@ -133,7 +136,7 @@ function headOf(name: string, size: number, wallMs: number): Buffer {
   octal(0, 116, 8);
   octal(size, 124, 12);
   octal(Math.floor(wallMs / 1000), 136, 12);
-  // The checksum is computed with eight spaces in its own field.
+  // The checksum covers the head with eight spaces in place of the checksum.
   head.write(" ".repeat(8), 148);
   head.write("0", 156);
   head.write("ustar\u000000", 257);

@@ -1,12 +1,12 @@
 /**
- * Replaces names in a bundle: clients, identities, pods, nodes, namespaces and leases become "client-1", "pod-7", with the
- * same alias everywhere in the bundle. Text that looks like a secret is replaced too, although none should be there.
+ * Replaces names in a bundle: each client, identity, pod, node, namespace and lease gets an alias such as "client-1",
+ * the same one everywhere in the bundle. Text that looks like a secret is replaced too, although none should be there.
  */
 import { isIP } from "node:net";
 import { withoutSecrets } from "../../admin/events/log.ts";
 import { type Row, rowOf } from "../commands/rows.ts";
 
-/** Fields that contain a name, and the kind of its alias. */
+/** Fields that contain a name, with the kind of alias that replaces it. */
 const named: Readonly<Record<string, string>> = {
   client: "client",
   subject: "subject",
@@ -18,25 +18,25 @@ const named: Readonly<Record<string, string>> = {
   to: "holder",
 };
 
-/** Lists whose rows' own `name` is redacted, and the kind of its alias. */
+/** Lists in which the field `name` is redacted, with the kind of alias that replaces it. */
 const ownNames: Readonly<Record<string, string>> = { leases: "lease" };
 
 /** IPv4 addresses, with or without a port, anywhere in a text. */
 const addresses = /\b\d{1,3}(?:\.\d{1,3}){3}\b/g;
 
-/** Words of a sentence that may be a known name. */
+/** Matches each word of a sentence, which may be a known name. */
 const words = /[\w.:@/-]+/g;
 
 export class Redactor {
   readonly #aliases = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
-  /** Must be called for all lists before any is redacted: a name in one list's sentence may be a field of another's. */
+  /** Assigns aliases. Must be called for all lists before any is redacted: one's sentences contain another's names. */
   learn(list: string, rows: readonly Row[]): void {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }
 
-  /** Returns a copy without names. `list` is the list that the rows are from. */
+  /** Returns redacted copies of the rows of a list. */
   rows(list: string, rows: readonly Row[]): readonly Row[] {
     return rows.map((row) => rowOf(this.#value(row, "", ownNames[list])));
   }
@@ -46,7 +46,7 @@ export class Redactor {
     const labels = /\b(namespace|holder|source|name)="((?:[^"\\]|\\.)*)"/g;
     const redacted = text.replace(labels, (_all, label: string, value: string) => {
       const kind = { source: "client", name: "lease" }[label] ?? label;
-      // The names of certificates and listeners come from the configuration, and stay.
+      // Names of certificates and listeners stay: they come from the configuration of watchkeeper.
       const isOurs = label === "name" && !this.#aliases.has(value);
       return `${label}="${isOurs || value === "" ? value : this.#alias(kind, value)}"`;
     });
@@ -65,7 +65,7 @@ export class Redactor {
   #name(kind: string, name: string): void {
     if (name === "") return;
     this.#alias(kind, name);
-    // "namespace/pod", and a holder's "pod_uuid": sentences also use the parts alone.
+    // A pod is named as "namespace/pod", and a holder as "pod_uuid". Sentences also contain the parts alone.
     const [first = "", second] = name.split("/");
     if (second !== undefined && kind === "pod") {
       this.#alias("namespace", first);
@@ -89,10 +89,10 @@ export class Redactor {
 
   #field(text: string, field: string, own: string | undefined): string {
     if (text === "") return "";
-    // A path contains namespaces, names and selectors; its resource is a column of its own.
+    // A path contains namespaces, names and selectors. Another column has its resource.
     if (field === "path") return "[redacted]";
     const kind = named[field] ?? (field === "name" ? own : undefined);
-    // An incident's subject is a sentence: a backend, or a client with its watch.
+    // The subject of an incident is a sentence, which may name a client and its watch.
     const known = this.#aliases.get(text);
     if (known !== undefined && kind !== undefined) return known;
     return this.#sentence(text);
@@ -117,7 +117,7 @@ export class Redactor {
     );
   }
 
-  /** A very short name is ignored: it may be an ordinary word. */
+  /** Returns the alias of a name. A name of one or two characters has none, because it may be an ordinary word. */
   #known(word: string): string | undefined {
     return word.length < 3 ? undefined : this.#aliases.get(word);
   }
@@ -133,7 +133,7 @@ export class Redactor {
   }
 }
 
-/** True for a backend's state change, which also has "from" and "to", and for an incident's subject that is a backend. */
+/** True if the field has no name to redact: "from" and "to" of a state change, and the subject of an incident. */
 function isState(name: string, row: unknown): boolean {
   const fields = rowOf(row);
   if (name === "from" || name === "to") return "detector" in fields;

@@ -1,4 +1,4 @@
-/** Client of a running proxy's JSON API, for the CLI: one request at a time, each with a timeout. */
+/** The CLI's client of the JSON API of a running proxy. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import { StringDecoder } from "node:string_decoder";
@@ -17,11 +17,11 @@ import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";
-/** Timeout and maximum size of a response (500 rows of 2 KiB are 1 MiB). */
+/** Timeout of a request, and maximum size of a response: 500 rows of 2 KiB take 1 MiB. */
 const timeoutMs = 10_000;
 export const responseBytes = 16 * 1024 * 1024;
 
-/** Files with the API's bearer token and CA bundle; "" and undefined mean none. */
+/** Files with the bearer token and the CA bundle for the API; "" or undefined: none. */
 export type AccessFiles = { readonly token?: string | undefined; readonly ca?: string | undefined };
 
 type RequestParts = Pick<RequestOptions, "signal" | "method"> & {
@@ -39,7 +39,7 @@ export class AdminClient {
     this.#access = access;
   }
 
-  /** `address` is the value of `--admin`: "host:port" or a URL. The environment supplies what is missing. */
+  /** Returns a client of the API at "host:port" or a URL. Environment variables supply what is undefined. */
   static at(
     address: string | undefined,
     env: NodeJS.ProcessEnv,
@@ -54,7 +54,7 @@ export class AdminClient {
     return AdminClient.#of(said(address, "WATCHKEEPER_ADMIN") || usualAddress, access);
   }
 
-  /** Client of the port of metrics and probes. */
+  /** Returns a client of the port of metrics and probes. */
   static metricsAt(address: string | undefined): AdminClient | Failure {
     return AdminClient.#of(address ?? usualMetrics);
   }
@@ -67,7 +67,7 @@ export class AdminClient {
         "client",
         `${quote(address)} must be host:port or an http:// or https:// URL`,
       );
-    // On plain HTTP an eavesdropper could read the token and use it.
+    // Over plain HTTP an eavesdropper could read the token.
     if (access.token !== undefined && url.protocol === "http:" && !isLocalHost(url.host))
       return new Failure(
         "bad-request",
@@ -87,10 +87,7 @@ export class AdminClient {
     return answer instanceof Failure ? answer : rowOf(answer);
   }
 
-  /**
-   * Reads rows of a list, at most `most`, page by page. Rows may change between two pages: a row that moved up may be
-   * missing, or be there twice.
-   */
+  /** Reads up to `most` rows page by page. If rows move meanwhile, one may be missing or be read twice. */
   async list(
     name: string,
     query: Readonly<Record<string, string>>,
@@ -110,13 +107,13 @@ export class AdminClient {
     return all;
   }
 
-  /** Starts an operation; `by` is the operator's name, in ASCII. */
+  /** Runs an operation of the API. `by` is the operator's name, in ASCII. */
   async post(path: string, body: object, by: string): Promise<Row | Failure> {
     const text = await this.#ask(`/api/v1/${path}`, { text: JSON.stringify(body), by });
     return text instanceof Failure ? text : rowOf(parseJson(text) ?? {});
   }
 
-  /** Reads events until the stream ends or `stop` aborts. Resolves with the reason. */
+  /** Reads events until the stream ends or `stop` aborts. Resolves with the reason of the end. */
   follow(
     path: string,
     { lastId, stop: signal }: { readonly lastId: string; readonly stop: AbortSignal },
@@ -144,7 +141,6 @@ export class AdminClient {
     return promise;
   }
 
-  /** Reads a page as text. */
   text(path: string): Promise<string | Failure> {
     return this.#ask(path);
   }
@@ -167,7 +163,7 @@ export class AdminClient {
     return promise;
   }
 
-  /** Uses no agent: a kept-alive socket would keep the process running. */
+  /** Creates a request without an agent, because a kept-alive socket would keep the process running. */
   #request(path: string, options: RequestParts): ClientRequest {
     const { token, ca } = this.#access;
     const shown = token === undefined ? {} : { authorization: `Bearer ${token}` };
@@ -176,7 +172,7 @@ export class AdminClient {
     return url.protocol === "https:" ? httpsRequest(url, { ...all, ca }) : httpRequest(url, all);
   }
 
-  /** Returns the body of a response with status 200; a Failure with the API's message for any other. */
+  /** Returns the body of a response with status 200, or a Failure with the API's message. */
   async #textOf(response: IncomingMessage): Promise<string | Failure> {
     const { statusCode: status = 0 } = response;
     const text = await read(response);
@@ -192,7 +188,7 @@ export class AdminClient {
   #unreachable(error: Error): Failure {
     const { name, message } = error;
     const why = name === "TimeoutError" ? `no answer in ${timeoutMs / 1000} s` : message;
-    const advice = "Is watchkeeper running? Set --admin or WATCHKEEPER_ADMIN to its admin.address";
+    const advice = "Is watchkeeper running? Set --admin or WATCHKEEPER_ADMIN to the proxy's admin.address";
     return new Failure(
       "backend-lost",
       "backend",
@@ -216,7 +212,7 @@ type ApiCommand = {
   readonly clock: Clock;
 };
 
-/** Makes a command that reads the API: its arguments are parsed, and a Failure that it returns is printed. */
+/** Returns a command that uses the API. It parses the arguments, and prints a Failure that `run` returns. */
 export function apiCommand(
   name: CommandName,
   run: (command: ApiCommand) => Promise<number | Failure>,
@@ -269,7 +265,7 @@ export class SseReader {
   readonly #decoder = new StringDecoder("utf8");
   #rest = "";
 
-  /** Returns the events that are complete. Undefined: the size limit was exceeded without the end of an event. */
+  /** Returns the events that are complete; undefined if one exceeds the size limit. */
   push(chunk: Buffer): readonly ServerSentEvent[] | undefined {
     const blocks = (this.#rest + this.#decoder.write(chunk)).split("\n\n");
     this.#rest = blocks.pop() ?? "";
@@ -278,7 +274,7 @@ export class SseReader {
   }
 }
 
-/** Ignores comments and unknown fields. */
+/** Parses one event. Ignores comments and unknown fields. */
 function eventIn(block: string): ServerSentEvent {
   const fields = new Map<string, string>();
   for (const line of block.split("\n")) {

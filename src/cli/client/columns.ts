@@ -1,11 +1,11 @@
-/** The columns that `get` prints for each kind, and the column that NAME is matched against. */
+/** Declares the columns that `get` prints for each kind of row. */
 import type { Kind } from "../commands/commands.ts";
 import { at, numberAt, type Row, rowsAt, textAt } from "../commands/rows.ts";
 import type { Column } from "./table.ts";
 import { age, amount, left, marked, milliseconds } from "./words.ts";
 
 export type View = {
-  /** The column that NAME is matched against; an incident is read by its id instead. */
+  /** Column that the NAME argument is compared with, in `get KIND NAME`. */
   readonly key: string;
   readonly columns: readonly Column[];
 };
@@ -26,10 +26,10 @@ function wide(column: Column): Column {
   return { ...column, isWide: true };
 }
 
-/** Printed if there are several clusters. */
+/** Omitted if there is only one cluster. */
 const cluster: Column = { ...text("CLUSTER", "cluster"), isRare: true };
 
-/** Returns the shortest text that identifies a client. */
+/** Returns what identifies a client best: its identity, else its pod, its program or its address. */
 function whoIs(row: Row, at_ = ""): string {
   const [subject, pod, agent, client] = ["subject", "pod", "agent", "client"].map((name) =>
     textAt(row, at_ + name),
@@ -37,14 +37,14 @@ function whoIs(row: Row, at_ = ""): string {
   return subject || pod || agent || client || "unknown";
 }
 
-/** Returns the earliest expiry of a backend's certificates of this purpose. */
+/** Returns the time until the first certificate of this purpose expires. */
 function leftOf(row: Row, purpose: string): string {
   const all = rowsAt(row, "certificates").filter((one) => one["purpose"] === purpose);
   const ends = all.map((one) => numberAt(one, "leftMs")).filter((ms) => ms !== undefined);
   return left(ends.length === 0 ? undefined : Math.min(...ends));
 }
 
-const asker: readonly Column[] = [
+const clientColumns: readonly Column[] = [
   wide(text("AGENT", "agent")),
   wide(text("SUBJECT-SOURCE", "subjectSource")),
   wide(text("POD", "pod")),
@@ -100,7 +100,7 @@ export const views: Readonly<Record<Kind, View>> = {
       number("EVENTS", "events", amount),
       number("MOVES", "moves", amount),
       wide(text("AUDIT-ID", "auditId")),
-      ...asker,
+      ...clientColumns,
       wide(text("PROTOCOL", "protocol")),
       wide(number("BYTES", "bytes", amount)),
       wide(number("QUEUED", "queuedBytes", amount)),
@@ -123,7 +123,7 @@ export const views: Readonly<Record<Kind, View>> = {
       number("BYTES", "bytes", amount),
       number("LAST-SEEN", "lastSeenAgeMs", age),
       text("ANOMALIES", "anomalies"),
-      ...asker,
+      ...clientColumns,
     ],
   },
   leases: {

@@ -1,4 +1,4 @@
-/** `watchkeeper explain [INCIDENT]`: prints an incident's meaning, evidence and effect on clients, in order of time. */
+/** `watchkeeper explain [INCIDENT]`: prints what an incident means, its evidence, and its effect on clients. */
 import { runbookOf } from "../../admin/monitoring/alerts.ts";
 import { Failure } from "../../base/failure.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
@@ -21,7 +21,7 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
   return 0;
 });
 
-/** Prefers an active incident to a resolved one. */
+/** Returns the newest active incident, else the newest of all. */
 async function newest(client: AdminClient): Promise<Row | Failure> {
   const active = await client.list("incidents", { state: "active" }, 1);
   const list =
@@ -61,7 +61,7 @@ function head(incident: Row): string {
   ].join("");
 }
 
-/** Returns what its kind means, if this command knows it: the proxy may be newer. */
+/** Returns what the kind of the incident means, if this command knows it: the proxy may be newer. Then the summary. */
 function meaning(incident: Row): string {
   const about = Object.entries(incidentKinds).find(([kind]) => kind === incident["kind"])?.[1].about;
   return `${about === undefined ? "" : `${about}.\n`}${text(incident, "summary")}\n`;
@@ -122,7 +122,7 @@ function affected(incident: Row): string {
   return `AFFECTED (${count})\n${lines.join("")}${more > 0 ? `and ${more} more\n` : ""}`;
 }
 
-/** Returns commands to copy for the next step of a diagnosis. */
+/** Returns commands to copy, for the next step of a diagnosis. */
 function next(incident: Row): string {
   const backend = text(incident, "backend");
   const audit = rowsAt(incident, "evidence")

@@ -1,5 +1,4 @@
 /** `watchkeeper get KIND [NAME] [COLUMN=VALUE]...`: prints a list of the API as a table or as JSON. */
-
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Kind, kinds } from "../commands/commands.ts";
@@ -10,7 +9,7 @@ import { apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
 import { tableOf } from "./table.ts";
 
-/** Rows that one command prints. */
+/** Maximum of --limit. */
 const mostRows = 50_000;
 
 type GetRequest = {
@@ -37,7 +36,7 @@ export const get = apiCommand("get", async ({ options, client, screen }) => {
 
 function askedIn(options: Given): GetRequest | Failure {
   const [kind, ...rest] = options.words;
-  // `given` accepts no other kind.
+  // The default is never used, because `given` refuses an unknown kind.
   const known = kinds.find((one) => one === kind) ?? "backends";
   const names = rest.filter((word) => !word.includes("="));
   if (names.length > 1) return usage(`Too many NAMEs: ${names.join(" ")}`);
@@ -61,7 +60,7 @@ function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {
   const look = { isWide: format === "wide", hasHeads: !options.has("no-headers") };
   if (list.items.length > 0) screen.print(tableOf(views[kind].columns, list.items, look));
   const { matching, items } = list;
-  // On stderr, so that `wc -l` counts rows only.
+  // Printed to stderr, so that `wc -l` counts rows only.
   if (items.length === 0) screen.complain(`No ${kind} found\n`);
   else if (matching > items.length) screen.complain(`${items.length} of ${matching}: --limit shows more\n`);
 }

@@ -1,4 +1,6 @@
-/** `watchkeeper drain|undrain BACKEND`, `move AUDIT-ID`, `reload`: changes a running proxy and prints the outcome. */
+/**
+ * `watchkeeper drain|undrain BACKEND`, `move AUDIT-ID`, `reload`: run an operation of the API, and print the outcome.
+ */
 import { userInfo } from "node:os";
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
@@ -6,7 +8,7 @@ import { shown, textAt } from "../commands/rows.ts";
 import type { Screen } from "../commands/screen.ts";
 import { apiCommand } from "./admin-client.ts";
 
-/** The API's path of each operation. */
+/** Paths of the operations, below /api/v1/. */
 const paths = {
   drain: (backend: string) => `backends/${encodeURIComponent(backend)}/drain`,
   undrain: (backend: string) => `backends/${encodeURIComponent(backend)}/undrain`,
@@ -33,7 +35,7 @@ function operator(): string {
   try {
     name = userInfo().username;
   } catch {
-    // a user id without an entry in /etc/passwd, as in many containers
+    // The user id has no entry in /etc/passwd, as in many containers.
   }
   const plain = `${name} (watchkeeper CLI)`.replaceAll(/[^\x20-\x7e]/g, "?");
   return plain.slice(0, adminLimits.operatorChars);

@@ -1,5 +1,4 @@
-/** `watchkeeper status`: one screen with active incidents and the state of the backends. */
-
+/** `watchkeeper status`: prints the backends, counts and active incidents on one screen. */
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
 import { listOf, numberAt, type Row, type RowList, rowOf, shown, textAt } from "../commands/rows.ts";
@@ -9,8 +8,8 @@ import { views } from "./columns.ts";
 import { tableOf } from "./table.ts";
 import { age, amount, counted, marked } from "./words.ts";
 
-/** The rows that are read from the API; the rest of a list is only counted. */
-const asked = {
+/** The lists that are read: path, query, maximum number of rows. Where only the total is needed, one row is read. */
+const lists = {
   backends: ["backends", {}, adminLimits.apiPageMost],
   incidents: ["incidents", { state: "active" }, adminLimits.apiPageMost],
   watches: ["watches", {}, 1],
@@ -20,7 +19,7 @@ const asked = {
   certificates: ["certificates", {}, adminLimits.apiPageMost],
 } as const;
 
-type StatusParts = Readonly<Record<keyof typeof asked, RowList>> & { readonly stats: Row };
+type StatusParts = Readonly<Record<keyof typeof lists, RowList>> & { readonly stats: Row };
 
 /** Exit codes: 0 no problem, 1 an incident is active or no backend is ready, 2 usage error, 3 the API is unreachable. */
 export const status = apiCommand("status", async ({ options, client, screen }) => {
@@ -35,8 +34,8 @@ async function readAll(client: AdminClient): Promise<StatusParts | Failure> {
   const stats = await client.one("stats");
   if (stats instanceof Failure) return stats;
   let failure: Failure | undefined;
-  const list = async (name: keyof typeof asked): Promise<RowList> => {
-    const [path, query, most] = asked[name];
+  const list = async (name: keyof typeof lists): Promise<RowList> => {
+    const [path, query, most] = lists[name];
     const outcome = await client.list(path, query, most);
     if (!(outcome instanceof Failure)) return outcome;
     failure = outcome;

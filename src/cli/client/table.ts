@@ -1,4 +1,4 @@
-/** Formats rows under headings as kubectl does: column widths fit their values, with two spaces between columns. Pure. */
+/** Formats rows as kubectl does: columns as wide as their values, with two spaces between them. */
 import { type Row, shown } from "../commands/rows.ts";
 
 export type Column = {
@@ -10,12 +10,12 @@ export type Column = {
   readonly isRare?: boolean;
 };
 
-/** Maximum width of a cell in a narrow table; longer values are cut. A wide table prints them whole. */
+/** Maximum width of a cell; a longer value is cut, unless `-o wide` is given. */
 const cellChars = 60;
 
 export type TableOptions = { readonly isWide: boolean; readonly hasHeads: boolean };
 
-/** Ends with a line break, unless it is empty. */
+/** Returns the table, which ends with a line break; "" without rows and headings. */
 export function tableOf(columns: readonly Column[], rows: readonly Row[], options: TableOptions): string {
   const wanted = columns.filter(
     ({ isWide = false, isRare = false, of }) =>
@@ -41,7 +41,7 @@ function cell(text: string, isWide: boolean): string {
         .join("")}…`;
 }
 
-/** Counts code points: nearly all text is ASCII, and each sign is one column wide. */
+/** Returns the number of code points, which is the width in a terminal: nearly all text is ASCII. */
 function widthOf(text: string): number {
   return Array.from(text).length;
 }

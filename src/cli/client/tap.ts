@@ -1,15 +1,14 @@
-/** `watchkeeper tap [KIND]`: prints the journal of a running proxy as it is written. */
-
+/** `watchkeeper tap [KIND]`: prints the entries of a running proxy's journal as they are written. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Row, rowOf, shown, textAt } from "../commands/rows.ts";
 import { type AdminClient, apiCommand, type ServerSentEvent } from "./admin-client.ts";
 
-/** Attempts to reconnect, and the pause between two: a restart takes less time. */
+/** Maximum number of attempts to reconnect, and the pause between two: long enough for a restart of the proxy. */
 const attempts = 10;
 const retryMs = 1000;
 
-/** Exit codes: 0 its time is over, 2 usage error, 3 the API is unreachable. Without --for it runs until a signal. */
+/** Runs for the time of --for, or until a signal. Exit codes: 0 time over, 2 usage error, 3 API unreachable. */
 export const tap = apiCommand("tap", async ({ options, client, screen, clock }) => {
   const seconds = options.whole("for", 0, [0, 86_400]);
   if (seconds instanceof Failure) return seconds;
@@ -25,7 +24,7 @@ export const tap = apiCommand("tap", async ({ options, client, screen, clock }) 
 
 type Following = { readonly stop: AbortSignal; readonly clock: Clock };
 
-/** Reconnects where the stream was cut off. Resolves with undefined when the time is over. */
+/** Prints events, and reconnects if the stream ends. Resolves with undefined when the time is over. */
 async function follow(
   client: AdminClient,
   path: string,
@@ -40,7 +39,7 @@ async function follow(
       show(told);
     });
     if (stop.aborted) return undefined;
-    // Retries only if a connection has delivered something before.
+    // Gives up at once if no event has arrived yet: the address is probably wrong.
     if (ended.code !== "backend-lost" || (lastId === "" && failures === 0)) return ended;
     await new Promise<void>((resolve) => {
       clock.after(retryMs, resolve);
@@ -49,7 +48,7 @@ async function follow(
   return new Failure("backend-lost", "backend", `Connection to the proxy at ${client.address} lost`);
 }
 
-/** "07:48:01.123 backend.changed backend=b to=suspect reason="PING unanswered"". */
+/** Returns an event as one line: `07:48:01.123 backend.changed backend=b to=suspect reason="PING unanswered"`. */
 function lineOf({ name, data }: ServerSentEvent): string {
   if (name === "gap") return "... events missed: too many in between, or the proxy was restarted\n";
   const { at: _at, kind: _kind, ...fields } = parsed(data);
@@ -66,6 +65,6 @@ function parsed(data: string): Row {
   try {
     return rowOf(JSON.parse(data));
   } catch {
-    return {}; // perhaps of another version: only its name is printed
+    return {}; // Perhaps another version wrote it: only its name is printed.
   }
 }

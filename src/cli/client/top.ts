@@ -1,5 +1,4 @@
-/** `watchkeeper top [watches|clients]`: prints rates, measured between two reads of the API. */
-
+/** `watchkeeper top [watches|clients]`: prints rates, which are the differences between two reads of the API. */
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Given } from "../commands/options.ts";
@@ -10,7 +9,7 @@ import { views } from "./columns.ts";
 import { tableOf } from "./table.ts";
 import { age, amount } from "./words.ts";
 
-/** The counter of each list, and the fields that identify a row. */
+/** For each list: the counter, the heading of its rate, and the fields that identify a row. */
 const subjects = {
   clients: { count: "requests", per: "REQUESTS/S", key: ["client", "agent", "subject", "pod"] },
   watches: { count: "events", per: "EVENTS/S", key: ["auditId"] },
@@ -24,10 +23,10 @@ type TopOptions = {
   readonly isOnce: boolean;
 };
 
-/** One read: the rows with the highest counts so far, and the counters of the whole proxy. */
-type Look = { readonly rows: readonly Row[]; readonly figures: Row };
+/** One read of the API: the rows with the highest counters, and the counters of the whole proxy. */
+type Reading = { readonly rows: readonly Row[]; readonly figures: Row };
 
-/** Exit codes: 0 measured once, 2 usage error, 3 the API is unreachable. Otherwise it runs until a signal. */
+/** Measures once, or until a signal. Exit codes: 0 measured once, 2 usage error, 3 the API is unreachable. */
 export const top = apiCommand("top", async ({ options: given, client, screen, clock }) => {
   const options = optionsIn(given, screen);
   if (options instanceof Failure) return options;
@@ -55,13 +54,13 @@ function optionsIn(given: Given, screen: Screen): TopOptions | Failure {
     everyMs: seconds * 1000,
     rows,
     isJson: given.text("output") === "json",
-    // Output to a file or a pipe is measured once: a file must not grow without end.
+    // Output to a file or a pipe is one measurement, because a file must not grow without end.
     isOnce: given.has("once") || screen.lines === 0,
   };
 }
 
-/** Reads only the rows with the highest counts: a fast client or watch soon has a high count. */
-async function look(client: AdminClient, { subject }: TopOptions): Promise<Look | Failure> {
+/** Reads only the rows with the highest counters, since a fast client or watch soon has a high one. */
+async function look(client: AdminClient, { subject }: TopOptions): Promise<Reading | Failure> {
   const { count } = subjects[subject];
   const [rows, figures] = await Promise.all([
     client.list(subject, { sort: `-${count}` }, adminLimits.apiPageMost),
@@ -71,7 +70,7 @@ async function look(client: AdminClient, { subject }: TopOptions): Promise<Look 
   return figures instanceof Failure ? figures : { rows: rows.items, figures };
 }
 
-function show(before: Look, now: Look, options: TopOptions, screen: Screen): void {
+function show(before: Reading, now: Reading, options: TopOptions, screen: Screen): void {
   const { subject, rows, isJson, isOnce } = options;
   const { per } = subjects[subject];
   const seconds = secondsBetween(before.figures, now.figures);
@@ -89,12 +88,12 @@ function show(before: Look, now: Look, options: TopOptions, screen: Screen): voi
   screen.print(`${clear}${headOf(before.figures, now.figures, seconds)}\n${table}`);
 }
 
-/** Measured by the proxy's clock, like the counters. */
+/** Returns the time between two reads by the proxy's clock, at which it took the counters. */
 function secondsBetween(before: Row, now: Row): number {
   return Math.max(0.001, ((numberAt(now, "uptimeMs") ?? 0) - (numberAt(before, "uptimeMs") ?? 0)) / 1000);
 }
 
-/** A row without a previous count began at 0. The fastest comes first. */
+/** Returns the rows with their rates, the fastest first. The counter of a new row began at 0. */
 function ratedRows(
   before: readonly Row[],
   now: readonly Row[],

@@ -1,8 +1,8 @@
-/** Formats ages, amounts and states for a terminal, as the admin page does. */
+/** Formats ages, numbers and states for a terminal, as the admin page does. */
 
 const missing = "-";
 
-/** "0.2s", "41s", "4m", "3h", "846d": one unit only. */
+/** Returns a duration in one unit: "0.2s", "41s", "4m", "3h", "846d". */
 export function age(ms: number | undefined): string {
   if (ms === undefined) return missing;
   const seconds = Math.max(0, ms) / 1000;
@@ -13,12 +13,12 @@ export function age(ms: number | undefined): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** Returns the time left, or says that it is over. */
+/** Returns the time left, or "over". */
 export function left(ms: number | undefined): string {
   return ms !== undefined && ms <= 0 ? "over" : age(ms);
 }
 
-/** "812", "1.1k", "23M". */
+/** Returns a number in short form: "812", "1.1k", "23M". */
 export function amount(count: number | undefined): string {
   if (count === undefined) return missing;
   const units = ["", "k", "M", "G", "T"];
@@ -31,7 +31,7 @@ export function amount(count: number | undefined): string {
   return `${unit > 0 && rest < 9.95 ? rest.toFixed(1) : Math.round(rest)}${units[unit] ?? ""}`;
 }
 
-/** "1 watch", "2 watches": `one` is the singular, `many` the plural. */
+/** Returns a number with a noun: "1 watch", "2 watches". `one` is the singular, `many` the plural. */
 export function counted(count: number | undefined, one: string, many = `${one}s`): string {
   return `${amount(count)} ${count === 1 ? one : many}`;
 }
@@ -40,7 +40,7 @@ export function milliseconds(ms: number | undefined): string {
   return ms === undefined || ms === 0 ? missing : `${ms < 9.95 ? ms.toFixed(1) : Math.round(ms)}ms`;
 }
 
-/** A sign before each state's word, easy to spot; the word alone is enough. */
+/** Signs that make states easy to spot. The word always follows, because the sign alone is not clear. */
 const signs = new Map([
   ...["ready", "ok", "held", "live", "ended"].map((state) => [state, "✓"] as const),
   ...["dead", "hung", "now", "over", "none", "critical", "ghost", "contested"].map(
@@ -51,7 +51,7 @@ const signs = new Map([
   ["draining", "⇣"] as const,
 ]);
 
-/** "✗ dead". */
+/** Returns a state with its sign: "✗ dead". */
 export function marked(state: string): string {
   return state === "" ? missing : `${signs.get(state) ?? "·"} ${state}`;
 }

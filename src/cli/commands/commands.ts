@@ -1,26 +1,26 @@
 /**
- * The command line as data: arguments are parsed by it, and `--help`, the completion scripts and docs/cli.md are made from
- * it. Each command is in the file of its name; cli.ts runs it.
+ * Declares all commands with their arguments and options. The parser, `--help`, the completion scripts and docs/cli.md
+ * use this table. Each command is implemented in the file of its name; cli.ts runs it.
  */
 
 export type Option = {
-  /** Without leading dashes. */
+  /** Name without leading dashes. */
   readonly name: string;
   readonly short?: string;
-  /** The placeholder of its value in a usage line; default: none, a flag. */
+  /** Placeholder of the value in a usage text; default: none, the option is a flag. */
   readonly value?: string;
   readonly isRequired?: boolean;
   readonly isMultiple?: boolean;
-  /** First words of the command with which the option is valid; default: all. */
+  /** First arguments with which the option is valid; default: all. */
   readonly only?: readonly string[];
-  /** The only valid values. */
+  /** All valid values; default: any value is valid. */
   readonly choices?: readonly string[];
   readonly about: string;
-  /** The default. */
+  /** Description of the default value. */
   readonly usual?: string;
 };
 
-/** `flags` is as in a usage text: "-o, --output FORMAT", "--once", "--host NAME..." for an option that may be repeated. */
+/** Returns an option from its usage text: "-o, --output FORMAT", "--once", or "--host NAME..." if repeatable. */
 function option(
   flags: string,
   about: string,
@@ -42,17 +42,17 @@ function option(
 
 export type CommandSpec = {
   readonly summary: string;
-  /** Positional arguments: "KIND [NAME]". */
+  /** Placeholders of the positional arguments: "KIND [NAME]". */
   readonly words: string;
-  /** Valid values of the first positional argument, if it is a closed list. */
+  /** All valid values of the first positional argument; default: any value is valid. */
   readonly choices?: readonly string[];
   readonly options: readonly Option[];
-  /** What the exit codes mean for this command, beyond the common ones. */
+  /** Meaning of exit code 1: "1: a check failed". */
   readonly exits?: string;
   readonly examples?: readonly string[];
 };
 
-/** Lists that `get` can print, by their names in the API. */
+/** Lists that `get` prints, by their names in the API. */
 export const kinds = ["backends", "watches", "clients", "leases", "certificates", "incidents"] as const;
 export type Kind = (typeof kinds)[number];
 
@@ -73,7 +73,7 @@ const caFile = option(
   "CA bundle that verifies an https:// ADDRESS",
   "$WATCHKEEPER_CA_FILE, or the system's CAs",
 );
-/** How to reach the API. */
+/** Options of every command that uses the API. */
 const reach = [admin, tokenFile, caFile] as const;
 const formats = ["table", "wide", "json"] as const;
 const output = option("-o, --output FORMAT", "table, wide or json", "table", { choices: formats });
@@ -325,7 +325,7 @@ export const commands = {
 
 export type CommandName = keyof typeof commands;
 
-/** In the order of the table. */
+/** All commands in the order of the table. */
 export const allCommands: readonly (readonly [name: CommandName, spec: CommandSpec])[] = Object.keys(commands)
   .filter(isCommand)
   .map((name) => [name, commands[name]]);

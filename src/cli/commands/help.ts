@@ -1,4 +1,4 @@
-/** The text of `--help`, for all commands and for one. Generated from the table of commands. Pure. */
+/** Generates the texts of `--help` from the table of commands. */
 import { allCommands, type CommandSpec, type Option } from "./commands.ts";
 
 export function overview(): string {
@@ -23,7 +23,7 @@ export function usageLine(name: string, spec: CommandSpec): string {
   return `usage: watchkeeper ${name} ${usageOf(spec)}`.trimEnd();
 }
 
-/** Returns "KIND [NAME] [--admin ADDRESS]": what may follow a command's name. */
+/** Returns what may follow the name of a command: "KIND [NAME] [--admin ADDRESS]". */
 export function usageOf({ words, options }: CommandSpec): string {
   const parts = options.map((option) => {
     const { isRequired = false, isMultiple = false } = option;
@@ -33,12 +33,12 @@ export function usageOf({ words, options }: CommandSpec): string {
   return [words, ...parts].filter((part) => part !== "").join(" ");
 }
 
-/** Returns "-o, --output FORMAT" without its short form: "--output FORMAT". */
+/** Returns the long form of an option: "--output FORMAT". */
 export function flagOf({ name, value }: Option): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
 
-/** Returns an option's purpose and its default. */
+/** Returns the description of an option, with its default. */
 export function aboutOf({ about, usual, only }: Option): string {
   const purpose = only === undefined ? about : `${only.join(", ")}: ${about}`;
   return usual === undefined ? purpose : `${purpose}; default: ${usual}`;
@@ -63,7 +63,7 @@ function exitsOf({ options, exits }: CommandSpec): HelpLine[] {
   ];
 }
 
-/** The second column begins after the longest entry of the first. */
+/** Returns two aligned columns: the second begins after the longest entry of the first. */
 function columns(rows: readonly HelpLine[]): string {
   const width = Math.max(...rows.map(([name]) => name.length)) + 2;
   return rows.map(([name, text]) => `  ${name.padEnd(width)}${text}\n`).join("");

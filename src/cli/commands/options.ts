@@ -1,11 +1,11 @@
-/** Parses a command's arguments by its row in the table of commands. */
+/** Parses the arguments of a command, as the table of commands declares them. */
 import { parseArgs } from "node:util";
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { type CommandName, type CommandSpec, commands } from "./commands.ts";
 import { flagOf, usageLine } from "./help.ts";
 
-/** Parsed options by name, and positional arguments. */
+/** The parsed options and positional arguments of a command. */
 export class Given {
   readonly words: readonly string[];
   readonly #values: Readonly<Record<string, unknown>>;
@@ -24,13 +24,13 @@ export class Given {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** Returns the values of an option that may be given several times. */
+  /** Returns all values of an option that may be repeated. */
   all(name: string): readonly string[] {
     const values = this.#values[name];
     return Array.isArray(values) ? values.map(String) : [];
   }
 
-  /** Returns a whole number from `least` to `most`; default: `usual`. */
+  /** Returns the option's value, a whole number from `least` to `most`; `usual` if the option is not given. */
   whole<Usual>(
     name: string,
     usual: Usual,
@@ -44,7 +44,10 @@ export class Given {
   }
 }
 
-/** @throws {TypeError} an unknown option, or one without its value: parseArgs' own error, which names it */
+/**
+ * Parses arguments.
+ * @throws {TypeError} the option is unknown or lacks its value; the message of parseArgs names the option
+ */
 export function given(name: CommandName, args: readonly string[]): Given | Failure {
   const spec: CommandSpec = commands[name];
   const options = spec.options.map(({ name: long, short, value, isMultiple = false }) => {
@@ -62,14 +65,14 @@ export function given(name: CommandName, args: readonly string[]): Given | Failu
 
 function wrongWord({ words, choices }: CommandSpec, taken: readonly string[]): string | undefined {
   const [first] = taken;
-  // Words that are separated by spaces in a table's row are several.
+  // Several placeholders, separated by spaces, allow any number of arguments.
   const most = words === "" ? 0 : words.includes(" ") ? taken.length : 1;
   if (taken.length > most) return `Unexpected argument ${quote(taken[most] ?? "")}`;
   if (first === undefined) return missingWord(words, choices);
   return choices?.includes(first) === false ? `Invalid argument ${quote(first)}${oneOf(choices)}` : undefined;
 }
 
-/** Undefined: the first word may be omitted, as brackets in the table show. */
+/** Returns undefined if the first argument is optional, which brackets in the table show. */
 function missingWord(words: string, choices: CommandSpec["choices"]): string | undefined {
   if (words === "" || words.startsWith("[")) return undefined;
   return `Missing ${/^[A-Z-]+/.exec(words)?.[0] ?? "argument"}${oneOf(choices)}`;
@@ -96,7 +99,7 @@ function wrongOption(
   return undefined;
 }
 
-/** A usage error: exit code 2. */
+/** Returns a usage error, for which a command exits with code 2. */
 export function usage(message: string): Failure {
   return new Failure("bad-request", "client", message);
 }

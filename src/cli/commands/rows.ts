@@ -1,6 +1,6 @@
 /**
- * Reads objects of unknown shape defensively: the API's rows (the proxy may be older or newer than this command) and YAML
- * files of other programs. An absent field reads as missing, and control characters are removed before text reaches a
+ * Reads objects whose shape is not known: rows of the API, since the proxy may be older or newer than this command, and
+ * YAML files of other programs. An absent field reads as missing. Control characters are removed before text reaches a
  * terminal (A53).
  */
 import { isRecord, type JsonRecord } from "../../base/json.ts";
@@ -53,7 +53,7 @@ export function rowsAt(row: unknown, path: string): readonly Row[] {
   return Array.isArray(value) ? value.map(rowOf) : [];
 }
 
-/** Returns one line of plain text: without terminal control characters and without bidirectional overrides. */
+/** Returns the text on one line, with control characters and bidirectional overrides escaped. */
 export function shown(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
 }

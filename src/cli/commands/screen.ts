@@ -1,4 +1,4 @@
-/** Output and exit of a command: data to stdout, messages to stderr. */
+/** Prints the output of commands: data to stdout, messages to stderr. Returns their exit codes. */
 import type { Failure } from "../../base/failure.ts";
 
 export type Screen = {
@@ -18,7 +18,7 @@ export const standardScreen: Screen = {
   },
 };
 
-/** Prints the reason and returns the exit code: usage error 2, API unreachable 3, any other failure 1. */
+/** Prints a failure. Returns the exit code: 2 usage error, 3 the API is unreachable, 1 any other failure. */
 export function failed({ code, message }: Failure, screen: Screen = standardScreen): number {
   screen.complain(`${message}\n`);
   if (code === "backend-lost") return 3;

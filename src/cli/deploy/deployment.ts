@@ -1,6 +1,6 @@
 /**
- * Generates the manifests of a Deployment, one document each: for clients inside the cluster or behind a load balancer.
- * The proxy discovers the apiservers by the EndpointSlice of default/kubernetes and passes bearer tokens through. Pure.
+ * Generates the manifests of a Deployment, for clients inside the cluster or behind a load balancer. The proxy
+ * discovers the apiservers by the EndpointSlice of default/kubernetes, and passes bearer tokens through.
  */
 import { shapeConfig } from "./shape-config.ts";
 
@@ -12,11 +12,11 @@ export type DeploymentWishes = {
 
 const name = "watchkeeper";
 const labels = `app.kubernetes.io/name: ${name}`;
-/** Beside the configuration directory, not below it: a volume cannot be mounted inside a ConfigMap. */
+/** Not below the configuration directory, because a volume cannot be mounted inside a ConfigMap. */
 const served = `/var/run/secrets/${name}-tls`;
 const ports = { kube: 8443, metrics: 7481 };
 
-/** Returns the configuration that the ConfigMap contains. */
+/** Returns the configuration for the ConfigMap. */
 export function deploymentConfig(): string {
   return shapeConfig({
     about: [
@@ -32,7 +32,7 @@ export function deploymentConfig(): string {
   });
 }
 
-/** Returns the documents, keyed by their file names in deploy/deployment. */
+/** Returns the YAML documents, by their file names in deploy/deployment. */
 export function deploymentParts(wishes: DeploymentWishes): Readonly<Record<string, string>> {
   const { namespace } = wishes;
   return {

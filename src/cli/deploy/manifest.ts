@@ -12,7 +12,7 @@ import type { NamedBackend } from "./shape-config.ts";
 import { usual } from "./sidecar-shape.ts";
 import { staticPod, staticPodConfig } from "./static-pod.ts";
 
-/** The text for stdout, and remarks for the operator. */
+/** The text for stdout, and remarks for the operator, which go to stderr. */
 type Printed = { readonly text: string; readonly remarks: readonly string[] };
 
 /** Exit codes: 0 printed, 1 the workload cannot have a sidecar, 2 usage error. */
@@ -45,11 +45,11 @@ function staticPodPrinted(options: Given): Printed | Failure {
 }
 
 function deploymentPrinted(options: Given): Printed | Failure {
-  // With one replica, clients would notice a restart.
+  // At least two, because clients would notice the restart of a single one.
   const replicas = options.whole("replicas", 2, [2, 50]);
   if (replicas instanceof Failure) return replicas;
   const namespace = options.text("namespace") ?? "watchkeeper";
-  // RFC 1123: the syntax of namespace names.
+  // An RFC 1123 label, as Kubernetes requires.
   if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(namespace))
     return usage(`${quote(namespace)} is not a valid namespace`);
   const { image, remarks } = imageOf(options);

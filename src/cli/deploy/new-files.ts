@@ -1,4 +1,4 @@
-/** Writes new files, all of them or none, readable by their owner only. Never overwrites. */
+/** Writes new files: all of them or none, readable by their owner only. Never overwrites a file. */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Failure, failureFrom } from "../../base/failure.ts";
@@ -7,8 +7,9 @@ import { quote } from "../../config/problem.ts";
 export type NewFile = { readonly path: string; readonly text: string };
 
 /**
- * Makes the directory and its missing parents, accessible to their owner only. Throws the system's error. Node's own
- * `recursive` never returns where the kernel reports ENOENT although the parent exists, as in /proc.
+ * Makes a directory and its missing parents, accessible to their owner only. Node's own `recursive` is not used: it
+ * never returns where the kernel reports ENOENT although the parent exists, as in /proc.
+ * @throws the system's error
  */
 export function makeDirectory(path: string): void {
   if (existsSync(path)) return;
@@ -16,7 +17,7 @@ export function makeDirectory(path: string): void {
   mkdirSync(path, 0o700);
 }
 
-/** Makes directories as needed. Returns a Failure that names the obstacle; then no file was written. */
+/** Writes the files and makes missing directories. If it returns a Failure, no file was written. */
 export function writeNewFiles(files: readonly NewFile[]): Failure | undefined {
   const taken = files.filter(({ path }) => existsSync(path)).map(({ path }) => quote(path));
   if (taken.length > 0)
@@ -29,7 +30,7 @@ export function writeNewFiles(files: readonly NewFile[]): Failure | undefined {
   try {
     for (const { path, text } of files) {
       makeDirectory(dirname(path));
-      // "wx": fails if the path was created since the check above, for instance as a link to another place.
+      // "wx" fails if another process has created the path since the check above, for instance as a link.
       writeFileSync(path, text, { flag: "wx", mode: 0o600 });
       written.push(path);
     }

@@ -1,6 +1,6 @@
 /**
- * Adds a sidecar to the workloads of a manifest, or says why it cannot. A second run changes nothing; a run with another
- * image or port changes only that.
+ * Adds a sidecar to the workloads of a manifest, or returns why that is not possible. A second run changes nothing; a
+ * run with another image or port changes only that.
  */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
@@ -15,7 +15,7 @@ import {
 } from "./sidecar-shape.ts";
 import { type EditedDocument, editYaml, type Place } from "./yaml-edit.ts";
 
-/** The path to the pod spec in each kind. */
+/** Path to the pod spec in each kind of workload. */
 const podPlaces: Readonly<Record<string, Place>> = {
   Pod: ["spec"],
   Deployment: ["spec", "template", "spec"],
@@ -28,18 +28,18 @@ const podPlaces: Readonly<Record<string, Place>> = {
 
 export type Patched = {
   readonly text: string;
-  /** What the operator should know. */
+  /** Notes for the operator. */
   readonly remarks: readonly string[];
 };
 
-/** `file` is for messages. Documents of other kinds stay as they are; at least one document must have a pod. */
+/** Adds the sidecar to each workload, of which there must be one; keeps other documents. `file` is for messages. */
 export function addSidecar(text: string, file: string, addition: Addition): Patched | Failure {
   const others: string[] = [];
   const remarks: string[] = [];
   let count = 0;
   const edited = editYaml(text, (document) => {
     const kind = document.valueAt(["kind"]);
-    if (typeof kind !== "string") return undefined; // an empty document, or not a Kubernetes object
+    if (typeof kind !== "string") return undefined; // The document is empty, or no Kubernetes object.
     const place = Object.hasOwn(podPlaces, kind) ? podPlaces[kind] : undefined;
     if (place === undefined) {
       others.push(kind);
@@ -86,7 +86,7 @@ class PodPatch {
     const { addition, name, remarks, place } = this.#parts;
     if (this.#document.valueAt([...place, "automountServiceAccountToken"]) === false)
       remarks.push(`${name} had no token (automountServiceAccountToken: false), and now has one`);
-    // The other containers first: which of them start before the sidecar is read from the list as it was.
+    // The other containers come first, because their indexes change once the sidecar is inserted.
     for (const container of this.#clients()) this.#direct(container);
     const own = sidecarContainer(addition);
     this.#document.put([...place, "initContainers"], own, { key: "name", end: "first" });
@@ -95,7 +95,7 @@ class PodPatch {
     return undefined;
   }
 
-  /** Returns the first obstacle, in words. */
+  /** Returns the first reason why the pod cannot have a sidecar; undefined: there is none. */
   #obstacle(): string | undefined {
     const { place } = this.#parts;
     const alias = this.#aliases()[0];
@@ -119,7 +119,7 @@ class PodPatch {
     return [...lists, ...inside].flatMap((one) => this.#document.aliasOn(one) ?? []);
   }
 
-  /** Returns every container that starts after the sidecar. */
+  /** Returns the containers that start after the sidecar. */
   #clients(): readonly Place[] {
     const { place } = this.#parts;
     const initial = this.#listAt([...place, "initContainers"]);

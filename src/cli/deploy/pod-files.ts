@@ -1,6 +1,6 @@
 /**
- * What a sidecar writes into its pod: a serving certificate of its own, and a directory in which every in-cluster client
- * finds token, CA and namespace at the usual paths.
+ * Writes a sidecar's files into its pod: a serving certificate, and a directory in which in-cluster clients find token,
+ * CA and namespace at the usual paths.
  */
 import { readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,20 +17,20 @@ import { makeDirectory } from "./new-files.ts";
 import { sidecarHosts, stateFiles } from "./sidecar-shape.ts";
 
 export type PodDirectories = {
-  /** Where the kubelet projects the service account's files. */
+  /** Directory into which the kubelet projects the files of the service account. */
   readonly direct: string;
-  /** Where clients look for those files. */
+  /** Directory where clients look for those files. */
   readonly shared: string;
-  /** Read by the sidecar only; it lives as long as the pod. */
+  /** Directory that only the sidecar reads. It lives as long as the pod. */
   readonly state: string;
 };
 
-/** Validity of the certificate: longer than any pod lives, because the key that could sign another is thrown away. */
+/** Validity of the certificate: longer than any pod lives, because no other one can be signed later. */
 const certificateMs = 10 * 365 * 86_400_000;
-/** A kept certificate with less validity left than this is replaced. */
+/** A certificate of an earlier start with less validity left than this is replaced. */
 const leastLeftMs = 30 * 86_400_000;
 
-/** Prepares the pod's directories. All files are complete once this resolves with undefined. */
+/** Prepares the directories. Resolves with undefined once all files are complete. */
 export async function preparePod(directories: PodDirectories, clock: Clock): Promise<Failure | undefined> {
   const { direct, shared, state } = directories;
   const missing = ["token", "namespace"].find(
@@ -56,8 +56,8 @@ function refuse(message: string): Failure {
 }
 
 /**
- * Makes a CA and the one certificate that it signs, then throws the CA's key away: no other certificate can be signed
- * that the application would trust. Both are kept for a restart of the sidecar, because clients read ca.crt only once.
+ * Makes a CA and its only certificate, and discards the CA's key, so that no other certificate can be signed that the
+ * application would trust. Both survive a restart of the sidecar, because clients read ca.crt only once.
  */
 async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const files = stateFiles(state);
@@ -68,7 +68,7 @@ async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const { certificate, key } = authority.issue({ name: "watchkeeper", hosts: sidecarHosts, notAfter });
   replace(files.key, key, 0o600);
   replace(files.cert, certificate, 0o600);
-  // The CA is written last: without it the files are incomplete, and are made again.
+  // The CA is written last: files without it are incomplete, and are made again.
   replace(files.ca, authority.certificate, 0o644);
 }
 
@@ -88,7 +88,7 @@ function asList<T>(outcome: readonly T[] | Failure): readonly T[] {
   return outcome instanceof Failure ? [] : outcome;
 }
 
-/** Makes symbolic links, so that clients see the kubelet's rotation even while the sidecar is down. */
+/** Links to the kubelet's files, so that clients see a new token even while the sidecar is down. */
 function linkTo(direct: string, shared: string): void {
   for (const name of ["token", "namespace"]) {
     const target = join(direct, name);
@@ -105,11 +105,11 @@ function linkedTo(link: string): string | undefined {
   try {
     return readlinkSync(link);
   } catch {
-    return undefined; // missing, or not a link: it is replaced
+    return undefined; // The path is missing or no link: it is replaced.
   }
 }
 
-/** The bundle keeps the cluster's own CAs: some clients connect to the service's name, and so bypass the sidecar. */
+/** Writes a bundle that includes the cluster's CAs: clients of the service's name bypass the sidecar. */
 function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined {
   const cluster = loadCa(join(direct, "ca.crt"));
   if (cluster instanceof Failure) return cluster;
@@ -121,13 +121,13 @@ function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined
   return undefined;
 }
 
-/** Replaces the file atomically: a client may read it at any moment. */
+/** Replaces the file atomically, because a client may read it at any moment. */
 function replace(path: string, text: string, mode: number): void {
   writeFileSync(`${path}.new`, text, { mode });
   renameSync(`${path}.new`, path);
 }
 
-/** Rewrites the CA bundle whenever the cluster's CA changes. Then calls `onChange`, with the failure if there is one. */
+/** Rewrites the bundle when the cluster's CA changes, and calls `onChange` with any failure. Returns a stop. */
 export function followCa(
   directories: PodDirectories,
   parts: { readonly clock: Clock; readonly onChange: (failure: Failure | undefined) => void },

@@ -1,8 +1,7 @@
 /**
- * Configurations for each way to deploy watchkeeper: `manifest` and `import` print them, and deploy/ contains them. Built
- * as text, to keep the comments for the operator. Pure.
+ * Generates configuration files for each way to deploy watchkeeper. `manifest` and `import` print them, and deploy/
+ * contains them. They are built as text, so that they have comments for the operator.
  */
-
 export type NamedBackend = { readonly name: string; readonly url: string };
 
 export type ConfigWishes = {
@@ -10,10 +9,10 @@ export type ConfigWishes = {
   readonly about: readonly string[];
   readonly name: string;
   readonly address: string;
-  /** Default: none; the apiservers terminate TLS (passthrough). */
+  /** Certificate that the proxy serves with; default: none, TLS passes through to the apiservers. */
   readonly serving?: ServingFiles;
   readonly backends: readonly NamedBackend[];
-  /** More lines of the cluster's section. */
+  /** Additional lines of the cluster's section. */
   readonly cluster?: readonly string[];
   readonly caFile: string;
   readonly frontProxy?: { readonly certFile: string; readonly keyFile: string };

@@ -1,16 +1,16 @@
 /**
- * A sidecar's configuration, the paths, ports and names in its pod, and what a manifest must add to the pod. One file,
- * because they must agree. Pure.
+ * Defines a sidecar's configuration, the paths, ports and names in its pod, and what a manifest adds to the pod. They
+ * are in one file, because they must agree.
  */
 import { join } from "node:path";
 
 /** Default paths and ports in the pod. */
 export const usual = {
-  /** Where every in-cluster client looks (client-go's rest.InClusterConfig). The sidecar writes here. */
+  /** Directory where in-cluster clients look (client-go's rest.InClusterConfig). The sidecar writes it. */
   shared: "/var/run/secrets/kubernetes.io/serviceaccount",
-  /** Where the kubelet projects the token, the cluster's CA and the namespace. */
+  /** Directory into which the kubelet projects the token, the cluster's CA and the namespace. */
   direct: "/var/run/secrets/watchkeeper",
-  /** Where the sidecar keeps its certificate: after a restart it serves with the one that its application trusts. */
+  /** Directory of the sidecar's certificate, which its application must still trust after a restart. */
   state: "/var/run/watchkeeper",
   port: 7443,
   metricsPort: 7481,
@@ -21,11 +21,11 @@ export type Shape = {
   readonly state: string;
   readonly port: number;
   readonly metricsPort: number;
-  /** The in-cluster service, from the kubelet's environment variables. */
+  /** Address of the in-cluster service, from the kubelet's environment variables. */
   readonly service: { readonly host: string; readonly port: string };
 };
 
-/** Names in the sidecar's certificate: clients in the pod connect by loopback address or by the service's names. */
+/** Names in the sidecar's certificate. Clients in the pod connect by loopback address or by the service's names. */
 export const sidecarHosts = [
   "127.0.0.1",
   "::1",
@@ -46,8 +46,8 @@ export function stateFiles(state: string): {
 }
 
 /**
- * Returns the sidecar's configuration file. The service's address is a backend until discovery finds an apiserver: a
- * service account may lack permission to list EndpointSlices, and some network policies allow only the service.
+ * Returns the sidecar's configuration file. Until discovery finds an apiserver, the service's address is the backend: a
+ * service account may not be allowed to list EndpointSlices, and some network policies allow only the service.
  */
 export function sidecarConfig({ direct, state, port, metricsPort, service }: Shape): string {
   const { cert, key } = stateFiles(state);
@@ -75,17 +75,17 @@ admin: {metricsAddress: ":${metricsPort}"}
 
 export type Addition = { readonly image: string; readonly port: number; readonly metricsPort: number };
 
-/** The container's name, also used for its volumes. */
+/** Name of the sidecar's container. */
 export const sidecarName = "watchkeeper";
 const volumes = { shared: "kube-api-via-watchkeeper", direct: "kube-api-direct", state: "watchkeeper-state" };
 
-/** What the application mounts. A second run recognises a patched container by these. */
+/** Volumes that the application mounts. A second run recognises a patched container by them. */
 export const clientMounts = [
   { name: volumes.shared, mountPath: usual.shared, readOnly: true },
   { name: volumes.direct, mountPath: usual.direct, readOnly: true },
 ];
 
-/** The variables in which every in-cluster client finds the apiserver's address. */
+/** Returns the variables in which in-cluster clients find the apiserver's address. */
 export function clientEnv({ port }: Addition): readonly { readonly name: string; readonly value: string }[] {
   return [
     { name: "KUBERNETES_SERVICE_HOST", value: "127.0.0.1" },
@@ -94,7 +94,7 @@ export function clientEnv({ port }: Addition): readonly { readonly name: string;
 }
 
 export const podVolumes = [
-  // Admission does not mount a token at a service account's path where another volume is mounted.
+  // This volume also keeps admission from mounting a token at the service account's path.
   { name: volumes.shared, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   { name: volumes.state, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   {
@@ -109,7 +109,7 @@ export const podVolumes = [
   },
 ];
 
-/** A native sidecar: it starts before the application and ends after it. */
+/** Returns the container, a native sidecar: it starts before the application and ends after it. */
 export function sidecarContainer({ image, port, metricsPort }: Addition): Readonly<Record<string, unknown>> {
   const args = [
     ...(port === usual.port ? [] : ["--port", String(port)]),

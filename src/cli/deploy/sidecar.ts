@@ -14,7 +14,7 @@ import { beginServing, exitCode, exitSoon } from "../serve/signals.ts";
 import { followCa, type PodDirectories, preparePod } from "./pod-files.ts";
 import { type Shape, sidecarConfig, usual } from "./sidecar-shape.ts";
 
-/** Exit codes: 0 stopped by a signal, 1 after an internal error, 2 the pod lacks something that the sidecar needs. */
+/** Exit codes: 0 stopped by a signal, 1 stopped after an internal error, 2 the pod lacks something. */
 export async function sidecar(args: string[]): Promise<number> {
   const options = given("sidecar", args);
   if (options instanceof Failure) return failed(options);
@@ -63,7 +63,7 @@ async function serve(config: Config, directories: PodDirectories): Promise<numbe
 
 type Followed = { readonly config: Config; readonly directories: PodDirectories; readonly journal: Journal };
 
-/** A changed cluster CA also applies to upstream connections. A CA that cannot be read changes nothing. */
+/** Applies a changed CA of the cluster to upstream connections as well. A CA that cannot be read changes nothing. */
 function follow(running: Running, { config, directories, journal }: Followed): () => void {
   const file = `${directories.direct}/ca.crt`;
   const report = (outcome: readonly string[] | Failure): void => {

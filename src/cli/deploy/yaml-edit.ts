@@ -1,13 +1,12 @@
 /**
- * Edits YAML files in place. A document without a change keeps every byte; a changed one keeps its comments and order.
- * The yaml package normalises what it writes (spaces before a comment, folded text), so an unchanged document is never
- * written again.
+ * Edits YAML text. An unchanged document keeps every byte, because the yaml package would normalise spaces and folded
+ * text. A changed document keeps its comments and order.
  */
 import { type Document, isAlias, isMap, isScalar, isSeq, parseAllDocuments, YAMLMap, YAMLSeq } from "yaml";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 
-/** One document under edit. A place is a list of keys from its top. */
+/** One document. A place in it is a list of keys from its top. */
 export class EditedDocument {
   readonly #document: Document;
   #isChanged = false;
@@ -27,7 +26,7 @@ export class EditedDocument {
     return isScalar(node) ? node.value : undefined;
   }
 
-  /** Returns the alias on the way to a place, if any: an edit below it would change every other use of its anchor. */
+  /** Returns the alias on the way to a place, if any: an edit below would change every use of its anchor. */
   aliasOn(place: Place): string | undefined {
     for (let length = 1; length <= place.length; length++) {
       const node: unknown = this.#document.getIn(place.slice(0, length), true);
@@ -36,7 +35,7 @@ export class EditedDocument {
     return undefined;
   }
 
-  /** Puts `item` into the list at `place`, which is made if missing: replaces the item with this `key`, or adds at `end`. */
+  /** Puts `item` into the list at `place`: replaces the item with the same `key`, else adds it at `end`. */
   put(
     place: Place,
     item: Item,
@@ -60,7 +59,7 @@ export class EditedDocument {
   #listAt(place: Place): YAMLSeq {
     const there: unknown = this.#document.getIn(place, true);
     if (isSeq(there) && there.items.length > 0) return there;
-    // An empty list may be written as [], whose flow style would put new items on the same line.
+    // An empty list is replaced: if it is written as [], its flow style would put new items on the same line.
     const list = new YAMLSeq(this.#document.schema);
     const parent: unknown = this.#document.getIn(place.slice(0, -1), true);
     if (!(parent instanceof YAMLMap))
@@ -73,7 +72,7 @@ export class EditedDocument {
 export type Place = readonly (string | number)[];
 export type Item = Readonly<Record<string, unknown>>;
 
-/** Runs `edit` on every document. Returns the whole text, or the first Failure. */
+/** Runs `edit` on every document. Returns the text with the changes, or the first Failure. */
 export function editYaml(
   text: string,
   edit: (document: EditedDocument) => Failure | undefined,
@@ -100,7 +99,7 @@ function bad(message: string): Failure {
   return new Failure("bad-file", "client", `The file ${message}`);
 }
 
-/** Returns the style of the rest of the file. */
+/** Returns the style in which the file indents lists and pads braces. */
 function styleOf(text: string): { lineWidth: number; indentSeq: boolean; flowCollectionPadding: boolean } {
   const [, outer = "", inner = "  "] = /^( *)[^\s#-][^\n]*:[ \t]*\r?\n( *)- /m.exec(text) ?? [];
   return {

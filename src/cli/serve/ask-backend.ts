@@ -1,6 +1,6 @@
 /**
- * Checks one backend over a socket of its own for what an upstream connection needs: verified TLS, HTTP/2, readiness. Also
- * reads its version.
+ * Checks whether one backend offers what an upstream connection needs: verified TLS, HTTP/2 and readiness. Also reads
+ * its version.
  */
 import http2 from "node:http2";
 import { isIP, type Socket } from "node:net";
@@ -11,14 +11,14 @@ import { failureFrom } from "../../base/failure.ts";
 import type { BackendConfig } from "../../config/cluster.ts";
 import { type BackendAddress, openSocket } from "../../proxy/net/connect.ts";
 
-export type Question = {
+export type BackendQuestion = {
   readonly backend: BackendConfig;
-  /** PEM; not needed for a plaintext backend. */
+  /** CA bundle in PEM; undefined for a plaintext backend. */
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
   /** The file that `ca` was read from, for error messages. */
   readonly caFile?: string | undefined;
-  /** The PROXY protocol header to send; default: none. */
+  /** Version of the PROXY protocol header to send; undefined: none. */
   readonly proxyProtocol?: "V1" | "V2" | undefined;
   readonly clock: Clock;
   readonly withinMs: number;
@@ -27,19 +27,19 @@ export type Question = {
 export type BackendAnswer = {
   readonly status: number;
   readonly tookMs: number;
-  /** When the backend's certificate expires, in milliseconds since 1970; undefined without TLS. */
+  /** Expiry of the backend's certificate in milliseconds since 1970; undefined without TLS. */
   readonly notAfter: number | undefined;
-  /** Its `gitVersion`; "" if the backend does not return it to this caller. */
+  /** `gitVersion` of the backend; "" if an anonymous client may not read it. */
   readonly version: string;
 };
 
 const versionBytes = 4096;
 
 /**
- * Sends GET /readyz, which the apiserver answers for anonymous clients; no answer within `withinMs` is a Failure. Then
- * sends GET /version, whose answer is optional.
+ * Sends GET /readyz, which apiservers answer for anonymous clients; without an answer within `withinMs` it returns a
+ * Failure. Then sends GET /version, whose answer is optional.
  */
-export function askBackend(question: Question): Promise<BackendAnswer | Failure> {
+export function askBackend(question: BackendQuestion): Promise<BackendAnswer | Failure> {
   const { backend, clock, withinMs } = question;
   const startedAt = clock.now();
   const session = http2.connect(urlOf(backend), { createConnection: () => openedFor(question) });
@@ -88,7 +88,7 @@ function urlOf({ host, port, isEncrypted }: BackendConfig): string {
 }
 
 /** Opens the socket as an upstream connection would. */
-function openedFor({ backend, ca, caFile, serverName, proxyProtocol }: Question): Socket {
+function openedFor({ backend, ca, caFile, serverName, proxyProtocol }: BackendQuestion): Socket {
   const source = caFile === undefined ? undefined : { caFile, isNamed: serverName !== undefined };
   const tlsOf: BackendAddress["tls"] = backend.isEncrypted
     ? { ca, serverName: serverName ?? backend.host, source }

@@ -1,4 +1,4 @@
-/** `watchkeeper check --config FILE [--offline]`: says whether this configuration would serve. Changes nothing. */
+/** `watchkeeper check --config FILE [--offline]`: reports whether the proxy could serve with this configuration. */
 import { textOf } from "../../base/address.ts";
 import { timestampOf, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -16,12 +16,12 @@ import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { askBackend, type BackendAnswer } from "./ask-backend.ts";
 
-/** One result. Only a failure changes the exit code; a warning or a skipped check does not. */
+/** One result. Only ✗ changes the exit code; ! is a warning, and – a skipped check. */
 type Finding = {
   readonly mark: "✓" | "!" | "✗" | "–";
   readonly subject: string;
   readonly text: string;
-  /** The page that explains the problem. */
+  /** Page of the documentation that explains the problem; default: none. */
   readonly page?: string;
 };
 
@@ -56,7 +56,7 @@ export async function check(args: string[]): Promise<number> {
   return findings.some(({ mark }) => mark === "✗") ? 1 : 0;
 }
 
-/** A cluster with its CA bundle as read, its backends from a file, and the prefix of their names in messages. */
+/** A cluster with its CA bundle, its backends from a file, and the prefix of its backends' names in messages. */
 type Cluster = {
   readonly config: ClusterConfig;
   readonly list: readonly BackendConfig[] | Failure;
@@ -73,7 +73,7 @@ function clustersIn({ clusters }: Config): readonly Cluster[] {
   }));
 }
 
-/** Returns the backends of file discovery, else none: the other types would need requests with the proxy's credentials. */
+/** Returns the backends of file discovery. Other types are not tried: they need the proxy's credentials. */
 function listIn({ discovery }: ClusterConfig): readonly BackendConfig[] | Failure {
   if (discovery?.type !== "File") return [];
   const read = readList(discovery.file);
@@ -113,18 +113,18 @@ function caFindings({ config, prefix, ca }: Cluster): Finding[] {
   const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
   if (certificates instanceof Failure)
     return [{ mark: "✗", subject, text: certificates.message, page: tlsPage }];
-  // A bundle may contain an old CA beside its successor: the latest expiry counts.
+  // The latest expiry counts, because a bundle may contain an old CA beside its successor.
   return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
 }
 
-/** Findings for a listener without a certificate of its own. */
+/** Returns a finding for a listener without a certificate of its own. */
 function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
   const subject = `listener ${name}`;
   if (mode === "Passthrough") return [{ mark: "✓", subject, text: "passes TLS through to the backends" }];
   return tls === undefined ? [{ mark: "✓", subject, text: "plain HTTP on loopback" }] : [];
 }
 
-/** Loads the pair as serving would, with a TLS handshake against itself. */
+/** Loads the certificate as the proxy would, which includes a TLS handshake with itself. */
 async function pairFinding({ what, name, names = [], files }: NamedPair): Promise<Finding> {
   const subject = `${what} ${name}`.trimStart();
   const clock = wallClock;
@@ -149,7 +149,7 @@ async function backendFinding(
 ): Promise<Finding> {
   const subject = `backend ${prefix}${backend.name}`;
   const ca = loaded instanceof Failure ? undefined : loaded;
-  // It would fail for the CA bundle alone, which has its own finding.
+  // Not asked: without a CA bundle, which has a finding of its own, TLS verification would fail.
   if (loaded instanceof Failure && backend.isEncrypted)
     return { mark: "–", subject, text: "not asked (no CA)" };
   const { tls, proxyProtocol } = config;
@@ -161,7 +161,7 @@ async function backendFinding(
   return { subject, ...said(backend, answer) };
 }
 
-/** Returns the runbook: a silent backend, one that refuses and one that fails TLS verification have different ones. */
+/** Returns the page for a failure: silence, refusal and failed TLS verification have different runbooks. */
 function pageOf({ code, message }: Failure): string {
   if (message.startsWith("No answer")) return runbook("BackendBlackholed");
   if (/TLS|certificate|authority/i.test(message)) return runbook("BackendUntrusted");
@@ -181,12 +181,12 @@ function said(backend: BackendConfig, answer: BackendAnswer): Omit<Finding, "sub
   return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiringSoon") };
 }
 
-/** True if the apiserver is alive: where anonymous requests are disabled it answers 401. */
+/** True if the status shows a live apiserver. Where anonymous requests are disabled it answers 401. */
 function isAlive({ status }: BackendAnswer): boolean {
   return [200, 401, 403].includes(status);
 }
 
-/** True if ConsistentListFromCache may be on: its default since 1.31. True also for an unknown version. */
+/** True if the apiserver asks etcd for progress, the default since 1.31; also for an unknown version. */
 function asksForProgress({ version }: BackendAnswer): boolean {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   return major === undefined || Number(major) > 1 || Number(minor) >= 31;
@@ -200,7 +200,7 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
   const page = runbook("CertificateExpiringSoon");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
-  // The same threshold as the alert whose runbook this is.
+  // Uses the threshold of the alert whose runbook `page` is.
   return {
     mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
     text: `certificate good until ${timestampOf(notAfter)}`,
@@ -209,16 +209,16 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
 }
 
 type NamedPair = {
-  /** "listener", "host", or "" where the name is enough. */
+  /** What the certificate belongs to; "" if `name` says it. */
   readonly what: "listener" | "host" | "";
   readonly name: string;
   /** A host's SNI names. */
   readonly names?: readonly string[];
-  /** For a listener or a host, includes the CA bundle that verifies clients, which must be valid as well. */
+  /** Files of certificate and key, and of the CA bundle that verifies clients, if there is one. */
   readonly files: PairFiles & { readonly clientCaFile?: string | undefined };
 };
 
-/** Returns every certificate and key that a configuration names, with its name in the log and the metrics. */
+/** Returns every certificate that a configuration names, with its name in the log and the metrics. */
 export function pairsIn({ listeners, clusters, admin }: Config): readonly NamedPair[] {
   const own = admin.tls === undefined ? [] : [{ what: "" as const, name: "admin", files: admin.tls }];
   return [

@@ -8,19 +8,19 @@ import { given, usage } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { listenForSignals } from "./signals.ts";
 
-/** Long enough for the backend to be declared dead, and for the naive proxy's clients to notice. */
+/** Duration of a fault: both proxies find the backend dead, and the naive proxy's clients notice it. */
 const faultMs = 5_000;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * `watchkeeper demo [--port N] [--once] [--faults LIST]`: starts two apiservers, the proxy in front of them and a client,
- * then plays the faults of LIST (default: all; "none") with and without watchkeeper. Serves until a signal. `--once` exits
- * after the last fault, with 1 if watchkeeper's client noticed one.
+ * `watchkeeper demo [--port N] [--once] [--faults LIST]`: starts two apiservers, the proxy in front of them, and a
+ * client. Then plays the faults of LIST (default: all; "none") with watchkeeper and with a naive proxy, and serves
+ * until a signal. With `--once` exits after the last fault, with 1 if watchkeeper's client noticed one.
  */
 export async function demo(args: string[]): Promise<number> {
   const options = optionsOf(args);
   if (options instanceof Failure) return failed(options);
-  // Installed before any resource is made: an unhandled signal would leave its files and apiservers behind.
+  // Signals are handled before any resource is made, because an unhandled one would leave files and apiservers behind.
   const { drain: signal, hurry } = listenForSignals();
   const isOver = (): boolean => signal.aborted;
   const started = await Demo.start(options.port);

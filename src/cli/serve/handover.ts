@@ -1,7 +1,7 @@
 /**
- * Restarts without an interruption for clients. SIGUSR2 starts a successor with the same command, which inherits the
- * listening sockets. Once the successor serves, this process drains. If the successor does not start, for instance because
- * of a bad configuration, this process serves on.
+ * Restarts the proxy without an interruption for clients. On SIGUSR2 it starts a successor with the same command, which
+ * inherits the listening sockets. Once the successor serves, this process drains. If the successor does not start, for
+ * instance because of a bad configuration, this process continues to serve.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
@@ -9,34 +9,34 @@ import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import { passedOn } from "../../proxy/net/descriptors.ts";
 
-/** Set in a successor's environment. */
+/** Variable that is set in the environment of a successor. */
 const mark = "WATCHKEEPER_SUCCESSOR";
 
-/** The message that a successor sends once it accepts. */
+/** Message that a successor sends once it accepts clients. */
 const readyWord = "watchkeeper.ready";
 
-/** Time from a successor's start until it reports that it serves: Node and our code take 1 s on a slow machine. */
+/** Maximum time from the start of a successor until it serves: Node and our code take 1 s on a slow machine. */
 const successorMs = 30_000;
 
 export function isSuccessor(environment = process.env): boolean {
   return environment[mark] !== undefined;
 }
 
-/** Informs the predecessor that this process serves. From then on this process is no successor. */
+/** Informs the predecessor that this process serves. From then on this process is not a successor any more. */
 export function tellPredecessor(): void {
   Reflect.deleteProperty(process.env, mark);
-  // The predecessor may have exited: the successor serves all the same.
+  // If the predecessor has exited, the successor serves all the same.
   if (process.connected) process.send?.(readyWord, () => process.connected && process.disconnect());
 }
 
 export type HandoverParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** The command to start; default: this process's own. */
+  /** Program and arguments of the successor; default: those of this process. */
   readonly command?: readonly string[];
 };
 
-/** Resolves with the sockets to hand over once no reload is under way, and with a function that resumes reloads. */
+/** Blocks reloads once none is in progress. Resolves with the sockets, and with a function that unblocks reloads. */
 export type Freeze = () => Promise<{
   readonly descriptors: ReadonlyMap<string, number>;
   readonly thaw: () => void;
@@ -50,23 +50,23 @@ export class Handover {
   #freeze: Freeze | undefined;
   readonly #onSignal = (): void => void this.begin();
 
-  /** Handles SIGUSR2 from construction on: its default action would end the process. */
+  /** Handles SIGUSR2 from construction on, because its default action would end the process. */
   constructor(parts: HandoverParts) {
     this.#parts = parts;
     process.on("SIGUSR2", this.#onSignal);
   }
 
-  /** Supplies the sockets to hand over. */
+  /** Sets the source of the sockets to hand over. Before, SIGUSR2 has no effect. */
   apply(freeze: Freeze): void {
     this.#freeze = freeze;
   }
 
-  /** Resolves when a successor serves. */
+  /** Resolves once a successor serves; pending if none ever does. */
   get done(): Promise<true> {
     return this.#done.promise;
   }
 
-  /** Starts a successor, unless one is starting. */
+  /** Starts a successor, unless one is starting already. */
   async begin(): Promise<void> {
     if (this.#isTrying || this.#freeze === undefined) return;
     this.#isTrying = true;
@@ -83,7 +83,7 @@ export class Handover {
     }
   }
 
-  /** Stops a successor that is not ready yet, because the whole service is to stop. */
+  /** Kills a successor that is not ready yet, because the whole service is to stop. */
   stop(): void {
     this.#freeze = undefined;
     this.#child?.kill("SIGKILL");
@@ -91,7 +91,7 @@ export class Handover {
 
   /** Resolves with the successor's process id once it serves. */
   #start(descriptors: ReadonlyMap<string, number>): Promise<number | Failure> {
-    // The kernel ends a container, or the machine, with its first process.
+    // The exit of process 1 ends its container, and the successor with it.
     if (process.pid === 1)
       return Promise.resolve(failed("Process 1 cannot hand over: start watchkeeper below another process"));
     if (descriptors.size === 0) return Promise.resolve(failed("There is no listening socket to hand over"));
@@ -104,7 +104,7 @@ export class Handover {
         child.on("error", () => {});
         if (outcome instanceof Failure) child.kill("SIGKILL");
         this.#child = undefined;
-        // The successor outlives this process: its channel and its exit no longer matter here.
+        // The successor outlives this process, which therefore must not wait for it.
         if (child.connected) child.disconnect();
         child.unref();
         resolve(outcome);
@@ -126,7 +126,8 @@ export class Handover {
     const own = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
     const [program = "", ...args] = this.#parts.command ?? own;
     const child = spawn(program, args, {
-      // It logs to the same place. The IPC channel comes last: the sockets' descriptor numbers are fixed.
+      // The successor logs to the same place. The IPC channel comes last, because it expects the sockets at fixed
+      // descriptors.
       stdio: ["ignore", "inherit", "inherit", ...descriptors.values(), "ipc"],
       env: { ...process.env, ...passedOn(Array.from(descriptors.keys())), [mark]: String(process.pid) },
     });

@@ -1,5 +1,5 @@
 /**
- * `watchkeeper incident NUMBER`: plays one of the five incidents without watchkeeper and with it, side by side, and prints
+ * `watchkeeper incident NUMBER`: plays one of the five incidents with watchkeeper and with a naive proxy, and prints
  * what happens. Uses embedded apiservers and real sockets: it needs neither a cluster nor root.
  */
 import { alerts, runbookOf } from "../../admin/monitoring/alerts.ts";
@@ -12,14 +12,14 @@ import type { Settings } from "../../demo/incidents/setting.ts";
 import { given } from "../commands/options.ts";
 import { complain } from "../commands/screen.ts";
 
-/** Half of the time that makes a backend suspect: above it a figure may be due to a slow machine. */
+/** Event-loop delay above which a hint is printed: half of the silence that makes a backend suspect. */
 const tellsLateMs = 250;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * Uses embedded apiservers, unless others are given. Exit codes: 0 with watchkeeper every expectation held; 1 one did not,
- * or the incident could not be played; 2 usage error.
+ * `settings` may supply other apiservers. Exit codes: 0 every expectation held with watchkeeper; 1 one did not, or the
+ * incident could not be played; 2 usage error.
  */
 export async function incident(args: string[], settings: Settings = embeddedSettings): Promise<number> {
   const options = given("incident", args);

@@ -1,4 +1,4 @@
-/** Applies changed configurations one after the other. A bad one changes nothing but the log (D10). */
+/** Applies changed configurations, one after the other. An invalid one is logged and changes nothing (D10). */
 import { wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { type Config, loadConfig, watchConfig } from "../../config/config.ts";
@@ -7,17 +7,16 @@ import type { Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
 import type { ReloadOutcome } from "../../proxy/cluster/operations.ts";
 
-/** Watches `file` and handles SIGHUP from construction on. */
+/** Watches the configuration file and handles SIGHUP, from construction on. */
 export class Reloads {
   readonly #file: string;
   readonly #journal: Journal;
   readonly #stopWatching: () => void;
   #running: Running | undefined;
   #last: Promise<void> = Promise.resolve();
-  /** Result of the last reload. */
   #reread: ReloadOutcome = { problems: [], waiting: [] };
   readonly #hangUp = (): void => this.#take(loadConfig(this.#file));
-  /** A configuration that arrived before the proxy was running. */
+  /** Configuration that arrived before the proxy was running; undefined: none. */
   #early: Config | readonly Problem[] | undefined;
 
   constructor(file: string, journal: Journal) {
@@ -27,7 +26,7 @@ export class Reloads {
     process.on("SIGHUP", this.#hangUp);
   }
 
-  /** Reads the file now. Resolves when the reload has ended. */
+  /** Reads the file now. Resolves with the result once it is applied. */
   async now(): Promise<ReloadOutcome> {
     this.#take(loadConfig(this.#file));
     await this.#last;
@@ -39,7 +38,7 @@ export class Reloads {
     if (this.#early !== undefined) this.#take(this.#early);
   }
 
-  /** Resolves when no reload is under way. No reload begins until the returned function is called. */
+  /** Resolves when no reload is in progress. No other begins until the returned function is called. */
   async freeze(): Promise<() => void> {
     const thawed = Promise.withResolvers<undefined>();
     const before = this.#last;
@@ -59,10 +58,10 @@ export class Reloads {
       return;
     }
     const running = this.#running;
-    // Serialised, because a reload opens and closes listeners.
+    // One after the other, because a reload opens and closes listeners.
     this.#last = this.#last
       .then(async () => this.#report(loaded, await running.reload(configIn(loaded))))
-      // An exception while a file is applied is a fault of this program, yet it only refuses that file.
+      // An exception while a file is applied is a bug of this program. Only that file is refused.
       .catch((reason: unknown) => this.#report(loaded, failureFrom(reason, "proxy")));
   }
 

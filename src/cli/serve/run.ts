@@ -1,6 +1,6 @@
 /**
- * `watchkeeper run --config FILE [--pid-file FILE]`: serves until a signal. SIGTERM or SIGINT drains, a second one ends
- * the process now; SIGHUP reloads; SIGUSR2 hands over to a successor (handover.ts).
+ * `watchkeeper run --config FILE [--pid-file FILE]`: serves until a signal. SIGTERM or SIGINT drains, a second one
+ * exits at once; SIGHUP reloads; SIGUSR2 hands over to a successor (handover.ts).
  */
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";
@@ -22,7 +22,7 @@ export async function run(args: string[]): Promise<number> {
   if (options instanceof Failure) return failed(options);
   const config = loadConfig(options.text("config") ?? "");
   if (isProblems(config)) return complain(config.map(lineOf).join("\n"), 2);
-  // Signals and file changes are handled from here on, so that none is lost while it starts.
+  // Signals and file changes are handled from here on, so that none is lost during the start.
   const { signals, parts } = beginServing({ out: process.stdout, ...config.logging });
   const { journal } = parts;
   const reloads = new Reloads(config.file, journal);
@@ -54,8 +54,8 @@ export async function run(args: string[]): Promise<number> {
 }
 
 /**
- * Writes the id of the serving process, for systemd's PIDFile= for example; each successor overwrites it. The file is
- * replaced atomically, so that no reader sees a partial number.
+ * Writes the process id, for example for systemd's PIDFile=. The file is replaced atomically, so that no reader sees
+ * half a number.
  */
 function writePid(file: string, journal: Journal): void {
   try {
@@ -71,7 +71,7 @@ function writePid(file: string, journal: Journal): void {
   }
 }
 
-/** Removes the file only while it contains this process's id. */
+/** Removes the file, unless a successor has overwritten it. */
 function removePid(file: string): void {
   if (readText(file, 32) === `${process.pid}\n`) rmSync(file, { force: true });
 }

@@ -1,21 +1,21 @@
-/** How a serving process ends: the first signal drains it, the second ends it now, an uncaught exception drains it. */
+/** Ends a serving process: the first signal or an uncaught exception drains it, the second signal ends it at once. */
 import { Log, type LogOptions } from "../../admin/events/log.ts";
 import { wallClock } from "../../base/clock.ts";
 import { failureFrom } from "../../base/failure.ts";
 import { Journal } from "../../events/journal.ts";
 
 export type Signals = {
-  /** Resolves with the first signal: false, because no successor serves on. */
+  /** Resolves at the first signal. False, because no successor continues to serve. */
   readonly first: Promise<false>;
-  /** Aborts with the first signal. */
+  /** Aborts at the first signal. */
   readonly drain: AbortSignal;
-  /** Aborts with the second signal. */
+  /** Aborts at the second signal. */
   readonly hurry: AbortSignal;
-  /** Has the effect of a first signal; a second call changes nothing. */
+  /** Has the effect of a first signal. A further call has none. */
   readonly raise: () => void;
 };
 
-/** Handles SIGTERM and SIGINT, from this call on. */
+/** Handles SIGTERM and SIGINT from now on. */
 export function listenForSignals(): Signals {
   const [drain, hurry] = [new AbortController(), new AbortController()];
   let count = 0;
@@ -32,10 +32,10 @@ export function listenForSignals(): Signals {
   return { first, drain: drain.signal, hurry: hurry.signal, raise: () => drain.abort() };
 }
 
-/** The common start of the serving commands: a journal whose entries are logged, and handlers of signals and of uncaught exceptions. */
+/** Begins a serving command: starts a journal that is logged, and handles signals and uncaught exceptions. */
 export function beginServing(options: Omit<LogOptions, "clock">): {
   readonly signals: Signals;
-  /** For `startWatchkeeper`. */
+  /** Arguments for `startWatchkeeper`. */
   readonly parts: { readonly journal: Journal; readonly droppedLogLines: () => number };
 } {
   const journal = new Journal(wallClock);
@@ -46,7 +46,7 @@ export function beginServing(options: Omit<LogOptions, "clock">): {
 }
 
 /**
- * The last resort: after an exception that no stream and no session caught, the state of the process is unknown. The fault
+ * Handles exceptions that no stream and no session caught. The state of the process is unknown then, so the exception
  * is journaled and the process drains: readiness fails, listeners close, requests in flight finish (D10).
  */
 export function containFaults(journal: Journal, drain: () => void): void {
@@ -63,13 +63,13 @@ export function containFaults(journal: Journal, drain: () => void): void {
   process.on("unhandledRejection", contain);
 }
 
-/** Exits after 100 ms: all work has been cut by now, but lines of the log may still be in a pipe. Returns the code. */
+/** Exits after 100 ms, because the last lines of the log may still be in a pipe. Returns the code. */
 export function exitSoon(code: number): number {
   wallClock.after(100, () => process.exit(code));
   return code;
 }
 
-/** Returns 1 if a fault was contained. */
+/** Returns 1 if there was an uncaught exception, else 0. */
 export function exitCode(): number {
   return process.exitCode === 1 ? 1 : 0;
 }

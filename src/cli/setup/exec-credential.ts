@@ -1,6 +1,6 @@
 /**
- * Runs a kubeconfig's credential plugin once, to see whether it returns a client certificate. A token passes through the
- * proxy, and the client fetches it itself; a certificate would end at the proxy.
+ * Runs the credential plugin of a kubeconfig once, to see whether it returns a client certificate. The proxy needs a
+ * certificate, since a client's own cannot pass through it. A token passes through, and the client fetches it itself.
  */
 import { KubeConfig } from "@kubernetes/client-node";
 import { wallClock } from "../../base/clock.ts";
@@ -11,10 +11,10 @@ import type { Pair } from "../../pki/pki.ts";
 import { rowOf } from "../commands/rows.ts";
 import type { Context } from "./kubeconfig.ts";
 
-/** Time for the plugin, which may open a browser and wait for its user. */
+/** Timeout of the plugin, which may open a browser and wait for the user. */
 const timeoutMs = 60_000;
 
-/** Undefined: the plugin returned no certificate, or it is interactive, which works when the client runs it. */
+/** Returns undefined if the plugin returns no certificate, or is interactive: then only the client runs it. */
 export async function certificateFromPlugin({ name, user }: Context): Promise<Pair | undefined | Failure> {
   const exec = rowOf(user["exec"]);
   const command = textAt(exec, "command");
@@ -26,7 +26,7 @@ export async function certificateFromPlugin({ name, user }: Context): Promise<Pa
   try {
     return await Promise.race([ask(name, exec), late.promise]);
   } catch (reason) {
-    // A JSON parser's message quotes the input, which may contain a token.
+    // The message of a JSON parser quotes the input, which may contain a token.
     const isSecret = reason instanceof SyntaxError || reason instanceof TypeError;
     return refuse(
       command,
@@ -44,7 +44,7 @@ function refuse(command: string, why: string): Failure {
 async function ask(name: string, exec: Context["user"]): Promise<Pair | undefined> {
   const config = new KubeConfig();
   const cluster = { name, server: "https://kubernetes.default.svc", skipTLSVerify: false };
-  // The package omits a variable that kubectl always sets, and newer plugins refuse to run without it.
+  // The package does not set this variable. kubectl always does, and newer plugins refuse to run without it.
   const info = {
     apiVersion: exec["apiVersion"] ?? "client.authentication.k8s.io/v1",
     kind: "ExecCredential",

@@ -1,4 +1,4 @@
-/** Reads the servers of a haproxy.cfg, with file and line, and notes each line without a counterpart. Pure. */
+/** Reads the servers of a haproxy.cfg, and notes each line that is not imported. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
@@ -13,7 +13,7 @@ const sectionKinds = new Set(
   ),
 );
 
-/** Why a line is not needed, by its prefix. */
+/** Lines that are not needed, by their prefix, and why. */
 const reasons: readonly (readonly [begins: string, why: string])[] = [
   ["timeout", "idle connections stay open; PING finds a silent apiserver within a second"],
   ["option httpchk", "every apiserver gets PINGs and /readyz probes by default"],
@@ -24,7 +24,7 @@ const reasons: readonly (readonly [begins: string, why: string])[] = [
   ["balance", "a new client uses the apiserver with the fewest"],
 ];
 
-/** Lines whose meaning is in the generated configuration, or that can be dropped without loss. */
+/** Lines without a note: the configuration has a counterpart, or nothing is lost without them. */
 const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
 
 export function groupsOfHaproxy(text: string, file: string): readonly Group[] | Failure {
@@ -94,7 +94,7 @@ function backendsOf({ lines }: Section): NamedBackend[] | Failure {
   return backends;
 }
 
-/** `bind *:8443`, `bind :8443`, `bind 10.0.0.1:8443`: returns the first. */
+/** Returns the first address of `bind *:8443`, `bind :8443` or `bind 10.0.0.1:8443`. */
 function addressOf(fronts: readonly Section[]): { address?: string } {
   const bound = fronts.flatMap(({ lines }) => lines).find(({ words }) => words[0] === "bind")?.words[1];
   const [, host = "", port] = /^(.*):(\d+)$/.exec(bound ?? "") ?? [];

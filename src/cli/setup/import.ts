@@ -1,4 +1,4 @@
-/** `watchkeeper import FILE`: prints a configuration with the backends of a haproxy.cfg or an envoy.yaml to stdout. */
+/** `watchkeeper import FILE`: prints a configuration with the backends of a haproxy.cfg or an envoy.yaml. */
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
@@ -8,7 +8,7 @@ import { groupsOfEnvoy } from "./import-envoy.ts";
 import { groupsOfHaproxy } from "./import-haproxy.ts";
 import { chosenOf, configOf } from "./imported.ts";
 
-/** Exit codes: 0 printed, 1 no backends found, 2 usage error. Settings without a counterpart go to stderr. */
+/** Exit codes: 0 printed, 1 no backends found, 2 usage error. Notes on settings that are not imported go to stderr. */
 export function importFile(args: string[]): Promise<number> {
   return Promise.resolve(imported(args));
 }

@@ -1,16 +1,16 @@
-/** What import-haproxy.ts and import-envoy.ts return: settings to take over, and notes on the others. Pure. */
+/** Settings that import-haproxy.ts and import-envoy.ts have read, and the configuration that they become. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { type NamedBackend, shapeConfig } from "../deploy/shape-config.ts";
 
-/** A setting without a counterpart, and why none is needed. */
+/** A setting that is not imported, with its place in the file and the reason. */
 export type Note = { readonly at: string; readonly text: string };
 
 export type Group = {
-  /** Its name in the file. */
+  /** Name of the section or cluster in the file. */
   readonly name: string;
   readonly backends: readonly NamedBackend[];
-  /** The address that its clients connect to, ":8443", if the file has it. */
+  /** Address that clients connect to, such as ":8443"; default: the file has none. */
   readonly address?: string;
   readonly caFile?: string;
   readonly notes: readonly Note[];
@@ -19,7 +19,7 @@ export type Group = {
 const apiserverPort = ":6443";
 const usualCa = "/etc/kubernetes/pki/ca.crt";
 
-/** Returns the group of this name; without a name, the only group, or the only one whose backends use port 6443. */
+/** Returns the group of this name; by default the only group, or the only one whose backends use port 6443. */
 export function chosenOf(groups: readonly Group[], name: string | undefined): Group | Failure {
   const wanted = name === undefined ? groups : groups.filter((group) => group.name === name);
   const likely = wanted.filter(({ backends }) => backends.every(({ url }) => url.endsWith(apiserverPort)));
@@ -32,7 +32,7 @@ export function chosenOf(groups: readonly Group[], name: string | undefined): Gr
   );
 }
 
-/** Returns a passthrough configuration, as such files have: no key is needed to begin with. */
+/** Returns a passthrough configuration, which needs no key: the imported load balancer passed TLS through as well. */
 export function configOf(
   { name, backends, address = ":8443", caFile = usualCa }: Group,
   file: string,
@@ -51,7 +51,7 @@ export function configOf(
   });
 }
 
-/** Returns a valid backend name: replaces characters that other formats allow. */
+/** Returns a valid backend name, with characters replaced that only other programs allow. */
 export function nameOf(text: string): string {
   const name = text
     .toLowerCase()

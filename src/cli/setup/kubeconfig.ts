@@ -1,7 +1,7 @@
 /**
- * Reads a user's kubeconfig as kubectl does: the first of several files wins, relative paths start at their own file.
- * Keeps fields that are unknown here, which a package's types would drop, since entries are written again. Then derives
- * the address and CA of a context's cluster, and what stays with the client.
+ * Reads a kubeconfig as kubectl does: of several files the first wins, and relative paths start at their own file.
+ * Keeps fields that are unknown here, since the entries are written to a new kubeconfig. A package's types would drop
+ * them.
  */
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
@@ -15,7 +15,7 @@ import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import { readYaml } from "../../config/yaml-document.ts";
 import { type Row, rowOf, rowsAt } from "../commands/rows.ts";
 
-/** One context with its cluster and user. Paths are absolute. */
+/** A context with its cluster and user. Their paths are absolute. */
 export type Context = {
   readonly name: string;
   readonly namespace: string | undefined;
@@ -23,14 +23,14 @@ export type Context = {
   readonly user: Row;
 };
 
-/** Returns kubectl's search path: the flag's file, else $KUBECONFIG's list, else the file in the home directory. */
+/** Returns the files that kubectl reads: the flag's, else those of $KUBECONFIG, else the one in the home directory. */
 export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv): readonly string[] {
   if (flag !== undefined) return [flag];
   const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   return listed.length > 0 ? listed : [join(env["HOME"] ?? homedir(), ".kube", "config")];
 }
 
-/** Returns the context named `wanted`, default: the current one. Skips missing files if there are several. */
+/** Returns the context `wanted`, default: the current one. Ignores a missing file if there are several. */
 export function readContext(files: readonly string[], wanted: string | undefined): Context | Failure {
   const configs = readConfigs(files);
   if (configs instanceof Failure) return configs;
@@ -80,7 +80,7 @@ function userFrom(user: Row, directory: string): Row {
   const whole = withPaths(user, directory, ["client-certificate", "client-key", "tokenFile"]);
   const exec = rowOf(user["exec"]);
   const command = textAt(exec, "command");
-  // A bare name is looked up in PATH; a relative path starts at the file (client-go, clientcmd.ResolveLocalPaths).
+  // The shell finds a bare name in PATH. A relative path starts at the file (client-go, clientcmd.ResolveLocalPaths).
   if (!command.includes("/") || isAbsolute(command)) return whole;
   return { ...whole, exec: { ...exec, command: resolve(directory, command) } };
 }
@@ -92,7 +92,7 @@ function withPaths(fields: Row, directory: string, names: readonly string[]): Ro
   return { ...fields, ...Object.fromEntries(paths) };
 }
 
-/** Applies `change` inside each `{name, [field]}` of a list. */
+/** Applies `change` to the fields of each `{name, [field]: fields}` in a list. */
 function inside(list: unknown, field: string, change: (fields: Row) => Row): readonly Row[] {
   return (Array.isArray(list) ? list : []).map((item) => {
     const fields = rowOf(item);
@@ -100,7 +100,7 @@ function inside(list: unknown, field: string, change: (fields: Row) => Row): rea
   });
 }
 
-/** Returns the first entry of that name over all files. */
+/** Returns the first entry of this name in all files. */
 function entry(
   configs: readonly Row[],
   { list, name, field }: { readonly list: string; readonly name: string; readonly field: string },
@@ -112,17 +112,17 @@ function entry(
   return undefined;
 }
 
-/** An existing file, or text that has to be written to one. */
+/** A certificate or key: an existing file, or PEM text that has to be written to one. */
 export type FileOrText = { readonly file: string } | { readonly text: string };
 
 export type ClusterAccess = {
-  /** "https://host:port": what a configuration accepts. */
+  /** Address without a path, "https://host:port", as a configuration needs it. */
   readonly origin: string;
-  /** "/k8s/clusters/c-1": some servers serve many clusters, each below a path of its own. */
+  /** Path below the address, such as "/k8s/clusters/c-1" on a server of many clusters; "" for most. */
   readonly path: string;
-  /** The kubeconfig's tls-server-name; undefined: the server's host. */
+  /** Value of tls-server-name; undefined: the server's host. */
   readonly serverName: string | undefined;
-  /** An existing file, or PEM text that has to be written to one. */
+  /** The CA bundle. */
   readonly ca: FileOrText;
 };
 
@@ -133,7 +133,7 @@ export function accessOf({ name, cluster }: Context): ClusterAccess | Failure {
     origin: url.origin,
     path: url.pathname.replace(/\/+$/, ""),
     serverName: textAt(cluster, "tls-server-name") || undefined,
-    // With neither, the system's CAs apply, as in client-go.
+    // Without a CA, the system's CAs apply, as in client-go.
     ca: fileOrText(cluster, "certificate-authority") ?? { text: rootCertificates.join("\n") },
   };
 }
@@ -150,7 +150,7 @@ function urlOf(cluster: Row): URL | string {
   return url.protocol === "https:" || isHere ? url : "its server uses http and is not on this machine";
 }
 
-/** A certificate and key from a kubeconfig. */
+/** A user's client certificate and key. */
 export type UserPair = { readonly certificate: FileOrText; readonly key: FileOrText };
 
 /** Returns undefined if this user has no client certificate. */
@@ -160,7 +160,7 @@ export function pairOf(user: Row): UserPair | undefined {
   return certificate === undefined || key === undefined ? undefined : { certificate, key };
 }
 
-/** As in client-go: data takes precedence over a file. */
+/** Returns a field's data, or its file. Data takes precedence, as in client-go. */
 function fileOrText(fields: Row, name: string): FileOrText | undefined {
   const data = textAt(fields, `${name}-data`);
   if (data !== "") return { text: Buffer.from(data, "base64").toString() };
@@ -168,13 +168,13 @@ function fileOrText(fields: Row, name: string): FileOrText | undefined {
   return file === "" ? undefined : { file };
 }
 
-/** Returns the impersonation settings, which the client keeps when the proxy presents the certificate. */
+/** Returns the user's impersonation settings. The client still needs them if the proxy presents the certificate. */
 export function impersonationOf(user: Row): Readonly<Record<string, unknown>> {
   const names = ["as", "as-uid", "as-groups", "as-user-extra"];
   return Object.fromEntries(names.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])));
 }
 
-/** Describes the credentials, without their values. */
+/** Describes a user's credentials, without their values. */
 export function kindOf(user: Row): string {
   if (pairOf(user) !== undefined) return "a client certificate";
   if (user["exec"] !== undefined) return `a bearer token from ${quote(rowOf(user["exec"])["command"])}`;

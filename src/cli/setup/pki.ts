@@ -1,6 +1,6 @@
 /**
- * `watchkeeper pki init`: makes certificates for a trial, or where no other CA exists. `watchkeeper pki csr`: makes a key
- * and a certificate signing request, for a Kubernetes signer or any other CA.
+ * `watchkeeper pki init`: makes certificates for a trial, or where there is no other CA. `watchkeeper pki csr`: makes a
+ * key and a certificate signing request, for a Kubernetes signer or any other CA.
  */
 import { join } from "node:path";
 import { isHost } from "../../base/address.ts";
@@ -19,10 +19,9 @@ type PkiOptions = {
   readonly signer: string | undefined;
 };
 
-/** A file and its purpose. */
 type Described = NewFile & { readonly purpose: string };
 
-/** Names and addresses of a proxy on this machine, and the apiserver's name inside a cluster. */
+/** Names in the certificate of a proxy on this machine, and the apiserver's name inside a cluster. */
 const usualHosts = ["localhost", "127.0.0.1", "::1", "kubernetes.default.svc"];
 
 /** Exit codes: 0 written, 1 nothing was written, 2 usage error. */
@@ -48,7 +47,7 @@ export async function pki(args: string[]): Promise<number> {
   return 0;
 }
 
-/** Makes two CAs: with one, any client that it signed could act as the front proxy (k/k 119267). */
+/** Makes two CAs, because with only one every client that it signed could act as the front proxy (k/k 119267). */
 async function initFiles({ dir, hosts, name }: PkiOptions): Promise<readonly Described[]> {
   const clock = wallClock;
   const authority = await createAuthority({ name: `${name} CA`, clock });
@@ -76,7 +75,7 @@ async function initFiles({ dir, hosts, name }: PkiOptions): Promise<readonly Des
   ];
 }
 
-/** The only built-in signer of Kubernetes that signs for others than kubelets; it signs client certificates only. */
+/** The only built-in signer of Kubernetes that signs for more than kubelets. It signs client certificates only. */
 const clientSigner = "kubernetes.io/kube-apiserver-client";
 
 async function csrFiles({ dir, hosts, name, signer }: PkiOptions): Promise<readonly Described[] | Failure> {

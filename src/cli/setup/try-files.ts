@@ -1,4 +1,4 @@
-/** Files of `try`: keys, configuration and kubeconfig, in a directory for its user only, removed at exit. */
+/** Writes the files of `try` (keys, configuration, kubeconfig) to a directory that only the user can read. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,14 +12,13 @@ import {
   type UserPair,
 } from "./kubeconfig.ts";
 
-/** The inputs of the configuration. */
-export type Wanted = {
+export type TryOptions = {
   readonly context: Context;
   readonly access: ClusterAccess;
-  /** The user's own certificate, which the proxy presents upstream for clients with the certificate made here. */
+  /** The user's certificate, which the proxy presents upstream for clients with the one made here; default: none. */
   readonly pair: UserPair | undefined;
   readonly port: number;
-  /** True to discover the apiservers behind the kubeconfig's server. */
+  /** True if the proxy discovers the apiservers behind the kubeconfig's server. */
   readonly discovers: boolean;
 };
 
@@ -37,12 +36,12 @@ export class TryFiles {
   }
 
   /** Writes the configuration; returns its text and its path. */
-  writeConfig(wanted: Wanted): { readonly text: string; readonly file: string } {
-    const text = `${JSON.stringify(this.#config(wanted), undefined, 2)}\n`;
+  writeConfig(options: TryOptions): { readonly text: string; readonly file: string } {
+    const text = `${JSON.stringify(this.#config(options), undefined, 2)}\n`;
     return { text, file: this.#write("watchkeeper.yaml", text) };
   }
 
-  #config({ context, access, pair, port, discovers }: Wanted): object {
+  #config({ context, access, pair, port, discovers }: TryOptions): object {
     const { certificate, key } = this.#authority.issue({
       name: "watchkeeper",
       hosts: ["127.0.0.1", "localhost"],
@@ -76,7 +75,7 @@ export class TryFiles {
             : { backends: [server] }),
           tls: {
             caFile: this.#half("upstream-ca.crt", access.ca),
-            // Discovered apiservers have addresses of their own, and one certificate name in common.
+            // Discovered apiservers have different addresses, and one name that all their certificates contain.
             serverName: access.serverName ?? (discovers ? "kubernetes.default.svc" : undefined),
             ...(lent === undefined ? {} : { impersonator: lent }),
           },
@@ -88,8 +87,8 @@ export class TryFiles {
     };
   }
 
-  /** Writes a kubeconfig for the address that is served; returns its path. */
-  writeKubeconfig({ context, access, pair }: Wanted, address: string): string {
+  /** Writes a kubeconfig for the address of the proxy; returns its path. */
+  writeKubeconfig({ context, access, pair }: TryOptions, address: string): string {
     const { cluster: original, user, name, namespace } = context;
     const { extensions } = original;
     const cluster = {
@@ -105,7 +104,7 @@ export class TryFiles {
     });
   }
 
-  /** Returns a client certificate for this proxy: its holder may use the user's certificate while `try` runs. */
+  /** Returns a client certificate for this proxy. Its holder may act as the user while `try` runs. */
   #ticket(): Readonly<Record<string, string>> {
     const { certificate, key } = this.#authority.issue({
       name: "a client of watchkeeper try",
@@ -114,7 +113,7 @@ export class TryFiles {
     return { "client-certificate-data": base64(certificate), "client-key-data": base64(key) };
   }
 
-  /** Writes the original context by itself, for discovery. */
+  /** Writes a kubeconfig with only the original context, for discovery. */
   #direct(context: Context): string {
     return this.#kubeconfig("direct.kubeconfig", context);
   }
@@ -132,7 +131,7 @@ export class TryFiles {
     return this.#write(file, `${JSON.stringify(kubeconfig, undefined, 2)}\n`);
   }
 
-  /** Writes a plugin's new certificate; the proxy reloads once both files are there. */
+  /** Writes a new certificate of the credential plugin. The proxy reloads it once both files are written. */
   renew({ certificate, key }: Pair): void {
     this.#write("user.key", key);
     this.#write("user.crt", certificate);

@@ -1,7 +1,7 @@
 /**
- * `watchkeeper try`: serves the current context's cluster at an address of this machine, until a signal. Tokens and
- * credential plugins stay with the client and pass through. The proxy presents a client certificate upstream for requests
- * with the written kubeconfig, which alone has a key for the proxy.
+ * `watchkeeper try`: serves the cluster of the current context at an address of this machine, until a signal. Tokens
+ * pass through, and credential plugins run in the client. If the user has a client certificate, the proxy presents it
+ * to the apiserver, and only clients with the written kubeconfig may use it.
  */
 import { X509Certificate } from "node:crypto";
 import { wallClock } from "../../base/clock.ts";
@@ -14,12 +14,12 @@ import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { beginServing, exitCode, exitSoon } from "../serve/signals.ts";
 import { accessOf, type Context, kindOf, kubeconfigFiles, pairOf, readContext } from "./kubeconfig.ts";
-import { TryFiles, type Wanted } from "./try-files.ts";
+import { TryFiles, type TryOptions } from "./try-files.ts";
 
-/** Shortest pause before the credential plugin runs again, after a failure or when its certificate is short-lived. */
+/** Minimum pause before the credential plugin runs again, after a failure or if its certificate is short-lived. */
 const pluginRetryMs = 30_000;
 
-/** The default port; if it is taken, any free one. */
+/** Default port; if it is in use, any free one. */
 const usualPort = 7443;
 
 /** Exit codes: 0 ended by a signal, 1 could not serve, 2 usage error or unsuitable kubeconfig. */
@@ -40,28 +40,28 @@ export async function tryOut(args: string[]): Promise<number> {
   if (issued instanceof Failure) return complain(issued.message, 1);
   const pair = issued === undefined ? own : halves(issued);
   const files = await TryFiles.make(wallClock);
-  // On every exit: keys must not stay on disk.
+  // Keys must not stay on disk, however the process exits.
   process.once("exit", () => files.remove());
   const wanted = { context, access, pair, port: port ?? usualPort, discovers: options.has("discover") };
   return serve(files, { wanted, mayMove: port === undefined, issued });
 }
 
-/** The code that runs plugins takes 85 MB of memory, so it is loaded only for users with a plugin. */
+/** Runs the user's credential plugin, if any. The code for it takes 85 MB, so it is loaded only then. */
 async function askPlugin(context: Context): Promise<Pair | undefined | Failure> {
   if (context.user["exec"] === undefined) return undefined;
   const { certificateFromPlugin } = await import("./exec-credential.ts");
   return certificateFromPlugin(context);
 }
 
-function halves({ certificate, key }: Pair): Wanted["pair"] {
+function halves({ certificate, key }: Pair): TryOptions["pair"] {
   return { certificate: { text: certificate }, key: { text: key } };
 }
 
 type Serving = {
-  readonly wanted: Wanted;
-  /** True if no port was given, so that any free one will do. */
+  readonly wanted: TryOptions;
+  /** True if no port was given, so that any free one is used if the default port is in use. */
   readonly mayMove: boolean;
-  /** A plugin's certificate; the plugin runs again before it expires. */
+  /** Certificate of the credential plugin, which runs again before it expires; undefined: no plugin. */
   readonly issued: Pair | undefined;
 };
 
@@ -83,7 +83,7 @@ async function serve(files: TryFiles, { wanted, mayMove, issued }: Serving): Pro
 
 function start(
   files: TryFiles,
-  wanted: Wanted,
+  wanted: TryOptions,
   parts: Parameters<typeof startWatchkeeper>[1],
 ): Promise<Running | Failure> {
   const { text, file } = files.writeConfig(wanted);
@@ -92,8 +92,8 @@ function start(
   return Promise.resolve(new Failure("bad-file", "client", config.map(lineOf).join("\n")));
 }
 
-/** Only the line to copy goes to stdout. */
-function introduce({ context, access, pair }: Wanted, address: string, kubeconfig: string): void {
+/** Prints what is served. Only the line to copy goes to stdout. */
+function introduce({ context, access, pair }: TryOptions, address: string, kubeconfig: string): void {
   const as =
     pair === undefined
       ? `${kindOf(context.user)}, which passes through`
@@ -103,7 +103,7 @@ function introduce({ context, access, pair }: Wanted, address: string, kubeconfi
   process.stdout.write(`export KUBECONFIG=${kubeconfig}\n`);
 }
 
-/** Runs the plugin again after four fifths of its certificate's lifetime, and soon again if that fails. */
+/** Runs the plugin again after four fifths of its certificate's lifetime, or soon after a failure. Returns a stop. */
 function renew(files: TryFiles, context: Context, issued: Pair): () => void {
   const look = async (): Promise<void> => {
     const outcome = await askPlugin(context);

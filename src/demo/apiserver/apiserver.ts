@@ -1,6 +1,6 @@
 /**
- * The embedded apiserver: one request in, one response out, over any transport. It opens no socket and takes its time
- * from a Clock, so the demo, the tests and the simulation run the same one. Several share a Store.
+ * The embedded apiserver: takes a request and answers it over any transport. It opens no socket and takes its time from
+ * a Clock, so that the demo, the tests and the simulation use the same one. Several apiservers can share a Store.
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Form, formOf, offered, renderList, renderObject } from "../objects/form.ts";
@@ -22,22 +22,22 @@ import { isWatch, type WatchRequest, watchRequestOf } from "./watch-request.ts";
 import { type Encode, encodeJson, WatchStream } from "./watch-stream.ts";
 
 const json = "application/json";
-/** A watcher this far behind is ended, as a real apiserver does after about a second of events. */
+/** A watch with more unread bytes than this is ended, as a real apiserver does after about a second of events. */
 export const watchQueueBytes = 4 * 1024 * 1024;
-/** `--min-request-timeout`: a watch without timeoutSeconds lasts 1800 to 3600 s. */
+/** `--min-request-timeout`: a watch without timeoutSeconds lasts at least this long, at most twice as long. */
 const watchFloorMs = 1_800_000;
 
 type ApiserverOptions = {
   readonly store: Store;
-  /** This apiserver's view of the store, which may lag behind it; default: the store itself. */
+  /** This apiserver's cache, which may be behind the store; default: the store itself. */
   readonly cache?: Source;
-  /** Resources whose watches are always served from the store, as real apiservers serve `events`. */
+  /** Resources whose watches bypass the cache, as those of `events` do in real apiservers; default: none. */
   readonly uncached?: ReadonlySet<string>;
-  /** Another encoding of events for clients that send this Accept header; undefined: JSON. */
+  /** Returns the encoding of events for an Accept header; undefined: JSON. */
   readonly encodingFor?: (accept: string) => Encoding | undefined;
   readonly mostWatchQueueBytes?: number;
   readonly clock: Clock;
-  /** Prefix of its audit ids, which shows which apiserver answered. */
+  /** Prefix of the audit ids, which shows which apiserver answered. */
   readonly name: string;
 };
 
@@ -58,19 +58,17 @@ export class Apiserver {
     this.#rest = new Rest(options.store, options.clock, options.cache);
   }
 
-  /** Number of requests received so far. */
   get askedCount(): number {
     return this.#askedCount;
   }
 
-  /** Number of open watches. */
   get watchCount(): number {
     return this.#watches.size;
   }
 
   handle(ask: Ask, answer: Answer): void {
     this.#askedCount += 1;
-    // Kept if the client sent one, as a real apiserver does: one id in every log.
+    // A client's own id is kept, as a real apiserver does, so that all logs have the same id.
     const auditId = fieldOf(ask, "audit-id") || `${this.#options.name}-${this.#askedCount}`;
     const reply = this.#contained(ask, answer, auditId);
     if (reply === undefined) return;
@@ -80,7 +78,7 @@ export class Apiserver {
     answer.end();
   }
 
-  /** Ends every watch at an event boundary, as a shutdown does. */
+  /** Ends every watch between two events, as the shutdown of a real apiserver does. */
   endWatches(): void {
     for (const watch of this.#watches) watch.end();
   }
@@ -89,12 +87,12 @@ export class Apiserver {
     try {
       return this.#reply(ask, answer, auditId);
     } catch (reason) {
-      // For example JSON nested too deep for the stack: only this request fails, not the server.
+      // For example, JSON may nest too deep for the stack: only this request fails, not the server.
       return refused(internalError(String(reason)));
     }
   }
 
-  /** Undefined: a watch has taken over the response. */
+  /** Returns the response; undefined if a watch writes it. */
   #reply(ask: Ask, answer: Answer, auditId: string): WholeReply | undefined {
     const [path = "", ...rest] = ask.path.split("?");
     const plain = plainReply(ask.method, path);
@@ -135,7 +133,7 @@ export class Apiserver {
   #watch(request: WatchRequest, written: { form: Form; encode: Encode }, answer: Answer): void {
     const { store, clock, cache = store, uncached } = this.#options;
     const isUncached = uncached?.has(request.target.resource.plural) === true;
-    // Spread over the window like the real apiserver's random choice, but the same in every run.
+    // Spread over the range, as a real apiserver's random choice is, but the same in every run.
     const pickedMs = watchFloorMs * (1 + ((this.#askedCount * 0.618) % 1));
     const timeoutMs = request.timeoutSeconds === undefined ? pickedMs : request.timeoutSeconds * 1_000;
     const watch = new WatchStream(
@@ -159,7 +157,7 @@ export class Apiserver {
   }
 }
 
-/** Responses without objects: health, discovery, the version. */
+/** Returns the response for health, discovery and version; undefined for other paths. */
 function plainReply(method: string, path: string): WholeReply | undefined {
   const isHealth = /^\/(livez|readyz|healthz)(\/|$)/.test(path);
   const document = isHealth ? undefined : documentAt(path);
@@ -169,7 +167,7 @@ function plainReply(method: string, path: string): WholeReply | undefined {
   return { code: 200, contentType: "text/plain; charset=utf-8", body: Buffer.from("ok") };
 }
 
-/** Decoded one by one, so that an escaped slash stays inside its segment; invalid ones match nothing. */
+/** Returns the segments of a path. They are decoded one by one, so that an escaped slash stays inside its segment. */
 function segmentsOf(path: string): string[] {
   try {
     return path
@@ -178,7 +176,7 @@ function segmentsOf(path: string): string[] {
       .filter((segment) => segment !== "")
       .map(decodeURIComponent);
   } catch {
-    return []; // malformed escape: 404, because no such object exists
+    return []; // The escape is malformed: answered with 404, because no such object exists.
   }
 }
 

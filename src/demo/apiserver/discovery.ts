@@ -1,11 +1,11 @@
-/** Discovery and health documents: groups, versions, resources. */
+/** The discovery documents: groups, versions, resources. */
 import type { JsonMap } from "../objects/json.ts";
 import { apiVersionOf, type Resource, resources } from "../objects/resources.ts";
 
 const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const groups = [...new Set(resources.map(({ group }) => group))].filter((group) => group !== "");
 
-/** Returns the document at a path that is no resource; undefined if there is none. */
+/** Returns the document at a path; undefined: there is none. */
 export function documentAt(path: string): JsonMap | undefined {
   return documents.get(path.replace(/\/+$/, "")) ?? undefined;
 }
@@ -27,7 +27,7 @@ function pathOf(resource: Resource): string {
   return resource.group === "" ? `/api/${resource.version}` : `/apis/${apiVersionOf(resource)}`;
 }
 
-/** Returns one document for each group and version, built from its resources. */
+/** Returns a document for each group and version, made from its resources. */
 function gathered(
   keyOf: (resource: Resource) => string,
   document: (rows: readonly Resource[]) => JsonMap,
@@ -65,7 +65,7 @@ function listOf(rows: readonly Resource[]): JsonMap {
   };
 }
 
-/** A version that no release has, so that this is never mistaken for a real cluster. */
+/** Returns a version that no release has, so that the demo is never mistaken for a real cluster. */
 function versionOf(): JsonMap {
   return {
     major: "1",
@@ -94,8 +94,8 @@ function schemaOf(rows: readonly Resource[]): JsonMap {
 }
 
 /**
- * Just enough OpenAPI for kubectl to leave validation to the server: it looks for a PATCH of the kind that accepts
- * `fieldValidation` (k8s.io/cli-runtime pkg/resource/query_param_verifier_v3.go).
+ * Returns just enough OpenAPI for kubectl to leave validation to the server: kubectl looks for a PATCH of the kind that
+ * accepts `fieldValidation` (k8s.io/cli-runtime pkg/resource/query_param_verifier_v3.go).
  */
 function patchPath(resource: Resource): [string, JsonMap] {
   const { group, version, kind, plural, isNamespaced } = resource;

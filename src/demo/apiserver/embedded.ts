@@ -1,6 +1,6 @@
 /**
- * One embedded apiserver with injectable faults. Clients reach it through a relay in a process of its own, which can be
- * frozen, killed and made to drop all traffic. The objects are in this process, so they outlive every fault.
+ * An embedded apiserver with injectable faults. Clients reach it through a relay in a process of its own, which can be
+ * frozen, killed, and made to drop all traffic. The objects are in this process, so they survive every fault.
  */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +13,6 @@ import { Host, type HostOptions } from "./host.ts";
 import { startServerProcess } from "./loopback-server.ts";
 import type { RelayOrder } from "./relay-child.ts";
 
-/** The faults that can be injected into an apiserver. */
 export const faultKinds = ["hole", "freeze", "restart"] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
@@ -22,11 +21,11 @@ export type EmbeddedOptions = Pick<HostOptions, "loopback"> & {
   readonly store: Store;
   readonly clock: Clock;
   readonly pair: Pair;
-  /** The option of Apiserver. */
+  /** Returns the encoding of events for an Accept header; default: JSON. */
   readonly encodingFor?: (accept: string) => Encoding | undefined;
 };
 
-/** Next to this file, with the same extension: .ts in the repository, .js as published. */
+/** The relay's program has the extension of this file: .ts in the repository, .js as published. */
 const relayFile = import.meta.filename.replace("embedded", "relay-child");
 
 export class Embedded {
@@ -34,9 +33,8 @@ export class Embedded {
   readonly #apiserver: Apiserver;
   readonly #host: Host;
   #targetPort = 0;
-  /** The relay's process. */
   #child: ChildProcess | undefined;
-  /** The relay's port, which stays the same over restarts. */
+  /** The relay's port, which stays the same over restarts; 0 before the first start. */
   #port = 0;
 
   constructor({ pair, loopback, ...options }: EmbeddedOptions) {
@@ -45,12 +43,11 @@ export class Embedded {
     this.#host = new Host({ apiserver: this.#apiserver, ...pair, ...(loopback && { loopback }) });
   }
 
-  /** Number of watches that it serves now. */
   get watchCount(): number {
     return this.#apiserver.watchCount;
   }
 
-  /** Returns the loopback port on which it can be reached. */
+  /** Starts serving, and returns the loopback port for clients. */
   async start(): Promise<number | Failure> {
     const bound = await this.#host.start();
     if (bound instanceof Failure) return bound;
@@ -58,14 +55,14 @@ export class Embedded {
     return this.#startRelay();
   }
 
-  /** Resolves when the fault is in effect. */
+  /** Injects a fault. Resolves when it is in effect. */
   async strike(fault: FaultKind): Promise<void> {
     if (fault === "hole") await this.#block(true);
     else if (fault === "freeze") this.#child?.kill("SIGSTOP");
     else await this.#kill();
   }
 
-  /** Removes the fault; a Failure if its process does not come back. */
+  /** Removes the fault. Returns a Failure if the relay's process does not come back. */
   async heal(fault: FaultKind): Promise<Failure | undefined> {
     if (fault === "hole") await this.#block(false);
     else if (fault === "freeze") this.#child?.kill("SIGCONT");
@@ -98,7 +95,7 @@ export class Embedded {
     await done;
   }
 
-  /** SIGKILL, frozen or not: the kernel closes its sockets. Resolves when the process has ended. */
+  /** Kills the relay, frozen or not; the kernel closes its sockets. Resolves when the process has ended. */
   async #kill(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
@@ -109,7 +106,7 @@ export class Embedded {
   }
 }
 
-/** Starts all and returns their ports; a Failure if one did not start, and then none runs. */
+/** Starts all apiservers and returns their ports. If one does not start, stops all and returns a Failure. */
 export async function startAll(apiservers: readonly Embedded[]): Promise<readonly number[] | Failure> {
   const ports: number[] = [];
   for (const bound of await Promise.all(apiservers.map((one) => one.start()))) {

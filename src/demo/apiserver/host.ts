@@ -1,4 +1,7 @@
-/** Serves an embedded apiserver on a TLS port of its own, like a real one: HTTP/2 and HTTP/1.1, both Node's. */
+/**
+ * Serves an embedded apiserver over HTTP/2 and HTTP/1.1 on a TLS port, as a real apiserver is served. Uses Node's own
+ * protocol implementations.
+ */
 import http from "node:http";
 import http2 from "node:http2";
 import tls from "node:tls";
@@ -9,17 +12,14 @@ import type { Apiserver } from "./apiserver.ts";
 import { type Answer, type Ask, bodyBytes } from "./ask.ts";
 import { bindLoopback } from "./loopback-server.ts";
 
-/** What kube-apiserver allows (k8s.io/apiserver pkg/server/secure_serving.go). */
+/** Maximum number of streams on a connection, as in kube-apiserver (k8s.io/apiserver pkg/server/secure_serving.go). */
 const maxConcurrentStreams = 100;
-/** How long the ends of watches may take to leave before `stop` closes the sockets. */
+/** Time from the end of the watches until `stop` closes the sockets, in which clients receive that end. */
 const flushMs = 50;
 
 export type HostOptions = Pair & {
   readonly apiserver: Pick<Apiserver, "handle" | "endWatches">;
-  /**
-   * The loopback certificate of a real apiserver, presented to clients that use its server name (seed 003); default:
-   * none.
-   */
+  /** The loopback certificate, for clients that ask for its server name (incident 003); default: none. */
   readonly loopback?: Pair;
 };
 
@@ -46,7 +46,7 @@ export class Host {
       socket.setNoDelay(true);
       socket.on("close", () => this.#sockets.delete(socket));
     });
-    // A client that closes the socket during the handshake needs no handling.
+    // No handling is needed for a client that closes the socket during the handshake.
     this.#server.on("tlsClientError", () => {});
   }
 
@@ -55,7 +55,7 @@ export class Host {
     return bindLoopback(this.#server, port);
   }
 
-  /** Ends its watches between two events, then every socket. */
+  /** Ends the watches between two events, then all sockets. */
   stop(): void {
     this.#server.close();
     this.#apiserver.endWatches();
@@ -71,11 +71,11 @@ function collect(request: http2.Http2ServerRequest, handle: (ask: Ask) => void):
   const chunks: Buffer[] = [];
   let size = 0;
   request.on("data", (chunk: Buffer) => {
-    // One byte beyond the limit is enough to reject the request; the rest is read and dropped.
+    // The chunk that exceeds the limit is kept, so that the apiserver rejects the request. The rest is dropped.
     if (size <= bodyBytes) chunks.push(chunk);
     size += chunk.length;
   });
-  request.on("error", () => {}); // the response's "close" handles it
+  request.on("error", () => {}); // "close" of the response handles it.
   request.on("end", () => {
     const fields = Array.from({ length: rawHeaders.length / 2 }, (_, index) => {
       const [name = "", value = ""] = rawHeaders.slice(index * 2, index * 2 + 2);

@@ -1,9 +1,9 @@
-/** Servers on loopback ports, in this process or in a child process of their own. */
+/** Starts servers on loopback ports, in this process or in a child process. */
 import { type ChildProcess, fork } from "node:child_process";
 import type { Server } from "node:net";
 import { Failure, failureFrom } from "../../base/failure.ts";
 
-/** Binds a loopback port, default: any free one, and returns it. A Failure for one that is in use, for example. */
+/** Binds a loopback port, default: any free one. Returns it, or a Failure, for example if it is in use. */
 export async function bindLoopback(server: Server, port = 0): Promise<number | Failure> {
   const failure = await new Promise<Failure | undefined>((resolve) => {
     server.once("error", (error) => resolve(failureFrom(error, "proxy")));
@@ -14,18 +14,18 @@ export async function bindLoopback(server: Server, port = 0): Promise<number | F
   return typeof bound === "object" && bound !== null ? bound.port : 0;
 }
 
-/** Characters kept of the end of a child's stderr. */
+/** Number of characters kept of the end of a child's stderr. */
 const stderrChars = 4_096;
 
 export type ServerProcess = {
   readonly child: ChildProcess;
-  /** The port that the child reports, or why there is none. */
+  /** The port that the child reports, or the reason why it has none. */
   readonly port: Promise<number | Failure>;
-  /** Resolves when the process has ended, with the reason. */
+  /** Resolves with the reason when the process has ended. */
   readonly ended: Promise<string>;
 };
 
-/** Starts the program in `file` and sends it its first order. */
+/** Starts the program in `file`, and sends it its first order. */
 export function startServerProcess(file: string, order: object): ServerProcess {
   const child = fork(file, [], {
     serialization: "advanced",
@@ -36,7 +36,7 @@ export function startServerProcess(file: string, order: object): ServerProcess {
   child.stderr?.on("data", (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-stderrChars)));
   const ended = new Promise<string>((resolve) => {
     child.on("error", ({ message }) => resolve(message));
-    // "close" waits until its stderr is read to the end; "exit" does not.
+    // Unlike "exit", "close" waits until the child's stderr is read to the end.
     child.on("close", (code, signal) =>
       resolve(/^\w*Error: .*$/m.exec(stderr)?.[0] ?? signal ?? `exit code ${code}`),
     );
@@ -45,14 +45,14 @@ export function startServerProcess(file: string, order: object): ServerProcess {
     child.once("message", (outcome: number | string) => resolve(outcome));
     void ended.then(resolve);
   });
-  child.send(order, () => {}); // a failure ends in "close"
+  child.send(order, () => {}); // "close" follows a failure.
   const port = reported.then((outcome) =>
     typeof outcome === "number" ? outcome : new Failure("no-backend", "proxy", outcome),
   );
   return { child, port, ended };
 }
 
-/** The child's side: reports the outcome of an order. */
+/** Reports the outcome of an order. Called in the child. */
 export async function reportToParent(outcome: Promise<number | Failure>): Promise<void> {
   const bound = await outcome;
   if (process.connected) process.send?.(bound instanceof Failure ? bound.message : bound);

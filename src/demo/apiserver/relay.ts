@@ -1,7 +1,7 @@
 /**
- * A TCP relay in front of an embedded apiserver that can drop all traffic without root privileges. While blocked,
- * nothing leaves at either end, neither an error nor a FIN, and the kernel accepts new sockets that are never answered.
- * When unblocked, the buffered data flows on, like TCP's retransmissions after a real outage.
+ * A TCP relay in front of an embedded apiserver, which can drop all traffic without root privileges. While blocked it
+ * sends nothing at either end, neither an error nor a FIN, and the kernel accepts new sockets that are never answered.
+ * When unblocked, the buffered data flows on, as TCP's retransmissions do after a real outage.
  */
 import net from "node:net";
 import type { Failure } from "../../base/failure.ts";
@@ -10,9 +10,9 @@ import { bindLoopback } from "./loopback-server.ts";
 export class Relay {
   readonly #targetPort: number;
   readonly #sockets = new Set<net.Socket>();
-  /** Sockets accepted while blocked, for which no upstream dial was made. */
+  /** Sockets accepted while blocked, for which there is no connection to the apiserver yet. */
   readonly #waiting = new Set<net.Socket>();
-  /** Closes and resets, deferred while blocked, of sockets whose other end has ended. */
+  /** Deferred closes and resets, of sockets whose other end was lost while blocked. */
   readonly #deferred = new Set<() => void>();
   readonly #server: net.Server;
   #isBlocked = false;
@@ -46,14 +46,14 @@ export class Relay {
   }
 
   #accept(near: net.Socket): void {
-    near.on("error", () => {}); // "close" follows and is handled
+    near.on("error", () => {}); // "close" follows.
     if (this.#isBlocked) this.#waiting.add(near);
     else this.#join(near);
   }
 
   #join(near: net.Socket): void {
     const far = net.connect({ port: this.#targetPort, host: "127.0.0.1", noDelay: true });
-    // Refused: the client's socket is already open, so it is reset.
+    // If the apiserver refuses the connection, the client's socket is reset, because it is open already.
     far.on("error", () => this.#unlessBlocked(() => near.resetAndDestroy()));
     this.#pour(near, far);
     this.#pour(far, near);
@@ -74,7 +74,7 @@ export class Relay {
     from.resume();
   }
 
-  /** A paused socket still receives FIN and RST; an outage must hide them. */
+  /** Runs `run` now, or once unblocked. A paused socket still receives FIN and RST, which an outage must hide. */
   #unlessBlocked(run: () => void): void {
     if (this.#isBlocked) this.#deferred.add(run);
     else run();

@@ -1,4 +1,4 @@
-/** The verbs: a target, a query and a body in; an object, a list or a refusal out. */
+/** Executes requests for objects: takes a target, a query and a body; returns an object, a list or a refusal. */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import {
   type Json,
@@ -27,7 +27,7 @@ import {
 } from "../objects/status.ts";
 import type { Source, Store } from "../objects/store.ts";
 
-/** One request for objects, parsed as far as every verb needs it. */
+/** A request for objects, parsed as far as every verb needs it. */
 export type ObjectRequest = {
   readonly method: string;
   readonly target: Target;
@@ -43,7 +43,7 @@ export type Result =
 
 export class Rest {
   readonly #store: Store;
-  /** Serves reads that accept any state, or one of at least a given version: resourceVersion 0 or a minimum. */
+  /** Serves reads with a resourceVersion: they accept any state, or one that is not older. */
   readonly #cache: Source;
   readonly #clock: Clock;
   readonly #verbs: ReadonlyMap<string, (request: ObjectRequest) => Result | Refusal> = new Map([
@@ -65,7 +65,7 @@ export class Rest {
   answer(request: ObjectRequest): Result | Refusal {
     const { method, target, query } = request;
     if (query.has("dryRun")) return badRequest("the demo apiserver does no dry runs");
-    // Every verb except reading needs the namespace, for a namespaced resource.
+    // Only reads of a namespaced resource may omit the namespace.
     if (method !== "GET" && target.resource.isNamespaced && target.namespace === undefined)
       return methodNotAllowed();
     const verb = `${method} ${target.name === undefined ? "collection" : "object"}`;
@@ -149,7 +149,7 @@ export class Rest {
     if (![uid, ""].includes(metadata.uid))
       return conflict(target.resource, name, `Precondition failed: UID in precondition: ${metadata.uid}`);
     const object = { ...wanted, metadata: { ...metadata, uid, resourceVersion, creationTimestamp } };
-    // A write without a change creates no version: otherwise two controllers would trigger each other for ever.
+    // A write without a change creates no version. Otherwise two controllers could trigger each other for ever.
     if (JSON.stringify(jsonOf(object)) === JSON.stringify(jsonOf(existing)))
       return { kind: "object", code: 200, object: existing };
     return { kind: "object", code: 200, object: this.#store.put(target.resource.plural, object) };
@@ -184,7 +184,7 @@ export class Rest {
     return found;
   }
 
-  /** Deleting a namespace deletes its contents immediately: there are no finalizers here. */
+  /** Removes an object. A namespace's contents are removed with it, because there are no finalizers here. */
   #remove(resource: Resource, { metadata }: KubeObject): void {
     if (resource === namespaces) {
       for (const [plural, object] of this.#store.within(metadata.name))
@@ -201,7 +201,7 @@ export class Rest {
     };
   }
 
-  /** For generateName: unique because no two objects are created at one version. */
+  /** Returns a suffix for generateName. It is unique, because no two objects are created at one version. */
   #suffix(): string {
     return (this.#store.revision + 1).toString(36).padStart(5, "0");
   }
@@ -214,7 +214,7 @@ function readBody({ contentType, body }: ObjectRequest, expected: string): Json 
   return parseJson(body.toString()) ?? badRequest("the body of the request is not JSON");
 }
 
-/** Fills in what a real cluster's defaulting and controllers would set immediately. */
+/** Returns the object with what defaulting and controllers of a real cluster would set at once. */
 function withDefaults({ plural }: Resource, object: KubeObject): KubeObject {
   const { metadata, fields } = object;
   if (plural === "secrets") return { ...object, fields: { type: "Opaque", ...fields } };

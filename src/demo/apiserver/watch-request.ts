@@ -1,9 +1,9 @@
-/** The parameters of a watch, with the defaults and errors of kube-apiserver 1.36. */
+/** Parses the parameters of a watch, with the defaults and errors of kube-apiserver 1.36. */
 import type { Target } from "../objects/resources.ts";
 import { type Selector, selectorOf } from "../objects/selector.ts";
 import { internalError, Refusal } from "../objects/status.ts";
 
-/** Where a watch starts: with the present state, after a version, or with the next change. */
+/** Where a watch starts: with the current state, after a version, or with the next change. */
 export type Start =
   | { readonly from: "state"; readonly atLeast: number }
   | { readonly from: "version"; readonly version: number }
@@ -13,16 +13,16 @@ export type WatchRequest = {
   readonly target: Target;
   readonly start: Start;
   readonly wantsBookmarks: boolean;
-  /** The initial state ends with the `k8s.io/initial-events-end` bookmark. */
+  /** True if the bookmark `k8s.io/initial-events-end` ends the initial state. */
   readonly marksInitialEnd: boolean;
-  /** Undefined: the server chooses. */
+  /** Duration of the watch in seconds; undefined: the server chooses. */
   readonly timeoutSeconds: number | undefined;
   readonly matches: Selector;
 };
 
 /**
- * The first value wins. A GET with a name in the path is no watch, unless the path contains `/watch/` (k8s.io/apiserver
- * pkg/endpoints/request/requestinfo.go).
+ * True if the request is a watch. A GET with a name in its path is none, unless the path contains `/watch/`. Of several
+ * `watch` parameters the first counts (k8s.io/apiserver pkg/endpoints/request/requestinfo.go).
  */
 export function isWatch(method: string, target: Target, query: URLSearchParams): boolean {
   if (method !== "GET") return false;
@@ -33,7 +33,7 @@ export function isWatch(method: string, target: Target, query: URLSearchParams):
 
 export function watchRequestOf(target: Target, query: URLSearchParams): WatchRequest | Refusal {
   const version = query.get("resourceVersion") ?? "";
-  // A real apiserver answers 500 to a version that is no number (storage/api_object_versioner.go).
+  // A real apiserver answers 500 if the version is no number (storage/api_object_versioner.go).
   if (!/^\d*$/.test(version)) return internalError(`strconv.ParseUint: parsing "${version}": invalid syntax`);
   const isAny = version === "" || version === "0";
   const match = query.get("resourceVersionMatch");
@@ -78,13 +78,13 @@ function forbidden(why: string): Refusal {
   });
 }
 
-/** Zero or missing: the server chooses. */
+/** Returns timeoutSeconds; undefined if it is zero or missing. */
 function timeoutOf(text: string | null): number | undefined {
   const seconds = Number(text ?? "0");
   return Number.isSafeInteger(seconds) && seconds !== 0 ? seconds : undefined;
 }
 
-/** `/watch/.../NAME` watches one object, as `fieldSelector=metadata.name=NAME` does. */
+/** Returns the query for `/watch/.../NAME`, which watches one object as `fieldSelector=metadata.name=NAME` does. */
 function named(target: Target, query: URLSearchParams): URLSearchParams {
   if (target.name === undefined) return query;
   const narrowed = new URLSearchParams(query);

@@ -1,6 +1,6 @@
 /**
- * Serves one watch: the state or the history first, then every change as it is committed, a bookmark each minute, END
- * at the deadline. Timing and order are those measured on kube-apiserver 1.36.
+ * Serves one watch: first the state or the history, then every change as it is committed, a bookmark every minute, and
+ * the end at the deadline. Timing and order are those measured on kube-apiserver 1.36.
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Form, renderObject } from "../objects/form.ts";
@@ -12,13 +12,10 @@ import type { Answer } from "./ask.ts";
 import type { WatchRequest } from "./watch-request.ts";
 
 const bookmarkMs = 60_000;
-/**
- * The last bookmark is sent this long before the deadline, so that the client's next watch starts from a recent
- * version.
- */
+/** Time between the last bookmark and the deadline. The client's next watch then starts from a recent version. */
 const lastBookmarkMs = 2_000;
 
-/** Encodes one event; default: JSON on a line of its own. */
+/** Encodes one event. The default is a line of JSON. */
 export type Encode = (type: string, object: JsonMap) => Buffer;
 
 export const encodeJson: Encode = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
@@ -29,12 +26,9 @@ type Parts = {
   readonly encode: Encode;
   readonly answer: Answer;
   readonly source: Source;
-  /**
-   * False for resources served from etcd itself, such as `events`: they only get the bookmark that ends the initial
-   * state.
-   */
+  /** False for resources that real apiservers serve from etcd itself, such as `events`. */
   readonly hasPeriodicBookmarks: boolean;
-  /** A watcher this far behind is ended. */
+  /** The watch is ended if more bytes than this wait for its client. */
   readonly mostQueuedBytes: number;
   readonly clock: Clock;
   readonly timeoutMs: number;
@@ -43,40 +37,40 @@ type Parts = {
 export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
-  /** Changes are sent only above this version, and bookmarks only once the store is above it. */
+  /** Version that the watch started at: only later changes are sent, and bookmarks only after one. */
   #start = 0;
   #hasSentColumns = false;
   #stops = new Set<() => void>();
 
-  /** `onStop` runs whenever the watch ends, for any reason. */
+  /** `onStop` runs when the watch ends, for any reason. */
   constructor(parts: Parts, onStop: () => void) {
     this.#parts = parts;
     this.#onStop = onStop;
   }
 
-  /** Serves until the deadline, `end()` or `stop()`; the response head has been sent. */
+  /** Sends events until the deadline, `end()` or `stop()`. The head of the response must have been sent. */
   start(): void {
     const refusal = this.#open();
     if (refusal !== undefined) this.#send("ERROR", refusal.status);
-    // A negative timeoutSeconds gives an empty stream.
+    // With a negative timeoutSeconds the stream is empty.
     if (refusal !== undefined || this.#parts.timeoutMs <= 0) this.end();
     else this.#live();
   }
 
-  /** Sends END at an event boundary, and nothing after it. */
+  /** Ends the response between two events. */
   end(): void {
     this.stop();
     this.#parts.answer.end();
   }
 
-  /** The client is gone: nothing more can be sent. */
+  /** Stops without a word to the client, which has disconnected. */
   stop(): void {
     for (const stop of this.#stops) stop();
     this.#stops.clear();
     this.#onStop();
   }
 
-  /** How current its source is for the watched resource. */
+  /** Version up to which the source knows the watched resource. */
   get #revision(): number {
     const { source, request } = this.#parts;
     return source.revisionOf(request.target.resource.plural);
@@ -123,11 +117,11 @@ export class WatchStream {
 
   #commit(change: Change): void {
     this.#change(change);
-    // A real apiserver ends a watcher that does not keep up: events are contiguous, never with a gap.
+    // A watch that is too far behind is ended, as real apiservers do: a watch never skips an event.
     if (this.#parts.answer.queued() > this.#parts.mostQueuedBytes) this.end();
   }
 
-  /** The first bookmark waits until a change above the start; after that they repeat, changed or not. */
+  /** Sends a bookmark. There is none before the first change above the start; after it they repeat, changed or not. */
   #progress(): void {
     if (this.#revision > this.#start) this.#bookmark();
   }
@@ -139,7 +133,7 @@ export class WatchStream {
     const was = previous !== undefined && matches(previous);
     const is = type !== "DELETED" && matches(object);
     if (is) this.#event(was ? "MODIFIED" : "ADDED", object);
-    // An object that leaves the selector is sent in its previous state, at the version at which it left.
+    // An object that leaves the selector is sent as it was before, with the version at which it left.
     else if (was) this.#event("DELETED", withVersion(previous, object.metadata.resourceVersion));
   }
 

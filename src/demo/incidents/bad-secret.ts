@@ -1,4 +1,4 @@
-/** 000: one bad secret of one host stops the whole ingress. */
+/** Incident 000: one bad secret of one host stops the whole ingress. */
 import { writeFileSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -63,7 +63,7 @@ export async function play(scene: Scene): Promise<Outcome | Failure> {
   };
 }
 
-/** The naive proxy with the same hosts from the same files. */
+/** Returns a naive proxy that serves the same hosts from the same files. */
 function ingress(scene: Scene): NaiveProcess {
   const { files, backends, backendCa: ca } = scene;
   const hosts = [shop, bank].map((name) => hostIn(files, name));
@@ -89,9 +89,10 @@ function write(files: DemoFiles, name: string, { certificate, key }: Pair): void
   writeFileSync(keyFile, key, { mode: 0o600 });
 }
 
-/** Connects repeatedly: a new connection each time and one GET. Counts the answered ones. */
+/** Interval of a Knocker's connections. */
 const periodMs = 200;
 
+/** A client that opens new connections repeatedly, sends one GET on each, and counts those that were answered. */
 export class Knocker {
   #asked = 0;
   #answered = 0;
@@ -112,7 +113,6 @@ export class Knocker {
     void knock();
   }
 
-  /** Resets the counters. */
   reset(): void {
     this.#asked = 0;
     this.#answered = 0;

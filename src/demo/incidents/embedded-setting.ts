@@ -1,4 +1,6 @@
-/** Two embedded apiservers on one store: they need neither a cluster nor root privileges. */
+/**
+ * Starts the apiservers of a story: two embedded ones on one store. They need neither a cluster nor root privileges.
+ */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Encoding } from "../apiserver/apiserver.ts";
@@ -13,7 +15,7 @@ import type { Setting, Settings, Wishes } from "./setting.ts";
 
 export const embeddedSettings: Settings = { about: "two apiservers", make };
 
-/** Encodes a deletion with an old version. A deleted object normally has its latest version. */
+/** Encodes events, a deletion with an old version. A real deletion has the version at which it happened. */
 export const encodeOld: Encode = (type, object) =>
   encodeJson(
     type,
@@ -36,7 +38,7 @@ async function make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure
     token: "demo",
     writeBeat: beatInto(store, wallClock),
     oldVersion: "version 1, from long ago",
-    // The kernel in front of the relay still accepts sockets.
+    // The kernel still accepts sockets for the relay, so the incident is not `backend-blackholed`.
     silentKind: "backend-frozen",
     async silence(name) {
       await apiservers.find((one) => one.name === name)?.strike("hole");
@@ -57,7 +59,7 @@ function apiserverOf(name: string, { store, files, wishes }: ApiserverParts): Em
   return new Embedded({ name, store, clock: wallClock, pair: files.issue("apiserver"), ...encoding, ...own });
 }
 
-/** A pod's token in the format of Kubernetes, without a signature: embedded apiservers do not verify it. */
+/** Returns a pod's token in the format of Kubernetes, without a signature: embedded apiservers verify none. */
 function unsignedToken(pod: string): string {
   const claims = {
     sub: "system:serviceaccount:default:nginx",

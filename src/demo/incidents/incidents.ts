@@ -9,11 +9,11 @@ import type { Wishes } from "./setting.ts";
 
 export type Incident = {
   readonly title: string;
-  /** What happened, from public reports, in a few lines. */
+  /** What happened, from public reports: a few lines. */
   readonly before: readonly string[];
-  /** The kind of watchkeeper's incident. */
+  /** Kind of the incident that watchkeeper reports. */
   readonly kind: string;
-  /** Loaded when it is played. */
+  /** Loads the story. */
   load(): Promise<{ readonly wishes: Wishes; play(scene: Scene): Promise<Outcome | Failure> }>;
 };
 

@@ -1,4 +1,7 @@
-/** 003: the certificate with which an apiserver connects to itself expires after a year, without a warning. */
+/**
+ * Incident 003: the certificate that an apiserver uses for connections to itself expires after a year, without a
+ * warning.
+ */
 import { wallClock } from "../../base/clock.ts";
 import { brokenOf, type Outcome, whenReported } from "./outcome.ts";
 import type { Contender, Scene } from "./scene.ts";

@@ -1,17 +1,15 @@
 /**
- * The result of an incident's story: the same measurements without and with watchkeeper, and expectations that failed.
- * Pure.
+ * The result of a story: what was measured with the naive proxy and with watchkeeper, and which expectations failed.
  */
-
 export type Comparison = { readonly what: string; readonly without: string; readonly with: string };
 
 export type Outcome = {
   readonly rows: readonly Comparison[];
-  /** Expectations that failed with watchkeeper, a sentence each; empty: the story matches docs/incidents. */
+  /** Expectations that failed with watchkeeper, a sentence each; empty: all held. */
   readonly broken: readonly string[];
 };
 
-/** Lines of a table, the title first. */
+/** Returns the lines of a table, the heading first. */
 export function tableOf({ rows }: Outcome): readonly string[] {
   const all: readonly Comparison[] = [
     { what: "", without: "without (naive proxy)", with: "with watchkeeper" },
@@ -32,7 +30,7 @@ export function inSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(2)} s`;
 }
 
-/** When watchkeeper reported the incident. */
+/** Returns when watchkeeper reported the incident, or "never". */
 export function whenReported(reported: { readonly afterMs: number } | undefined): string {
   return reported === undefined ? "never" : `after ${inSeconds(reported.afterMs)}`;
 }

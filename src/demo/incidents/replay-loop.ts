@@ -1,4 +1,4 @@
-/** 001: a DELETED event with an old version, and a reflector that replays history from there, again and again. */
+/** Incident 001: a DELETED event with an old version makes a reflector replay history from there, again and again. */
 import { mapOf, textOf } from "../objects/json.ts";
 import { brokenOf, type Outcome, whenReported } from "./outcome.ts";
 import type { Contender, Scene } from "./scene.ts";
@@ -53,12 +53,12 @@ export async function play(scene: Scene): Promise<Outcome> {
   };
 }
 
-/** A reflector that continues from that old version. */
+/** A reflector that continues from the old version in the DELETED event. */
 class Loop {
   readonly #scene: Scene;
   readonly #side: Contender;
   readonly #from: string;
-  /** Number of times it received the same event again. */
+  /** Number of times that the reflector received the same events again. */
   count = 0;
 
   private constructor(scene: Scene, side: Contender, from: string) {
@@ -67,7 +67,7 @@ class Loop {
     this.#from = from;
   }
 
-  /** Its first watch, which is correct until that event. */
+  /** Opens the first watch, which is correct until the DELETED event. */
   static async begin(scene: Scene, side: Contender, from: string): Promise<Loop> {
     await scene.client(side, { fields: { "user-agent": agent } }).watch(pathFrom(from));
     return new Loop(scene, side, from);

@@ -1,5 +1,5 @@
 /**
- * Where an incident is played: two apiservers, watchkeeper and the naive proxy in front of both, and clients of either.
+ * The scene of a story: two apiservers, watchkeeper and the naive proxy in front of both, and clients of either proxy.
  * Prints what happens, with the time since the beginning.
  */
 import { wallClock } from "../../base/clock.ts";
@@ -22,9 +22,9 @@ export type ReportedIncident = {
   readonly backend: string;
   readonly summary: string;
   readonly isActive: boolean;
-  /** The evidence, a sentence each. */
+  /** Findings of the detectors, a sentence each. */
   readonly evidence: readonly string[];
-  /** Time from the beginning of the story until the incident was there. */
+  /** Milliseconds from the beginning of the story until watchkeeper reported the incident. */
   readonly afterMs: number;
 };
 
@@ -41,9 +41,9 @@ type Parts = {
 };
 
 const pollMs = 25;
-/** An incident that has not been reported by then counts as missed. */
+/** Maximum time until an incident is reported; later ones count as missed. */
 const foundWithinMs = 30_000;
-/** The length of the longest name in a story. */
+/** Width of the column with the name of the actor. */
 const whoWidth = 17;
 
 export class Scene {
@@ -53,7 +53,7 @@ export class Scene {
   readonly beat: Beat;
   #begunAt = 0;
   #isOver = false;
-  /** Number of messages from the naive proxy's own checks. */
+  /** Number of changes that the naive proxy's own checks reported. */
   naiveWords = 0;
 
   private constructor(parts: Parts, say: (line: string) => void) {
@@ -110,12 +110,12 @@ export class Scene {
     return this.#parts.setting.backends;
   }
 
-  /** PEM: the CA of the apiservers. */
+  /** CA bundle of the apiservers, in PEM. */
   get backendCa(): string {
     return `${this.files.authority.certificate}${this.#parts.setting.ca}`;
   }
 
-  /** Returns the apiserver that serves the most of watchkeeper's watches. */
+  /** Returns the name of the apiserver that serves most of watchkeeper's watches. */
   async busiest(): Promise<string> {
     const { items } = await this.#api("watches?limit=500");
     const backends = (isList(items) ? items : []).map((row) => textOf(mapOf(row)["backend"]));
@@ -126,19 +126,19 @@ export class Scene {
     return counts.toSorted((a, b) => b.length - a.length)[0]?.name ?? "";
   }
 
-  /** Starts the clock; from now on watchkeeper's findings are printed. */
+  /** Starts the clock of the story. From now on the findings of watchkeeper are printed. */
   begin(): void {
     this.#begunAt = wallClock.now();
-    void this.latenessMs(); // Starts the measurement.
+    void this.latenessMs(); // Discards the delays before the beginning.
   }
 
-  /** The largest event loop delay of this machine since the last call: the whole scene runs in one process. */
+  /** Resolves with the longest event-loop delay since the last call, in ms. The whole scene runs in this process. */
   async latenessMs(): Promise<number> {
     const { eventLoopDelayMs } = await this.#api("stats");
     return typeof eventLoopDelayMs === "number" ? eventLoopDelayMs : 0;
   }
 
-  /** Milliseconds since the beginning. */
+  /** Milliseconds since the beginning of the story. */
   get ms(): number {
     return wallClock.now() - this.#begunAt;
   }
@@ -148,7 +148,7 @@ export class Scene {
     this.#say(`${(this.ms / 1_000).toFixed(2).padStart(7)} s  ${who.padEnd(whoWidth)}  ${what}`);
   }
 
-  /** Never resolves once the scene is over, so that nothing continues. */
+  /** Resolves after `ms`. Never resolves once the scene is over, so that the story does not continue. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isOver) return;
@@ -184,7 +184,7 @@ export class Scene {
     this.#parts.stops.push(stop);
   }
 
-  /** Waits until watchkeeper's API reports an incident of this kind; undefined: it did not in time. */
+  /** Waits until watchkeeper reports an incident of this kind; undefined: it did not within 30 s. */
   async found(kind: string): Promise<ReportedIncident | undefined> {
     const until = wallClock.now() + foundWithinMs;
     while (wallClock.now() < until) {
@@ -199,19 +199,19 @@ export class Scene {
     return undefined;
   }
 
-  /** Returns the latest incident of this kind; undefined if there is none. */
+  /** Returns the latest incident of this kind; undefined: there is none. */
   async latest(kind: string): Promise<ReportedIncident | undefined> {
     const { items } = await this.#api(`incidents?kind=${kind}&limit=1`);
     return isList(items) && items.length > 0 ? shownAs(mapOf(items[0])) : undefined;
   }
 
-  /** Reads watchkeeper's JSON API, which is open to every client (docs/admin-api.md); {} without a response. */
+  /** Reads watchkeeper's JSON API (docs/admin-api.md); {} without a response. */
   async #api(path: string): Promise<JsonMap> {
     try {
       const response = await fetch(`http://${this.#parts.running.apiAddress}/api/v1/${path}`);
       return mapOf(parseJson(await response.text()));
     } catch {
-      return {}; // the proxy has ended
+      return {}; // The proxy has ended.
     }
   }
 
@@ -231,7 +231,7 @@ export class Scene {
     for (let tries = 0; tries < 400 && !isReady; tries += 1) {
       await this.pause(pollMs);
       const answered = await client.ask("GET /readyz");
-      if (answered === 0) client = this.client("naive proxy"); // The session may be lost.
+      if (answered === 0) client = this.client("naive proxy");
       isReady = answered === 200 && [...states.values()].filter((one) => one === "ready").length === 2;
     }
     forget();

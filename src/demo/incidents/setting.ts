@@ -1,40 +1,40 @@
-/** The apiservers of a story: embedded ones started for it (embedded-setting.ts), or real ones that already run. */
+/** Types of a story's apiservers: embedded ones that are started for it (embedded-setting.ts), or real ones. */
 import type { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
 import type { WriteBeat } from "../story/beat.ts";
 import type { DemoBackend, DemoFiles } from "../story/files.ts";
 
-/** What a story needs beyond the common scene. */
+/** What a story needs in addition to the common scene. */
 export type Wishes = {
-  /** Apiservers that send deletions with an old version, as some releases did. */
+  /** True if the apiservers send deletions with an old version, as some releases did; default: false. */
   readonly tellsOldVersions?: boolean;
-  /** The loopback certificate of apiserver-2; real apiservers create their own. */
+  /** Makes the loopback certificate of apiserver-2. Real apiservers create their own. */
   readonly loopback?: (files: DemoFiles) => Pair;
-  /** Additional lines for watchkeeper's listener. */
+  /** Returns additional lines for watchkeeper's listener; default: none. */
   readonly listener?: (files: DemoFiles) => string;
 };
 
 export type Setting = {
-  /** Two backends. */
+  /** The two apiservers. */
   readonly backends: readonly DemoBackend[];
-  /** PEM: the CA of the backends, if it is not the story's own. */
+  /** CA bundle of the apiservers in PEM; "": the demo's own CA. */
   readonly ca: string;
-  /** The bearer token of the clients. */
+  /** Bearer token of the clients. */
   readonly token: string;
   readonly writeBeat: WriteBeat;
-  /** How the story describes a deletion's old version. */
+  /** Description of the old version in a deletion, for the output. */
   readonly oldVersion: string;
-  /** The kind of the incident when one falls silent. */
+  /** Kind of the incident when an apiserver falls silent. */
   readonly silentKind: string;
-  /** From now on no packet passes in either direction. */
+  /** Drops all packets to and from an apiserver from now on. */
   silence(name: string): Promise<void>;
-  /** A bearer token for the process of this pod in "default", with permission for leases there. */
+  /** Returns a bearer token for the process of a pod in namespace "default", which may use leases there. */
   podToken(pod: string): Promise<string>;
   stop(): Promise<void>;
 };
 
 export type Settings = {
-  /** A description for the output: "two apiservers". */
+  /** Description for the output: "two apiservers". */
   readonly about: string;
   make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure>;
 };

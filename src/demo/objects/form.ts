@@ -1,6 +1,6 @@
 /**
- * The form of a response: negotiated from Accept once, for a list and for every event of a watch. For a Table the server
- * makes the rows that `kubectl get` prints, and kubectl only aligns them.
+ * Renders objects in the form that the Accept header asks for. For a Table the server makes the rows that `kubectl get`
+ * prints, and kubectl only aligns them.
  */
 import { wallOf } from "../../base/clock.ts";
 import { type Json, type JsonMap, jsonOf, type KubeObject, mapOf, metadataOf } from "./json.ts";
@@ -12,8 +12,8 @@ const json = new Set(["application/json", "application/*", "*/*", ""]);
 export const offered = "application/json";
 
 /**
- * Returns the first supported entry of an Accept header, or undefined: 406. Protobuf and CBOR are not supported;
- * clients that prefer them accept JSON as well.
+ * Returns the form of the first supported entry of an Accept header; undefined: none is, which is answered with 406.
+ * Protobuf and CBOR are not supported; clients that prefer them accept JSON as well.
  */
 export function formOf(accept: string): Form | undefined {
   for (const entry of accept.split(",")) {
@@ -28,7 +28,7 @@ export function formOf(accept: string): Form | undefined {
   return undefined;
 }
 
-/** What a response is rendered with: the resource, the form, and the time (for the Age column). */
+/** What rendering needs besides the object. `wallMs` is for the column Age. */
 export type Rendering = { readonly resource: Resource; readonly form: Form; readonly wallMs: number };
 
 export function renderObject(object: KubeObject, rendering: Rendering, hasColumns = true): JsonMap {
@@ -71,7 +71,7 @@ function textAt(name: string, ...path: readonly string[]): TableColumn {
   return { name, cell };
 }
 
-/** The columns between the name and the age. */
+/** Columns between Name and Age, by resource. */
 const columns: ReadonlyMap<string, readonly TableColumn[]> = new Map([
   ["namespaces", [textAt("Status", "status", "phase")]],
   ["configmaps", [dataCount]],
@@ -86,7 +86,7 @@ function columnsOf(resource: Resource): TableColumn[] {
   return [name, ...(columns.get(resource.plural) ?? []), age];
 }
 
-/** `meta.k8s.io/v1` Table. In a watch only the first one contains the column definitions. */
+/** Returns a `meta.k8s.io/v1` Table. In a watch only the first one has column definitions. */
 export function tableOf(
   resource: Resource,
   objects: readonly KubeObject[],
@@ -117,7 +117,7 @@ function partialOf(object: KubeObject): JsonMap {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: metadataOf(object) };
 }
 
-/** Like k8s.io/apimachinery's HumanDuration: the finer unit is omitted for longer times. */
+/** Formats a duration as k8s.io/apimachinery's HumanDuration does: longer ones omit the smaller unit. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const minutes = Math.floor(seconds / 60);

@@ -1,4 +1,4 @@
-/** JSON as the apiserver stores it: immutable values, and objects with the metadata that every Kubernetes object has. */
+/** Immutable JSON, and objects with the metadata that every Kubernetes object has. */
 import { isRecord } from "../../base/json.ts";
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonMap;
@@ -6,22 +6,22 @@ export type JsonMap = { readonly [key: string]: Json };
 
 export type Metadata = {
   readonly name: string;
-  /** Empty for cluster-scoped objects, and then not serialised. */
+  /** Namespace; "" for cluster-scoped objects, whose JSON omits it. */
   readonly namespace: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly creationTimestamp: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** All other metadata: annotations, finalizers, ... */
+  /** All other metadata: annotations, finalizers and so on. */
   readonly rest: JsonMap;
 };
 
-/** One stored object with its parsed metadata. */
+/** An object with its parsed metadata. */
 export type KubeObject = {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: Metadata;
-  /** Every top-level field except the three above, in the original order. */
+  /** All other top-level fields, in their original order. */
   readonly fields: JsonMap;
 };
 
@@ -39,11 +39,11 @@ export function parseJson(text: string): Json | undefined {
     const value: Json = JSON.parse(text);
     return value;
   } catch {
-    return undefined; // the caller answers 400 with its own message
+    return undefined;
   }
 }
 
-/** True if lists and maps nest at most `levels` deep; does not look deeper. */
+/** True if lists and maps nest at most `levels` deep. Stops at that depth. */
 export function isWithin(levels: number, value: Json): boolean {
   if (!isList(value) && !isMap(value)) return true;
   return levels > 0 && Object.values(value).every((child) => isWithin(levels - 1, child));
@@ -57,10 +57,7 @@ export function mapOf(value: Json | undefined): JsonMap {
   return isMap(value) ? value : {};
 }
 
-/**
- * Returns the object as JSON, its keys in the order in which a Go server writes a built-in type's: kind, apiVersion,
- * metadata, and in metadata the resourceVersion before any long user-defined text.
- */
+/** Returns JSON with the keys in the order of Go servers: resourceVersion comes before any long text. */
 export function jsonOf(object: KubeObject): JsonMap {
   return { kind: object.kind, apiVersion: object.apiVersion, metadata: metadataOf(object), ...object.fields };
 }

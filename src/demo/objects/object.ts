@@ -1,18 +1,18 @@
-/** Converts a request body to an object that can be stored, or to a refusal that says what is wrong with it. */
+/** Converts the body of a request to an object that can be stored, or to a refusal that says what is wrong with it. */
 import { isMap, isWithin, type Json, type JsonMap, type KubeObject, mapOf, textOf } from "./json.ts";
 import { apiVersionOf, type Resource, type Target } from "./resources.ts";
 import { badRequest, invalid, Refusal } from "./status.ts";
 
-/** RFC 1123 subdomain, which every resource served here requires of a name. */
+/** An RFC 1123 subdomain: every resource served here requires that of a name. */
 const goodName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const longestName = 253;
 /**
- * Far above any real object (a CRD's schema nests about 60 levels), far below what recursive JSON serialisation can
- * take.
+ * Maximum nesting of an object: more than any real object has (a CRD's schema nests about 60 levels), and less than
+ * recursive serialisation can take.
  */
 const jsonLevels = 500;
 
-/** Metadata that only the server writes, or that has its own field in `Metadata`. */
+/** Metadata that only the server writes, or that has a field of its own in `Metadata`. */
 const ownedKeys = new Set([
   "name",
   "namespace",
@@ -23,10 +23,10 @@ const ownedKeys = new Set([
   "generateName",
 ]);
 
-/** Returns the object in `body`, validated for the target. `suffix` completes a `generateName`. */
+/** Returns the object in `body`, if it is valid for the target. `suffix` completes a `generateName`. */
 export function readObject(body: Json | undefined, target: Target, suffix: string): KubeObject | Refusal {
   if (!isMap(body)) return badRequest("the body of the request is not a JSON object");
-  // A stored object is serialised recursively for every list.
+  // Checked because every list serialises the object recursively.
   if (!isWithin(jsonLevels, body)) return badRequest("the body of the request is nested too deep");
   const metadata = mapOf(body["metadata"]);
   const name = nameOf(metadata, target, suffix);
@@ -52,7 +52,7 @@ export function readObject(body: Json | undefined, target: Target, suffix: strin
   );
 }
 
-/** A body may omit what the path already contains. */
+/** Returns kind and version. A body may omit them, because the path contains both. */
 function typeOf(body: JsonMap, resource: Resource): { kind: string; apiVersion: string } {
   return {
     kind: textOf(body["kind"]) || resource.kind,

@@ -1,12 +1,13 @@
 /**
- * The patch formats of clients: JSON Patch (RFC 6902), merge patch (RFC 7386), and approximations of Kubernetes' own
- * two: a strategic merge uses only `name` as the key of a list, and an apply is a strategic merge without field owners.
+ * Applies patches: JSON Patch (RFC 6902), merge patch (RFC 7386), and approximations of Kubernetes' own two. A
+ * strategic merge here identifies items of a list only by `name`, and an apply is a strategic merge without field
+ * owners.
  */
 import { isList, isMap, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
 
 type Patch = (before: Json, patch: Json) => Json | undefined;
 
-/** By content type; a patch that does not fit its object returns undefined. */
+/** Patch functions, by content type. They return undefined for a patch that does not fit the object. */
 export const patches: ReadonlyMap<string, Patch> = new Map<string, Patch>([
   ["application/json-patch+json", jsonPatch],
   ["application/merge-patch+json", (before, patch) => merge(before, patch, replaceList)],
@@ -21,7 +22,7 @@ function merge(before: Json | undefined, patch: Json, listRule: ListRule): Json 
   if (!isMap(patch)) return patch;
   const merged = new Map(Object.entries(mapOf(before)));
   for (const [key, value] of Object.entries(patch)) {
-    // `$patch`, `$setElementOrder/...` and similar keys control a merge; they are no fields.
+    // Keys such as `$patch` and `$setElementOrder/...` control a merge. They are no fields.
     if (key.startsWith("$")) continue;
     if (value === null) merged.delete(key);
     else merged.set(key, merge(merged.get(key), value, listRule));
@@ -49,7 +50,7 @@ function isNamed(item: Json): item is JsonMap {
   return isMap(item) && typeof item["name"] === "string";
 }
 
-/** JSON Patch (RFC 6902): applies all operations in order; undefined if one of them is malformed or fails. */
+/** Applies a JSON Patch (RFC 6902); undefined if one of its operations is malformed or fails. */
 function jsonPatch(before: Json, patch: Json): Json | undefined {
   if (!isList(patch)) return undefined;
   let value: Json | undefined = before;
@@ -81,7 +82,7 @@ function isSame(a: Json | undefined, b: Json | undefined): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** RFC 6901: `~1` is a slash and `~0` a tilde. */
+/** Returns the keys of a JSON pointer (RFC 6901), in which `~1` is a slash and `~0` a tilde. */
 function pointer(text: Json | undefined): string[] {
   const parts = textOf(text).split("/").slice(1);
   return parts.map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
@@ -102,7 +103,7 @@ function indexOf(key: string): number {
   return /^(0|[1-9]\d*)$/.test(key) ? Number(key) : -1;
 }
 
-/** What the last key of a path does to its list or map. */
+/** Changes the list or map that the last key of a path is in. */
 type Edit = (parent: Json, key: string) => Json | undefined;
 
 /** Returns the value with `edit` applied at the end of the path; undefined if the path does not exist. */
@@ -115,7 +116,7 @@ function edited(value: Json, path: readonly string[], edit: Edit): Json | undefi
   return inner === undefined ? undefined : withChild(value, key, inner);
 }
 
-/** `key` must exist. */
+/** Returns the value with another child at `key`, which must exist. */
 function withChild(value: Json, key: string, child: Json): Json {
   return isList(value) ? value.with(indexOf(key), child) : { ...mapOf(value), [key]: child };
 }

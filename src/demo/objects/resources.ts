@@ -1,5 +1,4 @@
-/** The resources of the embedded apiserver, and how paths name them. */
-
+/** Declares the resources of the embedded apiserver, and parses paths. */
 export type Resource = {
   readonly group: string;
   readonly version: string;
@@ -8,7 +7,7 @@ export type Resource = {
   readonly kind: string;
   readonly shortNames: readonly string[];
   readonly isNamespaced: boolean;
-  /** Field paths that a fieldSelector may use, besides metadata.name and metadata.namespace. */
+  /** Fields that a fieldSelector may use, besides metadata.name and metadata.namespace. */
   readonly selectable: readonly string[];
 };
 
@@ -25,7 +24,6 @@ function core(plural: string, kind: string, shortNames: string[], selectable: st
   };
 }
 
-/** Referred to by name when an object is created in a namespace. */
 export const namespaces: Resource = core("namespaces", "Namespace", ["ns"], ["status.phase"]);
 
 export const resources: readonly Resource[] = [
@@ -49,14 +47,14 @@ export function apiVersionOf({ group, version }: Resource): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** The target of a path: a collection, one object, or a subresource. */
+/** What a path names: a collection, one object, or a subresource. */
 export type Target = {
   readonly resource: Resource;
-  /** Undefined: all namespaces, or a cluster-scoped resource. */
+  /** Namespace; undefined for all namespaces, or a cluster-scoped resource. */
   readonly namespace: string | undefined;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
-  /** The deprecated `/watch/` prefix makes every GET below it a watch, whatever the query contains. */
+  /** True if the path has the deprecated prefix `/watch/`, which makes every GET a watch. */
   readonly isWatchPath: boolean;
 };
 
@@ -73,13 +71,13 @@ export function targetOf(segments: readonly string[]): Target | undefined {
   return { resource, namespace, name, subresource, isWatchPath };
 }
 
-/** `namespaces/NAME/...` is a scope, unless the rest belongs to the namespace object itself. */
+/** Returns the namespace of `namespaces/NAME/...`; undefined if the path names the namespace object itself. */
 function namespaceOf([first, second, third]: readonly string[]): string | undefined {
   const isScope = first === "namespaces" && third !== undefined && third !== "status" && third !== "finalize";
   return isScope ? second : undefined;
 }
 
-/** A namespaced object exists only below its namespace; a cluster-scoped one never does. */
+/** True if the path fits the resource: a namespaced object needs a namespace, and a cluster-scoped one has none. */
 function isPlaced(
   { isNamespaced }: Resource,
   namespace: string | undefined,

@@ -5,7 +5,7 @@ import { badRequest, Refusal } from "./status.ts";
 
 export type Selector = (object: KubeObject) => boolean;
 
-/** Returns both selectors of a query combined; a Refusal if one of them is invalid. */
+/** Returns both selectors of a query as one predicate, or a Refusal if one is invalid. */
 export function selectorOf(query: URLSearchParams, resource: Resource): Selector | Refusal {
   const labels = termsOf(query.get("labelSelector") ?? "").map(labelTerm);
   const fields = termsOf(query.get("fieldSelector") ?? "").map((term) => fieldTerm(term, resource));
@@ -17,7 +17,7 @@ export function selectorOf(query: URLSearchParams, resource: Resource): Selector
   return (object) => all.every((matches) => matches(object));
 }
 
-/** Splits at commas, except those inside `in (a,b)`. */
+/** Splits a selector at its commas, except those inside `in (a,b)`. */
 function termsOf(text: string): string[] {
   return text
     .split(/,(?![^(]*\))/)

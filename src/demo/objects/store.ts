@@ -1,29 +1,27 @@
 /**
- * The equivalent of etcd: objects under one global revision, and a bounded history of changes. Several apiservers share
+ * Stores objects as etcd does: under one global revision, with a bounded history of changes. Several apiservers share
  * one store. It is single-threaded, so a read and a write in the same turn need no lock.
  */
 import type { KubeObject } from "./json.ts";
 
-/** How far back watches may start, in changes; a real apiserver keeps 100 to 102,400 per resource. */
+/** Number of changes kept, from which watches may start; a real apiserver keeps 100 to 102,400 per resource. */
 const historyChanges = 10_000;
 
-/** One committed write. `object` carries the version of this change, also for DELETED. */
+/** A committed write. `object` has the version of this change, also for DELETED. */
 export type Change = {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly resource: string;
   readonly version: number;
   readonly object: KubeObject;
-  /** The object before this change; a watch needs it to detect objects that leave its selector. */
+  /** The object before this change. A watch needs it to notice that an object leaves its selector. */
   readonly previous: KubeObject | undefined;
 };
 
-/** Where a watch reads its events: the store itself, or one apiserver's cache of it. */
+/** Where reads and watches are served from: the store itself, or the cache of one apiserver. */
 export type Source = {
   /** The version of the latest change of any resource that it knows. */
   readonly revision: number;
-  /**
-   * The version up to which it knows this resource completely. A cache that etcd notifies rarely is behind `revision`.
-   */
+  /** Returns the version up to which this source knows the resource completely, which may be below `revision`. */
   revisionOf(resource: string): number;
   /** The lowest version for which `since` has the complete history. */
   readonly oldest: number;
@@ -35,11 +33,11 @@ export type Source = {
 
 export class Store implements Source {
   #revision = 1;
-  /** Resource → namespace/name → object. */
+  /** Objects by resource, then by "namespace/name". */
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   readonly #historyLimit: number;
   #history: Change[] = [];
-  /** Changes up to this version are dropped: a watch may start at it, not below. */
+  /** Version up to which changes are dropped: a watch may start at it, but not below. */
   #forgotten = 1;
   readonly #watchers = new Set<(change: Change) => void>();
 
@@ -65,21 +63,21 @@ export class Store implements Source {
     return this.#objects.get(resource)?.get(`${namespace}/${name}`);
   }
 
-  /** In key order, as etcd returns them; without a namespace, those of all namespaces. */
+  /** Returns objects in the order of their keys, as etcd does; without a namespace, those of all namespaces. */
   list(resource: string, namespace?: string): KubeObject[] {
     const all = [...(this.#objects.get(resource) ?? [])];
     const wanted = namespace === undefined ? all : all.filter(([key]) => key.startsWith(`${namespace}/`));
     return wanted.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
-  /** Returns resource and name of every object in a namespace. */
+  /** Returns resource and name of each object in a namespace. */
   within(namespace: string): [string, string][] {
     return [...this.#objects.keys()].flatMap((resource) =>
       this.list(resource, namespace).map(({ metadata }): [string, string] => [resource, metadata.name]),
     );
   }
 
-  /** Adds or replaces the object; returns it with its new version. */
+  /** Adds or replaces an object; returns it with its new version. */
   put(resource: string, object: KubeObject): KubeObject {
     const { namespace, name } = object.metadata;
     const previous = this.get(resource, namespace, name);
@@ -97,7 +95,7 @@ export class Store implements Source {
     return stored;
   }
 
-  /** Returns the object with the version of its removal, or undefined if there was none. */
+  /** Removes an object. Returns it with the version of its removal; undefined if there is none. */
   remove(resource: string, namespace: string, name: string): KubeObject | undefined {
     const previous = this.get(resource, namespace, name);
     if (previous === undefined) return undefined;
@@ -107,7 +105,7 @@ export class Store implements Source {
     return object;
   }
 
-  /** Removes all of them at one version, as the expiry of a shared lease does (k/k 110210). Returns how many existed. */
+  /** Removes objects at one version, as the expiry of a shared lease does (k/k 110210). Returns how many existed. */
   expire(resource: string, objects: readonly KubeObject[]): number {
     const present = objects.flatMap(({ metadata: { namespace, name } }) => {
       const previous = this.get(resource, namespace, name);
@@ -122,19 +120,19 @@ export class Store implements Source {
     return present.length;
   }
 
-  /** Drops every change up to `version`, as etcd's compaction does. */
+  /** Drops all changes up to `version`, as etcd's compaction does. */
   compact(version: number): void {
     this.#forgotten = Math.max(this.#forgotten, Math.min(version, this.#revision));
     this.#history = this.#history.filter((change) => change.version > this.#forgotten);
   }
 
-  /** Returns every change of this resource above `version`, oldest first; undefined if some of them were dropped. */
+  /** Returns all changes of a resource above `version`, oldest first; undefined if some were dropped. */
   since(resource: string, version: number): Change[] | undefined {
     if (version < this.#forgotten) return undefined;
     return this.#history.filter((change) => change.version > version && change.resource === resource);
   }
 
-  /** Returns another store with the state at `version`: a restored backup, whose history differs from there on. */
+  /** Returns a copy with the state at `version`, as a restored backup has: its history differs from there on. */
   copyAt(version: number): Store {
     const copy = new Store(this.#historyLimit);
     copy.#revision = Math.min(this.#revision, Math.max(version, this.#forgotten));
@@ -149,7 +147,7 @@ export class Store implements Source {
     return copy;
   }
 
-  /** Calls `watcher` for every later change in version order; the returned function unsubscribes. */
+  /** Calls `watcher` for each later change, in the order of versions. Returns a function that stops this. */
   subscribe(watcher: (change: Change) => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
@@ -164,14 +162,14 @@ export class Store implements Source {
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } };
   }
 
-  /** A watcher must not write: later watchers would get its change before this one. */
+  /** Publishes a change. A watcher must not write, because later watchers would get its change before this one. */
   #commit(change: Change): void {
     this.#history.push(change);
     if (this.#history.length > this.#historyLimit * 2) this.#forget();
     for (const watcher of this.#watchers) watcher(change);
   }
 
-  /** Drops half at a time, so that a write does not copy the whole history. */
+  /** Drops half of the history at a time, so that not every write copies it. */
   #forget(): void {
     const kept = this.#history.slice(-this.#historyLimit);
     this.#forgotten = this.#history.at(-this.#historyLimit - 1)?.version ?? this.#forgotten;

@@ -1,6 +1,6 @@
 /**
- * Writes one ConfigMap several times a second, bypassing every proxy and the apiserver with the fault, so that no fault
- * delays it. Each write is counted and timed, so that a watch can report missed events and delays.
+ * Writes a ConfigMap several times a second, without any proxy, so that no fault delays the writes. Each write is
+ * counted and timed, so that a watch can measure missed events and delays.
  */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
@@ -11,11 +11,11 @@ const namespace = "kube-public";
 const name = "beat";
 
 export class Beat {
-  /** In a namespace that nothing else uses. */
+  /** Path of the ConfigMap, in a namespace that nothing else uses. */
   static readonly path = `/api/v1/namespaces/${namespace}/configmaps`;
   readonly #write: WriteBeat;
   readonly #clock: Clock;
-  /** The time of each write; its count is its index plus one. */
+  /** Time of each write, a clock reading. The first write has count 1 and index 0. */
   readonly #times: number[] = [];
   #cancel = (): void => {};
   #isStopped = false;
@@ -25,12 +25,11 @@ export class Beat {
     this.#clock = clock;
   }
 
-  /** Number of writes so far. */
   get count(): number {
     return this.#times.length;
   }
 
-  /** Returns how long ago a write was made, in ms; 0 for a future one. */
+  /** Returns the milliseconds since the write with this count; 0 if it was not made yet. */
   age(count: number): number {
     const at = this.#times[count - 1];
     return at === undefined ? 0 : this.#clock.now() - at;
@@ -38,7 +37,7 @@ export class Beat {
 
   start(): void {
     this.#times.push(this.#clock.now());
-    // The next write waits for this one, so that they arrive in order.
+    // Waits for this write before the next one, so that they arrive in order.
     const written = this.#write(this.count);
     if (written === undefined) this.#again();
     else void written.then(() => this.#again());
@@ -54,10 +53,10 @@ export class Beat {
   }
 }
 
-/** Makes one write. A returned promise resolves when the write is done and never rejects. */
+/** Makes the write with this count. A returned promise resolves when the write is done and never rejects. */
 export type WriteBeat = (count: number) => void | Promise<void>;
 
-/** Writes into the store of embedded apiservers. */
+/** Returns a function that writes into the store of embedded apiservers. */
 export function beatInto(store: Store, clock: Clock): WriteBeat {
   return (count) => {
     const metadata = {
@@ -74,7 +73,7 @@ export function beatInto(store: Store, clock: Clock): WriteBeat {
   };
 }
 
-/** The same write as a client's object. */
+/** Returns the object that a client sends for the same write. */
 export function beatObject(count: number): object {
   return {
     apiVersion: "v1",
@@ -84,7 +83,7 @@ export function beatObject(count: number): object {
   };
 }
 
-/** Returns the count of the write that created an object; 0 for any other object. */
+/** Returns the count of the write that made this object; 0 for any other object. */
 export function beatOf(object: Json | undefined): number {
   const { metadata, data } = mapOf(object);
   return textOf(mapOf(metadata)["name"]) === name ? Number(textOf(mapOf(data)["count"])) : 0;

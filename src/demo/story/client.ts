@@ -1,6 +1,6 @@
 /**
- * A Kubernetes client of either proxy on one HTTP/2 session (node:http2): its address, header fields and server name can
- * be chosen. The session is not opened again.
+ * A Kubernetes client of watchkeeper or the naive proxy, on one HTTP/2 session (node:http2). Does not reconnect: a lost
+ * session stays lost.
  */
 import http2 from "node:http2";
 import tls from "node:tls";
@@ -9,22 +9,22 @@ import { type Json, parseJson } from "../objects/json.ts";
 
 export type DemoClientOptions = {
   readonly port: number;
-  /** PEM: the CA of the proxy. */
+  /** CA of the proxy, in PEM. */
   readonly ca: string;
-  /** Sent with each request. */
+  /** Header fields of each request; default: none. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** The loopback address that it connects from. */
+  /** Loopback address to connect from; default: 127.0.0.1. */
   readonly localAddress?: string;
-  /** The requested server name (SNI), which the certificate must contain. */
+  /** Requested server name (SNI), which the certificate must contain; default: localhost. */
   readonly serverName?: string;
-  /** A response after this time does not count. */
+  /** Timeout of a request in milliseconds; default: 3,000. */
   readonly withinMs?: number;
 };
 
-/** Status 0: there was no response, for the reason in `problem`. */
+/** A response. Status 0: there was none, for the reason in `problem`. */
 export type Reply = { readonly status: number; readonly body: Json; readonly problem: string };
 
-/** Callbacks of a watch: one for each event, and one for its end, clean or not. */
+/** Callbacks of a watch: for each event, and for the end. `isClean` is false if the watch was cut off. */
 export type Watcher = {
   readonly event: (event: Json) => void;
   readonly ended: (isClean: boolean) => void;
@@ -49,20 +49,19 @@ export class DemoClient {
     this.#session = http2.connect(`https://${serverName}:${port}`, {
       createConnection: () => tls.connect(how),
     });
-    this.#session.on("error", () => {}); // each request ends by its own "close"
+    this.#session.on("error", () => {}); // Each request gets its own "close".
   }
 
-  /** False once the session is lost. */
   get isOpen(): boolean {
     return !this.#session.destroyed && !this.#session.closed;
   }
 
-  /** `what` is "METHOD /path"; resolves with the status, 0 without a response. */
+  /** Sends a request and resolves with the status; 0 without a response. `what` is "METHOD /path". */
   async ask(what: string, body?: object): Promise<number> {
     return (await this.read(what, body)).status;
   }
 
-  /** The same, with the response body. A request without a response in time is cancelled. */
+  /** Sends a request and resolves with the response. Cancels the request at the timeout. */
   read(what: string, body?: object, contentType = "application/json"): Promise<Reply> {
     const [method = "", path = ""] = what.split(" ");
     const stream = this.#open(
@@ -93,8 +92,8 @@ export class DemoClient {
   }
 
   /**
-   * Follows a watch; resolves when it is answered or has ended. Without a watcher its events are kept. A response other
-   * than 200 has no events and no clean end.
+   * Opens a watch. Resolves when it is answered or has ended. Without a watcher, `events` collects the events. If the
+   * status is not 200, there are no events and no clean end.
    */
   async watch(path: string, watcher?: Watcher): Promise<OpenWatch> {
     const events: Json[] = [];
@@ -136,15 +135,15 @@ export class DemoClient {
   }
 
   close(): void {
-    // With an error, so that no open stream looks complete.
+    // Destroyed with an error, so that no open stream looks complete.
     this.#session.destroy(new Error("Closed by this client"));
   }
 
-  /** Undefined: the session is lost. */
+  /** Opens a stream; undefined: the session is lost. */
   #open(head: http2.OutgoingHttpHeaders, endStream: boolean): http2.ClientHttp2Stream | undefined {
     if (!this.isOpen) return undefined;
     const stream = this.#session.request({ ...head, ...this.#options.fields }, { endStream });
-    stream.on("error", () => {}); // "close" follows
+    stream.on("error", () => {}); // "close" follows.
     return stream;
   }
 }

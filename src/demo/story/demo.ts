@@ -1,6 +1,6 @@
 /**
- * Two embedded apiservers on one store, each behind a process of its own, and the real proxy in front of them in this
- * process. Optionally a naive proxy, and the faults that both must handle.
+ * The demo: two embedded apiservers on one store, each behind a process of its own, and the real proxy in front of them
+ * in this process. For the faults, a naive proxy as well.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -31,7 +31,7 @@ type Parts = {
 
 export type FaultsRequest = {
   readonly faults: readonly FaultKind[];
-  /** Duration of each fault. */
+  /** Duration of each fault in milliseconds. */
   readonly faultMs: number;
   readonly say: (line: string) => void;
   readonly signal: AbortSignal;
@@ -39,9 +39,9 @@ export type FaultsRequest = {
 
 export class Demo {
   readonly #parts: Parts;
-  /** Address of metrics and probes. */
+  /** Address of metrics and probes, as host:port. */
   readonly adminAddress: string;
-  /** Address of the admin page. */
+  /** Address of the admin page, as host:port. */
   readonly pageAddress: string;
   /** Address of the proxy, as host:port. */
   readonly address: string;
@@ -57,10 +57,7 @@ export class Demo {
     this.kubeconfig = parts.files.writeKubeconfig(this.address);
   }
 
-  /**
-   * Starts serving; a Failure if that is impossible. Without a port it uses the default one, or any free one if that is
-   * in use.
-   */
+  /** Starts the demo, or returns a Failure. Without a port uses the default one, or any free one if that is in use. */
   static async start(port: number | undefined): Promise<Demo | Failure> {
     const journal = new Journal(wallClock);
     const files = await DemoFiles.make(wallClock);
@@ -89,14 +86,14 @@ export class Demo {
     return new Demo({ files, store, apiservers, ports, journal, running });
   }
 
-  /** Returns an ordinary client of the proxy, which waits while the backends are not ready yet. */
+  /** Returns a client of the proxy, whose requests wait while the backends are not ready yet. */
   client(): DemoClient {
     return this.#clientOf(this.address, 30_000);
   }
 
   /**
-   * Plays these faults, with a naive proxy beside watchkeeper for that time, until they are over or `signal` aborts. A
-   * Failure: watchkeeper's client noticed a fault, or it could not be played.
+   * Plays faults, with a naive proxy beside watchkeeper, until they are over or `signal` aborts. Returns a Failure if
+   * watchkeeper's client noticed one, or if one could not be played.
    */
   async playFaults({ faults, faultMs, say, signal }: FaultsRequest): Promise<Failure | undefined> {
     const { apiservers, files, store, journal } = this.#parts;
@@ -124,7 +121,7 @@ export class Demo {
     return failure;
   }
 
-  /** Stops everything and deletes its files. */
+  /** Stops everything and deletes the demo's files. */
   async stop(hurry: AbortSignal): Promise<void> {
     const { running, apiservers, files } = this.#parts;
     await running.stop(hurry);
@@ -140,7 +137,7 @@ export class Demo {
   }
 }
 
-/** Loads the proxy's modules. This takes a while, during which the apiservers' processes start. */
+/** Loads the proxy's modules. This takes a while, in which the apiservers' processes start. */
 const loadProxy = async () => ({
   ...(await import("../../config/config.ts")),
   ...(await import("../../main.ts")),

@@ -1,7 +1,7 @@
 /**
- * The story of the faults: apiservers are cut off, frozen and restarted in turn, each time the one that serves most,
- * and each is healed before the next fault. The same client runs through watchkeeper and through a naive proxy. All
- * printed numbers are measured by those two clients; watchkeeper's detection times come from its journal.
+ * Plays faults: cuts off, freezes and restarts apiservers in turn, each time the one that serves most, and heals each
+ * before the next fault. The same client runs through watchkeeper and through a naive proxy. The two clients measure
+ * all printed numbers; watchkeeper's detection times come from its journal.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -11,11 +11,11 @@ import { Pause } from "./pause.ts";
 import type { Seen, SteadyClient } from "./steady-client.ts";
 
 const names = { watchkeeper: "watchkeeper", naive: "naive proxy" };
-/** Time before the first fault, so that each client has its watches and each upstream connection its round-trip times. */
+/** Time before the first fault, in which clients open watches and watchkeeper measures round-trip times. */
 const warmMs = 1_000;
-/** A backend that fell recovers slowly; one that takes longer than this is reported and ends the story. */
+/** Time in which a healed backend must become ready again; otherwise the story ends with a failure. */
 const returnMs = 20_000;
-/** Time after each fault for delayed responses and changing verdicts. */
+/** Time after each fault, for delayed responses and changing verdicts. */
 const calmMs = 500;
 const lookMs = 20;
 
@@ -34,13 +34,13 @@ export type FaultsParts = {
   readonly clients: { readonly watchkeeper: SteadyClient; readonly naive: SteadyClient };
   readonly clock: Clock;
   readonly say: (line: string) => void;
-  /** Duration of each fault. */
+  /** Duration of each fault in milliseconds. */
   readonly faultMs: number;
 };
 
 export class Faults {
   readonly #parts: FaultsParts;
-  /** Watchkeeper's verdict on each backend, from its journal. */
+  /** Watchkeeper's latest verdict on each backend, from its journal. */
   readonly #verdicts = new Map<string, string>();
   readonly #forget: () => void;
   #begunAt = 0;
@@ -54,7 +54,7 @@ export class Faults {
     this.#forget = parts.journal.subscribe((entry) => this.#onEntry(entry));
   }
 
-  /** Plays the faults in this order. A Failure says that watchkeeper's client noticed one, or what did not recover. */
+  /** Plays the faults in this order. A Failure says which fault the client noticed, or what did not recover. */
   async play(faults: readonly FaultKind[]): Promise<Failure | undefined> {
     const { clients } = this.#parts;
     await Promise.all([clients.watchkeeper.start(), clients.naive.start()]);
@@ -67,7 +67,7 @@ export class Faults {
     return this.#felt;
   }
 
-  /** The naive proxy has removed or added a backend. */
+  /** Reports that the naive proxy has removed or added a backend. */
   naiveChanged(backend: string, isUp: boolean, reason: string): void {
     this.#report(names.naive, `${backend} is ${isUp ? "up" : "down"}: ${reason}`);
   }
@@ -96,8 +96,8 @@ export class Faults {
   }
 
   /**
-   * Waits until every request of the fault is answered or given up, and the backend is ready again or too late. False
-   * if the story was ended meanwhile.
+   * Waits until every request is answered or given up, and the backend is ready again or too late. Returns false if the
+   * story was ended meanwhile.
    */
   async #settle(victim: string): Promise<boolean> {
     const { clients, clock } = this.#parts;
@@ -117,18 +117,18 @@ export class Faults {
     say(row("  through the naive proxy", cellsOf(clients.naive.seen())));
     if (!this.#isReady(victim))
       return new Failure("no-backend", "proxy", `${victim} did not recover within ${returnMs / 1_000} s`);
-    // The remaining faults are played all the same, because their results are still valid.
+    // The remaining faults are still played, because their results are valid.
     if (seen.failedGets + seen.wrongEvents > 0)
       this.#felt ??= new Failure("backend-lost", "proxy", `Watchkeeper's client was affected by ${victim}`);
     return undefined;
   }
 
-  /** A backend without a verdict entry has been ready all the time. */
+  /** True if the backend is ready. Without an entry in the journal it has been ready all the time. */
   #isReady(backend: string): boolean {
     return (this.#verdicts.get(backend) ?? "ready") === "ready";
   }
 
-  /** The first one wins a tie. */
+  /** Returns the apiserver with the most watches; of several, the first. */
   #busiest(): Embedded | undefined {
     return this.#parts.apiservers.toSorted((a, b) => b.watchCount - a.watchCount)[0];
   }
@@ -148,7 +148,7 @@ export class Faults {
 
 const titles = ["GETs failed", "slowest", "watches hung", "latest event", "ended", "relisted", "amiss"];
 
-/** Values for the columns in `titles`. Hung: more than a second late; amiss: events missing or duplicated. */
+/** Returns the values of the columns in `titles`. Hung: more than a second late; amiss: events missing or repeated. */
 function cellsOf(seen: Seen): string[] {
   return [
     `${seen.failedGets} of ${seen.gets}`,

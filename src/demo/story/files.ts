@@ -1,19 +1,19 @@
-/** The demo's files, in a directory that only its user can read: keys, a configuration, a kubeconfig. */
+/** Writes the demo's files (keys, configuration, kubeconfig) to a directory that only the user can read. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { type Authority, createAuthority, type Pair } from "../../pki/pki.ts";
 
-/** An apiserver as a configuration names it. */
+/** Name and address of an apiserver. */
 export type DemoBackend = { readonly name: string; readonly host: string; readonly port: number };
 
-/** Embedded apiservers at these loopback ports. */
+/** Returns the embedded apiservers at these loopback ports. */
 export function embeddedAt(ports: readonly number[]): readonly DemoBackend[] {
   return ports.map((port, index) => ({ name: `apiserver-${index + 1}`, host: "127.0.0.1", port }));
 }
 
-/** Names and addresses of the apiservers and the proxy. */
+/** Names in the certificates of the apiservers and the proxy. */
 const hosts = ["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"];
 
 export class DemoFiles {
@@ -29,15 +29,11 @@ export class DemoFiles {
     return new DemoFiles(await createAuthority({ name: "watchkeeper demo", clock }));
   }
 
-  /** Issues a serving certificate. */
   issue(name: string): Pair {
     return this.authority.issue({ name, hosts });
   }
 
-  /**
-   * Writes a configuration as an operator would, with additional lines for its listener and an additional CA for its
-   * backends; returns its path.
-   */
+  /** Writes a configuration, with additional lines for the listener and CAs for the backends. Returns its path. */
   writeConfig(
     backends: readonly DemoBackend[],
     port: number,
@@ -52,7 +48,7 @@ export class DemoFiles {
     return this.write("watchkeeper.yaml", configText(backends, port, paths, listener));
   }
 
-  /** For kubectl; returns its path. JSON is valid YAML. */
+  /** Writes a kubeconfig for kubectl, as JSON, which is valid YAML; returns its path. */
   writeKubeconfig(address: string): string {
     const ca = Buffer.from(this.authority.certificate).toString("base64");
     const name = "watchkeeper-demo";
@@ -72,7 +68,7 @@ export class DemoFiles {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** Returns its path. */
+  /** Writes a file; returns its path. */
   write(name: string, text: string): string {
     const path = join(this.directory, name);
     writeFileSync(path, text, { mode: 0o600 });

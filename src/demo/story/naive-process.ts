@@ -5,7 +5,7 @@ import { Failure } from "../../base/failure.ts";
 import { startServerProcess } from "../apiserver/loopback-server.ts";
 import type { NaiveProxyOptions } from "./naive-proxy.ts";
 
-/** A served host and the files of its key pair. */
+/** A host, and the files of its certificate and key. */
 export type NaiveHost = { readonly name: string; readonly certFile: string; readonly keyFile: string };
 
 export type NaiveOrder = Pick<NaiveProxyOptions, "backends" | "ca" | "pair"> & {
@@ -15,7 +15,7 @@ export type NaiveOrder = Pick<NaiveProxyOptions, "backends" | "ca" | "pair"> & {
 
 const restartMs = 1_000;
 
-/** Next to this file, with the same extension: .ts in the repository, .js as published. */
+/** The program has the extension of this file: .ts in the repository, .js as published. */
 const childFile = import.meta.filename.replace("naive-process", "naive-child");
 
 export class NaiveProcess {
@@ -26,7 +26,7 @@ export class NaiveProcess {
   #cancel = (): void => {};
   #port = 0;
   #isStopped = false;
-  /** Number of times it has ended by itself. */
+  /** Number of times that the process has ended by itself. */
   ends = 0;
 
   constructor(order: Omit<NaiveOrder, "port">, clock: Clock, onEnd: (why: string) => void) {
@@ -35,7 +35,7 @@ export class NaiveProcess {
     this.#onEnd = onEnd;
   }
 
-  /** Returns the loopback port, which stays the same over restarts. */
+  /** Starts the process. Returns its loopback port, which stays the same over restarts. */
   async start(): Promise<number | Failure> {
     const order: NaiveOrder = { ...this.#order, port: this.#port };
     const { child, port, ended } = startServerProcess(childFile, order);

@@ -1,5 +1,5 @@
 /**
- * A simple proxy for comparison with ours in the demo: node:http2's streams, piped. It has the usual measures against
+ * A simple proxy to compare watchkeeper with: it pipes node:http2's streams. It has the usual measures against
  * unhealthy backends: round robin over those that are up, redial of a lost session, and a check on a fresh socket
  * (HAProxy's defaults: every 2 s, down after 3 failures, up after 2 successes).
  */
@@ -24,7 +24,7 @@ export type NaiveProxyOptions = {
   readonly clock: Clock;
 };
 
-/** A backend was removed or added again, and why. */
+/** Reports that a backend was removed or added again, and why. */
 type OnChange = (backend: string, isUp: boolean, reason: string) => void;
 
 export class NaiveProxy {
@@ -43,23 +43,26 @@ export class NaiveProxy {
     this.#server.on("stream", (stream, head) => this.#forward(stream, head));
     this.#server.on("session", (session) => {
       this.#sessions.add(session);
-      session.on("error", () => {}); // "close" follows
+      session.on("error", () => {}); // "close" follows.
       session.on("close", () => this.#sessions.delete(session));
     });
   }
 
-  /** Sets the receiver of changes. */
+  /** Sets the callback for changes of backends. */
   onChange(run: OnChange): void {
     this.#onChange = run;
   }
 
-  /** Binds a loopback port, default: any free one, and returns it. */
+  /** Starts serving on a loopback port, default: any free one, and returns it. */
   start(port = 0): Promise<number | Failure> {
     for (const backend of this.#backends) backend.start();
     return bindLoopback(this.#server, port);
   }
 
-  /** Serves `host` (SNI) with this pair from now on. Throws Node's error for an invalid pair. */
+  /**
+   * Serves `host` (SNI) with this certificate from now on.
+   * @throws Node's error for an invalid certificate or key
+   */
   show(host: string, { certificate, key }: Pair): void {
     this.#server.addContext(host, { cert: certificate, key });
   }
@@ -84,11 +87,11 @@ export class NaiveProxy {
       request.pipe(stream);
     });
     request.on("error", () => fail(stream));
-    stream.on("error", () => {}); // the client ended it; "close" follows
+    stream.on("error", () => {}); // The client ended it; "close" follows.
     stream.on("close", () => request.close(http2.constants.NGHTTP2_CANCEL));
   }
 
-  /** Round robin over the backends that are up. */
+  /** Returns the session of the next backend that is up; undefined: none is. */
   #next(): http2.ClientHttp2Session | undefined {
     for (let tries = 0; tries < this.#backends.length; tries += 1) {
       this.#turn += 1;
@@ -99,7 +102,7 @@ export class NaiveProxy {
   }
 }
 
-/** The backend is lost: 502 if the response has not begun, otherwise the stream is aborted. */
+/** Ends a stream whose backend is lost: with 502 if the response has not begun, otherwise with a reset. */
 function fail(stream: http2.ServerHttp2Stream): void {
   if (stream.destroyed) return;
   if (stream.headersSent) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
@@ -111,12 +114,12 @@ class NaiveBackend {
   readonly #options: NaiveProxyOptions;
   readonly #onChange: OnChange;
   readonly #cancels = new Map<string, () => void>();
-  /** Dialled sessions, and how to close each. */
+  /** Open sessions, each with a function that closes it. */
   readonly #drops = new Map<http2.ClientHttp2Session, () => void>();
   #session: http2.ClientHttp2Session | undefined;
   #isUp = true;
   #isStopped = false;
-  /** Checks in a row that contradict the present state. */
+  /** Number of checks in a row whose result differs from the current state. */
   #contrary = 0;
 
   constructor(backend: DemoBackend, options: NaiveProxyOptions, onChange: OnChange) {
@@ -125,7 +128,7 @@ class NaiveBackend {
     this.#onChange = onChange;
   }
 
-  /** Undefined: no request can be sent here now. */
+  /** Session for requests; undefined while the backend is down or the session is lost. */
   get session(): http2.ClientHttp2Session | undefined {
     return this.#isUp ? this.#session : undefined;
   }
@@ -163,7 +166,7 @@ class NaiveBackend {
       this.#learn(outcome === "ok", outcome);
     });
     const request = session.request({ ":path": "/readyz" });
-    request.on("error", () => {}); // the session's "close" decides
+    request.on("error", () => {}); // "close" of the session decides.
     request.on("response", ({ ":status": status }) => {
       outcome = status === 200 ? "ok" : `/readyz: ${status ?? 0}`;
       session.destroy();
@@ -185,10 +188,10 @@ class NaiveBackend {
     const session = http2.connect(`https://${host}:${port}`, { createConnection: () => socket });
     this.#drops.set(session, () => {
       session.destroy();
-      // Node keeps a socket with an unanswered SYN for two more minutes, without a "close" before.
+      // Node keeps a socket whose SYN is unanswered for two more minutes, and reports "close" only then.
       socket.destroy();
     });
-    session.on("error", () => {}); // "close" follows
+    session.on("error", () => {}); // "close" follows.
     session.on("close", () => this.#drops.delete(session));
     return session;
   }

@@ -1,4 +1,4 @@
-/** A wait that its owner can end early; one at a time. */
+/** A pause that its owner can end early. Only one can be in progress. */
 import type { Clock } from "../../base/clock.ts";
 
 export class Pause {
@@ -9,7 +9,7 @@ export class Pause {
     this.#clock = clock;
   }
 
-  /** Resolves after `ms`, or when woken. */
+  /** Resolves after `ms`, or at `wake`. */
   of(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#clock.after(ms, resolve);
@@ -20,7 +20,7 @@ export class Pause {
     });
   }
 
-  /** Ends the present wait, if there is one. */
+  /** Ends the current pause, if there is one. */
   wake(): void {
     this.#wake();
   }

@@ -1,38 +1,39 @@
 /**
- * A client that sends GETs and watches continuously, as a controller does, and measures: duration and failures of its
- * GETs, the ends of its watches, and the delay of events. Like client-go it restarts a watch that ends between two
- * events from its last version, and lists everything after one that breaks off.
+ * A client that sends GETs and watches continuously, as a controller does. It measures the duration and failures of its
+ * GETs, the ends of its watches, and the delay of events. As client-go does, it restarts a watch that ends between two
+ * events from the last version, and lists again after a watch that was cut off.
  */
 import type { Clock } from "../../base/clock.ts";
 import { isList, mapOf, textOf } from "../objects/json.ts";
 import { Beat, beatOf } from "./beat.ts";
 import type { DemoClient } from "./client.ts";
 
-/** 20 a second. */
+/** Interval of GETs: 20 a second. */
 const periodMs = 50;
 const watchCount = 4;
-/** A watch without any event for this long after one is due counts as hung, as far as its client can know. */
+/** Delay of an event from which its watch counts as hung: the client cannot know more. */
 const hungMs = 1_000;
-/** Pause between a rejected or broken watch and the following list. */
+/** Pause before the list that follows a rejected or cut-off watch. */
 const backoffMs = 100;
-/** client-go restarts an ended watch with the shortest possible pause. */
+/** Pause before an ended watch is restarted. client-go's is as short. */
 const rewatchMs = 10;
 
-/** What one client measured since the last `begin`. Times in ms. */
+/** The measurements of one client since the last `reset`. Times are in milliseconds. */
 export type Seen = {
   readonly gets: number;
   readonly failedGets: number;
-  /** Over answered GETs and those given up. */
+  /** Duration of the slowest GET, answered or given up. */
   readonly slowestGetMs: number;
   readonly watches: number;
-  /** Number of clean ends, and number of broken watches that required a new list. */
+  /** Number of watches that ended between two events. */
   readonly ends: number;
+  /** Number of watches that were cut off, after which the client listed again. */
   readonly relists: number;
-  /** Watches that were `hungMs` late at least once. */
+  /** Number of watches that were `hungMs` late at least once. */
   readonly hung: number;
-  /** The longest time from a write to its event. */
+  /** Longest time from a write to its event. */
   readonly latestEventMs: number;
-  /** Events that were skipped or duplicated without a list in between that explains it. */
+  /** Number of events that were skipped or repeated, unless a list in between explains it. */
   readonly wrongEvents: number;
 };
 
@@ -59,23 +60,21 @@ export class SteadyClient {
     this.#watches = Array.from({ length: watchCount }, () => new SteadyWatch(() => this.#open(), parts));
   }
 
-  /** Number of unanswered GETs. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Opens its watches one after the other and starts its GETs. */
+  /** Opens the watches one after the other, and starts the GETs. */
   async start(): Promise<void> {
     for (const watch of this.#watches) {
       await watch.begin();
-      // With one list and one watch in turn, all watches would go to the same of two alternating backends; a third
-      // request avoids that.
+      // Without this third request, alternating list and watch, a round robin over two backends would give all watches
+      // to the same one.
       await this.#get();
     }
     this.#tick();
   }
 
-  /** Resets the counters. */
   reset(): void {
     this.#gets = 0;
     this.#failedGets = 0;
@@ -108,7 +107,7 @@ export class SteadyClient {
     this.#client.close();
   }
 
-  /** Returns the session, a new one if the last was lost. */
+  /** Returns the session, or a new one if it was lost. */
   #open(): DemoClient {
     if (!this.#client.isOpen && !this.#isOver) this.#client = this.#parts.connect();
     return this.#client;
@@ -131,14 +130,14 @@ export class SteadyClient {
   }
 }
 
-/** One watch on the beat, restarted as needed. */
+/** A watch on the beat's ConfigMap, restarted as needed. */
 class SteadyWatch {
   readonly #open: () => DemoClient;
   readonly #parts: SteadyClientParts;
   #version = "";
-  /** The latest write seen in an event or a list; 0 before the first. */
+  /** Count of the latest write that an event or a list contained; 0 before the first. */
   #count = 0;
-  /** The server reported that it cannot continue from this version. */
+  /** True if the server has reported that it cannot continue from this version. */
   #mustList = false;
   #isOver = false;
   #cancel = (): void => {};
@@ -159,7 +158,7 @@ class SteadyWatch {
     this.latestMs = 0;
   }
 
-  /** Lists, then watches from there. Retries until both work. */
+  /** Lists, then watches from the list's version. Retries until both work. */
   async begin(): Promise<void> {
     const { status, body } = await this.#open().read(`GET ${Beat.path}`);
     if (this.#isOver) return;
@@ -172,7 +171,7 @@ class SteadyWatch {
     this.#watch();
   }
 
-  /** Includes the age of an overdue event. */
+  /** Updates the longest delay, including that of an event that is overdue. */
   look(): void {
     this.latestMs = Math.max(this.latestMs, this.#parts.beat.age(this.#count + 1));
   }

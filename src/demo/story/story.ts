@@ -1,5 +1,5 @@
 /**
- * The live client: writes a ConfigMap through the proxy, watches it through the proxy, and prints how long each write
+ * The client of the demo: writes a ConfigMap and watches it, both through the proxy, and prints how long each write
  * took to return as an event. Every printed number is measured, and failures are printed as well.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -9,12 +9,12 @@ import type { DemoClient } from "./client.ts";
 import { Pause } from "./pause.ts";
 
 const configmaps = "/api/v1/namespaces/default/configmaps";
-/** Writes with a line of their own; after them there is one line per `summaryMs`. */
+/** Number of writes that get a line of their own. After them one line every `summaryMs` is printed. */
 const printedWrites = 5;
 const writeMs = 250;
 const calmWriteMs = 2_000;
 const summaryMs = 30_000;
-/** An event that has not arrived by then counts as missing. */
+/** Maximum delay of an event; a later one counts as missing. */
 const patienceMs = 5_000;
 
 export type StoryParts = {
@@ -25,7 +25,7 @@ export type StoryParts = {
 
 export class Story {
   readonly #parts: StoryParts;
-  /** When the write with this count was sent, until its event arrives. */
+  /** When each write was sent, by its count, until its event arrives. */
   readonly #sentAt = new Map<string, number>();
   #count = 0;
   #version = "";
@@ -33,7 +33,6 @@ export class Story {
   #events = 0;
   #reopened = 0;
   #isOver = false;
-  /** Ends the present pause early. */
   readonly #pause: Pause;
 
   constructor(parts: StoryParts) {
@@ -41,7 +40,7 @@ export class Story {
     this.#pause = new Pause(parts.clock);
   }
 
-  /** Prints the first writes one by one; the Failure says what did not work. */
+  /** Makes the first writes and prints each. Returns a Failure that says what did not work. */
   async begin(): Promise<Failure | undefined> {
     const list = await this.#parts.client.read(`GET ${configmaps}`);
     if (list.status === 0) return new Failure("backend-lost", "proxy", list.problem);
@@ -56,7 +55,7 @@ export class Story {
     return this.#settle();
   }
 
-  /** Continues to write and watch until `end`, with an occasional line. */
+  /** Continues to write and watch until `end`. Prints a line from time to time. */
   async goOn(): Promise<void> {
     let printedAt = this.#parts.clock.now();
     for (;;) {
@@ -85,7 +84,7 @@ export class Story {
     this.#count += 1;
     const count = String(this.#count);
     this.#sentAt.set(count, clock.now());
-    // Server-side apply: creates the object the first time, changes it after that.
+    // A server-side apply, which creates the object or changes it.
     const { status, problem } = await client.read(
       `PATCH ${configmaps}/ticker?fieldManager=watchkeeper-demo`,
       { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "ticker" }, data: { count } },
@@ -126,7 +125,7 @@ export class Story {
     );
   }
 
-  /** Waits for all events, then prints a summary. */
+  /** Waits for all events, then prints a summary. Returns a Failure if some are missing. */
   async #settle(): Promise<Failure | undefined> {
     const { clock, say } = this.#parts;
     const until = clock.now() + patienceMs;

@@ -1,4 +1,4 @@
-/** The backends: state and reason, load, and the last hour. */
+/** The table of backends: state and reason, load, and the states of the last hour. */
 import { post } from "../api.js";
 import { html, useState } from "../html.js";
 import { Mark } from "../table.js";
@@ -95,7 +95,7 @@ function History({ backend: { history, certificates, suspectMs } }) {
 }
 
 /**
- * The button that drains a backend or takes it back. It asks for confirmation, in case of a click on the wrong row.
+ * The button that drains a backend or ends the drain. It asks for confirmation, because a click may hit the wrong row.
  * @param {{ name: string, isDrained: boolean }} props
  */
 function Drain({ name, isDrained }) {
@@ -121,8 +121,8 @@ function Drain({ name, isDrained }) {
 const hourMs = 3_600_000;
 
 /**
- * Returns segments from an hour ago to now, each with its share of the hour in per cent. Before the first known change the
- * state is that change's `from`.
+ * Returns the states of the last hour, each with its share of the hour in per cent. The state before the first known
+ * change is the `from` of that change.
  * @param {Pick<import("../rows.d.ts").Backend, "state" | "history">} backend
  * @param {number} now milliseconds since 1970
  */

@@ -1,4 +1,4 @@
-/** All certificates, sorted by expiry. */
+/** The list of certificates, sorted by expiry. */
 import { html } from "../html.js";
 import { Mark } from "../table.js";
 import { age, markOf } from "../words.js";

@@ -1,10 +1,10 @@
-/** Charts of rates over 15 minutes, drawn while the page is open, with a common cursor. */
+/** Charts of the rates since the page was opened, at most of the last 15 minutes, with a common cursor. */
 import uPlot from "uplot";
 import { html, useEffect, useRef } from "../html.js";
 
 /** @typedef {import("./rates.js").Point} Point */
 
-/** Each chart's lines, by their index in a point's values. */
+/** The charts. `at` is the index of a line's value in a point's `values`. */
 const charts = [
   {
     title: "requests a second",
@@ -18,11 +18,11 @@ const charts = [
   { title: "event loop's lateness, ms", lines: [{ at: 4, label: "late", tone: "--line" }] },
 ];
 const height = 110;
-/** The shortest time axis: a page that was just opened shows this many seconds, most of them empty. */
+/** Minimum length of the time axis, in seconds. */
 const leastSeconds = 60;
 
 /**
- * "12:05:30".
+ * Returns the time of day: "12:05:30".
  * @param {number} seconds since 1970
  */
 const timeOfDay = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 8);

@@ -1,4 +1,4 @@
-/** Active incidents. Each opens to its evidence: detector, measured value and threshold. */
+/** The active incidents. A click on one shows its evidence: detector, measured value and threshold. */
 import { html } from "../html.js";
 import { Mark } from "../table.js";
 import { age, amount, clockTime, markOf } from "../words.js";
@@ -45,7 +45,7 @@ function more({ count, names }) {
 }
 
 /**
- * Singular and plural.
+ * The nouns of each impact: singular and plural.
  * @type {ReadonlyMap<keyof Incident["impact"], readonly [one: string, several: string]>}
  */
 const impacts = new Map([
@@ -56,7 +56,7 @@ const impacts = new Map([
 ]);
 
 /**
- * "131 watches moved, 3 tunnels ended".
+ * Returns the effect on clients: "131 watches moved, 3 tunnels ended".
  * @param {Pick<Incident, "impact">} incident
  */
 export function impactOf({ impact }) {
@@ -92,7 +92,7 @@ function EvidenceRows({ incident: { evidence, evidenceOmitted } }) {
 }
 
 /**
- * Lines to copy: a Prometheus query and commands for a terminal.
+ * Lines to copy, each with a button: a Prometheus query and a command.
  * @param {{ incident: Incident }} props
  */
 function Lines({ incident }) {
@@ -106,7 +106,7 @@ function Lines({ incident }) {
 }
 
 /**
- * The next steps of a diagnosis.
+ * Returns the lines for the next step of a diagnosis.
  * @param {Pick<Incident, "id" | "backend">} incident
  */
 export function linesOf({ id, backend }) {

@@ -1,12 +1,12 @@
-/** Converts counters to rates per second over 15 minutes, for the charts. Pure. */
+/** Converts counters to rates per second, for the charts. */
 
-/** One point a second. */
+/** Number of points kept: 15 minutes at one point a second. */
 const mostPoints = 900;
 
 /** @typedef {{ at: number, values: readonly number[] }} Point */
 
 /**
- * Returns the points with one more, from two readings of the same counters. A counter that fell was reset.
+ * Returns the points with one more, from two readings of the counters. Adds none if the proxy was restarted between.
  * @param {readonly Point[]} points
  * @param {import("../rows.d.ts").Stats | undefined} before
  * @param {import("../rows.d.ts").Stats} now

@@ -1,4 +1,4 @@
-/** The clients of the backends, and the holders of leader leases. */
+/** The tables of clients and of leader leases. */
 import { html } from "../html.js";
 import { Mark, Table } from "../table.js";
 import { age, amount, markOf, whoIs } from "../words.js";
@@ -20,7 +20,7 @@ const clientColumns = [
 ];
 
 /**
- * A token's own claims get a question mark, because the proxy does not verify them.
+ * The identity of a client. A question mark follows the claims of a token, which the proxy does not verify.
  * @param {{ row: ClientRow }} props
  */
 function Who({ row }) {

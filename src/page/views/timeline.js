@@ -1,16 +1,16 @@
-/** State changes of backends, and incidents, latest first. */
+/** The timeline: state changes of backends, and incidents, latest first. */
 import { html } from "../html.js";
 import { Mark } from "../table.js";
 import { clockTime, markOf } from "../words.js";
 import { impactOf } from "./incidents.js";
 
-/** More than fits on a screen, and short enough to read. */
+/** Maximum number of entries. */
 const mostEntries = 60;
 
 /** @typedef {{ at: string, state: string, text: string }} Entry */
 
 /**
- * Pure.
+ * Returns the latest entries of the timeline.
  * @param {readonly import("../rows.d.ts").Backend[]} backends
  * @param {readonly import("../rows.d.ts").Incident[]} incidents
  * @returns {readonly Entry[]}

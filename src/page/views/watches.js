@@ -1,4 +1,4 @@
-/** Every open watch, sorted by the time since its last progress. An idle watch is normal: silence is not an error. */
+/** The table of open watches, by default the longest silent first. Silence alone is no error: a watch may be idle. */
 import { html } from "../html.js";
 import { Mark, Table } from "../table.js";
 import { age, amount, markOf, whoIs } from "../words.js";
@@ -31,7 +31,7 @@ const columns = [
 ];
 
 /**
- * Returns milliseconds since its last event or bookmark; null if there was none.
+ * Returns the milliseconds since the last event or bookmark; null if there was none.
  * @param {Pick<Watch, "lastEventAgeMs" | "lastBookmarkAgeMs">} watch
  */
 export function silenceOf({ lastEventAgeMs, lastBookmarkAgeMs }) {

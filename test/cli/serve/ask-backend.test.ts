@@ -5,7 +5,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { askBackend, type BackendAnswer, type Question } from "../../../src/cli/serve/ask-backend.ts";
+import { askBackend, type BackendAnswer, type BackendQuestion } from "../../../src/cli/serve/ask-backend.ts";
 import { createAuthority } from "../../../src/pki/pki.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
@@ -40,7 +40,7 @@ function answering(status: number): http2.Http2SecureServer {
   });
 }
 
-function ask(port: number, change: Partial<Question> = {}): Promise<BackendAnswer | Failure> {
+function ask(port: number, change: Partial<BackendQuestion> = {}): Promise<BackendAnswer | Failure> {
   const backend = { name: "cp-1", url: "", host: "127.0.0.1", port, isEncrypted: true, ...change.backend };
   const question = {
     ca: authority.certificate,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
-import { TryFiles, type Wanted } from "../../../src/cli/setup/try-files.ts";
+import { TryFiles, type TryOptions } from "../../../src/cli/setup/try-files.ts";
 import { type Config, parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 
@@ -18,10 +18,10 @@ test.after(() => files.remove());
 const access = { origin: "https://a.test:6443", path: "/p", serverName: "a.test", ca: { text: "CA" } };
 const user = { token: "hush", as: "bob" };
 const context = { name: "prod", namespace: "shop", cluster: { server: "https://a.test:6443/p" }, user };
-const wanted: Wanted = { context, access, pair: undefined, port: 7443, discovers: false };
+const wanted: TryOptions = { context, access, pair: undefined, port: 7443, discovers: false };
 const pair = { certificate: { text: "C" }, key: { file: "/k" } };
 
-function configFor(more: Partial<Wanted>): Config {
+function configFor(more: Partial<TryOptions>): Config {
   const { text, file } = files.writeConfig({ ...wanted, ...more });
   const config = parseConfig(text, file);
   if (isProblems(config)) throw new Error(JSON.stringify(config));
@@ -71,7 +71,7 @@ type Kubeconfig = {
   readonly contexts: readonly { readonly context: Record<string, string> }[];
 };
 
-function kubeconfigFor(more: Partial<Wanted>): Kubeconfig {
+function kubeconfigFor(more: Partial<TryOptions>): Kubeconfig {
   const file = files.writeKubeconfig({ ...wanted, ...more }, "127.0.0.1:7443");
   return JSON.parse(readFileSync(file, "utf8")) as Kubeconfig;
 }
