@@ -38,7 +38,7 @@ export type Running = {
   readonly exchanges: LiveRequests;
   /**
    * Applies another config, all of it or nothing. Returns the names of changed parts that take effect only after a
-   * restart. Undefined: the file could not be loaded.
+   * restart. `loaded` is undefined if the file could not be loaded.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
   /** The descriptor of every listening socket by its listener's name, for a successor. */
@@ -50,9 +50,9 @@ export type Running = {
 export type Surroundings = {
   readonly journal: Journal;
   readonly droppedLogLines?: () => number;
-  /** Listening sockets of another process, in whose queues clients may wait: accepted only once a backend is ready. */
+  /** Listening sockets of another process. Clients that wait there are accepted only once a backend is ready. */
   readonly inherited?: Descriptors;
-  /** True if another process serves until this one does, so that a start without a ready backend must fail. */
+  /** True if another process serves until this one does: a start without a ready backend then fails. */
   readonly isSuccessor?: boolean;
   readonly readAgain?: () => Promise<ReloadOutcome>;
 };
@@ -128,7 +128,7 @@ class Watchkeeper implements Running {
 
   async start(): Promise<Failure | undefined> {
     const { inherited } = this.#around;
-    // Clients may wait in the queues of inherited sockets.
+    // Clients may wait in the queues of inherited sockets, so a backend must be ready before they are accepted.
     const isAwaited = inherited !== undefined && !inherited.isEmpty;
     const failure =
       (await this.#clusters.load()) ??
@@ -136,7 +136,8 @@ class Watchkeeper implements Running {
       // The admin port opens first, because a client that is accepted may ask at once for the proxy's health.
       (await this.#openAdmin()) ??
       (await this.#listeners.reconcile(this.#config.listeners));
-    // Last: a port in use must be the only error that is reported, and the dials need the proxy's certificates.
+    // Backends are dialled last, because a port in use must be reported before, and the dials need the proxy's
+    // certificates.
     if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
     if (failure !== undefined) {

@@ -69,7 +69,7 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || loopback.check(host, isIP(host) === 6 ? "ipv6" : "ipv4");
 }
 
-/** Returns an IP address as 4 or 16 bytes; undefined for other text, and for an address with a zone. */
+/** Returns an IP address as 4 or 16 bytes; undefined for other text, and for an address with a zone ("%eth0"). */
 export function octetsOf(address: string): readonly number[] | undefined {
   const family = address.includes("%") ? 0 : isIP(address);
   if (family === 4) return address.split(".").map(Number);
@@ -105,7 +105,7 @@ export function withoutMapping(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }
 
-/** True if a single host can have the address: false for multicast and link-local, where clouds have metadata. */
+/** True if a single host can have the address: false for unspecified, multicast and link-local (clouds' metadata). */
 export function isUnicast(address: string): boolean {
   const family = isIP(address);
   return family !== 0 && !noHost.check(address, family === 6 ? "ipv6" : "ipv4");

@@ -37,5 +37,5 @@ export function watchFiles(
   return () => cancel();
 }
 
-/** Milliseconds after which a changed file is polled again. */
+/** Milliseconds after which a file that has changed is polled again. */
 const settleMs = 100;

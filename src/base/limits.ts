@@ -45,7 +45,7 @@ export const limits = {
   tokenReviewsPerAddress: 4,
   /** Bytes read of the kernel's socket table: 7,000 sockets. Further sockets rely on TCP keepalive. */
   socketTableBytes: MiB,
-  /** Number of requests that may wait for a connection of one backend, or in the pending queue; more are rejected. */
+  /** Number of requests that may wait for one backend's connections, or in the pending queue; more are rejected. */
   waitingExchanges: 10_000,
   /**
    * Burst and rate of hedged requests, over all backends. A full bucket allows two bursts at once, as many requests as
@@ -59,13 +59,14 @@ export const limits = {
   /** Milliseconds that a watch lasts if its client sets no timeout: twice --min-request-timeout. */
   watchMostMs: 3_600_000,
   /**
-   * Milliseconds that a backend may lack a version that another one has delivered before its watches are checked
-   * (watch.md §6.3). A healthy cache is behind for milliseconds; checked each second, watches have moved within 10 s.
+   * Milliseconds after which the watches of a backend are checked if it lacks a version that another backend has
+   * delivered (watch.md §6.3). A healthy cache is behind for milliseconds; checked each second, watches have moved
+   * within 10 s.
    */
   behindMs: 8_000,
   /**
-   * Milliseconds for a cache to reach a version that a list returned. An etcd as kubeadm starts it notifies every cache
-   * within 5.5 s, but skips one notification after an event.
+   * Milliseconds after a list until the backend's cache must have reached its version. An etcd as kubeadm starts it
+   * notifies every cache within 5.5 s, but skips one notification after an event.
    */
   progressCheckMs: 12_000,
   /** Number of watches from the same version, within `replayMs`, that make a replay loop (incident 001). */

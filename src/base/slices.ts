@@ -48,7 +48,7 @@ export function inSlices<T>(
   };
 }
 
-/** Returns true if no entry is left or a visit ended the walk. */
+/** Visits the entries of one slice. Returns true if none is left or a visit ended the walk. */
 function visitSome<T>(clock: Clock, walk: Iterator<T>, visit: (entry: T) => unknown): boolean {
   const until = clock.now() + sliceLimits.sliceMs;
   for (let count = 0; count < sliceLimits.sliceEntries; count += 1) {

@@ -8,7 +8,7 @@ export type AdminConfig = {
   readonly address: Address;
   readonly metricsAddress: Address;
   readonly readOnly: boolean;
-  /** Undefined: every client that can connect may use the API. */
+  /** How clients are authorized; undefined: every client that can connect may use the API. */
   readonly authorization: AuthorizationConfig | undefined;
   /** The key pair of the API; undefined: plain HTTP. */
   readonly tls: PairFiles | undefined;

@@ -78,7 +78,7 @@ const discoveryFields = {
 export function discoveryBreaches({ cluster: { discovery, proxyProtocol }, pointer: at }: Placed): Breach[] {
   if (discovery === undefined) return [];
   const { type, interval: _, fallback: __, ...rest } = discovery;
-  // The Kubernetes client package opens its own connections, without a PROXY header.
+  // The npm package for Kubernetes opens its own connections, without a PROXY header.
   if (proxyProtocol !== undefined && (type === "EndpointSlice" || type === "Lease"))
     return [
       {

@@ -74,7 +74,7 @@ export type ListenerConfig = {
 };
 
 export type RouteConfig = {
-  /** Empty: every name that no other route has, and clients without a name. */
+  /** The TLS server names; empty: all that no other route has, and clients without one. */
   readonly serverNames: readonly string[];
   readonly cluster: string;
   /** Names of backends of `cluster`; empty: all. */
@@ -88,7 +88,7 @@ export type ListenerTls = PairFiles & {
 };
 
 export type HostConfig = {
-  /** In lower case; "*." matches one label. */
+  /** Names in lower case; "*." matches one label. */
   readonly serverNames: readonly string[];
   readonly cluster: string;
   readonly tls: ListenerTls;
@@ -125,7 +125,7 @@ export function changedParts(before: Config, after: Config): readonly string[] {
 
 /**
  * Returns the configuration in effect after a reload: `after`, except for the parts that need a restart. The next
- * reload is compared with it, so that a file that is read twice reports the same parts.
+ * reload is compared with it, so that a file that is read twice reports these parts twice.
  */
 export function heldOf(before: Config, after: Config): Config {
   const { watches, health, admin, logging } = before;
@@ -137,7 +137,7 @@ export function heldOf(before: Config, after: Config): Config {
   return { ...after, watches, health, admin, logging, clusters: [held(first), ...others.map(held)] };
 }
 
-/** `file` names the text in problems, and relative paths start in its directory. */
+/** Parses a configuration. `file` names it in problems, and relative paths start in the file's directory. */
 export function parseConfig(text: string, file: string): Config | readonly Problem[] {
   if (text.length > limits.configBytes)
     return [problemOf(file, `is larger than ${limits.configBytes} bytes`)];
@@ -162,7 +162,7 @@ export function loadConfig(file: string): Config | readonly Problem[] {
   return text instanceof Failure ? [{ at: file, field: "", message: text.message }] : parseConfig(text, file);
 }
 
-/** Calls `onChange` whenever `file` has changed, even to a bad one. Returns a function that ends this. */
+/** Calls `onChange` whenever `file` has changed, also for a bad file. Returns a function that ends this. */
 export function watchConfig(
   file: string,
   options: { readonly clock: Clock; readonly onChange: (loaded: Config | readonly Problem[]) => void },

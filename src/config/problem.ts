@@ -6,7 +6,7 @@ export type Problem = {
   readonly message: string;
 };
 
-/** A problem whose position is still a JSON pointer. */
+/** A broken rule. Its position is a JSON pointer until it becomes a Problem. */
 export type Breach = { readonly pointer: string; readonly message: string };
 
 /** Returns one line for a terminal or a log. The file's content cannot add lines or escape sequences to it. */
@@ -38,9 +38,9 @@ export function didYouMean(written: string, candidates: readonly string[]): stri
   return nearest === undefined ? "" : ` (did you mean ${quote(nearest)}?)`;
 }
 
-/** Returns undefined if no candidate is close. */
+/** Returns the candidate with the fewest edits; undefined if none is close. */
 export function nearestOf(written: string, candidates: readonly string[]): string | undefined {
-  // No known name is so long, and the cost of a comparison grows with the product of the lengths.
+  // The text is longer than all known names, and a comparison costs as much as the product of the lengths.
   if (written.length > 40) return undefined;
   const near = candidates
     .map((candidate) => ({ candidate, distance: distanceOf(written.toLowerCase(), candidate.toLowerCase()) }))

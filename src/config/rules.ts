@@ -80,7 +80,7 @@ export const rules: readonly Rule[] = [
   { reads: ["/health/ping"], breaches: pingBreaches },
 ];
 
-/** `invalid`: JSON pointers to the invalid fields. */
+/** Checks the rules, except those that read an invalid field. `invalid`: JSON pointers to the invalid fields. */
 export function checkRules(written: Written, invalid: readonly string[] = []): readonly Breach[] {
   const isInvalid = (read: string): boolean => invalid.some((pointer) => touches(pointer, read));
   return rules.filter(({ reads }) => !reads.some(isInvalid)).flatMap(({ breaches }) => breaches(written));
@@ -109,7 +109,7 @@ function referenceBreaches(written: Written): Breach[] {
   });
 }
 
-/** Finds a cluster beside routes, where every server name belongs to a route with a cluster of its own. */
+/** Finds a listener's cluster beside routes: it has no effect, because every server name belongs to a route. */
 function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener, written: Written): Breach[] {
   if (mode !== "Passthrough" || routes === undefined) return referenceBreach(own, written);
   if (own.cluster === undefined) return [];
@@ -188,7 +188,7 @@ type CertificateHost = {
   readonly pointer: string;
 };
 
-/** Without its cluster, which another rule reports, the credentials of a host cannot be checked. */
+/** Checks one host's policy. Without its cluster, which another rule reports, the credentials are not checked. */
 function policyBreaches({ host, pointer: at }: CertificateHost, placed: Placed | undefined): Breach[] {
   const { clientCerts } = host.identity;
   const pointer = `${at}/tls/clientCAFile`;
@@ -205,7 +205,7 @@ function policyBreaches({ host, pointer: at }: CertificateHost, placed: Placed |
   return breaches;
 }
 
-/** A connection gets a PING before it is suspect, and is suspect before it is dead (D6). */
+/** Finds PING times in the wrong order: a connection must get a PING, then be suspect, then dead (D6). */
 function pingBreaches({ health: { ping } }: Written): Breach[] {
   const [interval = 0, suspectAfter = 0, deadAfter = 0, deadAfterWhenAllSilent = 0] = [
     ping.interval,

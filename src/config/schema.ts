@@ -169,14 +169,17 @@ ajv.addKeyword({
 const validate = ajv.compile<Written>(schema);
 
 export type Checked = {
-  /** Only valid fields have their declared type. Undefined: the file is no watchkeeper configuration. */
+  /**
+   * The value with defaults, of which only valid fields have the declared type; undefined: no watchkeeper
+   * configuration.
+   */
   readonly written: Written | undefined;
   readonly problems: readonly Problem[];
   /** JSON pointers to the invalid fields. */
   readonly invalid: readonly string[];
 };
 
-/** Fills the defaults into the document's value itself. */
+/** Checks the document's value and fills the defaults into it. */
 export function checkSchema(document: YamlDocument): Checked {
   const { value } = document;
   if (validate(value)) return { written: value, problems: [], invalid: [] };

@@ -23,7 +23,7 @@ const is = "watchkeeper.dev/v1alpha2";
 type Change = {
   /** The new key, in the map that has the old one; "a/b" is the key b of a map a. Default: the old key. */
   readonly key?: string;
-  /** The other old key whose map the new value joins. */
+  /** The old key beside it whose map gets the new value as well. */
   readonly joins?: string;
   readonly isListed?: true;
   /** The new value for each old one; undefined: the key is removed. */
@@ -39,7 +39,7 @@ const clientCerts: Change = {
   },
 };
 
-/** By the JSON pointer of the old key; "*" matches every entry of a list, `upstreams` also `upstream` and `clusters`. */
+/** Changes by the old key's JSON pointer. "*" is every entry of a list, `upstreams` also `upstream` and `clusters`. */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],
@@ -107,7 +107,7 @@ export function replacements(document: YamlDocument, file: string): readonly Pro
 
 type Replaced = Problem & { readonly pointer: string };
 
-/** Returns the problems of keys that are in `unknown` (JSON pointers), or below, and have a replacement. */
+/** Returns a problem for each key that has a replacement and is one of `unknown` (JSON pointers), or below one. */
 export function replacementsOf(unknown: ReadonlySet<string>, document: YamlDocument): readonly Replaced[] {
   if (unknown.size === 0) return [];
   return new Conversion(document).problems.filter(({ pointer }) => {

@@ -37,7 +37,7 @@ const lists = {
   },
 };
 
-/** Asks the known servers first, then the server that the credentials name. */
+/** Returns a source that asks the known servers first, then the server that the credentials name. */
 export function kubernetesSource(
   from: "EndpointSlice" | "Lease",
   transport: Transport,
@@ -68,7 +68,7 @@ function foundIn(list: unknown, from: "EndpointSlice" | "Lease"): readonly Found
   return addresses.map(({ host, port }) => foundAt(host, port));
 }
 
-/** Finds what this machine resolves, including /etc/hosts, which kubeadm's users edit. */
+/** Resolves a name as this machine does, including /etc/hosts, which kubeadm's users edit. */
 function nameSource(name: string, port: number): Source {
   return {
     from: "DNS",

@@ -25,7 +25,7 @@ export type Source = {
 export type DiscoveryParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Prefix of backends' names in the journal; default: "". */
+  /** The prefix of backends' names in the journal; default: "". */
   readonly prefix?: string;
   readonly source: Source;
   readonly intervalMs: number;
@@ -42,7 +42,7 @@ export class Discovery {
   #retryMs: number = discoveryLimits.discoveryRetryMs;
   /** Why the last lookup failed; "": it succeeded. */
   #complaint = "";
-  /** The backends that are kept although no longer listed: when they were removed, by name. */
+  /** When each backend that is kept was removed from the list, by name. */
   #unlisted: ReadonlyMap<string, number> = new Map();
   #hasListed = false;
   #lastSuccessAtMs = 0;
@@ -63,7 +63,7 @@ export class Discovery {
     return this.#found;
   }
 
-  /** For metrics; `lastSuccessAtMs`: milliseconds since 1970; 0: never. */
+  /** `lastSuccessAtMs`: when the last lookup succeeded, in milliseconds since 1970; 0: never. */
   get record(): { readonly lastSuccessAtMs: number; readonly failures: number; readonly found: number } {
     return {
       lastSuccessAtMs: this.#lastSuccessAtMs,
@@ -138,13 +138,13 @@ export class Discovery {
   /**
    * Adds backends that are no longer listed but still answer, for a while. After an outage of etcd, the first apiserver
    * that checks removes the entries of all others until they renew them (k8s.io/kubernetes,
-   * pkg/controlplane/reconcilers/lease.go), and moving watches away and back would help no client.
+   * pkg/controlplane/reconcilers/lease.go). To move their watches away and back would help no client.
    */
   #withUnlisted(listed: readonly Found[]): readonly Found[] {
     const { clock, journal, source, answers } = this.#parts;
     const last = this.#unlisted;
     this.#unlisted = new Map();
-    // The present backends are from another source or from the config, so the first lookup keeps none.
+    // At the first lookup, the backends are still those of another source or of the config, which are not kept.
     const isFirst = !this.#hasListed;
     this.#hasListed = true;
     if (source.expires !== true || isFirst) return listed;

@@ -10,13 +10,13 @@ import type { ApiRequest } from "./json-request.ts";
 import { discoveryLimits } from "./limits.ts";
 import { type Access, AccountTransport, type Answer, type Transport } from "./transport.ts";
 
-/** What the child gets; `server`: "" for the server that the kubeconfig names. */
+/** A request to the child; `server`: "" for the server that the kubeconfig names. */
 export type Question = ApiRequest &
   Omit<Access, "servers"> & { readonly id: number; readonly kubeconfigFile: string; readonly server: string };
 
 type Refusal = { readonly refusal: string };
 
-/** What the child returns. refusal: this server cannot be asked, or refuses. failure: no server can be asked. */
+/** The child's reply. refusal: this server cannot be asked, or refuses. failure: no server can be asked. */
 export type Reply = { readonly id: number } & (Answer | Refusal | { readonly failure: string });
 
 type ChildParts = {
@@ -24,7 +24,7 @@ type ChildParts = {
   readonly access: () => Access;
   /** The child's name in messages, such as "discovery". */
   readonly name: string;
-  /** Default: discover-child beside this file: .ts in the repository, .js when published. */
+  /** The file that the child runs; default: discover-child, as .ts in the repository and as .js when published. */
   readonly file?: string;
 };
 
@@ -68,7 +68,7 @@ export class KubernetesChild implements Transport {
 
   #send(question: Question): Promise<Answer | Refusal | Failure> {
     const child = this.#child ?? this.#start();
-    // The limit is long enough for a child that starts slowly: it then answers the next question sooner.
+    // The limit is long, so that a child which only starts slowly survives and answers the next question sooner.
     const stopKill = wallClock.after(discoveryLimits.childHungMs, () => child.kill("SIGKILL"));
     return new Promise((resolve) => {
       const done = (outcome: Answer | Refusal | Failure): void => {

@@ -20,7 +20,7 @@ export const discoveryLimits = {
   /** Milliseconds that one review may take, over all apiservers of the cluster. The CLI waits for two reviews. */
   reviewMs: 4000,
   reviewServers: 2,
-  /** The same when a child process has to start first, which takes a second or two. */
+  /** Milliseconds that one review may take with the start of a child process, which takes a second or two. */
   reviewChildMs: 6000,
   /** Milliseconds without a reply after which a child is killed. */
   childHungMs: 20_000,

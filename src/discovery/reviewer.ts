@@ -29,7 +29,8 @@ export class Reviewer {
   }
 
   /**
-   * Returns the object with its status, in time (`reviewChildMs`). A Failure's message contains nothing of the review.
+   * Returns the object with its status, or a Failure, within `reviewChildMs`. The message contains nothing of the
+   * review.
    */
   ask({ path, body }: Review): Promise<{ readonly answer: unknown } | Failure> {
     // The server that the credentials name is asked only if few others are known.

@@ -13,7 +13,7 @@ export type Reader = (entry: Entry, at: number) => void;
 export class Journal {
   readonly #clock: Clock;
   readonly #readers: Reader[];
-  /** The cluster of all events written here; "": there is only one, or they belong to none. */
+  /** The cluster of all events written here; "": there is only one cluster, or the events belong to none. */
   readonly #cluster: string;
 
   constructor(clock: Clock, within: { readonly readers: Reader[]; readonly cluster: string } = noCluster()) {
@@ -22,7 +22,7 @@ export class Journal {
     this.#cluster = within.cluster;
   }
 
-  /** Returns a journal with the same readers whose events belong to this cluster. */
+  /** Returns a journal with the same readers. The events written there belong to `cluster`. */
   of(cluster: string): Journal {
     return new Journal(this.#clock, { readers: this.#readers, cluster });
   }
@@ -42,7 +42,7 @@ export class Journal {
     for (const reader of this.#readers) this.#tell(reader, told, at);
   }
 
-  /** Calls one reader. If it throws, the other readers get an internal error, and the writer notices nothing. */
+  /** Calls one reader. If it throws, the other readers get "internal.error", and the writer is not affected. */
   #tell(reader: Reader, entry: Entry, at: number): void {
     try {
       reader(entry, at);

@@ -1,7 +1,7 @@
 /** The closed list of events in the journal, by kind, with their fields. A kind is `subject.past_tense`. */
 type Events = {
   "listener.opened": { listener: string; address: string };
-  /** The listener accepts no new clients. "listener.opened" follows when it has its port again. */
+  /** The listener has lost its port and accepts no clients; "listener.opened" follows when it has the port again. */
   "listener.lost": { listener: string; reason: string };
   "backend.changed": {
     backend: string;
@@ -36,7 +36,7 @@ type Events = {
     origin: string;
     message: string;
     auditId: string;
-    /** The client, and the backend that was tried last, as far as known. */
+    /** The client and the last backend tried, as far as they are known. */
     client?: string;
     userAgent?: string;
     backend?: string;
@@ -49,7 +49,7 @@ type Events = {
     subject: string;
     verb: string;
     path: string;
-    /** For a watch; otherwise "". */
+    /** The resource that a watch watches; for other requests "". */
     resource: string;
     /** The backend that answered, or the one tried last. */
     backend: string;
@@ -58,8 +58,8 @@ type Events = {
     end: string;
     bytes: number;
     /**
-     * For a watch: the events forwarded, the version from which a backend could have continued, and the number of
-     * moves.
+     * For a watch: the number of events forwarded, the version from which a backend could have continued, and the
+     * number of moves.
      */
     events: number;
     version: string;
@@ -117,22 +117,23 @@ type Events = {
   /** A certificate reported as expiring was replaced, or is no longer used (`notAfter` is then ""). */
   "certificate.renewed": { purpose: string; name: string; notAfter: string };
   "internal.error": { scope: "stream" | "session" | "timer" | "process" | "reader"; message: string };
-  /** A health check of the proxy itself changed; "": it passes. */
+  /** A readiness check of the proxy itself changed. `complaint`: what fails; "": nothing. */
   "probe.changed": { probe: string; complaint: string };
   /** Another watchkeeper process starts to take over the listening sockets. */
   "successor.started": { pid: number };
   "successor.ready": { pid: number };
   "successor.failed": { reason: string };
-  /** `count` watches moved within one second. `slowestMs`: the longest time from the first doubt to the move. */
+  /** `count` watches moved within one second. `slowestMs`: the longest time from the suspicion to the move. */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
-   * `count` watches ended within one second although their clients wanted more events. Of the last one: the resource,
-   * and the version from which it would have continued ("": none).
+   * `count` watches ended within one second although their clients wanted more events. `resource` and `version` are
+   * those of the last watch: the version from which it would have continued; "": none.
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
-   * A backend has sent nothing new of a resource for `behindMs` after others delivered `peersVersion`, so its watches
-   * of it move. It was detected by a bookmark of this backend, or by a watch that should have delivered that version.
+   * A backend has sent nothing new of a resource for `behindMs` after others delivered `peersVersion`, so that its
+   * watches of the resource move. Detected by a bookmark of this backend, or by a watch that should have delivered that
+   * version.
    */
   "cache.stalled": {
     backend: string;
@@ -145,8 +146,8 @@ type Events = {
   };
   "cache.recovered": { backend: string; resource: string; version: string };
   /**
-   * A backend's cache had not reached the version of a list `lateMs` after that list, because etcd notifies it too
-   * rarely. "cache.progress_restored" follows when it has caught up, or when no watch needs it.
+   * `lateMs` after a list returned etcd's version, a backend's cache had not reached it, because etcd notifies the
+   * cache too rarely. "cache.progress_restored" follows when the cache has caught up, or when no watch needs it.
    */
   "cache.progress_delayed": {
     backend: string;
@@ -156,7 +157,7 @@ type Events = {
     lateMs: number;
   };
   "cache.progress_restored": { backend: string; resource: string; version: string; lateMs: number };
-  /** A client got an older state of the resource than before; at most once a minute for each client and resource. */
+  /** A client got an older state of a resource than before. Written once a minute for each client and resource. */
   "response.stale": {
     client: string;
     userAgent: string;
@@ -165,9 +166,9 @@ type Events = {
     version: string;
     seen: string;
   };
-  /** No backend could answer a client from the version that it had seen, so it may get an older state. */
+  /** No backend had the version that a client had seen, so the client may get an older state. */
   "stale_read_guard.bypassed": { client: string; userAgent: string; resource: string; seen: string };
-  /** A watch has missed its bookmarks although its connection answers, so a second backend is asked, too. */
+  /** A watch has missed its bookmarks although its connection answers PINGs, so it is opened on a second backend, too. */
   "watch.hung": {
     client: string;
     userAgent: string;
@@ -177,8 +178,8 @@ type Events = {
     limitMs: number;
   };
   /**
-   * A backend sent an older event than before on the same watch (incident 001); at most once a minute for each backend
-   * and resource.
+   * A backend sent an event that is older than one before it on the same watch (incident 001). Written once a minute
+   * for each backend and resource.
    */
   "event.version_regressed": {
     client: string;
@@ -189,7 +190,7 @@ type Events = {
     version: string;
     seen: string;
   };
-  /** Many callers that had a watch list its resource again within a few seconds. */
+  /** Many callers that had a watch have listed its resource again within a few seconds. */
   "relist_storm.detected": {
     relists: number;
     limit: number;
@@ -198,8 +199,8 @@ type Events = {
     clients: readonly string[];
   };
   /**
-   * The renewals of a leader lease are suspect; at most once in a few seconds for each lease and verdict. `lease`:
-   * resource, namespace and name. `was`: the client that renewed it before, or the pod that should renew it.
+   * A client renews a leader lease that it should not. `lease`: resource, namespace and name. `was`: the client that
+   * renewed it before, or the pod that should. Written once in a few seconds for each lease and verdict.
    */
   "lease.suspect": {
     verdict: "contested" | "ghost" | "unknown";
@@ -216,7 +217,7 @@ type Events = {
     reason: string;
     auditId: string;
   };
-  /** The journal has shown an incident. The admin port has its evidence. */
+  /** An incident was found in the journal. The admin port has its evidence. */
   "incident.opened": {
     id: number;
     incident: string;
@@ -236,9 +237,7 @@ type Events = {
     clients: number;
     reason: string;
   };
-  /**
-   * A client has started a watch from the same version `times` times in a minute; at most once a minute for each watch.
-   */
+  /** A client has started a watch `times` times from one version in a minute. Written once a minute for each watch. */
   "watch.replay_loop": {
     client: string;
     userAgent: string;

@@ -29,9 +29,12 @@ export type ConnectionState = (typeof connectionStates)[number];
 /** Everything known about one backend. Every time is a clock reading. */
 export type BackendFacts = {
   readonly state: BackendState;
-  /** The upstream connections together. going: all got GOAWAY; left: all ended after GOAWAY; lost: all ended without. */
+  /**
+   * The state of all upstream connections. going: all got GOAWAY; left: all ended after GOAWAY; lost: all ended
+   * without.
+   */
   readonly connections: ConnectionState;
-  /** The latest result of a fresh socket since the upstream connections fell silent or were lost. */
+  /** The result of the latest fresh socket, if it was begun after the upstream connections fell silent or were lost. */
   readonly fresh: "none" | "answer" | "refusal" | "silence";
   /** True if the backend's certificate has the wrong name or no trusted issuer. */
   readonly isUntrusted: boolean;
@@ -40,7 +43,7 @@ export type BackendFacts = {
   /** True if the backend's etcd has another history than clients have seen, so that its answers are wrong for them. */
   readonly isForked: boolean;
   readonly readiness: Readiness;
-  /** When /readyz last reported readiness with 200 or 5xx; -1: never. */
+  /** When /readyz last answered 200 or 5xx, which tells whether the backend is ready; -1: never. */
   readonly readinessAt: number;
   /** Since when /readyz has answered 403; -1: it answers something else. */
   readonly forbiddenSince: number;
@@ -49,7 +52,7 @@ export type BackendFacts = {
   readonly hungAt: number;
   /** When the upstream connections last fell silent or were lost; 0: never. */
   readonly doubtedAt: number;
-  /** When the latest answered fresh socket was begun; -1: never. */
+  /** When the latest of the fresh sockets that were answered was begun; -1: never. */
   readonly answeredAt: number;
   /** When the latest answer on a fresh socket arrived; -1: never. */
   readonly arrivedAt: number;
@@ -57,21 +60,21 @@ export type BackendFacts = {
   readonly answersAgainAt: number;
   /** Number of fresh sockets in a row that got no answer. */
   readonly consecutiveTimeouts: number;
-  /** Number of good answers in a row since the backend was last ready. */
+  /** Number of probes answered in a row while the backend recovers. */
   readonly consecutiveSuccesses: number;
-  /** When the first of these successes was counted; 0: never. */
+  /** When the first of `consecutiveSuccesses` was counted; 0: never. */
   readonly risingSince: number;
-  /** Number of falls from ready to suspect or dead, each within `strikeMs` of the previous fall. */
+  /** Number of falls from ready to suspect or dead, each within `strikeMs` after the one before. */
   readonly ejections: number;
   /** When the backend last fell; 0: never. */
   readonly ejectedAt: number;
 };
 
-/** Rules of the verdict that depend on whether backends are probed. */
+/** The rules of the verdict, which differ without probes. */
 export type Rules = {
-  /** Good answers in a row before a backend that fell once is ready again; doubles with each fall; 0: no damping. */
+  /** Probes answered in a row until a backend that fell once is ready again; doubles with each fall; 0: ready at once. */
   readonly rise: number;
-  /** True if only an unanswered fresh socket can prove a backend dead. False where no probes run. */
+  /** True if only a failed fresh socket proves a backend dead; false where no probes run. */
   readonly needsProof: boolean;
 };
 
@@ -116,20 +119,20 @@ type VerdictRow = {
 
 /** The verdict table. The first matching row decides. A fact that a row does not name may have any value. */
 export const verdicts: readonly VerdictRow[] = [
-  // With another history, reads would show a different past and writes would be lost: no answer is better (D13).
+  // Clients get no answer instead of reads that show a different past, and writes that would be lost (D13).
   { isForked: true, verdict: "dead" },
   // The backend has no upstream connection, and refuses or ignores new sockets.
   { connections: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
-  // The backend has announced its shutdown, so its remaining work may finish (D6).
+  // The backend has announced its shutdown, on /readyz or with GOAWAY, so its remaining work may finish (D6).
   { connections: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
   { connections: ["left"], fresh: ["none"], verdict: "draining" },
   { connections: ["left", "lost"], isDrained: true, verdict: "draining" },
-  // An answered probe is not enough: an upstream connection must be dialled before the backend is ready.
+  // An answered probe is not enough for ready: an upstream connection must be open, too.
   { connections: ["silent", "left", "lost"], verdict: "suspect" },
   // The certificate does not prove the backend's identity: new work goes elsewhere, existing work continues.
   { isUntrusted: true, verdict: "suspect" },
   { readiness: ["shutdown"], verdict: "draining" },
-  // Reads hang, for example because the path to etcd is broken, although PINGs are answered.
+  // The backend answers PINGs, but not reads, for example because its path to etcd is broken.
   { readiness: ["failing", "hanging"], verdict: "suspect" },
   { reads: "hanging", verdict: "suspect" },
   { isDrained: true, verdict: "draining" },
@@ -140,7 +143,7 @@ export const verdicts: readonly VerdictRow[] = [
 
 /** Returns the verdict on these facts, before recovery is damped. Pure. */
 export function verdictOf(facts: Facts, needsProof = true): BackendState {
-  // A backend that left with GOAWAY may be back at the next dial; one that was lost without GOAWAY is dead.
+  // Without probes, a backend that was lost is dead. One that left with GOAWAY may be back at the next dial.
   if (facts.connections === "lost" && facts.fresh === "none" && !needsProof) return "dead";
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
@@ -169,11 +172,11 @@ export function judge(before: BackendFacts, evidence: Evidence, at: number, rule
   return { ...fallen, ejections: isSame ? before.ejections + 1 : 1, ejectedAt: at };
 }
 
-/** Damps recovery: the backend stays suspect until it has given enough good answers. */
+/** Damps recovery: the backend stays suspect until it has answered enough probes. */
 function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
-  // Every answer of /readyz that arrives while the facts mean ready is a good one.
+  // This is called only if the facts mean ready, so every answer of /readyz is a success.
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
   const isLong = consecutiveSuccesses > 0 && at - risingSince >= healthLimits.riseMs;
@@ -182,7 +185,7 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
   return { ...facts, state: "suspect", consecutiveSuccesses, risingSince };
 }
 
-/** Returns 4, 8, 16, 32, then 64 good answers, by the number of falls: at four probes a second 64 take 16 s. */
+/** Returns how many probes must be answered in a row: 4, 8, 16, 32, then 64, by the number of falls. */
 export function neededSuccesses({ ejections }: BackendFacts, { rise }: Rules): number {
   return rise * 2 ** Math.min(4, Math.max(0, ejections - 1));
 }
@@ -192,7 +195,7 @@ export function isUrgent(facts: BackendFacts): boolean {
   return isSilent(facts) || isUnreached(facts) || (facts.state === "suspect" && !needsAnother(facts));
 }
 
-/** True if no connection shows the backend's return, so that only the next probe can. */
+/** True if the backend has no upstream connection and its fresh sockets fail, so that only a probe can find it again. */
 function isUnreached({ connections, fresh }: BackendFacts): boolean {
   return connections === "none" && (fresh === "silence" || fresh === "refusal");
 }
@@ -296,10 +299,10 @@ function ofAnswers(
     case "readyz":
       return read(asked(facts, evidence.readiness, at), at);
     case "packets-lost":
-      // The next answered probe sets the readiness again, because every probe takes large packets.
+      // Holds until the next probe is answered, because that takes large packets, too.
       return { ...facts, readiness: "hanging" };
     case "reads-hanging":
-      // Only a good /readyz ends "hanging", so without probes the backend would stay suspect for ever.
+      // Only a probe can end "hanging", so without probes the backend would stay suspect for ever.
       return rules.needsProof ? { ...facts, reads: "hanging", hungAt: at } : facts;
     case "reads-answer":
       return { ...facts, reads: "answering" };
@@ -319,7 +322,7 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   if (readiness === "unknown" || readiness === "hanging") return { ...facts, readiness };
   if (readiness !== "forbidden") return { ...facts, readiness, readinessAt: at, forbiddenSince: -1 };
   const since = facts.forbiddenSince < 0 ? at : facts.forbiddenSince;
-  // A starting apiserver answers 403 to all clients until it has loaded its RBAC.
+  // This 403 is no sign of readiness: a starting apiserver answers 403 to all clients until it has loaded its RBAC.
   const mayBoot = facts.readinessAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.readinessAt);
   if (mayBoot && at - since < healthLimits.forbiddenMs)
     return { ...facts, readiness: "failing", forbiddenSince: since };
@@ -327,15 +330,15 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
-/** Ends hanging reads when /readyz has been good for a while: the backend gets no reads that could show it. */
+/** Ends hanging reads after a while of good /readyz, because the backend gets no reads that could show it. */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
   return isGood && at - facts.hungAt >= healthLimits.hungReadsMs ? { ...facts, reads: "answering" } : facts;
 }
 
 /**
- * The silence explains hanging reads, too. Results of fresh sockets since the silence began stay valid when the silent
- * connections are lost.
+ * Forgets hanging reads, which the silence explains. If silent connections are then lost, the results of fresh sockets
+ * since the silence began stay valid.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";

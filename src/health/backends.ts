@@ -27,7 +27,7 @@ export type BackendsParts = {
   /** Milliseconds for which existing work is kept while no backend answers (D14); default: 0. */
   readonly deadAfterWhenAllSilentMs?: number;
   readonly onVerdict?: (view: BackendView) => void;
-  /** Called when waiting requests should leave a backend (true), and when they no longer have to (false). */
+  /** Called with true when requests that wait for a backend should go elsewhere, and with false when that is over. */
   readonly onNeed?: (name: string, needsAnother: boolean) => void;
   /** Called when a backend answers after all were silent. */
   readonly onAnswer?: () => void;
@@ -41,7 +41,7 @@ type Known = {
   view: BackendView;
   /** When the backend entered its state, as a reading of `stallAwareClock`. */
   since: number;
-  /** Milliseconds that the backend was suspect, without the present period. */
+  /** Milliseconds that the backend was suspect before its present state. */
   suspectMs: number;
   /** The last journalled result of a fresh socket; undefined while the backend is healthy. */
   met: string | undefined;
@@ -105,7 +105,7 @@ export class Backends {
     return now - (this.#known.get(name)?.since ?? now);
   }
 
-  /** Returns the milliseconds that the backend was suspect, in all, since it was configured. */
+  /** Returns for how many milliseconds in all the backend has been suspect. */
   suspectMs(name: string): number {
     const known = this.#known.get(name);
     if (known === undefined) return 0;
@@ -211,7 +211,7 @@ export class Backends {
     this.#views = Array.from(this.#known.values(), ({ view }) => view);
   }
 
-  /** Makes a recovering backend ready although it still lacks good answers. */
+  /** Makes a recovering backend ready at once, because no other backend is ready. */
   #raiseOne(): void {
     const name = this.#views.find(
       (view) => view.state === "suspect" && verdictOf(this.factsOf(view.name)) === "ready",
@@ -228,7 +228,10 @@ export class Backends {
   }
 }
 
-/** Returns how far a fresh socket got. An upstream connection's failed dial does not say, so the last probe counts. */
+/**
+ * Returns how far a fresh socket got. The failed dial of an upstream connection does not show it, so the last probe
+ * counts.
+ */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

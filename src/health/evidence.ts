@@ -18,7 +18,9 @@ export type Evidence =
   | { readonly kind: "connections-answer" }
   /** The backend has sent GOAWAY on every open upstream connection. */
   | { readonly kind: "connections-going" }
-  /** The last open upstream connection ended: by an unanswered PING, a failed dial, or its socket. */
+  /**
+   * No upstream connection is open any more. `by` ended the last one: an unanswered PING, a failed dial, or its socket.
+   */
   | { readonly kind: "connections-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
   /** A fresh socket, of a probe or an upstream connection, had a result `ms` after `begunAt` (a clock reading). */
   | {
@@ -30,13 +32,13 @@ export type Evidence =
       /** For a failed probe: true if the TCP connection was established. Undefined for an upstream connection. */
       readonly hasConnected?: boolean;
     }
-  /** /readyz answered after `ms`, or had not answered by then. */
+  /** /readyz answered after `ms`, or failed to answer for so long. */
   | { readonly kind: "readyz"; readonly readiness: ReadyAnswer; readonly ms: number; readonly reason: string }
   /** `count` reads in a row were unanswered here for longer than `limitMs`, and answered elsewhere; `ms`: the longest. */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
-   * PINGs and TCP pass, but large packets get no answer for `ms`: those of a connection in use and of a probe, or the
-   * TLS handshakes of three probes.
+   * Small packets pass, but large ones are lost: a connection in use and a probe, or the TLS handshakes of three
+   * probes, got no answer for `ms`.
    */
   | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
   /** The backend has answered a request that requires etcd. */
@@ -54,5 +56,5 @@ export type Evidence =
       readonly version: string;
       readonly seen: string;
     }
-  /** No other backend is ready, so this one becomes ready without further good answers. */
+  /** No other backend is ready, so this one becomes ready although it still recovers. */
   | { readonly kind: "alone" };

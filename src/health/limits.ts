@@ -25,24 +25,24 @@ export const healthLimits = {
   loopbackLookMs: 3_600_000,
   probeChecks: 5,
   /**
-   * Milliseconds for which a 403 counts as a starting apiserver without RBAC: loading took 150 ms on an idle one. A
-   * probe that has lost its permission delays a restarted backend by this time.
+   * Milliseconds for which a 403 counts as a starting apiserver without RBAC, which takes 150 ms to load if idle. If
+   * the probe has lost its permission instead, a restarted backend becomes ready this much later.
    */
   forbiddenMs: 30_000,
   /** Number of reads in a row that must hang on a backend, and be answered elsewhere, before the backend is suspect. */
   hungReads: 3,
-  /** Milliseconds after which a good /readyz lets reads try a backend again on which they hung. */
+  /** Milliseconds after which a good /readyz ends the suspicion, and the backend gets reads again. */
   hungReadsMs: 3000,
   /** Milliseconds that /readyz may take while requests are unanswered: three times what a busy apiserver takes. */
   hastyAnswerMs: 750,
-  /** Milliseconds for which probes of that backend keep this shorter deadline. */
+  /** Milliseconds for which the probes of a backend have the deadline `hastyAnswerMs`. */
   hastyMs: 2000,
   /** Milliseconds for TCP and TLS of a probe: two round trips. The kernel retransmits a lost SYN only after 1 s. */
   probeDialMs: 1000,
-  /** Number of good answers in a row, at one every 250 ms, before a backend that fell once is ready again. */
+  /** Number of probes, one every 250 ms, that a backend must answer in a row to be ready again after its first fall. */
   riseAnswers: 4,
-  /** Milliseconds of good answers that are enough even if they are fewer. */
+  /** Milliseconds of answered probes that are enough in any case. */
   riseMs: 16_000,
-  /** Milliseconds between two falls after which the second one counts as the first. */
+  /** Milliseconds between two falls after which they count as separate. */
   strikeMs: 60_000,
 } as const;

@@ -38,7 +38,7 @@ export type ProberParts = {
   readonly dialMs: () => number;
   /** True while an upstream connection in use is silent and the PINGs of another are answered on time. */
   readonly mayLoseLarge: () => boolean;
-  /** True if a PING that was sent after the clock reading `since` was answered, and no PING was late for a while. */
+  /** True if a PING that was sent after the clock reading `since` was answered, and none was late recently. */
   readonly passesSmall: (since: number) => boolean;
 };
 
@@ -53,7 +53,7 @@ type Run = {
   stopLargeWait: () => void;
   stopHandshakeWait: () => void;
   stopProbe: () => void;
-  /** True if the probe was started because the handshake of another is late. */
+  /** True if the probe was started because another probe's handshake is late. */
   readonly isAgain: boolean;
 };
 
@@ -81,7 +81,7 @@ export class Prober {
     return this.#counts;
   }
 
-  /** Starts after a random delay, because the upstream connections that are dialled now give the same evidence. */
+  /** Starts after a random delay; until then, the upstream connections that are dialled now give the same evidence. */
   start(): void {
     this.#wait(this.#parts.times.intervalMs * this.#parts.random());
   }
@@ -97,7 +97,7 @@ export class Prober {
   }
 
   /**
-   * Probes now, because requests are unanswered although PINGs are not. For a while every running probe must be
+   * Probes now, because requests are unanswered although PINGs are answered. For `hastyMs`, every probe must be
    * answered about as fast as usual.
    */
   expediteProbe(): void {
@@ -121,7 +121,7 @@ export class Prober {
 
   #awaitLarge(run: Run): void {
     const { clock, learn, mayLoseLarge } = this.#parts;
-    // The packets that open a TCP connection are small, so the wait begins when the socket is connected.
+    // TCP's own packets are small, so the wait for large ones begins when the socket is connected.
     const since = run.askedAt ?? run.connectedAt;
     if (since === undefined) return;
     run.stopLargeWait();
@@ -154,7 +154,7 @@ export class Prober {
     );
   }
 
-  /** A frozen process completes no handshake either, so a PING must have been answered after the first was due. */
+  /** Reports lost large packets if all handshakes are unanswered but a PING is not: a frozen process answers neither. */
   #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
     const { clock, learn, passesSmall } = this.#parts;
     const [first] = tried;

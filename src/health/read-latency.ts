@@ -12,12 +12,17 @@ export class Reads extends Rtt {
   #lostHedges = 0;
   #longestMs = 0;
 
-  /** Returns the milliseconds after which a read is hedged: twice the p99, which hedges fewer than one in a hundred. */
+  /**
+   * Returns the milliseconds after which a read is also sent to another backend: fewer than one in a hundred takes 2 ×
+   * p99.
+   */
   hedgeAfterMs(leastMs: number): number {
     return Math.max(leastMs, 2 * this.quantile(0.99));
   }
 
-  /** Counts a read that was unanswered here for `ms` and answered elsewhere. The third in a row is evidence. */
+  /**
+   * Counts a read that this backend left unanswered for `ms` and another one answered. The third in a row is evidence.
+   */
   lostHedge(ms: number, limitMs: number): Evidence | undefined {
     this.#lostHedges += 1;
     this.#longestMs = Math.max(this.#longestMs, ms);
@@ -30,7 +35,7 @@ export class Reads extends Rtt {
     return this.#lostHedges > 0;
   }
 
-  /** Ends the count, because this backend has answered a request that requires etcd. */
+  /** Ends that count, because this backend has answered a request that requires etcd. */
   proven(): Evidence | undefined {
     const wasReported = this.#lostHedges >= healthLimits.hungReads;
     this.#lostHedges = 0;

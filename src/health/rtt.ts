@@ -3,11 +3,11 @@
  * costs the same for 2 and for 600 upstream connections, and forgets old samples.
  */
 
-/** Each edge is a quarter above the previous one, up to about 80 s: a deadline is wrong by a quarter at most. */
+/** Each edge of the histogram is a quarter above the previous one, up to 80 s: deadlines are a quarter off at most. */
 const firstEdgeMs = 0.1;
 const growth = 1.25;
 const edges = 62;
-/** Half-life of the counts. After one outage the late answers are 0.4 % of the weight. */
+/** Half-life of the counts, long enough for one outage's late answers to be only 0.4 % of the weight. */
 const halfLifeMs = 40_000;
 
 export type PingTimes = { readonly suspectAfterMs: number; readonly deadAfterMs: number };
@@ -24,7 +24,7 @@ export class Rtt {
     this.#total += 1;
   }
 
-  /** Reduces the weight of old samples. The caller must call this regularly, with a clock reading. */
+  /** Reduces the weight of old samples. The caller calls this regularly, with a clock reading. */
   fade(now: number): void {
     const kept = 0.5 ** ((now - this.#fadedAt) / halfLifeMs);
     this.#fadedAt = now;
@@ -48,8 +48,9 @@ export class Rtt {
   }
 
   /**
-   * Returns when silence makes a connection suspect (8 × p99) and dead (twice that), not below `floor`. The first is at
-   * most 16 × the median, because a few late answers among many prompt ones come from outages and not from distance.
+   * Returns the milliseconds of silence after which a connection is suspect (8 × p99) and dead (twice that), at least
+   * `floor`. The first is at most 16 × the median, because a few late answers among many prompt ones come from outages
+   * and not from distance.
    */
   deadlines(floor: PingTimes): PingTimes {
     const farMs = Math.min(8 * this.quantile(0.99), 16 * this.quantile(0.5));

@@ -2,13 +2,13 @@ import type { Clock } from "../base/clock.ts";
 import { limits } from "../base/limits.ts";
 
 const sliceMs = 250;
-/** Milliseconds that are a rounding error. A timer for less may fire again and again before the clock moves. */
+/** A timer for less, a rounding error, may fire again and again before the clock moves. */
 const nothingMs = 0.001;
 
 /**
- * Calls `run` after `ms` in which our own event loop ran, so that a stall of ours never counts against a peer (F11). A
- * slice that ends late counts with its nominal length, and input that arrived meanwhile is read before `run`. Returns a
- * function that cancels the call.
+ * Calls `run` after `ms` in which our own event loop ran, so that a stall of ours never counts against a peer (F11).
+ * The time is cut into slices, and a slice that ends late counts with its nominal length. Input that arrived during a
+ * stall is read before `run`. Returns a function that cancels the call.
  */
 export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): () => void {
   let isOver = false;

@@ -1,6 +1,6 @@
 /**
- * Follows one backend through the journal until its trouble is an incident or has passed. A short doubt is no incident,
- * and an announced restart only if it lasts. Pure.
+ * Follows one backend through the journal, from the first suspicion until it is an incident or has passed. A short
+ * suspicion is no incident, and neither is an announced restart, unless it lasts. Pure.
  */
 
 import { limits } from "../base/limits.ts";
@@ -12,7 +12,7 @@ import { incidentLimits } from "./limits.ts";
 type Changed = EntryOf<"backend.changed">;
 type Probed = EntryOf<"backend.probed">;
 
-/** The result of the latest fresh socket since the doubt began. */
+/** The result of the latest fresh socket since the backend is suspected. */
 type ProbeResult = Pick<Probed, "met" | "reached">;
 
 export class BackendCourse {
@@ -20,17 +20,17 @@ export class BackendCourse {
   /** The cluster of the backend; "": there is only one. */
   readonly cluster: string;
   state = "unknown";
-  /** When the present doubt began, by its first measurement; -1: there is none. */
+  /** When the backend was suspected, by the first measurement; -1: it is not. */
   doubtAt = -1;
-  /** When the doubt becomes an incident; Infinity: there is no doubt, or it already is an incident. */
+  /** When the suspicion becomes an incident; Infinity: there is no suspicion, or it is an incident already. */
   dueAt = Number.POSITIVE_INFINITY;
   /** True if the backend announced its shutdown, which usually means a restart. */
   #isPlanned = false;
   #detector = "";
   #probe: ProbeResult | undefined;
-  /** When the backend recently fell from ready. */
+  /** The times at which the backend recently fell from ready, or failed again on a fresh socket. */
   #falls: number[] = [];
-  /** Evidence since the doubt began that no incident has yet. */
+  /** The evidence against a suspected backend that is not yet in an incident. */
   rows: EvidenceRow[] = [];
   impact: Impact = noImpact();
   clients: string[] = [];
@@ -76,7 +76,7 @@ export class BackendCourse {
     if (to === "dead") this.dueAt = this.#isPlanned ? this.dueAt : Math.min(this.dueAt, at);
   }
 
-  /** A backend that stays suspect because it fell often shows further falls only on fresh sockets. */
+  /** Takes the result of a fresh socket: a backend that stays suspect shows further falls only there. */
   met(entry: Probed, at: number): void {
     const { met, reached, ms } = entry;
     const isIll = this.state === "suspect" || this.state === "dead";
@@ -93,7 +93,7 @@ export class BackendCourse {
     if (client !== "" && this.clients.length < limits.incidentClients) this.clients.push(client);
   }
 
-  /** Ends the collection of evidence, because an incident has taken it. */
+  /** Forgets the evidence, because an incident has taken it. */
   handOver(): void {
     this.dueAt = Number.POSITIVE_INFINITY;
     this.rows = [];
@@ -108,7 +108,7 @@ export class BackendCourse {
     if (met === "refusal") return "backend-dead";
     if (met === "silence") return reached === "" ? "backend-blackholed" : "backend-frozen";
     if (this.#detector === "readyz") return "backend-unready";
-    // New sockets are answered, or none was tried: only the older connections are in trouble.
+    // No new socket has failed, so only the older connections are in trouble.
     return this.state === "dead" ? "backend-dead" : "backend-blackholed";
   }
 

@@ -1,4 +1,4 @@
-/** Turns entries about backends into incidents: which backends are down, how, and which clients that affects. */
+/** Turns journal entries about backends into incidents: which backends are down, how, and which clients are affected. */
 
 import { limits } from "../base/limits.ts";
 import type { Entry, EntryOf } from "../events/journal.ts";
@@ -25,7 +25,7 @@ type Named = { readonly backend: string; readonly cluster?: string };
 export class BackendFold {
   readonly #store: IncidentStore;
   readonly #courses = new Map<string, BackendCourse>();
-  /** By kind of incident and by backend: the resources whose caches are affected. */
+  /** The resources whose caches are affected, by backend and kind of incident. */
   readonly #caches = {
     "backend-stale": new Map<string, Set<string>>(),
     "cache-progress-delayed": new Map<string, Set<string>>(),
@@ -35,7 +35,7 @@ export class BackendFold {
     this.#store = store;
   }
 
-  /** When `tick` must run next; Infinity: never. */
+  /** When the caller must call `tick` next; Infinity: never. */
   get dueAt(): number {
     let dueAt = Number.POSITIVE_INFINITY;
     for (const course of this.#courses.values()) dueAt = Math.min(dueAt, course.dueAt);
@@ -43,7 +43,7 @@ export class BackendFold {
   }
 
   take(entry: Entry, at: number): void {
-    // A backend without a verdict counts, too: otherwise "all down" would be found too early.
+    // A backend without a verdict counts: otherwise "all backends are down" would be found too early.
     if (entry.kind === "backend.added") this.#courseOf(entry);
     else if (entry.kind === "backend.changed") this.#changed(entry, at);
     else if (entry.kind === "backend.probed") this.#met(entry, at);
@@ -130,7 +130,7 @@ export class BackendFold {
     );
   }
 
-  /** Judges one cluster by its own backends, because those of others cannot serve its clients. */
+  /** Finds out whether all backends of one cluster are down. Those of other clusters cannot serve its clients. */
   #judgeAll(cluster: string, at: number): void {
     const courses = [...this.#courses.values()].filter((course) => course.cluster === cluster);
     const kind = "all-backends-down";
@@ -234,7 +234,7 @@ export class BackendFold {
     }
   }
 
-  /** Charges a backend's incident or doubt, but not for moves that no backend caused. */
+  /** Adds an impact to the backend's incident or suspicion. Moves for balance and by operators are no backend's fault. */
   #charge(backend: string, impact: Partial<Impact>, client: string, reason: string): void {
     if (backend === "" || ["rebalance", "operator", "drained", "not_found"].includes(reason)) return;
     const stale = reason === "stale" ? this.#store.find("backend-stale", backend) : undefined;

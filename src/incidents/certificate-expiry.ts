@@ -1,7 +1,4 @@
-/**
- * Journals certificates that pass a threshold before they expire, those of the proxy and of backends, and later their
- * replacement.
- */
+/** Journals certificates, of the proxy and of backends, that expire soon, and later their replacement. */
 import { type Clock, timestampOf } from "../base/clock.ts";
 import { Interval } from "../base/interval.ts";
 import type { Journal } from "../events/journal.ts";
@@ -17,7 +14,7 @@ export function levelOf(leftMs: number, purpose: string): ExpiryLevel {
   return leftMs <= soonMs(purpose) ? "soon" : "ok";
 }
 
-/** Returns the milliseconds before expiry at which the level begins. */
+/** Returns how many milliseconds before expiry the level begins. */
 export function thresholdOf(level: ExpiryLevel, purpose: string): number {
   if (level === "over") return 0;
   return level === "now" ? incidentLimits.expiryNowMs : soonMs(purpose);

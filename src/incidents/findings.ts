@@ -1,4 +1,4 @@
-/** What a single journal entry means: the incident that it opens or adds to, or the one that it ends. Pure. */
+/** Returns what one journal entry means: the incident that it opens or adds to, or the one that it ends. Pure. */
 
 import { limits } from "../base/limits.ts";
 import type { Entry, EntryOf } from "../events/journal.ts";

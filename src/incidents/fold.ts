@@ -36,7 +36,7 @@ export class Fold {
       if (isOf(cluster, subject)) this.#store.end(kind, subject, "The cluster is no longer served", at);
   }
 
-  /** When `tick` must run next; Infinity: not before the next entry. */
+  /** When the caller must call `tick` next; Infinity: not before the next entry. */
   get dueAt(): number {
     let { dueAt } = this.#backends;
     for (const { kind, lastSeenAt } of this.#store.active) {
@@ -61,7 +61,7 @@ export class Fold {
 
 type About = { readonly subject: string };
 
-/** Prefixes the cluster, so that the same problem in two clusters is two incidents. Backends' names have the prefix. */
+/** Returns a subject with its cluster, so that one problem in two clusters is two incidents. Backends' names have it. */
 function subjectIn(cluster: string, { subject }: About): string {
   if (cluster === "" || subject.startsWith(`${cluster}/`)) return subject;
   return subject === "" ? cluster : `${cluster}: ${subject}`;
@@ -77,8 +77,8 @@ function foundIn(cluster: string, found: Found): Found {
 }
 
 /**
- * Finds repeated stale responses. One may do no harm after a failover, but a second one for the same client means that
- * its state stays old. Pure.
+ * Finds clients that get stale responses again and again. A single one after a failover does no harm; a second one
+ * within `quietMs` means that the client's state stays old. Pure.
  */
 export class StaleResponses {
   readonly #latest = new Lru<string, number>(limits.anomalies);

@@ -23,7 +23,7 @@ export type Impact = {
   requestsFailed: number;
 };
 
-/** The first few affected clients by name, and the number of all. A client that is hit twice counts once if named. */
+/** The names of the first few affected clients, and the number of all. Beyond those names, a client may count twice. */
 export type Affected = { readonly names: string[]; count: number };
 
 export type Incident = {
@@ -60,7 +60,7 @@ export function addImpact(impact: Impact, more: Partial<Impact>): void {
   impact.requestsFailed += more.requestsFailed ?? 0;
 }
 
-/** The name is truncated, because a client chooses its own User-Agent. */
+/** Counts an affected client. Its name is truncated, because a client chooses its own User-Agent. */
 export function addAffected(affected: Affected, name: string): void {
   const clipped = name.slice(0, limits.incidentNameChars);
   if (affected.names.includes(clipped)) return;
@@ -68,7 +68,9 @@ export function addAffected(affected: Affected, name: string): void {
   if (affected.names.length < limits.incidentClients) affected.names.push(clipped);
 }
 
-/** Drops excess rows from the middle: the first ones prove the incident, the last ones show its present state. */
+/**
+ * Adds a row. Excess rows are dropped from the middle: the first ones prove the incident, the last ones show its state.
+ */
 export function addEvidence(incident: Incident, row: EvidenceRow): void {
   const { evidence } = incident;
   evidence.push({ ...row, text: row.text.slice(0, limits.incidentTextChars) });

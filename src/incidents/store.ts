@@ -4,7 +4,7 @@ import { addEvidence, type EvidenceRow, type Incident, noImpact } from "./incide
 import { type IncidentKind, incidentKinds } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** What opens an incident, or joins the open one of the same kind and subject. */
+/** Evidence that opens an incident, or joins the open one of its kind and subject. */
 export type Finding = {
   readonly kind: IncidentKind;
   readonly subject: string;
@@ -15,7 +15,7 @@ export type Finding = {
   readonly evidence: readonly EvidenceRow[];
 };
 
-/** There are few enough pairs of kind and backend for metric labels. */
+/** A counter of incidents. The pairs of kind and backend are few enough for metric labels. */
 export type IncidentCount = { readonly kind: IncidentKind; readonly backend: string; count: number };
 
 export type StoreListener = {
@@ -119,7 +119,7 @@ export class IncidentStore {
     }
   }
 
-  /** Beyond the limit, a backend's incidents are counted without its name. */
+  /** Counts an incident; without its backend's name if there are too many pairs already. */
   #count(kind: IncidentKind, backend: string): void {
     const named = this.#counts.size < incidentLimits.incidentCounts ? backend : "";
     const key = `${kind} ${named}`;

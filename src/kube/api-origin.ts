@@ -14,9 +14,7 @@ export const originLimits = {
 
 const events = new Set(["", "events.k8s.io"]);
 
-/**
- * True if several objects may have one version: expired events are deleted in batches (§5.3). They have no watch cache.
- */
+/** True for events, which expire in batches: many are deleted at one version (§5.3). They have no watch cache. */
 export function repeatsVersions(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
 }
@@ -50,9 +48,12 @@ export const aggregatedGroups: readonly string[] = [
   "packages.operators.coreos.com",
 ];
 
-/** What is known of a group and version. All its watches share this object, so that they see what is learnt later. */
+/**
+ * Who assigns the versions of a group and version. Its watches share this object, so that they see what is learnt
+ * later.
+ */
 export type Origin = {
-  /** True if the versions are not etcd's, or may not be. */
+  /** True if the versions are not etcd's, or if that is unknown. */
   isForeign: boolean;
   isKnown: boolean;
 };
@@ -85,7 +86,7 @@ export class Origins {
     return this.#seen.get(`${group}/${version}`) ?? unseenOrigin;
   }
 
-  /** Remembers the API, of which a backend has answered a watch. Beyond `apiOrigins` it stays `unseenOrigin`. */
+  /** Remembers an API, because a backend has answered a watch of it. Beyond `apiOrigins` it stays `unseenOrigin`. */
   met(api: { readonly group: string; readonly version: string }): Origin {
     const known = this.of(api);
     if (known !== unseenOrigin || this.#seen.size >= originLimits.apiOrigins) return known;

@@ -12,10 +12,10 @@ export const listLimits = {
   listUnzippedBytes: 1024 * 1024,
 } as const;
 
-/** Matches `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"…`, which users cannot forge. */
+/** Matches `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"…`, which no user text precedes. */
 const jsonHead =
   /^\{"kind":"[^"\\]*","apiVersion":"[^"\\]*","metadata":\{(?:"selfLink":"[^"\\]*",)?"resourceVersion":"(\d+)"/;
-/** Only closing brackets follow the list's own metadata, so the end of an object cannot match. */
+/** Matches the metadata at the end of a list. Only brackets follow it, so that no object's metadata matches. */
 const jsonTail =
   /,"kind":"[^"\\]*","metadata":\{(?:"continue":"[^"\\]*",)?(?:"remainingItemCount":\d+,)?"resourceVersion":"(\d+)"(?:,"selfLink":"[^"\\]*")?\}\}\s*$/;
 
@@ -25,10 +25,10 @@ export class ListVersion {
   #head = Buffer.alloc(0);
   #tail = Buffer.alloc(0);
   #isHeadRead = false;
-  /** "" until it is known, and for ever if the list does not show it. */
+  /** The list's version; "": not known yet, or not in the list. */
   version = "";
 
-  /** Takes values of the response head, "" if absent. */
+  /** Takes the fields of the response head, "" if absent. */
   constructor(contentType: string, contentEncoding: string) {
     this.#isJson = contentType.startsWith("application/json");
     this.#isZipped = contentEncoding === "gzip";
@@ -41,7 +41,7 @@ export class ListVersion {
     return this.version !== "";
   }
 
-  /** Takes `bytes[start, end)`, the next of the body; `isLast`: no more follow. */
+  /** Takes the next bytes of the body, `bytes[start, end)`; `isLast`: no more follow. */
   feed(bytes: Buffer, start: number, end: number, isLast: boolean): void {
     if (this.#isKnown) return;
     if (!this.#isHeadRead) this.#feedHead(bytes, start, end, isLast);
@@ -94,7 +94,9 @@ function protobufVersion(bytes: Buffer): string | undefined {
 
 type Span = { readonly start: number; readonly end: number };
 
-/** Returns a length-delimited field, if only such fields precede it. A truncated one ends with the buffer. */
+/**
+ * Returns the position of a length-delimited field that only such fields precede. A truncated one ends with the buffer.
+ */
 function fieldIn(bytes: Buffer, start: number, end: number, number: number): Span | undefined {
   for (let at = start; at < end; ) {
     const tag = bytes[at] ?? 0;

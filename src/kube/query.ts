@@ -18,7 +18,7 @@ function escapeAt(text: string, at: number): number {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/** Decodes %XX, and `+` in queries; undefined if invalid: net/url then rejects the path, or skips the query's pair. */
+/** Decodes %XX, and `+` in queries. Undefined for a bad escape, where net/url rejects a path and skips a query's pair. */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;
   if (!isEscaped(text)) return undefined;
@@ -65,7 +65,7 @@ export function firstValue(query: string, key: string): string | undefined {
  */
 export function flagIn(query: string, key: string): boolean | undefined {
   const value = firstValue(query, key);
-  // Go's EqualFold takes U+017F, here two bytes, for an `s`.
+  // Go's EqualFold takes U+017F, which is two bytes here, for an `s`.
   return value === undefined
     ? undefined
     : value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";

@@ -11,7 +11,7 @@ export type Kind = "plain" | "watch" | "long-running";
 export type RequestInfo = {
   readonly kind: Kind;
   readonly isResource: boolean;
-  /** get list watch create update patch delete deletecollection proxy or ""; the method in lower case if no resource. */
+  /** One of: get list watch create update patch delete deletecollection proxy "". Without a resource, the method. */
   readonly verb: string;
   readonly group: string;
   readonly version: string;
@@ -31,19 +31,19 @@ const verbs = new Map([
   ["DELETE", "delete"],
 ]);
 
-/** As in the apiserver (controlplane/apiserver/config.go): a log request is long-running even without `follow`. */
+/** The apiserver's list (controlplane/apiserver/config.go): a log request is long-running even without `follow`. */
 const longRunning = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
-/** apis group version watch namespaces (namespace) resource name subresource: later parts do not matter. */
+/** apis, group, version, watch, namespaces, namespace, resource, name and subresource. The rest does not matter. */
 const partLimit = 9;
 
-/** The target must begin with a slash: the caller rejects others (A30). */
+/** Classifies a request. The target begins with a slash, because the caller rejects others (A30). */
 export function classify(method: string, target: string): RequestInfo {
   const mark = target.indexOf("?");
   const path = unescape(mark < 0 ? target : target.slice(0, mark), "+");
   // The apiserver answers 400 to an invalid escape, whatever else the path contains.
   if (path === undefined) return nonResource(method, "");
-  // These names are kept elsewhere, and a substring would keep the whole target in memory.
+  // The parts are copied because they are kept, and a substring would keep the whole target in memory.
   const parts = target.length > limits.targetChars ? partsOf(path).map(detach) : partsOf(path);
   const versionAt = parts[0] === "apis" ? 2 : 1;
   const isResource = parts.length > versionAt + 1 && (parts[0] === "api" || parts[0] === "apis");
@@ -71,7 +71,7 @@ function isOwnResource(info: RequestInfo): boolean {
   return isBuiltIn(info.group) && info.resource !== "componentstatuses";
 }
 
-/** Without leading and trailing slashes. Others count: the version of `/api//pods` is "". */
+/** Returns the parts of a path without leading and trailing slashes. The version of `/api//pods` is "". */
 function partsOf(path: string): string[] {
   let start = 0;
   let end = path.length;
@@ -82,7 +82,7 @@ function partsOf(path: string): string[] {
 
 function nonResource(method: string, path: string): RequestInfo {
   const verb = method.toLowerCase();
-  // A method with one of these names counts as that verb, and only resources can be watched.
+  // The apiserver takes such a method for the verb. It makes no watch, because only resources can be watched.
   const isLong = verb === "watch" || verb === "proxy" || path.startsWith("/debug/pprof/");
   const kind = isLong ? "long-running" : "plain";
   return {
@@ -124,12 +124,14 @@ function part(parts: readonly string[], at: number): string {
   return parts[at] ?? "";
 }
 
-/** Older clients put these verbs into the path, after the version. */
+/** Returns the verb that an older client put into the path, after the version; otherwise "". */
 function prefixOf(word: string): "" | "watch" | "proxy" {
   return word === "watch" || word === "proxy" ? word : "";
 }
 
-/** The resource follows `namespaces/<namespace>`, unless a subresource of the namespace itself does. */
+/**
+ * Returns the index of the resource, which follows `namespaces/<namespace>`, but is "namespaces" for its subresources.
+ */
 function resourceAt(parts: readonly string[], first: number): number {
   const next = parts[first + 2];
   const isInside =
@@ -148,6 +150,6 @@ function verbOf(method: string, name: string, query: string): string {
 function kindOf(method: string, verb: string, subresource: string): Kind {
   if (verb === "proxy" || longRunning.has(subresource)) return "long-running";
   if (verb !== "watch") return "plain";
-  // The path prefix can make any method a watch. One that may have a body is never sent twice.
+  // The path can make any method a watch, but a request that may have a body is never sent twice.
   return method === "GET" || method === "HEAD" ? "watch" : "long-running";
 }

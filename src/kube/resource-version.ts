@@ -3,7 +3,7 @@
  * of one resource can be compared.
  */
 
-/** ParseUint accepts no more digits, so a longer version could not be used in a request. */
+/** Digits that the apiserver's ParseUint accepts, so that a longer version could not be requested. */
 const mostDigits = 20;
 const zero = 0x30;
 

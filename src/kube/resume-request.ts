@@ -5,7 +5,7 @@
 import { limits } from "../base/limits.ts";
 import { unescape } from "./query.ts";
 
-/** A resume sets these itself: a `sendInitialEvents` of the client would deliver the whole state again. */
+/** The parameters that a resume sets. A client's `sendInitialEvents` would deliver the whole state again. */
 const replaced = new Set([
   "resourceVersion",
   "resourceVersionMatch",
@@ -27,7 +27,7 @@ export type Resume = {
 
 /** Returns the request that continues a watch after `version`; `target`: the client's own `:path`. */
 export function resumeTarget(target: string, { version, hasBookmarks, ageMs, leftMs }: Resume): string {
-  // Without a deadline of the client, the watch ends when the apiserver would have ended it.
+  // If the client set no deadline, the watch ends when the apiserver would have ended it.
   const seconds = Math.max(1, Math.ceil((leftMs ?? limits.watchMostMs - ageMs) / 1000));
   const added = [
     `resourceVersion=${version}`,
@@ -37,7 +37,7 @@ export function resumeTarget(target: string, { version, hasBookmarks, ageMs, lef
   return targetWith(target, replaced, added);
 }
 
-/** Returns the client's own request for a client that has received nothing so far. */
+/** Returns the client's own request with its remaining time, if the client has received nothing so far. */
 export function replayTarget(target: string, leftMs: number | undefined): string {
   if (leftMs === undefined) return target;
   const seconds = Math.max(1, Math.ceil(leftMs / 1000));
@@ -54,8 +54,8 @@ const listed = new Set([...replaced, "watch"]);
 const watchPath = /^\/+(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/+watch\//;
 
 /**
- * Returns a list of at most one object of what `target` watches; undefined for a watch of the deprecated form. It is as
- * current as etcd, or at least as `least`, a version. The selectors stay, because some clients may list only with them.
+ * Returns a list of at most one object of what `target` watches, as current as etcd, or as the version `least`;
+ * undefined for a watch of the deprecated form. The selectors stay, because some clients may list only with them.
  */
 export function listTarget(target: string, least?: string): string | undefined {
   if (watchPath.test(target)) return undefined;
@@ -67,14 +67,14 @@ export function listTarget(target: string, least?: string): string | undefined {
 const floored = new Set(["resourceVersion", "resourceVersionMatch", "limit"]);
 
 /**
- * Returns the client's read for any version, with `seen` as the least version (watch.md §3.1). Without its limit, which
- * a cache ignores for version 0, but not for this one (apiserver storage/cacher, computeListLimit).
+ * Returns the client's read for any version, changed to require at least `seen` (watch.md §3.1). It loses its limit,
+ * which a cache ignores for version 0 but would apply here (apiserver storage/cacher, computeListLimit).
  */
 export function flooredTarget(target: string, seen: string): string {
   return targetWith(target, floored, [`resourceVersion=${seen}`, "resourceVersionMatch=NotOlderThan"]);
 }
 
-/** Returns what is the same in every retry of a request. */
+/** Returns the part of a request that is the same in every retry. */
 export function identityOf(target: string): string {
   return targetWith(target, new Set(["timeoutSeconds"]), []);
 }
@@ -103,16 +103,16 @@ export type ResponseHead = {
 };
 
 /**
- * What the response to a resumed watch means. go: it continues the watch. end: the client must get the real answer, so
- * its watch ends. elsewhere: another backend may accept the watch, or this one after `inMs`.
+ * What the response to a resumed watch means. go: it continues the watch. end: end the client's watch, so that the
+ * client gets the real answer. elsewhere: another backend may accept the watch, or this one after `inMs`.
  */
 export type Acceptance =
   | { readonly kind: "go" | "end" }
   | { readonly kind: "elsewhere"; readonly inMs: number };
 
 /**
- * True if one resource's watch cache is not filled yet ("storage is (re)initializing", watch.md §5.4). Layers in front
- * of the storage (priority and fairness, shutdown) send 429 as plain text.
+ * True if the backend's watch cache of this resource is not filled yet ("storage is (re)initializing", watch.md §5.4).
+ * A 429 from a layer in front of the storage (priority and fairness, shutdown) is plain text.
  */
 export function isInitialising({ status, contentType }: ResponseHead): boolean {
   return status === 429 && contentType !== "" && !contentType.startsWith("text/plain");
@@ -127,7 +127,10 @@ export function acceptanceOf(answer: ResponseHead, contentType: string): Accepta
   return isAlike ? { kind: "go" } : { kind: "elsewhere", inMs: 0 };
 }
 
-/** Judges an ERROR as the first event, a refusal despite status 200. `isForgotten`: no other backend has the version. */
+/**
+ * Judges an ERROR as first event, with which a backend refuses despite status 200. `isForgotten`: no backend has the
+ * version.
+ */
 export function acceptanceOfError(code: number, isForgotten: boolean): Acceptance {
   if (code === 401 || code === 403) return { kind: "end" };
   // A freshly started backend has less history than others, so a 410 is final only when every candidate returned it.

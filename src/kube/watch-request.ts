@@ -2,14 +2,14 @@ import { firstValue, flagIn } from "./query.ts";
 import { isVersion } from "./resource-version.ts";
 
 /**
- * Where a watch starts (watch.md §1.3). exact: after a version. state: with all objects. now: at a moment that only the
- * server knows.
+ * Where a watch starts (watch.md §1.3). exact: after a version. state: with all present objects. now: at a moment that
+ * only the server knows.
  */
 export type Start = "exact" | "state" | "now";
 
 export type WatchRequest = {
   readonly start: Start;
-  /** Of an exact start; otherwise "". */
+  /** The version of an exact start; otherwise "". */
   readonly version: string;
   readonly hasBookmarks: boolean;
   /** True if the client waits for the bookmark that ends the initial events. */
@@ -18,7 +18,7 @@ export type WatchRequest = {
   readonly timeoutMs: number | undefined;
 };
 
-/** Parses a request's `:path` as the apiserver does, if the apiserver accepts it. */
+/** Returns the parameters in a request's `:path`, if the apiserver accepts the request. */
 export function watchRequestOf(target: string): WatchRequest {
   const mark = target.indexOf("?");
   const query = mark < 0 ? "" : target.slice(mark + 1);
@@ -35,14 +35,14 @@ export function watchRequestOf(target: string): WatchRequest {
   };
 }
 
-/** Version 0, which is "" here, stands for any state. */
+/** Returns where the watch starts. Version 0, which is "" here, stands for any state. */
 function startOf(version: string, sendsState: boolean | undefined): Start {
   if (sendsState === true) return "state";
   if (isVersion(version)) return "exact";
   return sendsState === undefined ? "state" : "now";
 }
 
-/** 0 s counts as not set, and a negative timeout ends the watch at once (watch.md §1.2). */
+/** Returns milliseconds. 0 counts as not set, and a negative timeout ends the watch at once (watch.md §1.2). */
 function timeoutOf(query: string): number | undefined {
   const seconds = Number(firstValue(query, "timeoutSeconds") ?? 0);
   return Number.isSafeInteger(seconds) && seconds !== 0 ? seconds * 1000 : undefined;

@@ -8,7 +8,7 @@ import type * as NodeForge from "node-forge";
 export type Forge = typeof NodeForge;
 type Tree = NodeForge.asn1.Asn1;
 
-// Functions that forge has and its published types lack.
+// Functions of forge that its published types lack.
 declare module "node-forge" {
   namespace pki {
     function getTBSCertificate(certificate: pki.Certificate): asn1.Asn1;
@@ -21,7 +21,7 @@ export async function loadForge(): Promise<Forge> {
   return (await import("node-forge")).default;
 }
 
-/** Returns an RSA key that stands in a draft until `replacePart` inserts the real key. */
+/** Returns an RSA key that forge accepts, until `replacePart` inserts the real key. */
 export function placeholderKey(forge: Forge): NodeForge.pki.rsa.PublicKey {
   const one = new forge.jsbn.BigInteger("1");
   return forge.pki.setRsaPublicKey(one, one);

@@ -97,7 +97,7 @@ function pemOf(key: KeyObject): string {
   return key.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-/** Returns 20 bytes as a latin1 string, as forge requires; any value unique to the key is allowed (RFC 5280). */
+/** Returns a key identifier: any 20 bytes that are unique to the key (RFC 5280), as a latin1 string for forge. */
 function keyIdOf(publicKey: KeyObject): string {
   const spki = publicKey.export({ type: "spki", format: "der" });
   return createHash("sha256").update(spki).digest().toString("latin1", 0, 20);

@@ -15,7 +15,7 @@ export const loopbackName = "apiserver-loopback-client";
 export type ExpiriesParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Opens a TLS socket that asks for the loopback certificate and does not verify it; undefined: no TLS. */
+  /** Opens a TLS socket that asks for the loopback certificate, without verifying it; undefined if TLS is not used. */
   readonly openLoopback: (backend: string) => TLSSocket | undefined;
 };
 
@@ -71,7 +71,7 @@ export class Expiries {
     socket.on("close", stop);
     socket.on("secureConnect", () => {
       const certificate = socket.getPeerX509Certificate();
-      // A server that is no apiserver presents its usual certificate for every name.
+      // A server that is no apiserver presents its usual certificate for any name.
       if (certificate?.subject.includes(`CN=${loopbackName}`) === true)
         this.#keep("backend-loopback", backend, certificate.validTo);
       socket.destroy();

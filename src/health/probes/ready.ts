@@ -62,7 +62,7 @@ async function ask(socket: Socket, path: string, listener: ProbeListener): Promi
       isUnnamed ? `${reasonOf(answer)}; ${await alive(client)}` : reasonOf(answer),
     );
   } catch (reason) {
-    // The backend accepted the connection, so it is alive.
+    // The backend accepted the connection but sent no HTTP response, so it is alive and not ready.
     listener.answered("failing", reason instanceof Error ? reason.message : "broken off");
   } finally {
     client.destroy(() => socket.destroy());
@@ -113,7 +113,10 @@ function reasonOf({ status, body }: ProbeResponse): string {
   return checks === "" ? `status ${status}` : `status ${status}, failing: ${checks}`;
 }
 
-/** Returns "etcd" for "[-]etcd failed: reason withheld"; only a few names, because the response is untrusted. */
+/**
+ * Returns the names of failing checks, "etcd" of "[-]etcd failed: reason withheld"; a few, as the response is
+ * untrusted.
+ */
 function failingChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\]([\w./-]{1,64}) /gm)].map((match) => match[1] ?? "");
   return names.slice(0, healthLimits.probeChecks).join(", ");

@@ -14,8 +14,8 @@ export type Endpoints = {
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
 /**
- * Returns how often the kernel has retransmitted, by socket key. For an idle peer this is the number of unanswered
- * keepalive probes plus one, because the kernel waits a second before each.
+ * Returns by socket key how often the kernel has retransmitted. For an idle peer this is the number of unanswered
+ * keepalive probes plus one, because the kernel waits a second before each probe.
  */
 export async function readRetransmissions(
   tables: readonly string[] = files,
@@ -24,12 +24,15 @@ export async function readRetransmissions(
   return new Map(texts.flatMap((text) => retransmissionsIn(text)));
 }
 
-/** Ports and the last four bytes of the peer's address are enough to tell our own sockets apart. */
+/** Returns a key from both ports and four bytes of the peer's address, enough to tell our own sockets apart. */
 export function keyOf({ localPort = 0, remotePort = 0, remoteAddress = "" }: Endpoints): string {
   return `${localPort}-${remotePort}-${lastBytes(remoteAddress)}`;
 }
 
-/** Parses lines "sl local remote state tx:rx timer:when retransmits uid probes …"; the last two are decimal. */
+/**
+ * Parses lines "sl local remote state tx:rx timer:when retransmits uid probes …", of which only the last two are
+ * decimal.
+ */
 export function retransmissionsIn(text: string): [string, number][] {
   const line = /^ *\d+: [\dA-F]+:([\dA-F]{4}) ([\dA-F]+):([\dA-F]{4}) 01 \S+ \S+ ([\dA-F]{8}) +\d+ +(\d+) /gm;
   return [...text.matchAll(line)].flatMap((match): [string, number][] => {
@@ -42,7 +45,7 @@ export function retransmissionsIn(text: string): [string, number][] {
   });
 }
 
-/** The kernel writes 32 bits in the machine's byte order, which is little-endian on all platforms of Node. */
+/** Reverses four bytes, because the kernel prints an address as a little-endian number on all platforms of Node. */
 function swapped(word: string): string {
   return (word.match(/../g) ?? []).toReversed().join("").toLowerCase();
 }
