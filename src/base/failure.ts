@@ -62,8 +62,8 @@ function messageOf(reason: unknown): string {
 
 const bindProblems: Readonly<Record<string, string>> = {
   EADDRINUSE: "already in use",
-  EACCES: "not allowed to this user",
-  EADDRNOTAVAIL: "no address of this machine",
+  EACCES: "permission denied",
+  EADDRNOTAVAIL: "not an address of this machine",
 };
 
 /** `at` is the address as the operator wrote it. */

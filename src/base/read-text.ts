@@ -7,7 +7,7 @@ export function readText(file: string, limitBytes: number): string | Failure {
     // Without O_NONBLOCK, opening a named pipe blocks the process until another process writes to it.
     const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
-      if (!fstatSync(handle).isFile()) return new Failure("bad-file", "proxy", "is no regular file");
+      if (!fstatSync(handle).isFile()) return new Failure("bad-file", "proxy", "is not a regular file");
       const bytes = Buffer.alloc(limitBytes + 1);
       const length = readSync(handle, bytes);
       if (length > limitBytes) return new Failure("bad-file", "proxy", `is larger than ${limitBytes} bytes`);

@@ -18,7 +18,7 @@ export function repeatedUrls({ cluster: { backends = [] }, pointer }: Placed): B
   });
   return backends.flatMap(({ url }, index) => {
     const first = places.indexOf(places[index] ?? "");
-    const message = `is ${quote(url)}, which is where backend ${quote(backends[first]?.name)} is`;
+    const message = `is ${quote(url)}, which is already the URL of backend ${quote(backends[first]?.name)}`;
     return first < index ? [{ pointer: `${pointer}/backends/${index}/url`, message }] : [];
   });
 }

@@ -61,7 +61,12 @@ function routeBreaches(pointer: string, { routes = [] }: WrittenListener, writte
     const unknown = backends.flatMap((name, index) =>
       listed.includes(name)
         ? []
-        : [{ pointer: `${own}/backends/${index}`, message: `is ${quote(name)}, which is no listed backend` }],
+        : [
+            {
+              pointer: `${own}/backends/${index}`,
+              message: `is ${quote(name)}, which is not a listed backend`,
+            },
+          ],
     );
     const repeated = serverNames.flatMap((name, index) => {
       const isTaken = taken.includes(name);

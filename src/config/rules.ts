@@ -114,7 +114,7 @@ function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener,
   if (mode !== "Passthrough" || routes === undefined) return referenceBreach(own, written);
   if (own.cluster === undefined) return [];
   return [
-    { pointer: `${own.pointer}/cluster`, message: 'has no effect beside "routes": each names its own' },
+    { pointer: `${own.pointer}/cluster`, message: 'has no effect beside "routes": each route names its own' },
   ];
 }
 
@@ -135,7 +135,7 @@ function listenerBreaches(written: Written): Breach[] {
     const address = parseAddress(text) ?? { host: "", port: 0 };
     const breaches: Breach[] = [];
     if (taken.some((other) => overlaps(other, address)))
-      breaches.push({ pointer, message: `is ${quote(text)}, where another listener already stands` });
+      breaches.push({ pointer, message: `is ${quote(text)}, which another listener already uses` });
     if (isPlainHttp && !isLoopback(address.host))
       breaches.push({
         pointer,
@@ -194,7 +194,7 @@ function policyBreaches({ host, pointer: at }: CertificateHost, placed: Placed |
   const pointer = `${at}/tls/clientCAFile`;
   const hasCa = host.tls?.clientCAFile !== undefined;
   if (clientCerts === "Reject") {
-    const message = 'is of no use while "identity.clientCerts" is "Reject"';
+    const message = 'has no effect while "identity.clientCerts" is "Reject"';
     return hasCa ? [{ pointer, message }] : [];
   }
   const message = `is missing: identity.clientCerts ${quote(clientCerts)} needs it`;

@@ -116,7 +116,7 @@ class Walk {
     const object: Record<string, unknown> = Object.create(null);
     for (const { key, value } of items) {
       if (!isScalar(key) || typeof key.value !== "string") {
-        this.refuse(this.valueAt.get(pointer) ?? 0, fieldOf(pointer), "has a key that is no text");
+        this.refuse(this.valueAt.get(pointer) ?? 0, fieldOf(pointer), "has a key that is not a string");
         continue;
       }
       const at = pointerTo(pointer, key.value);

@@ -60,7 +60,7 @@ export function kubernetesSource(
 /** @throws {Error} if `list` is no list or has no usable address */
 function foundIn(list: unknown, from: "EndpointSlice" | "Lease"): readonly Found[] {
   const items = isRecord(list) ? list["items"] : undefined;
-  if (!Array.isArray(items)) throw new Error("answered with no list");
+  if (!Array.isArray(items)) throw new Error("the response is not a list");
   const addresses =
     from === "EndpointSlice" ? addressesInSlices(items) : addressesInLeases(items, wallClock.wall());
   if (addresses.length === 0 || !addresses.every(({ host }) => isIpAddress(host)))

@@ -21,7 +21,8 @@ export function foundAt(host: string, port: number): Found {
 /** Returns each backend once, in a stable order; a Failure if any is unusable: the previous result then stays. */
 export function checkFound(found: readonly Found[]): readonly Found[] | Failure {
   const wrong = found.find((one) => !isUsable(one));
-  if (wrong !== undefined) return refused(`${quote(`${wrong.host}:${wrong.port}`)} is no backend's address`);
+  if (wrong !== undefined)
+    return refused(`${quote(`${wrong.host}:${wrong.port}`)} is not a backend's address`);
   const byPlace = new Map(found.map((one) => [`${one.host} ${one.port}`, one]));
   const byName = new Map(Array.from(byPlace.values(), (one) => [one.name, one]));
   if (byName.size < byPlace.size) return refused("two backends with one name");
@@ -47,13 +48,13 @@ export function foundInFile(text: string, file: string): readonly Found[] | Fail
   const document = readYaml(text, file);
   if (isProblems(document)) return new Failure("bad-file", "proxy", document.map(lineOf).join("; "));
   const { value } = document;
-  if (!Array.isArray(value)) return new Failure("bad-file", "proxy", `${file} is no list of {name, url}`);
+  if (!Array.isArray(value)) return new Failure("bad-file", "proxy", `${file} is not a list of {name, url}`);
   const found: Found[] = [];
   for (const [index, entry] of value.entries()) {
     const one = foundInEntry(entry);
     const at = document.positionOf(`/${index}`);
     if (one === undefined)
-      return new Failure("bad-file", "proxy", `${at}: ${quote(entry)} is no {name, url}`);
+      return new Failure("bad-file", "proxy", `${at}: ${quote(entry)} is not {name, url}`);
     found.push(one);
   }
   return found;

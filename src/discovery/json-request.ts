@@ -48,13 +48,13 @@ export function jsonFrom(
       response.on("data", (chunk: string) => {
         text += chunk;
         if (text.length > discoveryLimits.discoveryBytes)
-          request.destroy(new Error("answered with too much"));
+          request.destroy(new Error("the response is too large"));
       });
       response.once("end", () => {
         try {
           resolve(JSON.parse(text));
         } catch {
-          reject(new Error("answered with no JSON"));
+          reject(new Error("the response is not JSON"));
         }
       });
     });

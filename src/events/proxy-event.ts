@@ -1,3 +1,5 @@
+import type { Met } from "../base/failure.ts";
+
 /** The closed list of events in the journal, by kind, with their fields. A kind is `subject.past_tense`. */
 type Events = {
   "listener.opened": { listener: string; address: string };
@@ -21,7 +23,7 @@ type Events = {
    * A fresh socket to an unhealthy backend had a new result. `reached` is how far it got; "tcp": the kernel accepted it
    * but the process did not answer; "": no answer at all.
    */
-  "backend.probed": { backend: string; met: string; reached: "" | "tcp" | "tls"; ms: number; reason: string };
+  "backend.probed": { backend: string; met: Met; reached: "" | "tcp" | "tls"; ms: number; reason: string };
   /**
    * The backend's router does not know a resource that another backend serves: the apiservers have different versions,
    * or this one has not learned of a new CRD yet. `api`: "resource.k8s.io/v1".

@@ -211,7 +211,7 @@ export class Prober {
     };
     this.#running.add(run);
     run.stopWait = stallAwareTimeout(clock, dialMs, () =>
-      this.#dialed(run, "silence", `no socket in ${this.#ageOf(run)} ms`),
+      this.#dialed(run, "silence", `timed out after ${this.#ageOf(run)} ms`),
     );
     run.stopProbe = probe({
       connected: () => {

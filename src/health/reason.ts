@@ -64,7 +64,7 @@ function sentence(evidence: Evidence): string {
   if (evidence.kind === "readyz")
     return evidence.readiness === "ready" ? "/readyz: ok" : `/readyz: ${evidence.reason}`;
   if (evidence.kind === "reads-hanging")
-    return `${evidence.count} consecutive reads hung here and were answered by other backends`;
+    return `${evidence.count} consecutive reads hung on the backend and were answered by others`;
   if (evidence.kind === "history") return historySentence(evidence);
   return evidence.kind === "drain" ? drainSentence(evidence) : sentences[evidence.kind];
 }
@@ -87,11 +87,11 @@ function historySentence({
 }
 
 const sentences = {
-  "connection-opened": "a new session answered",
+  "connection-opened": "a new connection answered",
   "connections-answer": "PINGs are answered again",
-  "connections-going": "it sent GOAWAY on every session",
+  "connections-going": "the backend sent GOAWAY on every connection",
   "reads-answer": "reads are answered again",
   "packets-lost":
-    "large packets from or to it are lost: path MTU? PINGs are answered and TCP connects, and no answer that takes a large packet comes through",
-  alone: "it answers, and no other backend is ready",
+    "large packets to or from the backend are lost (path MTU?): PINGs are answered and TCP connects, but no response that takes a large packet arrives",
+  alone: "the backend answers, and no other backend is ready",
 };

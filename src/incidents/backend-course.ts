@@ -146,7 +146,13 @@ export class BackendCourse {
   }
 }
 
+const endings = {
+  refusal: "was refused",
+  silence: "got no answer",
+  untrusted: "failed TLS verification",
+};
+
 function textOf({ met, reached, reason }: Probed): string {
   if (met === "answer") return "A new connection was answered";
-  return `A new connection met ${met}${met === "silence" && reached !== "" ? " after TCP connected" : ""}: ${reason}`;
+  return `A new connection ${endings[met]}${met === "silence" && reached !== "" ? " after TCP connected" : ""}: ${reason}`;
 }

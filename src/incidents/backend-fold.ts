@@ -156,7 +156,7 @@ export class BackendFold {
   #removed(name: string, at: number): void {
     const cluster = this.#courses.get(name)?.cluster ?? "";
     this.#courses.delete(name);
-    const ending = "It is no longer a backend";
+    const ending = "The backend was removed";
     this.#endDown(name, ending, at);
     this.#store.end("backend-flapping", name, ending, at);
     this.#endCaches(name, ending, at);

@@ -169,12 +169,12 @@ const enders: Enders = {
   "certificate.loaded": ({ name, notAfter }) => ({
     kind: "certificate-refused",
     subject: name,
-    ending: `A valid one is in use, until ${notAfter}`,
+    ending: `A valid certificate is in use until ${notAfter}`,
   }),
   "certificate.renewed": ({ purpose, name, notAfter }) => ({
     kind: purpose === "backend-loopback" ? "loopback-certificate-expiring" : "certificate-expiring",
     subject: `${purpose} ${name}`,
-    ending: notAfter === "" ? "It is no longer used" : `Renewed until ${notAfter}`,
+    ending: notAfter === "" ? "The certificate is no longer used" : `Renewed until ${notAfter}`,
   }),
   "config.reloaded": ({ file }) => ({
     kind: "config-refused",
@@ -189,7 +189,7 @@ const enders: Enders = {
   "listener.opened": ({ listener, address }) => ({
     kind: "listener-lost",
     subject: listener,
-    ending: `It listens on ${address} again`,
+    ending: `The listener is open on ${address} again`,
   }),
 };
 

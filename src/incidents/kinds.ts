@@ -48,7 +48,7 @@ export const incidentKinds = {
     severity: "warning",
     calmMs: 0,
     about:
-      "etcd sends progress notifications to the backend too rarely: quiet watches do not survive two restarts between two of them",
+      "etcd sends progress notifications to the backend too rarely: quiet watches do not survive two restarts between two notifications",
   },
   "backend-flapping": {
     severity: "warning",

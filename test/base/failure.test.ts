@@ -28,8 +28,11 @@ test("a port that cannot be had is told with its listener, its address and a pla
     cannotListen("kube", "[::]:8443", Object.assign(new Error(`listen ${code}: what Node says`), { code }))
       .message;
   assert.is(told("EADDRINUSE"), "listener kube: cannot listen on [::]:8443: already in use");
-  assert.is(told("EACCES"), "listener kube: cannot listen on [::]:8443: not allowed to this user");
-  assert.is(told("EADDRNOTAVAIL"), "listener kube: cannot listen on [::]:8443: no address of this machine");
+  assert.is(told("EACCES"), "listener kube: cannot listen on [::]:8443: permission denied");
+  assert.is(
+    told("EADDRNOTAVAIL"),
+    "listener kube: cannot listen on [::]:8443: not an address of this machine",
+  );
   assert.is(told("EMFILE"), "listener kube: cannot listen on [::]:8443: listen EMFILE: what Node says");
 });
 

@@ -34,8 +34,8 @@ test("whatever stands in a file's place is told, at once", () => {
     ["missing", ".", "pipe", "latin", "a\0b"].map((name) => said(name).slice(0, 40)),
     [
       "Failure: does not exist",
-      "Failure: is no regular file",
-      "Failure: is no regular file",
+      "Failure: is not a regular file",
+      "Failure: is not a regular file",
       "Failure: is not UTF-8 text",
       said("a\0b").slice(0, 40),
     ],

@@ -32,7 +32,7 @@ test("what is wrong with one of several clusters is told where it stands", () =>
   assert.equal(repeatedUrls(placed({ backends: twice })), [
     {
       pointer: "/clusters/3/backends/1/url",
-      message: 'is "https://10.0.0.1:443", which is where backend "a" is',
+      message: 'is "https://10.0.0.1:443", which is already the URL of backend "a"',
     },
   ]);
   assert.is(repeatedBackends(placed({ backends: twice }))[0]?.pointer, "/clusters/3/backends/1/name");

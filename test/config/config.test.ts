@@ -165,8 +165,8 @@ test("a file that cannot be read is a problem, whatever stands in its place", ()
       .replace(directory, ""),
   );
   assert.is(said[0], "/missing: does not exist");
-  assert.match(said[1] ?? "", /is no regular file$/);
-  assert.match(said[2] ?? "", /is no regular file$/);
+  assert.match(said[1] ?? "", /is not a regular file$/);
+  assert.match(said[2] ?? "", /is not a regular file$/);
   assert.match(said[3] ?? "", /is larger than/);
   assert.match(said[4] ?? "", /is not UTF-8 text$/);
 });

@@ -65,7 +65,7 @@ test("a route names listed backends, and no name stands twice", () => {
   assert.equal(
     read(routed("{serverNames: [a, b], backends: [cp-3]}, {serverNames: [b], backends: [cp-1]}")),
     [
-      'listeners[0].routes[0].backends[0] is "cp-3", which is no listed backend',
+      'listeners[0].routes[0].backends[0] is "cp-3", which is not a listed backend',
       'listeners[0].routes[1].serverNames[0] is "b" again',
     ],
   );

@@ -82,7 +82,7 @@ test("where there are several each listener, host and route says which, and none
 
 test("a passthrough with routes has no use for a cluster of its own", () => {
   assert.equal(read("mode: Passthrough, cluster: eu, routes: [{cluster: us}]", several), [
-    'listeners[0].cluster has no effect beside "routes": each names its own',
+    'listeners[0].cluster has no effect beside "routes": each route names its own',
   ]);
 });
 
@@ -97,7 +97,7 @@ test("what a policy or a route needs is looked for in its own cluster", () => {
   const named = us.replace("cp-1", "cp-9");
   assert.equal(
     read("mode: Passthrough, routes: [{cluster: us, backends: [cp-1]}]", `clusters: [${eu}, ${named}]`),
-    ['listeners[0].routes[0].backends[0] is "cp-1", which is no listed backend'],
+    ['listeners[0].routes[0].backends[0] is "cp-1", which is not a listed backend'],
   );
 });
 

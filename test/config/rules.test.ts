@@ -88,7 +88,7 @@ test("two backends with one url are one", () => {
     "https://10.0.0.1",
   ];
   assert.equal(breaches({ clusters: [cluster(urls)] }), [
-    '/clusters/0/backends/2/url is "https://10.0.0.1:6443/", which is where backend "cp-0" is',
+    '/clusters/0/backends/2/url is "https://10.0.0.1:6443/", which is already the URL of backend "cp-0"',
   ]);
 });
 
@@ -181,7 +181,7 @@ test("the client CA and the credential that asserts its users are configured tog
   const pair = { certFile: "a", keyFile: "b", reloadInterval: "10s" };
   const vouching = { ...ready, tls: { caFile: "ca.crt", reloadInterval: "10s", impersonator: pair } };
   assert.equal(breaches({ listeners: [kube("Reject", "ca")] }), [
-    '/listeners/0/tls/clientCAFile is of no use while "identity.clientCerts" is "Reject"',
+    '/listeners/0/tls/clientCAFile has no effect while "identity.clientCerts" is "Reject"',
   ]);
   assert.equal(breaches({ listeners: [kube("FrontProxy")] }), [
     '/listeners/0/tls/clientCAFile is missing: identity.clientCerts "FrontProxy" needs it',
@@ -204,7 +204,7 @@ test("two listeners cannot have one port, metrics included", () => {
     listener("c", "127.0.0.1:0"),
   ];
   assert.equal(breaches({ listeners }), [
-    '/admin/metricsAddress is "[::]:7481", where another listener already stands',
+    '/admin/metricsAddress is "[::]:7481", which another listener already uses',
   ]);
 });
 

@@ -69,7 +69,7 @@ test("__proto__ is a key like any other and changes no prototype (A58)", () => {
 });
 
 test("keys that are no text are refused", () => {
-  assert.equal(linesOf("? [a]\n: 1\n"), ["a.yaml:1:1: has a key that is no text"]);
+  assert.equal(linesOf("? [a]\n: 1\n"), ["a.yaml:1:1: has a key that is not a string"]);
   assert.is(linesOf("1: a\n").length, 1);
 });
 

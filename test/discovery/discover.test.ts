@@ -69,11 +69,11 @@ test("what is no list of addresses of apiservers is no answer", async () => {
   });
   assert.match(await told(slice("10.0.0.1", 1)), '"name":"10.0.0.1:1"');
   for (const wrong of [null, {}, { items: {} }])
-    assert.is(await told(wrong), "https://a: answered with no list");
+    assert.is(await told(wrong), "https://a: the response is not a list");
   assert.match(await told({ items: [null] }), /^https:\/\/a: /);
   for (const wrong of [slice("a.test", 1), slice(7, 1), { items: [] }])
     assert.is(await told(wrong), "https://a: knows no apiserver: no endpoint of default/kubernetes is ready");
-  assert.match(await told(slice("10.0.0.1", "1")), "is no backend's address");
+  assert.match(await told(slice("10.0.0.1", "1")), "is not a backend's address");
 });
 
 test.run();

@@ -39,10 +39,10 @@ test("one address that cannot be a backend's spoils the answer", () => {
   ] as const)
     assert.match(
       String(told(checkFound([foundAt("10.0.0.9", 1), foundAt(host, port)]))),
-      "no backend's address",
+      "not a backend's address",
     );
   const open: Found = { name: "x", host: "10.0.0.1", port: 80, isEncrypted: false };
-  assert.match(String(told(checkFound([open]))), "no backend's address");
+  assert.match(String(told(checkFound([open]))), "not a backend's address");
   assert.equal(told(checkFound([{ ...open, host: "127.0.0.1" }])), ["x"]);
 });
 
@@ -59,7 +59,7 @@ test("a file lists names and URLs, in YAML or JSON", () => {
 test("a file that is anything else says where it is wrong", () => {
   for (const [text, complaint] of [
     ["", "f:1:1: is empty"],
-    ["a: 1", "f is no list of {name, url}"],
+    ["a: 1", "f is not a list of {name, url}"],
     ["- {name: a, url: 'https://h'}\n- {name: B, url: 'https://h'}", "f:2:3: "],
     ["- {name: a, url: 'https://h/path'}", "f:1:3: "],
     ["- {name: a, url: 'https://h', weight: 1}", "f:1:3: "],

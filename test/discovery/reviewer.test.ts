@@ -105,7 +105,7 @@ test("where it does not answer the in-cluster service is asked, and both are nam
   const [refusing, words] = [await played(403), await played("words")];
   serviceIs(words);
   const complaint = await told([refusing]);
-  assert.is(complaint, `${refusing.url}: answered 403; ${words.url}: answered with no JSON`);
+  assert.is(complaint, `${refusing.url}: answered 403; ${words.url}: the response is not JSON`);
   assert.not.match(complaint, "hush");
 });
 

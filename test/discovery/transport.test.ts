@@ -49,7 +49,7 @@ test("an answer that is late, or has no end, is none", async () => {
       { path, timeoutMs: path === "/mute" ? 100 : 10_000 },
     ).then(String, (reason: Error) => reason.message);
   assert.is(await within(20_000, "the end", ask("/mute")), "no answer in 100 ms");
-  assert.is(await within(20_000, "the end", ask("/endless")), "answered with too much");
+  assert.is(await within(20_000, "the end", ask("/endless")), "the response is too large");
   server.closeAllConnections();
   server.close();
 });

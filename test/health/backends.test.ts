@@ -32,7 +32,7 @@ test("a change of verdict is journaled once, with its reason and time", () => {
       detector: "dial",
       valueMs: 7,
       limitMs: 0,
-      reason: "a new session answered",
+      reason: "a new connection answered",
     },
   ]);
 });

@@ -37,7 +37,7 @@ test("what a new socket met is a sentence, with its reason where there is one", 
   ).rows;
   assert.equal(
     rows.slice(1).map(({ text }) => text),
-    ["A new connection met silence after TCP connected: as played", "A new connection was answered"],
+    ["A new connection got no answer after TCP connected: as played", "A new connection was answered"],
   );
 });
 

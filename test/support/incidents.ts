@@ -1,5 +1,6 @@
 /** The journal as a test plays it, and the incidents that come of it. */
 
+import type { Met } from "../../src/base/failure.ts";
 import { type Entry, type EntryOf, Journal } from "../../src/events/journal.ts";
 import type { Incident } from "../../src/incidents/incident.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
@@ -53,6 +54,6 @@ export function changed(
   };
 }
 
-export function met(backend: string, what: string, reached: "" | "tcp" | "tls" = ""): Entry {
+export function met(backend: string, what: Met, reached: "" | "tcp" | "tls" = ""): Entry {
   return { kind: "backend.probed", backend, met: what, reached, ms: 1000, reason: "as played" };
 }

@@ -135,7 +135,7 @@ export const pictured: Readonly<Record<string, readonly object[]>> = {
       affected: { count: 0, names: [] },
       evidence: [
         row(42_400, "ping", 612, 500, "suspect: PING unanswered for 612 ms"),
-        row(41_400, "dial", 1_000, 1_000, "A new connection met silence: no SYN was answered in 1000 ms"),
+        row(41_400, "dial", 1_000, 1_000, "A new connection got no answer: no SYN was answered in 1000 ms"),
         row(41_000, "ping", 2_013, 2_000, `dead: ${dead}`),
       ],
     },
