@@ -54,7 +54,7 @@ export function readResponse(fields: readonly Field[]): ResponseHead | string {
   const status = Number(text);
   const contentLength = contentLengthOf(found);
   if (typeof contentLength === "string") return contentLength;
-  // RFC 9110 §8.6 forbids it in 1xx and 204 responses. A 204 with length 0 is accepted, because that is true.
+  // RFC 9110 §8.6 forbids content-length here. A 204 with length 0 is accepted, because that length is true.
   if ((status < 200 && contentLength >= 0) || (status === 204 && contentLength > 0))
     return "content-length in a response without content";
   return { status, contentLength, fields };

@@ -29,9 +29,9 @@ export const clientPreface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "la
 export type StreamFrames = {
   /** Called for a DATA frame, or for a part of one. */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** A DATA frame or a part of one. */
+  /** Called before `data` of a padded frame: `count` more bytes use the windows (§6.9.1). */
   padding(id: number, count: number): void;
-  /** A complete header block. `dependsOnSelf`: its priority names its own stream as the parent. */
+  /** Called for a complete header block. `dependsOnSelf`: its priority names its own stream as the parent. */
   headers(
     id: number,
     bytes: Buffer,
@@ -41,7 +41,7 @@ export type StreamFrames = {
     dependsOnSelf: boolean,
   ): void;
   reset(id: number, code: number): void;
-  /** A WINDOW_UPDATE frame; id 0: for the session. */
+  /** Called for a WINDOW_UPDATE frame; id 0: for the session. */
   windowUpdate(id: number, increment: number): void;
 };
 
@@ -53,6 +53,6 @@ export type SessionFrames = {
   ping(bytes: Buffer, start: number): void;
   pong(bytes: Buffer, start: number): void;
   goAwayReceived(lastId: number, code: number): void;
-  /** A frame of an unknown type, which is ignored. Its `count` payload bytes cost budget (A17). */
+  /** Called for a frame of an unknown type, which is ignored. Its `count` bytes of payload cost budget (A17). */
   unknown(count: number): void;
 };

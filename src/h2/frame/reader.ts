@@ -16,7 +16,7 @@ import {
   type StreamFrames,
 } from "./frame.ts";
 
-/** Fewer bytes of an incomplete DATA frame wait for the rest, because many tiny pieces would cost more. */
+/** An incomplete DATA frame with fewer bytes waits for its rest, because many tiny pieces would cost more. */
 const pieceBytes = 2048;
 
 function sizeError(what: string): ProtocolError {
@@ -96,7 +96,7 @@ export class FrameReader {
     return count;
   }
 
-  /** Passes on the arrived part of a DATA frame. False if the frame must be whole: padding is at its end. */
+  /** Passes on the part of a DATA frame that has arrived. False if the whole frame is needed first. */
   #startPiece(chunk: Buffer, at: number, length: number): boolean {
     const flags = u8(chunk, at + 4);
     const have = chunk.length - at - frameHeaderBytes;
@@ -147,7 +147,7 @@ export class FrameReader {
       this.#frame(joined, 0, length);
     } else {
       this.#carry = this.#startPiece(joined, 0, length) ? undefined : joined;
-      // Progress, because a slow upload is legitimate as long as bytes arrive (A23).
+      // This counts as progress, because a slow upload is legitimate as long as bytes arrive (A23).
       if (u8(joined, 3) === frameType.DATA && this.#block.id === 0) this.#progress += 1;
     }
     return end;

@@ -82,7 +82,7 @@ export class HpackDecoder {
     this.#at = start;
     this.#readLiteral(bytes, end, 0x0f, list);
     const field = list.at(-1);
-    // Not if the name is in the dynamic table, whose index may stand for another name next time.
+    // A name in the dynamic table does not last: its index may stand for another name next time.
     const isLasting =
       index > 0 && index < staticTable.length && this.#at - start <= h2Limits.hpackIndexedBytes;
     if (field === undefined || this.isOversize || !isLasting) return;

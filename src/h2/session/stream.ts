@@ -45,12 +45,12 @@ type Piece = {
 
 const empty = Buffer.alloc(0);
 const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
-/** A first waiting piece below this gets its own Buffer: it is mostly one event, and would waste a block. */
+/** A first waiting piece of fewer bytes gets its own Buffer: mostly it is one event, and would waste a block. */
 const smallBytes = 2048;
 /** Most bytes that a stream sends before it is the next waiting stream's turn. */
 const quantumBytes = 4 * frameBytes;
 
-/** Shared by all streams without waiting DATA, because most never have any. Never pushed to. */
+/** The queue of all streams without waiting DATA, shared because most never have any. Never pushed to. */
 const noPieces: Piece[] = [];
 
 export class Stream implements StreamWriter {
@@ -244,7 +244,7 @@ export class Stream implements StreamWriter {
     this.#host.outflow.gather();
   }
 
-  /** Queues a copy of the bytes, if possible in the last piece: a million single bytes stay small (A16). */
+  /** Queues a copy of the bytes, in the last piece if that has room: a million single bytes stay small (A16). */
   #keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const count = end - start;
     const last = this.#queue.at(-1);

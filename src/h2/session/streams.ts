@@ -146,7 +146,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   resetSent(stream: Stream): void {
     if (!this.#isServer) this.#strayBytes.allow(stream.receiveWindow.open);
-    // Once a peer has ended its side, its frames in flight are such as any closed stream ignores.
+    // A peer that has ended its side can only have frames in flight that any closed stream ignores.
     else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
   }
 
@@ -196,7 +196,7 @@ export class Streams implements StreamHost, StreamFrames {
     else this.#floods.charge("connection");
   }
 
-  /** Takes padding, which uses the windows as DATA does (§6.9.1). Its credit is returned here, by no owner. */
+  /** Takes padding. It uses the windows as DATA does (§6.9.1), and its credit is returned at once. */
   padding(id: number, count: number): void {
     this.#expectSettings();
     this.#use(count);

@@ -1,7 +1,8 @@
 /**
- * How far the watch cache of each backend has come, by resource and by scope, as its watches show (watch.md §4). Versions
- * are compared within one resource only (watch.md §6.3). Silence alone proves nothing: a cache that lacks what another
- * backend has delivered is suspected, and its watches that should have delivered it decide (`wouldShow`).
+ * Tracks how far the watch cache of each backend has come with each resource and each scope (`WatchContext.scope`), by
+ * the events and bookmarks of its watches (watch.md §4). Versions are compared within one resource only (§6.3). Silence
+ * alone proves nothing: a cache that lacks an event of another backend is suspected, and a watch that should have
+ * delivered the event is the proof (`wouldShow`).
  */
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
@@ -11,34 +12,34 @@ import { watchLimits } from "./limits.ts";
 const none: readonly string[] = [];
 
 /**
- * The backend is avoided for this resource until `until`. If its cache is found stalled again after that, the time
- * doubles.
+ * Watches of a resource avoid a backend until `until`, because its cache is stalled. If the cache is found stalled
+ * again after that, the time doubles. Times are clock readings.
  */
 export type Stall = {
-  /** The version that other backends had delivered and this one had not. */
+  /** Version that other backends had delivered and this one had not. */
   readonly version: string;
   readonly since: number;
   readonly until: number;
   readonly spellMs: number;
 };
 
-/** How far one backend has come with one resource or scope, as all its watches together show. Times are clock readings. */
+/** How far one backend's cache of a resource or scope has come, by all watches of it. Times are clock readings. */
 export class CacheProgress {
   readonly backend: string;
   readonly resource: string;
-  /** The newest version that it has delivered, and the newest of an event. */
+  /** Newest version that the cache has delivered, and newest version of an event; "": none yet. */
   version = "";
   event = "";
-  /** The number of its open watches, and of those that see the whole resource. */
+  /** Number of open watches of the cache, and of those that cover the whole resource. */
   watches = 0;
   wholeWatches = 0;
   /** When the last bookmark came; -1 before the first. */
   bookmarkAt = -1;
-  /** When it got its first open watch, and when it last delivered something new. */
+  /** When the cache got its first open watch, and when it last delivered something new. */
   watchedSince = 0;
   stillSince = 0;
   stall: Stall | undefined;
-  /** The newest version that it refused with 410: the events after that version are no longer in its cache. */
+  /** Newest version from which the backend refused a watch with 410, because its cache lacks later events; "": none. */
   refused = "";
   #hasForgotten = false;
 
@@ -61,10 +62,9 @@ export class CacheProgress {
     if (isWhole) this.wholeWatches -= 1;
   }
 
-  /** One of its watches delivers an event of this version. Called for each event, nearly always with the newest version. */
+  /** Takes an event that a watch of this cache has delivered. */
   showEvent(version: string, now: number): void {
     const ahead = compareVersions(version, this.version);
-    // The event is no newer than the cache.
     if (ahead === 0) this.event = this.version;
     else if (ahead < 0) this.event = compareVersions(version, this.event) > 0 ? version : this.event;
     else {
@@ -74,8 +74,8 @@ export class CacheProgress {
   }
 
   /**
-   * A bookmark proves that the cache has come this far. The marker is the end of a list; only the others come every
-   * minute.
+   * Takes a bookmark, which proves that the cache has come this far. Only those that do not end the initial events are
+   * periodic.
    */
   showBookmark({ version, endsInitialEvents }: WatchEvent, now: number): void {
     if (!endsInitialEvents) this.bookmarkAt = now;
@@ -83,8 +83,8 @@ export class CacheProgress {
   }
 
   /**
-   * The backend answered a watch from this version with 410. `oldest`: the first version that it accepts, "" if not
-   * named.
+   * Takes a 410 to a watch from `version`. `oldest`: the oldest version that the backend accepts; "" if the 410 does
+   * not name it.
    */
   refuse(version: string, oldest: string): void {
     // An `oldest` that is not newer than the refused version contradicts the refusal and is ignored.
@@ -95,14 +95,14 @@ export class CacheProgress {
     this.#hasForgotten = true;
   }
 
-  /** True if it has refused a newer version than before; returned once for each. */
+  /** True if `refused` has grown since the last call. */
   takeForgotten(): boolean {
     const hasForgotten = this.#hasForgotten;
     this.#hasForgotten = false;
     return hasForgotten;
   }
 
-  /** How long it has been known to be stalled, in ms; -1 if it is not. */
+  /** Returns for how many ms the cache has been known to be stalled; -1: it is not. */
   stalledMs(now: number): number {
     return this.stall !== undefined && this.isStalled(now) ? now - this.stall.since : -1;
   }
@@ -117,26 +117,26 @@ export class CacheProgress {
   }
 }
 
-/** The newest event of a resource or scope that any backend had delivered at a time. */
+/** The version of the newest event that any backend had delivered at a time. */
 export type Mark = { readonly version: string; readonly at: number };
 
-/** A cache that has not delivered for long enough what another backend has. */
+/** A cache that has lacked an event of another backend for longer than a threshold. */
 export type LagSuspicion = {
   readonly cache: CacheProgress;
-  /** The oldest version that it lacks. */
+  /** Version of the oldest missing event. */
   readonly version: string;
   readonly behindMs: number;
-  /** True if a bookmark came since and the cache is no further, which is proof. */
+  /** True if a bookmark of this cache has since been older than the missing event, which proves that it lags. */
   readonly isProven: boolean;
-  /** True if watches of this resource have bookmarks at all: those of an uncached one have none. */
+  /** True if any backend sends bookmarks for this resource. A resource without a watch cache has none. */
   readonly hasBookmarks: boolean;
-  /** All versions that it has not delivered, oldest first. */
+  /** All missing versions, oldest first. */
   readonly missing: readonly Mark[];
 };
 
-/** When a cache that lacks an event is suspected. */
+/** The condition under which a cache that lacks an event becomes suspect. */
 type Threshold = {
-  /** How long the cache must have lacked the event. */
+  /** Ms for which the cache must have lacked the event, by backend. */
   readonly afterMs: (backend: string) => number;
   /** True if it must also have delivered nothing new for that time. */
   readonly isStill: boolean;
@@ -144,16 +144,16 @@ type Threshold = {
 
 const stalling: Threshold = { afterMs: () => limits.behindMs, isStill: true };
 
-/** The backends' caches of one resource or scope, and what they are compared by. */
+/** The caches of one resource or scope at all backends, and the marks by which they are compared. */
 class Peers {
   readonly caches = new Map<string, CacheProgress>();
   readonly #markMs: number;
-  /** The newest version that removed or dead backends had delivered. */
+  /** Newest version that backends had delivered that are now removed or dead; "": none. */
   #seen = "";
-  /** Oldest first. */
+  /** The marks, oldest first. */
   #marks: Mark[] = [];
 
-  /** `markMs`: the least time between two marks while a cache lacks something. */
+  /** `markMs`: least time in ms between two marks while a cache lacks an event. */
   constructor(markMs: number) {
     this.#markMs = markMs;
   }
@@ -162,7 +162,7 @@ class Peers {
     return this.caches.values().some(({ watches, stall }) => watches > 0 || stall !== undefined);
   }
 
-  /** The newest version that any backend has delivered, of an event or a bookmark. */
+  /** Newest version that any backend has delivered, in an event or a bookmark; "": none. */
   get seen(): string {
     return newestOf(this.caches.values(), ({ version }) => version, this.#seen);
   }
@@ -194,12 +194,12 @@ class Peers {
     return suspicions;
   }
 
-  /** The proxy's own event loop stood still for `ms`: what arrived meanwhile may still be unread. */
+  /** Moves the marks `ms` later: the proxy's event loop stood still and has not read what came meanwhile. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
 
-  /** Only versions of events must reach every cache: a bookmark may be of a revision of other resources. */
+  /** Only versions of events become marks, because a bookmark may have the version of a change to another resource. */
   #mark(now: number): void {
     const latest = newestOf(this.caches.values(), ({ event }) => event);
     const slowest = this.#slowest;
@@ -208,13 +208,13 @@ class Peers {
     const isDue = last === undefined || now - last.at >= this.#markMs || !isLacked(last);
     if (isDue && compareVersions(latest, last?.version ?? "") > 0)
       this.#marks.push({ version: latest, at: now });
-    // Marks that all caches have reached suspect none of them. The last mark stays, so that it is not added again as new.
+    // Drops the marks that all caches have reached. The last one stays, so that it is not added again as new.
     const shown = this.#marks.findIndex(isLacked);
     const kept = shown === -1 ? 1 : Math.min(this.#marks.length - shown, watchLimits.cacheMarks);
     if (this.#marks.length > kept) this.#marks = this.#marks.slice(-kept);
   }
 
-  /** The cache that lacks the most, among those that have a watch. */
+  /** The cache with the oldest version among those with a watch; undefined if none has one. */
   get #slowest(): CacheProgress | undefined {
     let slowest: CacheProgress | undefined;
     for (const cache of this.caches.values()) {
@@ -236,8 +236,8 @@ function lacks({ version }: CacheProgress, mark: Mark): boolean {
 }
 
 /**
- * Finds caches that lack what others have delivered, at two thresholds: *stalled* ones by resource, after 8 s without
- * anything new; *lagging* ones by scope, after the silence that makes a PING suspicious.
+ * Finds caches that lack an event that another backend has delivered. A cache of a resource is *stalled* if it also
+ * delivers nothing new for 8 s. A cache of a scope *lags* earlier, after the silence that makes a PING suspicious.
  */
 export class CacheTracker {
   readonly #resources = new Map<string, Peers>();
@@ -245,7 +245,7 @@ export class CacheTracker {
   readonly #stalled = new Set<CacheProgress>();
 
   /**
-   * Returns the same object for each call, because watches keep it. Beyond the limit of resources, new ones are not
+   * Returns the same object for each call, because watches keep it. Beyond the limit of resources, a new one is not
    * compared.
    */
   of(backend: string, resource: string): CacheProgress {
@@ -256,12 +256,12 @@ export class CacheTracker {
     return progressIn(this.#scopes, backend, scope, watchLimits.lagMarkMs);
   }
 
-  /** Caches that have lacked something, and delivered nothing new, for `limits.behindMs`. To be called about every second. */
+  /** Returns the caches that lacked an event, and delivered nothing new, for `behindMs`. Called every second. */
   stalling(now: number): LagSuspicion[] {
     return [...this.#resources.values()].flatMap((peers) => peers.suspicions(now, stalling));
   }
 
-  /** Caches of whole scopes that have lacked something for `afterMs`. To be called several times a second. */
+  /** Returns the caches of scopes that have lacked an event for `afterMs`. Called several times a second. */
   lagging(now: number, afterMs: (backend: string) => number): LagSuspicion[] {
     const threshold = { afterMs, isStill: false };
     const lagging: LagSuspicion[] = [];
@@ -270,24 +270,23 @@ export class CacheTracker {
     return lagging;
   }
 
-  /** The proxy's own event loop stood still for `ms`: what arrived meanwhile may still be unread. */
   discountStall(ms: number): void {
     for (const peers of this.#scopes.values()) peers.discountStall(ms);
   }
 
-  /** True if the backend accepted a watch of this resource since it was forgotten last. */
+  /** True if the backend has accepted a watch of this resource since it was forgotten last. */
   knows(backend: string, resource: string): boolean {
     return this.#resources.get(resource)?.caches.has(backend) === true;
   }
 
-  /** Returns the backends that cannot continue from this version: a cache never regains old versions (watch.md §5.4). */
+  /** Returns the backends whose caches begin after this version, which a 410 has shown (watch.md §5.4). */
   refusing(resource: string, version: string): readonly string[] {
     const caches = this.#resources.get(resource)?.caches.values().toArray() ?? [];
     const refusing = caches.filter(({ refused }) => compareVersions(version, refused) <= 0);
     return refusing.length === 0 ? none : refusing.map(({ backend }) => backend);
   }
 
-  /** The caches that have refused a newer version than before; each is returned once. */
+  /** Returns the caches whose `refused` has grown since the last call. */
   takeForgetful(): CacheProgress[] {
     const all = this.#resources.values().flatMap(({ caches }) => caches.values());
     return all.filter((cache) => cache.takeForgotten()).toArray();
@@ -297,7 +296,7 @@ export class CacheTracker {
     return this.#resources.size;
   }
 
-  /** A dead or removed backend is no longer compared: its cache after the return is a new one. */
+  /** Forgets a dead or removed backend. If it returns, its caches are new ones. */
   forget(backend: string): void {
     for (const all of [this.#resources, this.#scopes])
       for (const [name, peers] of all) {
@@ -307,12 +306,12 @@ export class CacheTracker {
     for (const cache of this.#stalled) if (cache.backend === backend) this.#stalled.delete(cache);
   }
 
-  /** The newest version of this resource that clients may have seen; "" if none is known. */
+  /** Returns the newest version of this resource that clients may have seen; "": none is known. */
   seen(resource: string): string {
     return this.#resources.get(resource)?.seen ?? "";
   }
 
-  /** No backend has the history that clients have seen: from now on the new one is the right one. */
+  /** Forgets all versions that clients have seen, because no backend has that etcd history any more (histories.ts). */
   forgetSeen(): void {
     this.#resources.clear();
     this.#stalled.clear();
@@ -338,7 +337,7 @@ export class CacheTracker {
     this.#stalled.add(cache);
   }
 
-  /** Stalled caches that have now delivered what they lacked; each is returned once. */
+  /** Returns the stalled caches that have delivered what they lacked, and ends their stall. */
   takeRecovered(): CacheProgress[] {
     const recovered = [...this.#stalled].filter(
       ({ stall, version }) => stall === undefined || compareVersions(version, stall.version) >= 0,
@@ -350,22 +349,21 @@ export class CacheTracker {
     return recovered;
   }
 
-  /** True if no cache is to be avoided. */
+  /** True if no cache is marked as stalled. */
   get isClear(): boolean {
     return this.#stalled.size === 0;
   }
 
-  /** The backends whose cache of this resource is stalled. */
+  /** Returns the backends whose cache of this resource is stalled. */
   stalledWith(resource: string, now: number): readonly string[] {
     return this.#stalledNow(now).flatMap((cache) => (cache.resource === resource ? [cache.backend] : []));
   }
 
-  /** The resources whose cache is stalled at a backend. */
+  /** Returns the resources whose cache at this backend is stalled. */
   stalledAt(backend: string, now: number): readonly string[] {
     return this.#stalledNow(now).flatMap((cache) => (cache.backend === backend ? [cache.resource] : []));
   }
 
-  /** How many caches are stalled, for metrics. */
   stalls(now: number): number {
     return this.#stalledNow(now).length;
   }
@@ -385,7 +383,7 @@ function progressIn(all: Map<string, Peers>, backend: string, name: string, mark
   return progress;
 }
 
-/** A resource without a watch makes room. */
+/** True if one more resource or scope may be compared. At the limit, drops one that no watch covers. */
 function hasRoom(all: Map<string, Peers>): boolean {
   if (all.size < watchLimits.comparedResources) return true;
   for (const [name, peers] of all) if (!peers.isWatched) return all.delete(name);
@@ -395,10 +393,10 @@ function hasRoom(all: Map<string, Peers>): boolean {
 // --- what the silence of one upstream stream means ---
 
 /**
- * True if a stream continues from a version that its backend has not reached, although its cache moves. No cache lags so
- * far for so long: etcd was restored from a backup, for example, and versions went back. The apiserver accepts such a
- * watch and sends nothing until its versions have passed that one (k/k 107457, watch.md §11 row 13). A cache that does
- * not move is no evidence.
+ * True if the cache moves but has not reached the version of the stream's request for `caughtUpMs`. Then etcd's
+ * versions went back, for example because it was restored from a backup. The apiserver accepts such a watch and sends
+ * nothing until its versions have passed the requested one (k/k 107457, watch.md §11 row 13). A cache that does not
+ * move is no evidence, because it may be stalled.
  */
 export function isRewound(
   { from, since }: Pick<Coverage, "from" | "since">,
@@ -409,22 +407,21 @@ export function isRewound(
   return isMoving && now - since >= watchLimits.caughtUpMs && compareVersions(version, from) < 0;
 }
 
-/** What one upstream stream of a watch must deliver of its backend's cache. */
+/** Which events of its backend's cache an upstream stream must deliver. */
 export type Coverage = {
-  /** The version that it was requested from; "" if the request named none. */
+  /** Version that the stream was requested from; "" if the request named none. */
   readonly from: string;
-  /** When its response was accepted. */
+  /** Clock reading at which the response was accepted. */
   readonly since: number;
-  /** True if it sees the whole resource, in every namespace. */
+  /** True if the stream covers the whole resource, in every namespace. */
   readonly isWhole: boolean;
   readonly hasBookmarks: boolean;
 };
 
 /**
- * True if this stream would have delivered by now what others have, if its backend had it. A stream of the whole resource
- * would have at once. Any other would have with its next bookmark, which comes within 62.3 s from a cache that moves
- * (watch.md §6.1). This includes watches that were moved there (§6.4). `wholeMs`: the time allowed for a stream of the
- * whole resource.
+ * True if this stream proves that the cache lacks a missing event, because it would have delivered the event by now. A
+ * stream of the whole resource delivers it within `wholeMs`. Any other shows it by its next bookmark, which comes
+ * within 62.3 s from a cache that moves (watch.md §6.1), also after a move (§6.4).
  */
 export function wouldShow(
   { from, since, isWhole, hasBookmarks }: Coverage,

@@ -1,24 +1,24 @@
 /**
- * What the decoders of both content types share: how the current event reads, and the rare and small events that are
- * parsed whole, BOOKMARKs and ERRORs.
+ * What the JSON and protobuf decoders share: the fields of the current event, and the parsing of BOOKMARKs and ERRORs,
+ * which are parsed whole because they are rare and small.
  */
 import { type EventDecoder, type EventType, eventLimits, eventTypes } from "./event.ts";
 
-/** What is read of an object by parsing it whole. */
+/** What parsing an object whole returns. */
 export type Parsed = {
   readonly endsInitialEvents: boolean;
   readonly code: number;
   readonly reason: string;
-  /** Of a 410: see WatchEvent. */
+  /** See `WatchEvent.oldest`. */
   readonly oldest: string;
-  /** `namespace/name`; "" without a name. Undefined if it is found without parsing. */
+  /** `namespace/name`; "" if the object has no name; undefined if `Metadata` has the name. */
   readonly key?: string;
 };
 
-/** The annotation of the bookmark behind the initial events; its value is "true". */
+/** The annotation of the bookmark that ends the initial events; its value is "true". */
 export const initialEventsEnd = "k8s.io/initial-events-end";
 
-/** What is found in the object without parsing it whole. */
+/** What the decoder finds in an object without parsing it whole. */
 type Metadata = { readonly version: string; readonly name: string; readonly namespace: string };
 
 export abstract class DecodedEvent implements EventDecoder {
@@ -37,7 +37,7 @@ export abstract class DecodedEvent implements EventDecoder {
 
   abstract readonly isWhole: boolean;
   abstract next(bytes: Buffer, start: number, end: number): number;
-  /** Returns undefined if the bytes, an event without its head, cannot be understood. */
+  /** Parses an event without its head. Returns undefined if the event is invalid. */
   protected abstract parse(whole: Buffer): Parsed | undefined;
 
   get version(): string {
@@ -79,12 +79,12 @@ export abstract class DecodedEvent implements EventDecoder {
     this.#parsed = undefined;
   }
 
-  /** bytes[object, end) are a piece of the event, which continues behind them. */
+  /** Takes bytes[object, end), a piece of an incomplete event. */
   protected continues(bytes: Buffer, object: number, end: number): void {
     if (this.isSmall) this.#small.keep(bytes, object, end);
   }
 
-  /** bytes[object, end) are the last piece of the event. Returns false if it cannot be understood. */
+  /** Takes bytes[object, end), the last piece of an event. Returns false if the event is invalid. */
   protected complete(bytes: Buffer, object: number, end: number): boolean {
     this.events++;
     if (!this.isSmall) {
@@ -93,12 +93,12 @@ export abstract class DecodedEvent implements EventDecoder {
     }
     const whole = this.#small.take(bytes, object, end);
     if (whole !== undefined) this.#parsed = this.parse(whole);
-    // Without a key a watch cannot continue on another backend, but the event itself is valid.
+    // A Table too long to parse is valid, but without a key: its watch cannot continue on another backend.
     return this.#parsed !== undefined || (whole === undefined && !this.isRare);
   }
 }
 
-/** The heads that events may begin with, by the first letter of their type. */
+/** Returns the heads that an event may begin with, by the first letter of its type. */
 export function headsByLetter(
   headOf: (type: EventType) => Buffer,
 ): ReadonlyMap<number, { readonly type: EventType; readonly head: Buffer }> {
@@ -108,14 +108,14 @@ export function headsByLetter(
 const none: Buffer = Buffer.alloc(0);
 
 /**
- * The bytes of an event that is parsed whole. They are copied only while such an event is incomplete. An event that comes
- * in one piece is read in place.
+ * Collects the bytes of an event that is parsed whole. They are copied only while the event is incomplete; an event
+ * that comes in one piece is read in place.
  */
 export class SmallEvent {
   #pieces: Buffer = none;
   #isTooLong = false;
 
-  /** Keeps a copy of bytes[start, end): the event continues behind them. */
+  /** Keeps a copy of bytes[start, end), a piece of an incomplete event. */
   keep(bytes: Buffer, start: number, end: number): void {
     if (this.#isTooLong) return;
     this.#isTooLong = this.#pieces.length + end - start > eventLimits.parsedEventBytes;

@@ -4,12 +4,9 @@
  */
 
 export const eventLimits = {
-  /** Longest watch event: client-go's own limit (D3). */
+  /** Most bytes of a watch event: client-go's own limit (D3). */
   eventBytes: 16 * 1024 * 1024,
-  /**
-   * Events that are parsed whole are bookmarks and errors. A Table's first one, with its column definitions, is about
-   * 10 KiB.
-   */
+  /** Most bytes of an event that is parsed whole. The largest is a Table's first bookmark, with about 10 KiB. */
   parsedEventBytes: 256 * 1024,
 } as const;
 
@@ -20,9 +17,9 @@ export type WatchEvent = {
   readonly type: EventType;
   /** The object's resourceVersion: decimal, 1 to 20 digits. "" if it has none, and always for an ERROR. */
   readonly version: string;
-  /** True for the bookmark behind which all events are live (annotation `k8s.io/initial-events-end`). */
+  /** True for the bookmark after which all events are live (annotation `k8s.io/initial-events-end`). */
   readonly endsInitialEvents: boolean;
-  /** Of an ERROR: the `code` of its Status (0 if there is none), and its `reason`. */
+  /** `code` and `reason` of an ERROR's Status; 0 and "" if there is none. */
   readonly code: number;
   readonly reason: string;
   /** Of an ERROR 410: the oldest version that the cache can continue from, if the message names it; else "". */
@@ -36,13 +33,13 @@ export const needsMore = -1;
 export const isOpaque = -2;
 
 /**
- * Decodes one watch's bytes. Keeps only the bytes that it has to parse whole: the caller keeps the bytes of an
- * incomplete event. The decoder object is itself the event completed last, valid until `next` is called again.
+ * Decodes the bytes of one watch. The caller keeps the bytes of an incomplete event, because the decoder keeps only
+ * what it has to parse whole. The decoder object is itself the event completed last, valid until `next` is called
+ * again.
  */
 export type EventDecoder = WatchEvent & {
-  /** Events completed so far. */
   readonly events: number;
-  /** True if the stream stands between two events, so that no bytes are held back. */
+  /** True between two events, when no bytes are held back. */
   readonly isWhole: boolean;
   /**
    * Reads bytes[start, end), which follow all bytes read before, up to the end of one event. Returns the position

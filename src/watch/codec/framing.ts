@@ -1,6 +1,6 @@
 /**
- * Which responses are watches that the proxy can decode. Of those only whole events are forwarded, so that a backend
- * may die at any byte (D3). A response in another format stays opaque: it is forwarded as it comes and never repaired.
+ * Decides which watch responses the proxy can decode. Of those only whole events are forwarded, so that a backend may
+ * die at any byte (D3). A response in another format is opaque: it is forwarded as it comes and never repaired.
  */
 import type { EventDecoder } from "./event.ts";
 import { JsonEvents } from "./json-events.ts";
@@ -8,7 +8,7 @@ import { ProtobufEvents } from "./protobuf-events.ts";
 
 /**
  * Returns the decoder for a response's `content-type` and `content-encoding` ("" if absent); undefined for opaque
- * responses. `keepsKeys`: true if the events' keys are needed, which is so only where versions repeat.
+ * responses. `keepsKeys`: true if the events' keys are needed, which is so only if several events may share a version.
  */
 export function decoderFor(
   contentType: string,

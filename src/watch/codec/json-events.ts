@@ -1,7 +1,7 @@
 /**
- * Watch events as JSON, one to a line. Go escapes control characters, so a line feed always ends an event. The head of
- * every line is checked byte by byte: the stream of an aggregated server that formats its JSON differently becomes
- * opaque, and is never cut at line feeds inside an object.
+ * Decodes watch events in JSON, one event to a line. Go escapes control characters, so a line feed always ends an
+ * event. The head of every line is checked byte by byte: a stream of an aggregated server that formats JSON differently
+ * becomes opaque, and is never cut at line feeds inside an object.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
 import { oldestIn } from "../../kube/resource-version.ts";
@@ -13,32 +13,30 @@ const lineFeed = 0x0a;
 const closingBrace = 0x7d;
 
 /**
- * The beginning of each line that the apiserver's encoder writes: these keys, in this order, no blanks (watch.md §2.1).
+ * Returns the beginning of a line as the apiserver's encoder writes it: keys in this order, no blanks (watch.md §2.1).
  */
 function headOf(type: string): Buffer {
   return Buffer.from(`{"type":"${type}","object":`);
 }
 
-/** Heads are alike up to the type, whose first letter identifies it. */
+/** All heads are the same up to the type, whose first letter identifies the head. */
 const anyHead = headOf("ADDED");
 const typeAt = anyHead.indexOf("ADDED");
 const typesByLetter = headsByLetter(headOf);
 
-/** Up to this length a loop costs less than indexOf, which also reads beyond `end`. */
+/** Up to this many bytes a loop is faster than indexOf, which also searches behind `end`. */
 const shortBytes = 64;
 
 export class JsonEvents extends DecodedEvent {
   readonly #metadata: JsonMetadata;
   /**
-   * Of the current line: its bytes so far, the head that it must have, the matched bytes of that head, its last
-   * byte.
+   * The current line: its bytes so far, the head that it must have, the matched bytes of that head, and its last byte.
    */
   #length = 0;
   #head = anyHead;
   #matched = 0;
   #last = 0;
 
-  /** `keepsKeys`: true if the events' keys are needed. */
   constructor(keepsKeys: boolean) {
     const metadata = new JsonMetadata(keepsKeys);
     super(metadata, keepsKeys);
@@ -74,7 +72,7 @@ export class JsonEvents extends DecodedEvent {
     this.#matched = 0;
   }
 
-  /** Returns where the object begins, as far as the bytes reach; -1 if the line begins with no known head. */
+  /** Returns the position after the head, or `end` within it; -1 if the line begins with no known head. */
   #readHead(bytes: Buffer, start: number, end: number): number {
     let matched = this.#matched;
     if (matched === this.#head.length) return start;
@@ -97,19 +95,19 @@ export class JsonEvents extends DecodedEvent {
     return known?.head ?? anyHead;
   }
 
-  /** With keys a Table is parsed whole, too: the object that it describes is named in its row. */
+  /** If keys are needed, a Table is parsed whole, too, because the object's name is in its row. */
   protected override get isSmall(): boolean {
     return this.isRare || (this.keepsKeys && this.#metadata.name === "");
   }
 
-  /** bytes[object, stop) is the last piece of the line, without its head. */
+  /** Takes bytes[object, stop), the last piece of the line after its head. Returns false if the event is invalid. */
   #endLine(bytes: Buffer, object: number, stop: number): boolean {
     if (this.#last !== closingBrace) return false;
     this.#length = 0;
     return this.complete(bytes, object, stop);
   }
 
-  /** The last byte closes the event, not the object. */
+  /** The last byte, a brace, closes the event and not the object. */
   protected parse(whole: Buffer): Parsed | undefined {
     return parsedJson(whole.subarray(0, -1));
   }
@@ -124,11 +122,11 @@ function lineFeedIn(bytes: Buffer, start: number, end: number): number {
   return -1;
 }
 
-/** Undefined if the text is no JSON object. */
+/** Parses an object. Returns undefined if the text is not a JSON object. */
 export function parsedJson(text: Buffer): Parsed | undefined {
   const object = parseJson(text.toString());
   if (!isRecord(object)) return undefined;
-  // A Table's own metadata is that of a list: the object's metadata is in its row (watch.md §2.2).
+  // The metadata of a Table is that of a list. The object's own is in the Table's row (watch.md §2.2).
   const metadata = rowMetadataIn(object) ?? recordAt(object, "metadata");
   const name = textAt(metadata, "name");
   return {
@@ -140,7 +138,7 @@ export function parsedJson(text: Buffer): Parsed | undefined {
   };
 }
 
-/** A custom resource may also be called Table and have rows, hence the check of apiVersion. */
+/** Checks apiVersion as well, because a custom resource may be called Table and have rows. */
 function rowMetadataIn(object: JsonRecord): JsonRecord | undefined {
   const isTable = object["kind"] === "Table" && textAt(object, "apiVersion").startsWith("meta.k8s.io/");
   const rows = isTable ? object["rows"] : undefined;

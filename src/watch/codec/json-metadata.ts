@@ -1,7 +1,8 @@
 /**
- * Finds resourceVersion, name and namespace in an object of compact JSON, cut anywhere, without parsing it: only a key
- * at the object's own depth opens `metadata`, and only keys at that depth are read (watch.md §2.2). Custom resources
- * sort their keys, so megabytes of user data may come first; those are skipped byte by byte.
+ * Finds resourceVersion, name and namespace in an object of compact JSON without parsing the object, which may come in
+ * pieces that are cut anywhere. Only a `metadata` key at the object's own depth counts, and only the keys directly in
+ * it are read (watch.md §2.2). Custom resources sort their keys, so megabytes of user data may come first; these are
+ * skipped byte by byte.
  */
 import { isVersion } from "../../kube/resource-version.ts";
 
@@ -16,18 +17,18 @@ const resourceVersion = Buffer.from("resourceVersion");
 const name = Buffer.from("name");
 const namespace = Buffer.from("namespace");
 
-/** No position: the bytes are not valid compact JSON. */
+/** In place of a position: the bytes are not valid compact JSON. */
 const fault = -1;
 
-/** Longer than any key that is looked for. */
+/** Characters of an incomplete key that are kept: more than any key that is looked for has. */
 const keyBytes = 64;
 
-/** What the current string is read for; `none` if its value is not needed. */
+/** Which value the current string is; `none`: one that is not needed. */
 type Wanted = "none" | "version" | "name" | "namespace";
 
-/** The state of the walk. Up to `after`, one byte decides the next state; strings and nested values are skipped. */
+/** The states of the walk. Up to `after`, one byte decides the next state. The others skip a value. */
 const at = {
-  /** A structural mismatch: the input is not compact JSON. */
+  /** The input is not compact JSON. */
   bad: 0,
   open: 1,
   firstKey: 2,
@@ -39,9 +40,9 @@ const at = {
   key: 8,
   text: 9,
   nested: 10,
-  /** After the opening brace of a value: members of the metadata, or nested ones. */
+  /** After the opening brace of the metadata or of a nested object. */
   members: 11,
-  /** The metadata has ended, or the object without metadata, or the version was found. */
+  /** Nothing more is needed: the version was found, or the metadata or the object has ended. */
   over: 12,
 } as const;
 
@@ -62,11 +63,11 @@ const steps: readonly (readonly [from: number, bytes: string, to: number])[] = [
   [at.after, "}", at.over],
 ];
 
-/** steps, by state and byte. */
+/** The next state, by `256 * state + byte`. */
 const table = new Uint8Array(16 * 256);
 for (const [from, bytes, to] of steps) for (const byte of Buffer.from(bytes)) table[from * 256 + byte] = to;
 
-/** By byte: the change of depth of a nested value, outside its strings. */
+/** By byte: how much it changes the depth in a nested value, outside strings. */
 const deeper = new Int8Array(256);
 for (const byte of Buffer.from("{[")) deeper[byte] = 1;
 for (const byte of Buffer.from("}]")) deeper[byte] = -1;
@@ -76,13 +77,13 @@ export class JsonMetadata {
   #state: number = at.open;
   #isInMetadata = false;
   #isEscaped = false;
-  /** In a nested value: its depth, and whether the walk is in a string. */
+  /** In a nested value: the depth, and whether the walk is inside a string. */
   #depth = 0;
   #isInText = false;
   #wanted: Wanted = "none";
   /** True if the last key was `metadata`, at the object's own depth. */
   #opensMetadata = false;
-  /** The beginning of a key or a value that was cut between two chunks. */
+  /** The beginning of a key or a value that was cut between two chunks; "": none. */
   #token = "";
   version = "";
   name = "";
@@ -98,7 +99,6 @@ export class JsonMetadata {
     return this.#state === at.over;
   }
 
-  /** Prepares for the next object. */
   reset(): void {
     this.#state = at.open;
     this.#isInMetadata = false;
@@ -107,7 +107,7 @@ export class JsonMetadata {
     this.namespace = "";
   }
 
-  /** Reads on and returns the position that it reached; -1 if the input is not compact JSON. */
+  /** Reads on. Returns the position that it reached; -1 if the input is not compact JSON. */
   walk(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (here < end && this.#state !== at.over) {
@@ -142,8 +142,8 @@ export class JsonMetadata {
   }
 
   /**
-   * Skips complete members (a key, and a string without escapes) that are followed by another member. Most of what
-   * precedes the version of a built-in object has this form. Twice as fast as the single steps, with the same result.
+   * Skips complete members (a key, and a string without escapes) that another member follows, which is most of what
+   * comes before the version of a built-in object. It is twice as fast as single steps, with the same result.
    */
   #passMembers(bytes: Buffer, start: number, end: number): number {
     let here = start;
@@ -235,7 +235,7 @@ export class JsonMetadata {
     else if (this.#keepsKeys && this.#is(namespace, bytes, start, end)) this.#wanted = "namespace";
   }
 
-  /** Escaped spellings are not decoded: Go's encoder does not escape letters. */
+  /** True if the key is this one. Escapes are not decoded, because Go's encoder does not escape letters. */
   #is(key: Buffer, bytes: Buffer, start: number, end: number): boolean {
     if (this.#token !== "")
       return this.#token + bytes.toString("latin1", start, end) === key.toString("latin1");
@@ -271,7 +271,7 @@ function closingQuote(bytes: Buffer, start: number, end: number): number {
   return here;
 }
 
-/** As above for a complete string without escapes; `end` for all others. */
+/** Returns where the string that begins at `start` is closed; `end` if it is incomplete or has escapes. */
 function endOfPlain(bytes: Buffer, start: number, end: number): number {
   for (let here = start; here < end; here++) {
     const byte = bytes[here] ?? 0;

@@ -1,6 +1,6 @@
 /**
- * Watch events as Kubernetes protobuf: a length of four bytes, big-endian, then the event of that length (watch.md
- * §2.1). The apiserver writes length and event separately, so either may be cut anywhere.
+ * Decodes watch events in Kubernetes protobuf: a length of four bytes, big-endian, then an event of that length
+ * (watch.md §2.1). The apiserver writes the two separately, so either may be cut anywhere.
  */
 import {
   bytesIn,
@@ -18,12 +18,12 @@ import { ProtobufMetadata } from "./protobuf-metadata.ts";
 
 const lengthBytes = 4;
 
-/** The beginning of an event: field 1, its type. */
+/** Returns the beginning of an event: field 1, its type. */
 function headOf(type: string): Buffer {
   return Buffer.from([0x0a, type.length, ...Buffer.from(type)]);
 }
 
-/** By the type's first letter. The type's length precedes the letter and is checked when the letter is known. */
+/** The heads by the type's first letter. The type's length comes before the letter and is checked with it. */
 const typesByLetter = headsByLetter(headOf);
 const anyHead = headOf("ADDED");
 const lengthAt = 1;
@@ -33,14 +33,13 @@ export class ProtobufEvents extends DecodedEvent {
   readonly #metadata: ProtobufMetadata;
   /** Bytes of the length that are missing; 0 while the event itself is read. */
   #lengthLeft = lengthBytes;
-  /** The length as far as it is known, then the bytes of the event that are missing. */
+  /** First the part of the length that was read, then the missing bytes of the event. */
   #left = 0;
   #head = anyHead;
   #matched = 0;
-  /** The length of the type, as read. */
+  /** Length of the type as the event states it. */
   #typeLength = 0;
 
-  /** `keepsKeys`: true if the events' keys are needed. */
   constructor(keepsKeys: boolean) {
     const metadata = new ProtobufMetadata(keepsKeys);
     super(metadata, keepsKeys);
@@ -55,8 +54,8 @@ export class ProtobufEvents extends DecodedEvent {
     if (this.isWhole) this.begin();
     const here = this.#readLength(bytes, start, end);
     if (this.#lengthLeft > 0) return needsMore;
-    // An event is never empty, since it has a type. An oversized length is rejected, so that a peer cannot announce a
-    // gigabyte (A60).
+    // An event is never empty, because it has a type. A length beyond the limit makes the stream opaque, so that a peer
+    // cannot announce a gigabyte (A60).
     if (this.#left === 0 || this.#left > eventLimits.eventBytes) return isOpaque;
     const stop = Math.min(end, here + this.#left);
     const object = this.#readHead(bytes, here, stop);
@@ -86,7 +85,7 @@ export class ProtobufEvents extends DecodedEvent {
     return this.#matched === this.#head.length;
   }
 
-  /** Returns where the object begins, as far as the bytes reach; -1 if the event begins with no known head. */
+  /** Returns the position after the head, or `end` within it; -1 if the event begins with no known head. */
   #readHead(bytes: Buffer, start: number, end: number): number {
     if (this.#isHeadRead) return start;
     let here = start;
@@ -111,7 +110,7 @@ export class ProtobufEvents extends DecodedEvent {
     return byte === this.#head[index];
   }
 
-  /** bytes[object, stop) is the last piece of the event, without its head. */
+  /** Takes bytes[object, stop), the last piece of the event after its head. Returns false if the event is invalid. */
   #endEvent(bytes: Buffer, object: number, stop: number): boolean {
     if (!this.#isHeadRead || !this.#metadata.isOver) return false;
     this.#lengthLeft = lengthBytes;
@@ -123,13 +122,13 @@ export class ProtobufEvents extends DecodedEvent {
   }
 }
 
-/** Parses what follows an event's type (layout: protobuf-metadata.ts); undefined if the bytes are no such message. */
+/** Parses what follows an event's type (layout: protobuf-metadata.ts). Undefined if the bytes are no such message. */
 export function parsedProtobuf(bytes: Buffer): Parsed | undefined {
   const raw = bytesIn(messageIn(messageOf(bytes), 2), 1);
   const object = raw === undefined ? undefined : enveloped(raw);
   if (object === undefined) return undefined;
   return {
-    // The metadata's field 12: its annotations.
+    // Field 12 of the metadata is the annotations.
     endsInitialEvents: entriesIn(messageIn(object, 1), 12, initialEventsEnd).includes("true"),
     code: numberIn(object, 6) ?? 0,
     reason: textIn(object, 4),

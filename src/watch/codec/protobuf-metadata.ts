@@ -1,15 +1,15 @@
 /**
- * Walks the object of one Kubernetes protobuf event, cut anywhere, down to its metadata, by its lengths only: user data
- * is skipped and never read (watch.md §2.3). The layout after an event's type:
+ * Finds resourceVersion, name and namespace in the object of a protobuf event, which may come in pieces that are cut
+ * anywhere. Walks by lengths only: user data is skipped and never read (watch.md §2.3). What follows an event's type:
  *
  *   2 { 1 "k8s\0" { 1 kind  2 { 1 { 1 name  3 namespace  6 resourceVersion ... } ... }  3 encoding  4 content type } }
  */
 import { isVersion } from "../../kube/resource-version.ts";
 
-/** What a length belongs to. */
+/** What a length in `layout` is the length of. */
 const lengthOf = { rest: -1, kind: -2, object: -3, metadata: -4 } as const;
 
-/** Fixed bytes, and lengths between them; the fields of the metadata follow. */
+/** The bytes and lengths before the fields of the metadata. */
 const layout: readonly number[] = [
   0x12,
   lengthOf.rest,
@@ -24,29 +24,29 @@ const layout: readonly number[] = [
   lengthOf.metadata,
 ];
 
-/** Steps behind the layout. */
+/** Values of `#step` after the layout. */
 const atTag = layout.length;
 const atVarint = atTag + 1;
 const atLength = atTag + 2;
-/** The metadata has ended, or its version was found. */
+/** Nothing more is needed: the metadata has ended, or its version was found. */
 const atEnd = atTag + 3;
 const atFault = atTag + 4;
 
 const field = { name: 1, namespace: 3, resourceVersion: 6 } as const;
 const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
-/** A varint of 64 bits has ten bytes; the shift of the last is 63. */
+/** Most bits to shift: a varint of 64 bits has ten bytes of seven bits. */
 const mostShift = 63;
 
 export class ProtobufMetadata {
   readonly #keepsKeys: boolean;
   #step = 0;
-  /** Bytes left of the event, and how many are left when the object, then the metadata, ends. */
+  /** Bytes of the event that are left, and how many will be left at the end of the object or the metadata. */
   #left = 0;
   #floor = 0;
   #varint = 0;
   #shift = 0;
-  /** Of the current value: the bytes left, its field, and its beginning if it was cut between two chunks. */
+  /** The current value: the bytes left, its field, and its beginning if it was cut between two chunks. */
   #value = 0;
   #field = 0;
   #token = "";
@@ -76,7 +76,7 @@ export class ProtobufMetadata {
     this.namespace = "";
   }
 
-  /** Reads on and returns the position that it reached; -1 if lengths and tags do not fit together. */
+  /** Reads on. Returns the position that it reached; -1 if lengths and tags do not fit together. */
   walk(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (here < end && this.#step < atEnd) {
@@ -93,7 +93,7 @@ export class ProtobufMetadata {
   }
 
   /**
-   * Skips complete short strings whose values are not needed, which is most of what precedes a version. Twice as fast
+   * Skips complete short strings that are not needed, which is most of what comes before a version. It is twice as fast
    * as reading their tags and lengths byte by byte, with the same result.
    */
   #passTexts(bytes: Buffer, start: number, end: number): number {
@@ -139,7 +139,7 @@ export class ProtobufMetadata {
     else this.#endNumber(number);
   }
 
-  /** A length of the layout. */
+  /** Takes a length of the layout, which is the length of `of`. */
   #endLength(of: number, length: number): void {
     this.#step++;
     const left = this.#left;
@@ -150,7 +150,7 @@ export class ProtobufMetadata {
     if (this.#step === atTag) this.#endField();
   }
 
-  /** A number among the metadata's fields. */
+  /** Takes a number among the metadata's fields: a tag, a varint or a length. */
   #endNumber(number: number): void {
     if (this.#step === atTag) this.#beginField(number);
     else if (this.#step === atVarint) this.#endField();

@@ -1,9 +1,9 @@
 /**
- * Keeps the resume versions of watches new enough for a backend that has just come back. The cache of such a backend
- * begins at its start (watch.md §5.4). A watch elsewhere that has had no event since then has an older version, and no
- * returned backend could take it over before its next bookmark. First the cache of the watch's own backend is made to
- * follow etcd (progress-requests.ts). Then a second stream is opened on the same backend, with a timeout so short that
- * a bookmark comes at once (§6.1). Both streams are merged as usual; only the watch's version changes.
+ * Keeps the resume versions of watches new enough for a backend that has just come back. The caches of such a backend
+ * begin at its start (watch.md §5.4), so a watch on another backend could not move there if its last event or bookmark
+ * is older. First the cache of the watch's own backend is made to follow etcd (progress-requests.ts). Then a second
+ * stream is opened on that same backend, with a timeout so short that a bookmark comes at once (§6.1). Both streams are
+ * merged as usual; only the watch's version changes.
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices, stop } from "../../base/slices.ts";
@@ -34,9 +34,7 @@ export type BookmarkRefresherParts = {
 export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /**
-   * Watches whose version may be too old for a returned backend, with the time since when.
-   */
+  /** Watches whose version may be too old, and the clock reading up to which each must be proven complete. */
   readonly #old = new Map<WatchSession, number>();
   #isUnderWay = false;
 
@@ -45,38 +43,35 @@ export class BookmarkRefresher {
     this.#progress = new ProgressRequests(parts, (waited) => this.#add(waited));
   }
 
-  /** Counts of lists sent, by result. */
+  /** Number of lists sent, by result. */
   get progressRequests(): ProgressCounts {
     return this.#progress.counts;
   }
 
-  /**
-   * This backend is ready, with a cache that begins now. A watch too old for it is too old for all that returned
-   * before.
-   */
+  /** Refreshes the watches on other backends, because this backend is ready, with caches that begin now. */
   returned(backend: string): void {
     this.#begin(backend, () => true);
   }
 
-  /** A cache of this backend was listed again, for example: it cannot continue from versions up to `refused`. */
+  /** A cache of this backend has refused versions up to `refused`: refreshes watches elsewhere that are no newer. */
   forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
     const isOld = ({ resource: of, progress: { resumeVersion = "" } }: WatchSession): boolean =>
       of === resource && compareVersions(resumeVersion, refused) <= 0;
     this.#begin(backend, isOld);
   }
 
-  /** The backend that this watch should move to does not know its version. */
+  /** Refreshes a watch whose version the backend that it should move to does not know. */
   refused(watch: WatchSession): void {
-    // An event that came in this millisecond is part of the refused version.
+    // Plus 1, because an event that came in this very millisecond is part of the refused version.
     this.#add([{ watch, since: this.#parts.clock.now() + 1 }]);
   }
 
-  /** A cache of this backend was just filled: no watch elsewhere without an event since then could continue there. */
+  /** Refreshes the watches of a resource on other backends, because this backend has just filled its cache. */
   warmed({ backend, resource }: Pick<CacheProgress, "backend" | "resource">): void {
     this.#begin(backend, (watch) => watch.resource === resource);
   }
 
-  /** Refreshes the watches that another backend serves, as of now. */
+  /** Refreshes the watches on other backends that `isMeant` selects: each must be proven complete up to now. */
   #begin(backend: string, isMeant: (watch: WatchSession) => boolean): void {
     const { clock, exchanges } = this.#parts;
     const since = clock.now();
@@ -107,7 +102,7 @@ export class BookmarkRefresher {
     });
   }
 
-  /** Watches that have ended or had an event meanwhile cost no turn, nor do watches that wait for a list. */
+  /** Refreshes the next watch. Watches that need no refresh any more, or wait for a list, are skipped at once. */
   #next(done: () => void): void {
     const refresh = ([watch, since]: readonly [WatchSession, number]): unknown => {
       this.#old.delete(watch);
@@ -129,9 +124,9 @@ export class BookmarkRefresher {
 }
 
 /**
- * True if a bookmark is possible, and is needed to prove that the watch is complete up to `at` (a clock reading).
- * `version` is etcd's at that time, undefined while it is not known and "" if it cannot be. A bookmark that came since
- * proves no more than its version: a cache that etcd does not notify sends old ones.
+ * True if a bookmark is possible, and needed to prove that the watch is complete up to `at` (a clock reading).
+ * `version`: etcd's version at that time; undefined while it is not known, "" if it cannot be known. If it is known, a
+ * bookmark since then does not suffice, because a cache that etcd does not notify sends bookmarks of old versions.
  */
 function isOlderThan(watch: WatchSession, at: number, version: string | undefined): boolean {
   const { lastEventAt, lastChangeAt } = watch.progress;

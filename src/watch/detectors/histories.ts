@@ -1,14 +1,14 @@
 /**
- * Finds a backend whose etcd history differs from the one that clients have seen, for example an apiserver that
- * returned with a restored copy. The proxy asks each ready backend from time to time for a list of one object, read
- * from etcd. Reads from etcd never go back: a list that is older than what the backend had shown of that resource
- * before the request proves another history. So does an event that one of two backends delivers and the other, already
- * past its version, does not (upstream-merge.ts).
+ * Finds a backend whose etcd has another history than the one that clients have seen, for example an apiserver that
+ * came back with a restored copy of etcd. The proxy asks each ready backend from time to time for a list of one object,
+ * which is read from etcd. Versions read from etcd never go back, so a list that is older than what backends had
+ * delivered before the request proves another history. So does an event that one of two backends delivers and the
+ * other, already past the event's version, does not (upstream-merge.ts).
  *
  * The history with the greatest version that clients have seen counts as the right one. A backend with another history
- * counts as dead until it returns the right one again. Watches that got events of the wrong history are reset, and
- * client-go lists again; all others continue on another backend. If no backend has the old history any more, the new
- * one becomes the right one.
+ * counts as dead until its lists show the right one again. A watch that got events of the wrong history is reset, so
+ * that client-go lists again; other watches move to another backend. If no backend has the right history any more, the
+ * other one becomes right.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -32,37 +32,37 @@ export type HistoriesParts = {
   readonly migrations: Migrations;
 };
 
-/** One list request: the watch whose identity it carries, and the newest version seen of its resource before it. */
+/** One list request: the watch whose identity it carries, and the newest version of the resource seen before it. */
 type Question = {
   readonly watch: WatchSession;
   readonly resource: string;
   readonly seen: string;
-  /** True if the request is about the newest version that was seen of any resource. */
+  /** True if no other resource has a newer version. */
   readonly isNewest: boolean;
 };
 
-/** A resource, and its newest version that clients may have seen. */
+/** A resource, and the newest version of it that clients may have seen. */
 type Seen = { readonly name: string; readonly seen: string };
 
-/** How a backend's history was found to differ. A resource without changes may be the same in both histories. */
+/** The resource that showed another history. One without changes may be equal in both histories. */
 type Proof = {
   readonly resource: string;
-  /** True if a list of that resource has since returned what clients have seen. */
+  /** True if a list of that resource has since been as new as what clients have seen. */
   isRefuted: boolean;
-  /** Before this time a list that is new enough refutes nothing, because events have differed. */
+  /** Clock reading before which new enough lists refute nothing, because events have differed; 0: any time. */
   readonly until: number;
 };
 
 export class Histories extends Interval {
   readonly #parts: HistoriesParts;
-  /** When each backend is asked next. */
+  /** Clock reading at which each backend is asked next. */
   readonly #dueAt = new Map<string, number>();
-  /** Resources that the identity tried last may not list or read, and until when other resources are tried first. */
+  /** Resources that the identity tried last may not list, and the clock reading until which they are skipped. */
   readonly #unread = new Map<string, number>();
-  /** The proof against each backend with another history. */
+  /** By backend with another history: the proof of that. */
   readonly #proofs = new Map<string, Proof>();
   #questions = 0;
-  /** Since when no backend is ready although one with another history answers; -1 if that is not the case. */
+  /** Clock reading since which only backends with another history answer; -1: this is not so. */
   #aloneSince = -1;
 
   constructor(parts: HistoriesParts) {
@@ -72,7 +72,7 @@ export class Histories extends Interval {
       this.#unlike(resource, ours, theirs, version);
   }
 
-  /** A backend is ready: it is asked at once, before many watches move there. */
+  /** Asks a backend at once that has become ready, before many watches move there. */
   returned(backend: string): void {
     this.#dueAt.delete(backend);
     this.#askIfDue(backend);
@@ -101,8 +101,8 @@ export class Histories extends Interval {
   }
 
   /**
-   * Picks, for each resource, the watch that sees the most. The resource with the newest version proves the most, but
-   * it may be in an etcd of its own, so every other request is about the next resource in turn.
+   * Picks the resource to ask about, and a watch whose identity may list it. The resource with the newest version
+   * proves the most, but it may be in an etcd of its own, so every other request is about the next resource in turn.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -112,7 +112,7 @@ export class Histories extends Interval {
         false,
       );
       if (own !== undefined) return own;
-      // No client can ask any more about the resource whose history differed.
+      // The resource that differed can no longer be asked about, because no client that may list it watches it.
       proof.isRefuted = true;
     }
     this.#questions += 1;
@@ -124,7 +124,7 @@ export class Histories extends Interval {
     return this.#first(inTurn, isNewest);
   }
 
-  /** Returns the resources of which a version was seen, and that are not known to be unreadable. */
+  /** Returns the watched resources with a known version, without those that recently could not be listed. */
   #readable(now: number): readonly Seen[] {
     const { migrations, caches } = this.#parts;
     for (const [resource, until] of this.#unread) if (until <= now) this.#unread.delete(resource);
@@ -133,7 +133,7 @@ export class Histories extends Interval {
     );
   }
 
-  /** Returns a question about the first resource that a client may list. */
+  /** Returns the request for the first of these resources that a client may list; undefined if there is none. */
   #first(resources: readonly Seen[], isNewest: boolean): Question | undefined {
     for (const { name: resource, seen } of resources.slice(0, watchLimits.historyTries)) {
       const watch = this.#askerOf(resource);
@@ -153,8 +153,8 @@ export class Histories extends Interval {
   }
 
   /**
-   * The list returned no version. If the backend answered, the client may lack the permission to list: another resource
-   * is tried.
+   * Takes a list without a version. If the backend answered, the client may lack the permission to list the resource,
+   * so another resource is asked about next.
    */
   #notListed(backend: string, resource: string, status: number): void {
     const now = this.#parts.clock.now();
@@ -172,14 +172,14 @@ export class Histories extends Interval {
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
     );
     if (isForked) this.#proofs.set(backend, { resource, isRefuted: false, until: 0 });
-    // Repeated at each response: a pending request may have become a watch there since.
+    // For each such list, because a pending request may have become a watch on this backend since the last.
     if (isForked) this.#leave(backend, version);
     if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
     if (!isForked) this.#proofs.delete(backend);
     backends.learn(backend, { kind: "history", isForked, resource, version, seen });
   }
 
-  /** It takes two lists: one of the resource that differed, and one of the resource with the newest version of all. */
+  /** True if the proof is refuted, by a list of its resource and by one of the resource with the newest version. */
   #isRefuted(backend: string, { resource, isNewest }: Question): boolean {
     const proof = this.#proofs.get(backend);
     if (proof === undefined) return true;
@@ -192,7 +192,7 @@ export class Histories extends Interval {
     this.#proofs.delete(backend);
   }
 
-  /** Both backends answer, and their events differ. The events that the client got decide. */
+  /** Takes a difference between the events of two ready backends. The events that the client got count as right. */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;
     if (backends.factsOf(theirs).isForked || backends.factsOf(ours).state !== "ready") return;
@@ -205,9 +205,9 @@ export class Histories extends Interval {
   }
 
   /**
-   * `version`: how far the other history has come, so that later versions are of the right one. Runs in one turn of the
-   * event loop for all watches: if it ran in slices, an event of the other history that came before a later slice could
-   * not be distinguished from one of the right history.
+   * Makes all watches leave a backend with another history, which has come to `version`; later versions are of the
+   * right history. All in one turn of the event loop, because an event of the other history that came between two
+   * slices could not be distinguished from one of the right history.
    */
   #leave(backend: string, version: string): void {
     const { watches } = this.#parts.migrations;
@@ -216,8 +216,8 @@ export class Histories extends Interval {
   }
 
   /**
-   * Accepts the new history if no backend has the old one, or none that has it was reachable for too long: old data is
-   * better than no service.
+   * Accepts the other history if all backends have it, or if for too long no backend with the right one has answered:
+   * old data is better than no service.
    */
   #acceptIfAlone(now: number): void {
     const { backends } = this.#parts;
@@ -239,7 +239,7 @@ export class Histories extends Interval {
     this.#proofs.delete(backend);
     caches.forgetSeen();
     backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
-    // Their clients have seen versions that no backend knows any more.
+    // The clients of all watches have seen versions that no backend knows any more.
     const all = Array.from(migrations.watches.resources, (name) => Array.from(migrations.watches.of(name)));
     inSlices(clock, all.flat(), (watch) => watch.forgetHistory());
   }

@@ -9,7 +9,7 @@ import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import { watchLimits } from "../cache/limits.ts";
 
-/** An internal fault costs this watch, not those after it. */
+/** Checks one watch. An exception is contained, so that the watches after it are checked as well. */
 function look({ watch, isEnded }: Exchange): void {
   if (watch === undefined || isEnded) return;
   try {
@@ -20,7 +20,6 @@ function look({ watch, isEnded }: Exchange): void {
 }
 
 export class HungWatchDetector extends Interval {
-  /** Cancels the current walk. */
   #endWalk = (): void => {};
 
   constructor(clock: Clock, exchanges: ActiveRequests) {

@@ -1,9 +1,9 @@
 /**
- * Acts when a cache lags: it has not delivered an event of another backend for as long as a PING may stay unanswered. A
- * backend that is cut off from etcd still answers PING, and /readyz for two more seconds, but its watches get nothing
- * new. A second upstream stream of each is opened on another backend, and whichever copy of an event arrives first is
- * forwarded. The second stream is dropped once the cache catches up. If the cache is found stalled (stalled-cache.ts),
- * the watches move to the second stream. This is no verdict: requests are sent there as before, so that a false alarm
+ * Hedges the watches of a cache that lags: it has lacked an event of another backend for as long as a PING may stay
+ * unanswered. A backend that is cut off from etcd still answers PING, and /readyz for two more seconds, but its watches
+ * get nothing new. Each such watch gets a second upstream stream on another backend, and whichever copy of an event
+ * arrives first is forwarded. The second stream is dropped once the cache catches up. If the cache is found stalled
+ * (stalled-cache.ts), the watches move to the second stream. The backend still gets requests, so that a false alarm
  * costs nothing (watch.md §5.6).
  */
 import type { Clock } from "../../base/clock.ts";
@@ -20,19 +20,18 @@ export type LaggingCacheParts = {
   readonly clock: Clock;
   readonly caches: CacheTracker;
   readonly migrations: Migrations;
-  /** The suspicious silence in ms, by the backend's round-trip time; undefined for a removed backend. */
+  /** Ms of silence that make a backend suspect, by its round-trip time; undefined for a removed backend. */
   readonly afterMs: (backend: string) => number | undefined;
 };
 
-/** One backend's cache of one resource. */
 type Cache = { readonly backend: string; readonly resource: string };
 type Hedged = Cache & { readonly since: number };
 
 export class LaggingCacheDetector extends Interval {
   readonly #parts: LaggingCacheParts;
-  /** Caches whose watches have a second stream, and since when. */
+  /** Caches whose watches have a second stream, and the clock reading since which they have. */
   readonly #hedged = new Map<string, Hedged>();
-  /** Caches that lagged for a moment only, and until when they are ignored. */
+  /** Caches that lagged for a moment only, and the clock reading until which they are ignored. */
   readonly #pauses = new Map<string, number>();
   /** Caches whose watches are being walked through. */
   readonly #walked = new Set<string>();
@@ -64,7 +63,7 @@ export class LaggingCacheDetector extends Interval {
     for (const of of lagging.values()) this.#hedge(of, suspicions);
   }
 
-  /** Returns infinity for a backend that was removed or is suspect as a whole: the lag of its caches adds nothing. */
+  /** Returns the threshold. It is infinite for a backend that was removed, or is suspect and so hedged anyway. */
   #afterMs(backend: string): number {
     const { migrations, afterMs } = this.#parts;
     return migrations.targets.isDoubtful(backend)
@@ -72,7 +71,7 @@ export class LaggingCacheDetector extends Interval {
       : (afterMs(backend) ?? Number.POSITIVE_INFINITY);
   }
 
-  /** `all`: every suspicion. A backend whose own cache lags is not used as the second. */
+  /** Hedges the watches of one cache. `all`: every suspicion, because no second stream goes to a lagging cache. */
   #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
     const [first] = suspicions;
     if (first === undefined) return;
@@ -102,7 +101,7 @@ export class LaggingCacheDetector extends Interval {
     });
   }
 
-  /** Walks through the watches of the cache's resource on all backends; one walk at a time for each cache. */
+  /** Calls `visit` for the watches of the cache's resource on all backends. One walk at a time for each cache. */
   #walk(cache: Cache, visit: (watch: WatchSession) => unknown, done?: () => void): void {
     const { clock, migrations } = this.#parts;
     const name = nameOf(cache);
@@ -118,8 +117,8 @@ export class LaggingCacheDetector extends Interval {
     const { clock, migrations } = this.#parts;
     const now = clock.now();
     this.#hedged.delete(name);
-    // The backend is suspect by now: this was no momentary lag, and the loss of its connections decides what its
-    // watches do.
+    // If the whole backend is suspect by now, this was no momentary lag, and the hedges stay until its connections are
+    // lost or answer.
     if (migrations.targets.isDoubtful(backend)) return;
     if (now - since < watchLimits.lagMomentMs) this.#pauses.set(name, now + watchLimits.lagPauseMs);
     inSlices(clock, migrations.watches.of(hedged.resource), ({ attempt }) => {
@@ -137,8 +136,7 @@ function nameOf({ backend, resource }: Cache): string {
 }
 
 /**
- * True if a stream that sees the whole scope, and has its initial state, has not delivered for `afterMs` what others
- * have.
+ * True if a stream that covers the whole scope, and has its initial state, has lacked the missing event for `afterMs`.
  */
 function isLate(
   watch: WatchSession,

@@ -1,6 +1,6 @@
 /**
- * One list of the resource that a watch watches, with the watch's own identity and at most one object; only its version
- * is read. A consistent list makes the apiserver request progress from etcd, for that resource's cache alone
+ * Lists the resource of a watch, with the identity of the watch's client and at most one object, to read the list's
+ * version. A consistent list makes the apiserver request progress from etcd for the cache of that resource alone
  * (k8s.io/apiserver, storage/cacher: waitUntilFreshAndList, ConditionalProgressRequester).
  */
 import type { Clock } from "../../base/clock.ts";
@@ -16,17 +16,16 @@ import { watchLimits } from "../cache/limits.ts";
 import { answerOf } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 
-/** What one list requests, and from which backend. */
 export type ListQuestion = {
   readonly backend: string;
   readonly context: RequestContext;
-  /** Reads its body; default: a list's version. */
+  /** Creates the reader of the response's body; default: one that finds a list's version. */
   readonly reading?: () => Pick<ListVersion, "feed" | "version">;
-  /** Called once. */
+  /** Called once, with a response or without one. */
   readonly onAnswer: (answer: ListAnswer) => void;
 };
 
-/** `status` 0: no response within `watchLimits.progressAnswerMs`. `version`: "" unless the list has one. */
+/** `status`: 0 without a response within `watchLimits.progressAnswerMs`. `version`: "" if the list has none. */
 export type ListAnswer = { readonly status: number; readonly version: string; readonly ms: number };
 
 /** The watch whose identity the request carries. */
@@ -34,7 +33,7 @@ type Watch = Pick<WatchSession, "poolKey" | "learnt">;
 
 export type ListRequestParts = { readonly clock: Clock; readonly journal: Journal };
 
-/** Sends the list with the identity of a watch's client: the status shows whether its credential is still accepted. */
+/** Sends the list with the identity of the watch's client; its status shows if the credential still holds. */
 export function listAs(
   watch: Watch,
   question: ListQuestion,
@@ -95,7 +94,7 @@ export class ListRequest implements AttemptOwner {
     this.#end();
   }
 
-  /** Its backend is suspect: no response is worth waiting for. */
+  /** Gives up, because a response of a suspect backend is not worth waiting for. */
   attemptSuspected(): void {
     this.#end();
   }

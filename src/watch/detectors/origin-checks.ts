@@ -1,9 +1,9 @@
 /**
- * Finds out whether an API is a CRD's or another server's (versions-of.ts), once a backend has answered a watch of it.
- * The response's head shows what kube-aggregator relayed from another apiserver: both have written their fields, so these
- * are there twice. Otherwise the API's OpenAPI is requested with the identity of the watch's client: all authenticated
- * users may read that (ClusterRole system:discovery), and a CRD's is recognizable in its first 100 bytes. The rest is
- * cancelled.
+ * Finds out whether an API is a CRD's or an aggregated server's (kube/api-origin.ts), once a backend has answered a
+ * watch of it. A response that kube-aggregator relayed from another apiserver has the header fields of both, so some
+ * are there twice. Otherwise the API's OpenAPI is requested with the identity of the watch's client, because all
+ * authenticated users may read it (ClusterRole system:discovery). A CRD's is recognizable in its first 100 bytes; the
+ * rest is cancelled.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -33,14 +33,14 @@ const unanswered = new Set([0, 404, 429, 500, 502, 503, 504]);
 
 export class OriginChecks {
   readonly #parts: OriginChecksParts;
-  /** When each was requested last: a clock reading. */
+  /** Clock reading at which the OpenAPI of each API was requested last. */
   readonly #sentAt = new WeakMap<Origin, number>();
 
   constructor(parts: OriginChecksParts) {
     this.#parts = parts;
   }
 
-  /** A backend has answered a watch of this API with 200. */
+  /** Returns the origin of an API. Called when a backend has answered a watch of that API with 200. */
   answered(api: Api, head: readonly Field[]): Origin {
     const origin = this.#parts.origins.met(api);
     if (!Object.isFrozen(origin) && isProxied(head)) {
@@ -50,11 +50,11 @@ export class OriginChecks {
     return origin;
   }
 
-  /** The watch is open: requests with its client's identity are possible. */
+  /** Requests the API's OpenAPI if its origin is not known. The watch is open, so its identity can be used. */
   check(api: Api, origin: Origin, watch: WatchSession): void {
     if (Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
     const { clock } = this.#parts;
-    // Another server's API may become a CRD's; the opposite is visible in the head of a watch.
+    // An aggregated API is checked again, because it may become a CRD's. The opposite shows in a watch's head.
     const pauseMs = origin.isKnown ? watchLimits.originAgainMs : watchLimits.originPauseMs;
     const sentAt = this.#sentAt.get(origin);
     if (sentAt === undefined || clock.now() - sentAt >= pauseMs) this.#send(api, origin, { watch, pauseMs });
@@ -77,7 +77,7 @@ export class OriginChecks {
         reading: () => new OpenApiTitle(),
         onAnswer: ({ status, version: kind }) => {
           if (kind !== "") this.#learn(origin, kind === "aggregated");
-          // A new CRD's OpenAPI is there a second after it. If one client may not read it, another may.
+          // A new CRD's OpenAPI appears after a second. A 403 is not repeated: other clients may have the permission.
           else if (unanswered.has(status) && !origin.isKnown && pauseMs < watchLimits.originAgainMs)
             clock.after(pauseMs, () => {
               if (!origin.isKnown && watch.attempt !== undefined)
@@ -101,7 +101,7 @@ export class OriginChecks {
   }
 }
 
-/** True if two apiservers have written this head: ReverseProxy adds the fields of the second to those of the first. */
+/** True if two apiservers have written this head: Go's ReverseProxy adds the second one's fields to the first one's. */
 function isProxied(head: readonly Field[]): boolean {
   const count = (name: string): number => head.filter((field) => field.name === name).length;
   return count("audit-id") > 1 || count("x-kubernetes-pf-flowschema-uid") > 1;

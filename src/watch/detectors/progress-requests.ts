@@ -2,8 +2,8 @@
  * Makes caches follow etcd. The cache of a resource that does not change learns etcd's version only when etcd notifies
  * it: every 10 minutes by default, every 5 s with kubeadm's settings. Until then its bookmarks are old, and no watch of
  * that resource could continue on a backend whose cache began later. A consistent list makes the apiserver request the
- * current version from etcd for that cache (list-request.ts, docs/watch.md §6.6): one list for each backend and resource,
- * before its watches are refreshed. A cache that lists do not advance is found and journaled.
+ * current version from etcd for that cache (list-request.ts, docs/watch.md §6.6). One such list is sent for each
+ * backend and resource before its watches are refreshed. A cache that does not advance in spite of it is journaled.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -33,17 +33,17 @@ type CacheRecord = {
   /** When the last list was sent, a clock reading; -Infinity before. */
   askedAt: number;
   isAsked: boolean;
-  /** Etcd's version at that time; "" if no list returned it. */
+  /** Etcd's version at `askedAt`; "" if the list did not return it. */
   version: string;
-  /** Failed lists since the last one that was answered, and the client of the last of them. */
+  /** Number of failed lists since the last that returned a version, and the client whose identity was used last. */
   tries: number;
   client: Client | undefined;
   /** Refreshes that wait for the response, or until the next list may be sent. */
   waiting: BookmarkRefresh[];
-  /** Watches refreshed since `version` was learnt, until their cache is checked. */
+  /** Watches refreshed since `version` was learnt, until the cache is checked. */
   refreshed: WatchSession[];
   isChecked: boolean;
-  /** True after the journal entry that etcd does not notify this cache. */
+  /** True if the journal says that etcd does not notify this cache. */
   isMissing: boolean;
 };
 
@@ -59,7 +59,7 @@ export class ProgressRequests {
   readonly #records = new Map<string, CacheRecord>();
   readonly #counts = { answered: 0, refused: 0, unanswered: 0 };
 
-  /** `again` gets the refreshes that waited. */
+  /** `again`: called with the refreshes that waited, to be tried once more. */
   constructor(parts: ProgressRequestsParts, again: (refreshes: readonly BookmarkRefresh[]) => void) {
     this.#parts = parts;
     this.#again = again;
@@ -69,14 +69,14 @@ export class ProgressRequests {
     return this.#counts;
   }
 
-  /** The number of backend and resource pairs with a record. */
+  /** Number of backend and resource pairs with a record. */
   get size(): number {
     return this.#records.size;
   }
 
   /**
-   * Returns the version that the backend's cache of the resource has reached since `since`; "" if that cannot be known.
-   * Returns undefined while the list that will return it is pending: the refresh waits here.
+   * Returns a version that etcd had after `since`, which the backend's cache must reach; "" if it cannot be known.
+   * Returns undefined while the list that will return it is pending; the refresh then waits here.
    */
   versionFor(refresh: BookmarkRefresh, backend: string): string | undefined {
     const { watch, since } = refresh;
@@ -92,7 +92,7 @@ export class ProgressRequests {
     return undefined;
   }
 
-  /** The watch got a second stream that should deliver `version` or later; whether it did is checked later. */
+  /** The watch got a second stream, which should deliver the list's version; a later check shows if it did. */
   refreshed(watch: WatchSession, backend: string): void {
     const record = this.#recordOf(backend, watch.resource);
     if (record.version === "") return;
@@ -128,9 +128,7 @@ export class ProgressRequests {
       if (!isAsked && !isChecked && waiting.length === 0) return void this.#records.delete(key);
   }
 
-  /**
-   * True if the list was refused and this watch's client is another than the last, so that it may have the permission.
-   */
+  /** True if the list was refused, and this watch's client, another than the last, may have the permission. */
   #mayTry({ version, tries, client }: CacheRecord, watch: WatchSession): boolean {
     return version === "" && tries > 0 && tries < watchLimits.progressTries && watch.client !== client;
   }
@@ -157,13 +155,13 @@ export class ProgressRequests {
   #answered(record: CacheRecord, { status, version, ms }: ListAnswer): void {
     record.isAsked = false;
     record.version = version;
-    // A backend that does not answer one client does not answer any.
+    // A backend that does not answer one client does not answer another, so no more clients are tried.
     if (version !== "") record.tries = 0;
     else record.tries = status === 0 ? watchLimits.progressTries : record.tries + 1;
     if (version !== "") this.#counts.answered += 1;
     else if (status === 0) this.#counts.unanswered += 1;
     else this.#counts.refused += 1;
-    // Waiting for a stalled cache is useless; stalled-cache.ts finds it.
+    // A response this late means that the cache is stalled, so waiting for it is useless (stalled-cache.ts).
     if (ms > watchLimits.progressWaitMs) record.version = "";
     this.#release(record);
   }
@@ -185,7 +183,7 @@ export class ProgressRequests {
   #check(record: CacheRecord): void {
     record.isChecked = false;
     const { backend, version, askedAt } = record;
-    // A later list returned a newer version: etcd has the same time to notify that one.
+    // If a later list has returned a newer version, etcd has as much time again to notify the cache of that.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
     if (leftMs > 0) return this.#checkIn(record, leftMs);
     const { refreshed } = record;
@@ -203,7 +201,7 @@ export class ProgressRequests {
     );
   }
 
-  /** `left`: the refreshed watches that have not reached `version`. Others may have been refreshed since. */
+  /** Asks the cache for its version if refreshed watches are `left` that have not reached `version`. */
   #askFor(record: CacheRecord, left: readonly WatchSession[], version: string): void {
     record.isChecked = false;
     const [watch] = left;
@@ -211,7 +209,7 @@ export class ProgressRequests {
       return this.#checkIn(record, limits.progressCheckMs);
     if (watch === undefined) return this.#found(record, version);
     record.refreshed = [...left, ...record.refreshed];
-    // Version 1 stands for any version: the response has the version that the cache has reached.
+    // A list that may be of version 1 or newer comes from the cache, so it shows the version of the cache.
     record.isChecked = true;
     this.#list(record, watch, "1", ({ version: cached }) => this.#checked(record, cached));
   }
@@ -234,7 +232,7 @@ export class ProgressRequests {
     journal.write({ kind: "cache.progress_delayed", backend, resource, version, etcdVersion, lateMs });
   }
 
-  /** The cache has reached this version, or no watch there needs it any more. */
+  /** Refreshes the remaining watches again: the cache has reached this version, or no watch there needs it. */
   #found(record: CacheRecord, version: string): void {
     const { clock, journal } = this.#parts;
     const { backend, resource, refreshed, askedAt } = record;

@@ -1,9 +1,9 @@
 /**
- * Sentinels (D13): while two backends are ready, one watch of each resource also has a stream on a second backend, for
- * as long as both answer. The apiserver keeps a watch cache per resource, so one sentinel is enough to detect a lagging
- * or stalled cache, and a backend with another history. It also fills a cache that is created on demand, and its watch
- * continues there at once when the first backend is lost. WatchSession keeps the second stream (`isSentinel`): events
- * that it delivers before the first stream does are held.
+ * Keeps one sentinel of each resource (D13): while two backends are ready, one watch of the resource also has a second
+ * stream, on another backend. The apiserver keeps a watch cache per resource, so one sentinel is enough to detect a
+ * lagging or stalled cache, and a backend with another history. It also makes the second backend fill a cache that is
+ * created on demand, and its watch continues there at once when the first backend is lost. WatchSession holds back
+ * events that the second stream delivers before the first (`isSentinel`).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -25,13 +25,13 @@ export type SentinelsParts = {
 /** The sentinel of one resource, or the latest attempt at one. */
 type Post = {
   watch: WatchSession | undefined;
-  /** The backend that its second stream was requested from last. */
+  /** The backend that the second stream was requested from last. */
   backend: string;
   isTaken: boolean;
   askedAt: number;
-  /** True from a refusal until one is accepted: the cache may have been filled meanwhile. */
+  /** True from a refusal until a backend accepts: it may have filled its cache meanwhile. */
   wasRefused: boolean;
-  /** Backends that refused one, and until when each is skipped. */
+  /** Backends that refused the second stream, and the clock reading until which each is skipped. */
   readonly pauses: Map<string, number>;
 };
 
@@ -46,14 +46,13 @@ export class Sentinels extends Interval {
     this.#parts = parts;
   }
 
-  /** Which watch is the sentinel of each resource, and the second backend that accepted it. */
+  /** The sentinels whose second stream was accepted, and the backend of that stream. */
   get all(): readonly Sentinel[] {
     return Array.from(this.#posts).flatMap(([resource, { watch, backend }]) =>
       watch?.isPosted === true && watch.second?.isAccepted === true ? [{ resource, watch, backend }] : [],
     );
   }
 
-  /** The number of sentinels, for metrics. */
   get count(): number {
     return this.all.length;
   }
@@ -73,7 +72,7 @@ export class Sentinels extends Interval {
     }
   }
 
-  /** Returns true if a backend was asked. */
+  /** Checks the sentinel of one resource, and requests one if needed. Returns true if a backend was asked. */
   #tend(resource: string, ready: readonly string[]): boolean {
     const post = this.#posts.get(resource) ?? emptyPost();
     this.#posts.set(resource, post);
@@ -90,7 +89,7 @@ export class Sentinels extends Interval {
     return true;
   }
 
-  /** Updates the state of the present sentinel. Returns true if it still stands. */
+  /** Updates the record of the present sentinel. Returns true if its second stream is open or still awaited. */
   #follow(post: Post): boolean {
     const now = this.#parts.clock.now();
     for (const [backend, until] of post.pauses) if (until <= now) post.pauses.delete(backend);
@@ -115,15 +114,15 @@ export class Sentinels extends Interval {
 
   #taken(post: Post, resource: string): void {
     post.isTaken = true;
-    // A cache that has just been filled knows no earlier versions: watches elsewhere must become newer than that.
+    // A cache that has just been filled knows no earlier versions, so other backends' watches have to become newer.
     if (post.wasRefused) this.#parts.refresher.warmed({ backend: post.backend, resource });
     post.wasRefused = false;
   }
 
   /**
-   * Returns the watch and the second backend that fit best; undefined if the present sentinel cannot be improved. A
-   * watch of the whole resource compares the most. A backend that was never asked for the resource may have no cache of
-   * it yet.
+   * Returns the watch and the second backend that fit best; undefined if the present sentinel is as good. A watch of
+   * the whole resource compares the most. A backend that was never asked for the resource comes first, because it may
+   * have no cache of it yet.
    */
   #find(
     resource: string,
@@ -143,7 +142,7 @@ export class Sentinels extends Interval {
     return this.#firstOf(whole, post, ready) ?? this.#firstOf(watches.partOf(resource), post, ready);
   }
 
-  /** Prefers a watch with bookmarks: they prove completeness where events do not. */
+  /** Prefers a watch with bookmarks, which show a cache's progress even if no object changes. */
   #firstOf(
     watches: Iterable<WatchSession>,
     post: Post,
@@ -176,12 +175,12 @@ export class Sentinels extends Interval {
     return others.find((name) => !stalled.includes(name)) ?? others[0];
   }
 
-  /** Returns a ready backend that has not been asked for this resource since it came back. */
+  /** Returns a ready backend that was not asked for the resource since it came back; undefined: none. */
   #coldFor(watch: WatchSession, post: Post, ready: readonly string[]): string | undefined {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;
     const refusing = migrations.targets.refusing(watch);
-    // No record exists of resources beyond the limit of compared ones.
+    // Beyond the limit of compared resources there is no record of which backends were asked.
     if (attempt === undefined || !caches.knows(attempt.backend, resource)) return undefined;
     return ready.find(
       (name) =>

@@ -1,6 +1,7 @@
 /**
- * Finds backends whose caches are stalled although they answer (F5): no request to such a backend reveals it, but the
- * events of the others do. Its watches of that resource are moved, and no new request for the resource is sent there.
+ * Finds caches that are stalled although their backends answer (F5). No request to such a backend reveals it, but the
+ * events of other backends do. Watches of that resource are moved away, and no new request for the resource is sent
+ * there.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -27,7 +28,7 @@ export type StalledCacheParts = {
 
 export class StalledCacheDetector extends Interval {
   readonly #parts: StalledCacheParts;
-  /** Caches whose watches are being checked. */
+  /** Caches whose watches are being searched for a proof. */
   readonly #asked = new Set<CacheProgress>();
 
   constructor(parts: StalledCacheParts) {
@@ -48,7 +49,7 @@ export class StalledCacheDetector extends Interval {
       else if (mayBeShown(suspicion)) this.#ask(suspicion);
   }
 
-  /** Looks for a watch that would have delivered what the cache lacks. */
+  /** Marks the cache as stalled if one of its watches would have delivered the missing event. */
   #ask(suspicion: LagSuspicion): void {
     const { clock, migrations } = this.#parts;
     const { cache } = suspicion;
@@ -84,17 +85,17 @@ export class StalledCacheDetector extends Interval {
   }
 }
 
-/** True if some watch of this cache would have delivered by now what the cache has. */
+/** True if a watch may prove the suspicion by now: one of the whole resource at once, others by their bookmarks. */
 function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
   return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= watchLimits.caughtUpMs);
 }
 
-/** True if a stream of the watch proves that its backend lacks what others have delivered. */
+/** True if a stream of the watch proves that its backend's cache lacks the missing event. */
 function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): boolean {
   const stream = watch.compared.find(({ cache }) => cache === suspicion.cache);
   if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;
   const { isWhole, isInjected, isRepeating, request } = watch.asked;
-  // Injected bookmarks come after a move, or from the beginning if the client's first request could carry the query.
+  // The proxy's own bookmarks come after a move; before, if the client's request could carry the query.
   const hasOurs = isInjected && (stream.reading.isOurs || request.start === "exact");
   const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
   const coverage = { from: stream.reading.from, since: stream.acceptedAt, isWhole, hasBookmarks };

@@ -1,7 +1,4 @@
-/**
- * Journal entries for migrations and ends of watches: one entry for all with the same reason and backends within a
- * second.
- */
+/** Journals moves and ends of watches: one entry for all with the same reason and backends within a second. */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { watchLimits } from "../cache/limits.ts";
@@ -30,7 +27,7 @@ export class MigrationLog {
     this.#journal = journal;
   }
 
-  /** A watch continues at `to`, `ms` after its stream from `from` was lost or suspected. */
+  /** Adds a watch that continues at `to`, `ms` after its stream from `from` was lost or became suspect. */
   add(reason: string, from: string, to: string, ms: number): void {
     this.#writeSoon();
     const key = `${reason} ${from} ${to}`;
@@ -40,7 +37,7 @@ export class MigrationLog {
     this.#moves.set(key, group);
   }
 
-  /** A watch that `from` served last has ended, although its client wanted more of it. */
+  /** Adds a watch that has ended although its client wanted more of it. `from`: the backend that served it last. */
   end(reason: string, from: string, { resource, version }: Ended): void {
     this.#writeSoon();
     const key = `${reason} ${from}`;

@@ -1,7 +1,7 @@
 /**
- * Decides when watches move, and how fast (D6): a watch that lost its backend at once, as fast as other backends accept
- * watches; a watch whose backend is draining at a slow pace. TargetPicker picks the destination. This class also counts
- * the ends of watches that could not be moved, by reason.
+ * Decides when watches move, and how fast (D6). A watch that has lost its backend moves as fast as other backends
+ * accept watches; a watch whose backend is draining moves at a slow pace. TargetPicker picks the destination. This
+ * class also counts, by reason, the moves and the ends of watches that could not move.
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices, stop } from "../../base/slices.ts";
@@ -23,13 +23,13 @@ import { TargetPicker } from "./target-picker.ts";
 
 export type MigrationsParts = {
   readonly clock: Clock;
-  /** Stands still while the proxy's own event loop does. */
+  /** A clock that stands still while the proxy's own event loop does. */
   readonly stallAwareClock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly journal: Journal;
   readonly caches: CacheTracker;
-  /** BookmarkRefresher: it gets watches whose version the backend that they should move to does not know. */
+  /** BookmarkRefresher. It gets the watches whose version is too old for the backend that they should move to. */
   readonly refresher: { refused(watch: WatchSession): void };
 };
 
@@ -40,26 +40,24 @@ export class Migrations {
   readonly stallAwareClock: Clock;
   /** How far each backend's caches have come. Watches update it, and no watch is moved to a stalled cache. */
   readonly caches: CacheTracker;
-  /** Journals faults that single watches reveal. */
   readonly anomalies: AnomalyLog;
   readonly targets: TargetPicker;
-  /** The open watches, by resource. */
   readonly watches = new WatchesByResource();
   readonly #parts: MigrationsParts;
   readonly #pace: TokenBucket;
   readonly #log: MigrationLog;
-  /** Watches without a stream, in the order in which they lost it; true for those that have waited for another backend. */
+  /** Watches without a stream, in the order of the loss; true: the watch has waited for another backend. */
   readonly #urgent = new Map<WatchSession, boolean>();
-  /** Watches without a stream that no backend can take now: they are tried again together. */
+  /** Watches without a stream that no backend can take now. They are all tried again together. */
   readonly #parked = new Set<WatchSession>();
-  /** Watches whose backend's cache is stalled while their stream still serves. */
+  /** Watches that move because their backend's cache is stalled. Their stream still serves. */
   readonly #migratingNow = new Set<WatchSession>();
   /** Watches whose move is not urgent, and why they move. */
   readonly #leaving = new Map<WatchSession, LeaveReason>();
   #isPumping = false;
   #isLeaving = false;
   #steps = 0;
-  /** Counts since the start, by reason. */
+  /** Number of moves and of ends since the start, by reason. */
   readonly moves = new Map<AskReason, number>();
   readonly ends = new Map<EndReason, number>();
   hedges = 0;
@@ -77,7 +75,7 @@ export class Migrations {
     this.#log = new MigrationLog(parts.clock, parts.journal);
   }
 
-  /** From now on the stream updates the progress of its backend's cache, except for another server's resource. */
+  /** Makes the stream update the progress of its backend's caches, except for an aggregated server's resource. */
   follow(stream: WatchStream, { origin, resource, isWhole, scope }: WatchContext): void {
     const { backend } = stream.attempt;
     if (origin.isForeign) return;
@@ -86,8 +84,8 @@ export class Migrations {
   }
 
   /**
-   * The watch has no stream: another backend is asked as soon as its turn comes, or after `inMs` if every backend that
-   * answers was asked in vain. Returns the function that cancels this.
+   * Requests a watch without a stream from another backend as soon as its turn comes, or after `inMs` if all that
+   * answer were asked in vain. Returns the function that cancels this.
    */
   resume(watch: WatchSession, inMs: number): () => void {
     if (inMs <= 0 || this.targets.elsewhereFor(watch, watch.tried) !== undefined)
@@ -104,16 +102,16 @@ export class Migrations {
     return () => this.#forget(watch);
   }
 
-  /** The watch's connection or backend does not answer. Called again at every tick. */
+  /** Opens a second stream, because the watch's connection or backend does not answer. Called again at every tick. */
   hedge(watch: WatchSession, attempt: Attempt): void {
-    // In a mass move most watches wait for their turn and are called again, so the cheap check comes first.
+    // When many watches move, most wait for their turn and are called again, so the cheap check comes first.
     if (!this.#pace.isOpen) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
       ? undefined
       : this.#parts.pools.promptConnection(attempt.backend, watch.poolKey());
-    // The fault may be on this connection only: if no other backend answers, the same backend gets a new connection.
+    // The fault may be on this connection only: if no other backend answers, this one gets a new connection.
     const last = isDoubtful ? undefined : attempt.backend;
     const backend =
       connection === undefined
@@ -124,7 +122,7 @@ export class Migrations {
     this.#send(watch.ask(backend, "suspect"), connection);
   }
 
-  /** The connection answers, but its backend's cache lags, as do those of `others`. Called again at every look. */
+  /** Opens a second stream, because the watch's cache lags; not at one of `others`, whose caches lag as well. */
   hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
     const { attempt } = watch;
     if (watch.hedgeWithSentinel(others)) return;
@@ -136,8 +134,7 @@ export class Migrations {
   }
 
   /**
-   * The watch's connection is retiring, its backend is draining or full, or it has been silent for long: it moves at the
-   * slow pace.
+   * Moves a watch at the slow pace: its connection is retiring, its backend is draining or full, or the watch hangs.
    */
   leave(watch: WatchSession, reason: LeaveReason): void {
     // Draining is the stronger reason and replaces any other.
@@ -145,12 +142,12 @@ export class Migrations {
     this.#leaveSoon();
   }
 
-  /** No backend takes the watch now. */
+  /** Tries later to move the watch off a draining backend, because no other backend takes it now. */
   leaveLater(watch: WatchSession): void {
     this.clock.after(watchLimits.declinedMs, () => this.leave(watch, "draining"));
   }
 
-  /** The backend's cache is stalled: the watch is also requested elsewhere, as fast as other backends accept watches. */
+  /** Moves a watch off a stalled cache, as fast as other backends accept watches. */
   migrateNow(watch: WatchSession): void {
     this.#migratingNow.add(watch);
     this.#pumpSoon();
@@ -165,21 +162,18 @@ export class Migrations {
     this.#send(watch.ask(attempt.backend, "refreshed"), undefined);
   }
 
-  /**
-   * The watch is the sentinel of its resource: it also gets a stream on `backend` for as long as that answers
-   * (sentinels.ts).
-   */
+  /** Opens the second stream of a sentinel, which stays for as long as `backend` answers (sentinels.ts). */
   post(watch: WatchSession, backend: string): void {
     this.sentinels += 1;
     this.#send(watch.ask(backend, "sentinel"), undefined);
   }
 
-  /** True if a watch whose move is not urgent may be requested elsewhere now. */
+  /** True if the pace allows one more move now. */
   get hasRoom(): boolean {
     return this.#pace.isOpen;
   }
 
-  /** A backend answered 429 (too many requests). */
+  /** Halves the pace of moves, because a backend has answered 429 (too many requests). */
   slowDown(): void {
     this.#pace.slowDown(watchLimits.movesPerSecondLeast);
   }
@@ -189,18 +183,18 @@ export class Migrations {
     this.#log.add(reason, from, to, ms);
   }
 
-  /** `from` served the watch last. */
+  /** Counts and journals a watch that has ended. `from`: the backend that served it last. */
   ended({ resource, progress }: WatchSession, reason: EndReason, from: string): void {
     this.#log.end(reason, from, { resource, version: progress.resumeVersion ?? "" });
     this.ends.set(reason, (this.ends.get(reason) ?? 0) + 1);
   }
 
-  /** The number of watches that wait for their turn. */
+  /** Number of watches that wait for their turn. */
   get waiting(): number {
     return this.#urgent.size + this.#parked.size;
   }
 
-  /** The number of stalled caches, one for each backend and resource. */
+  /** Number of stalled caches, one for each backend and resource. */
   get stalls(): number {
     return this.caches.stalls(this.clock.now());
   }
@@ -219,7 +213,7 @@ export class Migrations {
     this.clock.soon(() => this.#pump());
   }
 
-  /** One round at a time: a watch that is refused at once, and so is queued again meanwhile, is part of the same round. */
+  /** Requests waiting watches as the pace allows. One that is refused and queued again belongs to this round. */
   #pump(): void {
     let hasRoom = true;
     const pump = (watch: WatchSession): unknown => {
@@ -247,7 +241,7 @@ export class Migrations {
     yield* this.#migratingNow;
   }
 
-  /** An internal fault costs this watch, not those after it. */
+  /** An exception is contained, so that it costs this watch and not those after it. */
   #contain(watch: WatchSession, run: () => void): void {
     try {
       run();
@@ -269,19 +263,20 @@ export class Migrations {
   }
 
   /**
-   * A backend that was asked in vain is asked again only after a pause: the connections of a killed backend are lost one
-   * by one, and without the pause three attempts would fail before the backend is known to be dead.
+   * Requests the watch from the best backend. One that was asked in vain is asked again only after a pause, because the
+   * connections of a killed backend are lost one by one: three attempts would fail before the backend is known to be
+   * dead.
    */
   #attempt(watch: WatchSession, hasWaited: boolean): void {
     const untried = this.targets.choose(watch, watch.tried);
-    // A suspect backend that was asked in vain is asked again all the same: plain requests are sent there, too.
+    // After a pause a suspect backend is asked again as well, as it is for plain requests.
     const backend = untried ?? (hasWaited ? this.targets.choose(watch, none) : undefined);
     const isNew = backend !== undefined && !watch.tried.includes(backend);
     if (backend !== undefined && (isNew || hasWaited)) this.#send(watch.ask(backend, "lost"), undefined);
     else if (!watch.isTooLate(this.targets.isForgotten(watch))) this.#park(watch);
   }
 
-  /** No backend is available: all watches that wait for one are tried again together. */
+  /** Keeps a watch for which no backend is available. All such watches are tried again together. */
   #park(watch: WatchSession): void {
     if (this.#parked.size === 0) this.clock.after(watchLimits.parkedMs, () => this.#tryAgain());
     this.#parked.add(watch);
@@ -300,8 +295,8 @@ export class Migrations {
   #leaveSoon(): void {
     if (this.#isLeaving || this.#leaving.size === 0) return;
     this.#isLeaving = true;
-    // Varies between half and one and a half times the pause, spread by the golden ratio, so that moves never synchronize
-    // with anything.
+    // Between half and one and a half times the pause, spread by the golden ratio, so that moves never synchronize with
+    // other work.
     this.#steps += 1;
     const pauseMs = watchLimits.leavePauseMs * (0.5 + ((this.#steps * 0.618_034) % 1));
     this.clock.after(pauseMs, () => {
@@ -317,7 +312,7 @@ export class Migrations {
     const [watch, reason] = next;
     this.#leaving.delete(watch);
     const { attempt } = watch;
-    // A watch that cannot be moved, or was moved for another reason meanwhile, ends when its backend ends it.
+    // A watch that cannot move, or has moved for another reason meanwhile, stays until its backend ends it.
     if (attempt === undefined || !(watch.mayHedge || watch.isSentinel)) return;
     this.#contain(watch, () => {
       if (!this.#mayLeave(watch, attempt, reason)) return;
@@ -347,7 +342,7 @@ export class Migrations {
     else if (reason === "draining") this.#stayForNow(watch);
   }
 
-  /** True if a sentinel's second stream already stands where the watch should move, so that it can be promoted at once. */
+  /** True if a sentinel's second stream is already where the watch should move, so that it can be promoted at once. */
   #isPostedWell({ second, isSentinel, mayPromote, client }: WatchSession, reason: LeaveReason): boolean {
     if (!isSentinel || second === undefined || !mayPromote) return false;
     const { backend } = second.attempt;
@@ -367,14 +362,14 @@ export class Migrations {
   }
 }
 
-/** One resource: the watches of the whole resource, and the others (a namespace, a name, a selector). */
+/** The watches of one resource: of the whole resource, and of a part of it (a namespace, a name, a selector). */
 type Group = { readonly whole: Set<WatchSession>; readonly part: Set<WatchSession> };
 
 const noWatches: ReadonlySet<never> = new Set();
 
 /**
- * The open watches, by resource, so that a look at one resource does not walk through 50,000 watches. Watches of another
- * server's resources are not included: their versions are not comparable.
+ * The open watches by resource, so that a check of one resource does not walk through 50,000 watches. Watches of
+ * aggregated servers' resources are not included, because their versions are not comparable.
  */
 class WatchesByResource {
   readonly #groups = new Map<string, Group>();

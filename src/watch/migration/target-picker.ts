@@ -1,7 +1,4 @@
-/**
- * Picks the backend that a watch moves to, from the present state of backends, connections and caches; evaluated anew on
- * each call.
- */
+/** Picks the backend that a watch moves to, by the present state of backends, connections and caches. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
@@ -30,49 +27,42 @@ export class TargetPicker {
   }
 
   /**
-   * True if no backend knows its version any more (watch.md §5.4), neither a reachable one nor one that is out of reach
-   * for a moment. A backend whose sockets are refused has lost its process, and its cache with it.
+   * True if no backend knows the watch's version any more (watch.md §5.4), not even one that is out of reach for a
+   * moment. A backend that refuses sockets has lost its process, and its caches with it.
    */
   isForgotten(watch: WatchSession): boolean {
     const refusing = this.refusing(watch);
     const mayKnow = ({ name, state }: BackendView): boolean =>
       !refusing.includes(name) && (state !== "dead" || this.#isHidden(name));
     if (refusing.length === 0) return false;
-    // All backends read these versions from the same etcd, not from their caches.
+    // All backends read `events` from the same etcd and not from a cache, so one refusal holds for all.
     return watch.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
-  /**
-   * True if every backend is among these, which have answered 404. An unreachable one may have seen a new CRD before
-   * them.
-   */
+  /** True if every backend has answered 404. An unreachable one has not, and may already serve a new CRD. */
   isServedNowhere(notServing: readonly string[]): boolean {
     return this.#parts.backends.views.every(({ name }) => notServing.includes(name));
   }
 
-  /**
-   * True for a dead backend whose watches may still wait for it: sockets to it are unanswered, and have been only for a
-   * short time.
-   */
+  /** True if a dead backend may come back with its caches: its sockets have been silent for a short time only. */
   #isHidden(name: string): boolean {
     const { backends } = this.#parts;
     return backends.factsOf(name).fresh === "silence" && backends.stateMs(name) < watchLimits.resumeMs;
   }
 
-  /** The backend's cache is stalled. True if another backend is better, so that the client's next watch would go there. */
+  /** True if a watch of a stalled cache may end, because the client's next watch begins on a better backend. */
   mayEnd(watch: WatchSession): boolean {
     return this.better(watch, watch.attempt?.backend ?? "") !== undefined;
   }
 
   /**
-   * `attempt` is a suspect second stream, or the one that the watch waits for. True if another backend is a better
-   * choice.
+   * True if there is a better choice than `attempt`, a suspect second stream or the only one that the watch waits for.
    */
   isInVain(watch: WatchSession, attempt: Attempt): boolean {
-    // An attempt that waits for a connection, as all do in a mass move, stays while its backend is well.
+    // An attempt that waits for a connection, as most do when many watches move, stays while its backend is well.
     if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
     if (watch.attempt !== undefined || this.elsewhereFor(watch, [attempt.backend]) !== undefined) return true;
-    // The last possible backend is waited for, unless another of its connections answers.
+    // The only backend that can be asked is waited for, unless another of its connections answers.
     const { pools } = this.#parts;
     return (
       !this.isDoubtful(attempt.backend) &&
@@ -80,26 +70,26 @@ export class TargetPicker {
     );
   }
 
-  /** True if this attempt was sent, and no other backend can be asked. */
+  /** True if this attempt was sent and no other backend can be asked. */
   isAlone(watch: WatchSession, { backend, up }: Attempt): boolean {
     return up !== undefined && this.elsewhereFor(watch, [backend]) === undefined;
   }
 
-  /** True if the backend is suspect or dead, so that waiting for it is not advisable. */
+  /** True if the backend is suspect or dead. */
   isDoubtful(backend: string): boolean {
     const state = this.stateOf(backend);
     return state === "suspect" || state === "dead";
   }
 
-  /** True if the proxy knows why this attempt's backend ends its streams. */
+  /** True if this attempt's stream will be ended for a known reason: GOAWAY, a draining or a removed backend. */
   isLeaving(attempt: Attempt): boolean {
     const state = this.stateOf(attempt.backend);
     return attempt.isConnectionRetiring || state === "draining" || state === undefined;
   }
 
   /**
-   * Prefers a backend whose cache moves. A stalled one is safe as the last resort: a watch misses nothing after its own
-   * version.
+   * Returns the best backend for a watch; undefined if there is none. Prefers one whose cache moves. A stalled one is
+   * safe as the last resort, because the watch only gets its events later.
    */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
@@ -124,7 +114,7 @@ export class TargetPicker {
       : this.#parts.caches.stalledWith(resource, this.#parts.clock.now());
   }
 
-  /** Returns the backends whose caches are known to begin after its version. */
+  /** Returns the backends whose caches are known to begin after the watch's version. */
   refusing({ resource, progress: { resumeVersion: version } }: WatchSession): readonly string[] {
     return version === undefined ? none : this.#parts.caches.refusing(resource, version);
   }
@@ -135,7 +125,7 @@ export class TargetPicker {
     return pickOther(backends.views, (name) => pools.weightOf(name), all);
   }
 
-  /** Undefined if the backend is no longer configured or discovered. */
+  /** Returns the state of a backend; undefined if it is no longer configured or discovered. */
   stateOf(backend: string): BackendState | undefined {
     return this.#parts.backends.views.find(({ name }) => name === backend)?.state;
   }

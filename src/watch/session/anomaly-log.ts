@@ -17,11 +17,11 @@ export type AnomalySource = {
 export class AnomalyLog {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  /** When each was written last. */
+  /** By fault: clock reading at which it was journaled last. */
   readonly #writtenAt = new Lru<string, number>(limits.anomalies);
 
   /**
-   * Called if the two backends of one watch do not deliver the same events: `ours` has delivered `version` to the client;
+   * Called if two backends do not deliver the same events to one watch: `ours` has delivered `version` to the client;
    * `theirs` was past that version without delivering it, or delivered another event before it.
    */
   onUnlike: (resource: string, ours: string, theirs: string, version: string) => void = () => {};
@@ -31,7 +31,7 @@ export class AnomalyLog {
     this.#journal = journal;
   }
 
-  /** The watch has missed its bookmarks for `silentMs` although its connection answers. */
+  /** Journals a watch that has missed its bookmarks for `silentMs` although its connection answers. */
   hung({ context, resource, backend }: AnomalySource, silentMs: number): void {
     if (!this.#isDue(`hung ${backend} ${resource}`)) return;
     this.#journal.write({
@@ -45,7 +45,7 @@ export class AnomalyLog {
     });
   }
 
-  /** The stream delivered an event older than `seen`, which the same stream had delivered before (incident 001). */
+  /** Journals an event older than `seen`, which the same stream had delivered before (incident 001). */
   outdated({ context, resource, backend }: AnomalySource, { type, version }: WatchEvent, seen: string): void {
     if (!this.#isDue(`outdated ${backend} ${resource}`)) return;
     this.#journal.write({
@@ -60,7 +60,7 @@ export class AnomalyLog {
     });
   }
 
-  /** Deferred to the next tick, because the handler may end the stream whose bytes are being read. */
+  /** Calls `onUnlike` at the next tick, because that may end the stream whose bytes are being read. */
   unlike({ resource, backend }: AnomalySource, theirs: string, version: string): void {
     this.#clock.soon(() => this.onUnlike(resource, backend, theirs, version));
   }

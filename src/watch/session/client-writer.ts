@@ -1,7 +1,7 @@
 /**
- * Writes a watch's events to its client, from whichever upstream stream. Bytes that have left are granted as
- * flow-control credit to the stream that sent them, each byte once. Bytes that were granted on receipt, or whose stream
- * is gone, grant nothing more.
+ * Writes the events of a watch to its client. When bytes have left for the client, the upstream stream that sent them
+ * gets flow-control credit, once for each byte. No credit is due for bytes that got it on receipt, or whose stream is
+ * gone.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
@@ -11,7 +11,7 @@ export class ClientWriter {
   readonly #down: StreamWriter;
   readonly #clock: Clock;
   #prepaid = 0;
-  /** Since when data has been waiting without a break; -1 if none is. */
+  /** Clock reading since which data has waited without a break; -1: none waits. */
   #waitsSince = -1;
 
   constructor(down: StreamWriter, clock: Clock) {
@@ -28,12 +28,12 @@ export class ClientWriter {
     this.#prepaid += count;
   }
 
-  /** Another upstream stream sends from now on: the bytes that still wait came from the previous one. */
+  /** Called when another upstream stream takes over: no credit is due for bytes of the previous one that still wait. */
   change(): void {
     this.#prepaid = Math.max(this.#prepaid, this.#down.queuedBytes);
   }
 
-  /** `count` bytes have left; returns how many of them to grant. */
+  /** Called when `count` bytes have left for the client. Returns for how many of them credit is due. */
   creditFor(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);
@@ -42,8 +42,8 @@ export class ClientWriter {
   }
 
   /**
-   * True if the client does not keep up. A burst also waits for a turn of the event loop, so only data that has waited as
-   * long as the apiserver waits before it ends a slow watcher counts (watch.md §5.5).
+   * True if the client reads too slowly: data has waited as long as the apiserver waits before it ends a slow watcher
+   * (watch.md §5.5). Less does not count, because a burst also waits for a turn of the event loop.
    */
   get isBlocked(): boolean {
     return this.#waitsSince >= 0 && this.#clock.now() - this.#waitsSince >= watchLimits.slowWatchMs;

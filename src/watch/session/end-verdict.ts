@@ -1,7 +1,7 @@
 /**
- * What follows when an upstream stream of a watch is over: the table of watch.md §5.1. A watch that can continue on
- * another backend does. One that cannot ends between two events, since a reset of any kind makes client-go list
- * everything again (D5).
+ * Decides what follows when an upstream stream of a watch is over, by the table of watch.md §5.1. A watch continues on
+ * another backend if it can. Otherwise it ends between two events, because a reset makes client-go list everything
+ * again (D5).
  */
 import { limits } from "../../base/limits.ts";
 import type { Start } from "../../kube/watch-request.ts";
@@ -18,29 +18,29 @@ export type Ending = {
   readonly over: Over;
   readonly phase: Phase;
   readonly start: Start;
-  /** True if there is a version to resume at. */
+  /** True if a version is known from which another backend can continue. */
   readonly isResumable: boolean;
-  /** Time since the client's request. */
+  /** Ms since the client's request. */
   readonly ageMs: number;
-  /** Time until the client's own deadline; undefined if it set none. */
+  /** Ms until the client's own deadline; undefined if it set none. */
   readonly leftMs: number | undefined;
-  /** True if data waits for the client because its window is shut. */
+  /** True if the client reads too slowly (`ClientWriter.isBlocked`). */
   readonly isBlocked: boolean;
-  /** True if the proxy knows why the backend ends its streams: GOAWAY, its readiness, an operator. */
+  /** True if the proxy knows why the backend ends its streams: GOAWAY, failing readiness, or an operator's command. */
   readonly isDraining: boolean;
-  /** True if the request was the proxy's own, which asks for the rest of the longest time (`limits.watchMostMs`). */
+  /** True if the proxy itself requested the stream, with the rest of `limits.watchMostMs` as its timeout. */
   readonly isOurs: boolean;
-  /** True if an early end without a reason was already answered by a resume, and nothing new came since. */
+  /** True if the watch was resumed after an early end without a known reason, and nothing new has come since. */
   readonly isRepeated: boolean;
-  /** Events forwarded to the client since its request, or since the end of the initial ones. */
+  /** Number of events forwarded since the client's request; if there were initial events, since their end. */
   readonly liveEvents: number;
-  /** How long ago that was. */
+  /** Ms since the moment from which `liveEvents` counts. */
   readonly liveMs: number;
 };
 
 /**
- * `resume` at a version · `replay` the client's own request · `relay` the end as it is · `end` between two events, in
- * `endOf` ms · `reset`: the only correct end for a stream that could not be decoded.
+ * `resume` elsewhere from a version. `replay` the client's own request. `relay` the end as it is. `end` the client's
+ * stream between two events, after `endOf` ms. `reset` it, the only correct end for a stream that could not be decoded.
  */
 export type Verdict = { readonly kind: "resume" | "replay" | "relay" | "end" | "reset" };
 
@@ -50,19 +50,19 @@ const relay: Verdict = { kind: "relay" };
 const end: Verdict = { kind: "end" };
 const reset: Verdict = { kind: "reset" };
 
-/** Returns the row of watch.md §5.1 that applies. Pure. */
+/** Returns what the table of watch.md §5.1 says. */
 export function verdictOn(ending: Ending): Verdict {
   if (ending.over === "unanswered") return replay;
-  // Nothing may follow an ERROR.
+  // The client has got an ERROR, and nothing may follow that.
   if (ending.phase === "ended") return relay;
   return ending.over === "ended" ? onEnd(ending) : onBreak(ending);
 }
 
 function onEnd(ending: Ending): Verdict {
   if (ending.phase === "opaque" || isDue(ending)) return relay;
-  // The apiserver ended a slow watcher on purpose, and a resume would keep it for ever (watch.md §5.5).
+  // The apiserver ends a slow watcher on purpose. A resume would keep the watcher for ever (watch.md §5.5).
   if (ending.isBlocked) return end;
-  // Without a known reason the cause may be a cache that lists again or a CRD that changes: one resume is tried.
+  // An end without a known reason may come from a refilled cache or a changed CRD, so one resume is tried.
   if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;
   if (ending.isDraining && isUntouched(ending)) return replay;
   return end;
@@ -75,16 +75,16 @@ function onBreak(ending: Ending): Verdict {
   return isUntouched(ending) ? replay : end;
 }
 
-/** True if the client has got nothing yet and the request can be repeated. A `now` that has passed cannot (watch.md W3). */
+/** True if the client has got nothing and its request is repeatable: a start from "now" is not (watch.md W3). */
 function isUntouched({ phase, start }: Ending): boolean {
   return phase === "opening" && start !== "now";
 }
 
 /**
- * True if the end is that of the client's deadline, or of the server's own timeout, which also bounds how long old
- * credentials remain in use. A server chooses that timeout (half an hour to an hour, watch.md §1.2) only for a request
- * without one, and a draining server ends its watches before it: then the watch may continue for as long as any server
- * would have allowed.
+ * True if the watch ended at its client's deadline or, without one, at the server's own timeout of half an hour to an
+ * hour (watch.md §1.2), which also bounds how long old credentials remain in use. A draining server ends its watches
+ * before that, and for a stream of the proxy's own the proxy sets the timeout: then the watch may continue for as long
+ * as any server would have allowed.
  */
 function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   if (leftMs !== undefined) return isDeadline(leftMs);
@@ -93,7 +93,7 @@ function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   );
 }
 
-/** True if a watch that ends now ends at its client's own deadline. One without a deadline (undefined) never does. */
+/** True if a watch that ends now ends at its client's deadline. `leftMs`: undefined if there is none. */
 export function isDeadline(leftMs: number | undefined): boolean {
   return leftMs !== undefined && leftMs <= watchLimits.watchDueMs;
 }
@@ -111,8 +111,8 @@ export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): 
 // --- why a watch moved, or ended: the reasons in metrics and journal ---
 
 /**
- * Why a watch moved to another backend; `operator`: on command, `expired`: the first backend that was asked did not know
- * its version any more.
+ * Why a watch moved to another backend. `operator`: on command. `expired`: the backend that got the client's request
+ * did not know its version any more.
  */
 export type MoveReason =
   | "lost"
@@ -126,8 +126,8 @@ export type MoveReason =
   | "expired";
 
 /**
- * Why a watch gets a second stream, or its next one; `refreshed`: for a bookmark (bookmark-refresh.ts), never to stay;
- * `sentinel`: to be compared with the first for as long as two backends are ready (sentinels.ts).
+ * Why another stream is requested for a watch. `refreshed`: for one bookmark (bookmark-refresh.ts). `sentinel`: to be
+ * compared with the first for as long as two backends are ready (sentinels.ts).
  */
 export type AskReason = MoveReason | "refreshed" | "sentinel";
 
@@ -135,7 +135,7 @@ export type AskReason = MoveReason | "refreshed" | "sentinel";
 export type LeaveReason = "draining" | "hung" | "rebalance" | "operator";
 
 /**
- * Why a watch ended although its client wanted more of it; `not_found`: no backend serves its resource any more (a
+ * Why a watch ended although its client wanted more of it. `not_found`: no backend serves its resource any more (a
  * deleted CRD).
  */
 export type EndReason =
@@ -153,13 +153,13 @@ export type EndReason =
   | "version_rollback"
   | "deadline_missed";
 
-/** Why a watch whose stream is over continues on another backend. */
+/** Returns why a watch whose stream is over continues on another backend. */
 export function moveReason(over: Over, isDraining: boolean): MoveReason {
   if (isDraining) return "draining";
   return over === "ended" ? "ended" : "lost";
 }
 
-/** Why a watch that cannot continue ends. */
+/** Returns why a watch that cannot continue ends. */
 export function endReason({ isBlocked, isRepeated, phase }: Ending): EndReason {
   if (isBlocked) return "slow_client";
   if (isRepeated) return "no_progress";

@@ -1,6 +1,6 @@
 /**
- * The search for a watch's next backend: its reason and start, the backends that were asked in vain, and the pending
- * wait.
+ * The search for the next backend of a watch: its reason, its beginning, the backends that were asked in vain, and the
+ * function that cancels what the watch waits for.
  */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../cache/limits.ts";
@@ -10,17 +10,17 @@ const none: readonly string[] = [];
 
 export class ResumeRetry {
   readonly #clock: Clock;
-  /** Measures the search. It stands still while the proxy's own event loop does, because no backend can be asked then. */
+  /** The search's clock. It stands still with the proxy's event loop, because no backend can be asked then. */
   readonly #stallAwareClock: Clock;
   reason: AskReason = "lost";
-  /** The backend that is to be left, or was lost. */
+  /** Backend that the watch has lost or should leave. */
   from = "";
   #since = 0;
-  /** True if the last loss of a backend was an orderly end. A second stream beside a first is no loss. */
+  /** True if the backend lost last ended the stream with END_STREAM. A second stream beside a first is no loss. */
   #hasEnded = false;
   #tried: readonly string[] = none;
   #triedAt = 0;
-  /** Most watches never have one. */
+  /** Undefined until the first attempt, because most watches never need one. */
   #attempts: ResumeBudget | undefined;
   #unsentCount = 0;
   #declinedUntil = 0;
@@ -41,14 +41,14 @@ export class ResumeRetry {
     this.#since = this.#clock.now();
   }
 
-  /** How long the search has gone on, in ms. */
+  /** Ms since the search began. */
   get ms(): number {
     return this.#clock.now() - this.#since;
   }
 
   /**
-   * Backends that were recently asked in vain. A backend that accepted the watch and refused it a moment later is no
-   * reason to ask the others again: the list is cleared by new events, or by time.
+   * Backends that were asked in vain within `resumeMs`. New events clear the list. An acceptance does not, because a
+   * backend may accept the watch and refuse it a moment later.
    */
   get tried(): readonly string[] {
     return this.#stallAwareClock.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : none;
@@ -66,8 +66,8 @@ export class ResumeRetry {
   }
 
   /**
-   * The attempt counted last could not be sent: there was no connection. Returns the delay before the next one, a little
-   * longer each time, so that no backend is dialled in a loop.
+   * Uncounts the last attempt, for which there was no connection. Returns the ms until the next one, a little more each
+   * time, so that no backend is dialled in a loop.
    */
   unsent(): number {
     this.#attempts?.uncount();
@@ -75,18 +75,18 @@ export class ResumeRetry {
     return (this.#unsentCount - 1) * watchLimits.unsentPauseMs;
   }
 
-  /** The attempt counted last does not count: its backend is still filling the requested cache. */
+  /** Uncounts the last attempt, because its backend is still filling the requested cache. */
   uncount(): void {
     this.#attempts?.uncount();
   }
 
-  /** The attempt counted last was lost with its connection, before any answer. */
+  /** Called when the last attempt was lost with its connection, before any response. */
   lost(): void {
     this.#attempts?.lost();
   }
 
   /**
-   * This backend answers 404. The first 404 of each backend does not count as an attempt, because all backends are asked
+   * Records that a backend has answered 404. Its first 404 does not count as an attempt, because all backends are asked
    * once.
    */
   unserved(backend: string): void {
@@ -100,12 +100,12 @@ export class ResumeRetry {
     return this.#notServing;
   }
 
-  /** How long backends may still be asked, in ms: a longer Retry-After is cut to this. */
+  /** Ms for which backends may still be asked. A longer Retry-After is cut to this. */
   get leftMs(): number {
     return this.#attempts?.leftMs(this.#stallAwareClock.now()) ?? watchLimits.resumeMs;
   }
 
-  /** True if the time is over, even if no backend could be asked. */
+  /** True if the time for the search is over, even if no backend could be asked. */
   get isOver(): boolean {
     return this.leftMs <= 0;
   }
@@ -115,7 +115,7 @@ export class ResumeRetry {
     return this.#attempts?.isExpired === true;
   }
 
-  /** `refusal`: the backend's ERROR, if it answers the client's own request. Then the search begins with it. */
+  /** Records a 410. `refusal`: the ERROR, if it answers the client's own request; the search begins with that. */
   expired(backend: string, refusal: Buffer | undefined): void {
     this.#attempts ??= new ResumeBudget();
     this.#attempts.expire(this.#stallAwareClock.now());
@@ -124,7 +124,7 @@ export class ResumeRetry {
     this.begin("expired", backend);
   }
 
-  /** What the client gets if no backend is found that knows its version. */
+  /** The ERROR that the client gets if no backend knows its version; undefined if there was no such refusal. */
   get refusal(): Buffer | undefined {
     return this.isExpired ? this.#refusal : undefined;
   }
@@ -135,17 +135,17 @@ export class ResumeRetry {
     return this.#notServing.length > 0 ? "not_found" : "no_backend";
   }
 
-  /** True if nothing new has come since the watch was resumed. */
+  /** True if the watch was resumed and nothing new has come since. */
   get hasNoProgress(): boolean {
     return this.#attempts?.hasProgressed === false;
   }
 
-  /** True if its backend ended it without a reason, and nothing new came of a resume. Other moves do not count. */
+  /** True if a backend ended the watch without a known reason, and a resume after that brought nothing new. */
   get hasEndedInVain(): boolean {
     return this.#hasEnded && this.hasNoProgress;
   }
 
-  /** A second stream was refused: no other is requested for `ms`. */
+  /** Records that a second stream was refused: no other is requested for `ms`. */
   declined(ms: number): void {
     this.#declinedUntil = this.#stallAwareClock.now() + ms;
   }
@@ -154,7 +154,7 @@ export class ResumeRetry {
     return this.#stallAwareClock.now() < this.#declinedUntil;
   }
 
-  /** A backend accepted the watch. */
+  /** Ends the search, because a backend has accepted the watch. */
   found(): void {
     this.stop();
     this.#notServing = none;
@@ -165,7 +165,7 @@ export class ResumeRetry {
 
   progressed(): void {
     this.#tried = none;
-    // Another backend knew its version, so the refusal of the first one is void.
+    // Another backend knew the version, so the first one's ERROR is void.
     this.#refusal = undefined;
     this.#attempts?.progressed();
   }
@@ -191,7 +191,7 @@ export class ResumeRetry {
   }
 
   /**
-   * A backend that answers PING but not the request is given up, unless it is the only one that can be asked: a new
+   * Gives up a backend that answers PING but not the request, unless it is the only one that can be asked: a new
    * request to it would cost an attempt, and the place in that backend's queue.
    */
   untilAnswered(isAlone: () => boolean, giveUp: () => void): void {
@@ -208,24 +208,24 @@ export class ResumeRetry {
 }
 
 /**
- * How often a watch may be requested again: a few times for each loss, and bounded in total, so that the client learns of
- * a cluster that cannot serve it (watch.md §5.2).
+ * Limits how often a watch is requested again: a few times for each lost stream, and in total while nothing new comes.
+ * The client then learns that the cluster cannot serve the watch (watch.md §5.2).
  */
 export class ResumeBudget {
-  /** The present loss of its backend: since when (-1 if there is none), and the number of attempts. */
+  /** Clock reading at which the stream was lost (-1: no loss is being repaired), and the attempts since. */
   #since = -1;
   #attempts = 0;
-  /** Those attempts that were lost with their connection and are not counted. */
+  /** Number of attempts that were lost with their connection and not counted. */
   #losses = 0;
-  /** When a backend accepted the watch; -1 if none has. */
+  /** Clock reading at which a backend accepted the watch; -1: none has. */
   #takenAt = -1;
   /** True if a backend answered that the version is too old. */
   isExpired = false;
-  /** Resumes with nothing new since, and when the first of them was. */
+  /** Number of resumes since the last new event, and the clock reading of the first of them. */
   #resumesSinceProgress = 0;
   #noProgressSince = 0;
 
-  /** True if it may be requested once more now; if so, counts the attempt. */
+  /** True if the watch may be requested once more now; if so, counts the attempt. */
   mayTry(now: number): boolean {
     this.#beginIfOver(now);
     if (this.#attempts >= watchLimits.resumeAttempts || this.leftMs(now) <= 0) return false;
@@ -234,14 +234,13 @@ export class ResumeBudget {
     return true;
   }
 
-  /** The attempt counted last could not be sent after all. */
   uncount(): void {
     this.#attempts -= 1;
   }
 
   /**
-   * The attempt counted last was lost with its connection, unanswered: several apiservers may fail at once. Uncounted
-   * only a few times, since the request itself may be what makes them fail.
+   * Uncounts the last attempt, whose connection was lost before the response: several apiservers may fail at once. Only
+   * a few are uncounted, because the request itself may be what makes them fail.
    */
   lost(): void {
     if (this.#losses >= watchLimits.resumeLosses) return;
@@ -249,14 +248,14 @@ export class ResumeBudget {
     this.uncount();
   }
 
-  /** A backend answered that the version is too old. */
+  /** Records that a backend has answered that the version is too old. */
   expire(now: number): void {
     this.#beginIfOver(now);
     this.isExpired = true;
   }
 
   #beginIfOver(now: number): void {
-    // A backend that accepts a watch it cannot serve sends an ERROR at once: that does not count as accepted.
+    // An acceptance counts only after a while: a backend that cannot serve the watch it accepts sends an ERROR at once.
     const isOver = this.#takenAt >= 0 && now - this.#takenAt > watchLimits.settledMs;
     if (this.#since >= 0 && !isOver) return;
     this.#since = now;
@@ -271,12 +270,12 @@ export class ResumeBudget {
     return this.#resumesSinceProgress >= watchLimits.noProgressResumes && isRecent;
   }
 
-  /** How long it may still be tried. */
+  /** Returns the ms for which the watch may still be requested. */
   leftMs(now: number): number {
     return this.#since < 0 ? watchLimits.resumeMs : watchLimits.resumeMs - (now - this.#since);
   }
 
-  /** A backend accepted the watch. */
+  /** Counts a resume, because a backend has accepted the watch. */
   resumed(now: number): void {
     this.#takenAt = now;
     if (this.#resumesSinceProgress === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {
@@ -286,7 +285,7 @@ export class ResumeBudget {
     this.#resumesSinceProgress += 1;
   }
 
-  /** Something new came: the loss is over. */
+  /** Ends the loss, because something new has come. */
   progressed(): void {
     this.#since = -1;
     this.#resumesSinceProgress = 0;

@@ -1,8 +1,8 @@
 /**
- * How far a watch has come, event by event: which events are forwarded to its client, and from which version it can
- * continue on another backend (the table of watch.md §4; two streams are merged by §5.6).
+ * Decides, event by event, which events are forwarded to a watch's client, and from which version the watch can continue
+ * on another backend (the table of watch.md §4; §5.6 for two streams). The phases of a watch:
  *
- *     opening ──▶ listing ──▶ live          any ──▶ opaque: not understood
+ *     opening ──▶ listing ──▶ live          any ──▶ opaque: undecodable
  *        └───────────────────▶              any ──▶ ended:  an ERROR went to the client
  */
 
@@ -13,7 +13,7 @@ import type { EventType, WatchEvent } from "../codec/event.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
-/** Sums over many watches, updated with each event: adding up 50,000 watches takes longer than a loop turn may. */
+/** Sums over many watches, updated with each event: adding up 50,000 watches would block the event loop. */
 export type Tally = {
   events: number;
   versionRegressions: number;
@@ -22,63 +22,63 @@ export type Tally = {
 };
 
 /**
- * What becomes of an event. `drop`: the client has it, or never requested it. `hold`: the first stream has to deliver it
- * first (`Ahead`). `refused`: an ERROR that answers the proxy's own request, or one backend's 410 to the client's
- * request while another backend may know the version. `broken`: the stream is not what was requested.
+ * What happens to an event. `drop`: the client has got it, or did not request it. `hold`: it waits until the first
+ * stream delivers it, too (`Ahead`). `refused`: an ERROR that answers a request of the proxy's own, or a 410 to the
+ * client's request while another backend may know the version. `broken`: the stream is not what was requested.
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
 
-/** With the bytes that have left for clients (exchange.ts). */
+/** `bytes`: those that have left for clients (exchange.ts). */
 export type WatchTally = Tally & { bytes: number };
 
 export type ProgressOptions = {
   readonly start: Start;
-  /** Of an `exact` start. */
+  /** Version of an `exact` start. */
   readonly version: string;
   /**
-   * True if the client waits for the marker of a `state`. Then no other stream may continue before it, since no other
-   * sends it.
+   * True if the client waits for the bookmark that ends its initial events. No other stream may continue the watch
+   * before that, because no other sends that bookmark.
    */
   readonly awaitsMarker?: boolean;
   /** True if several events share one version (`events`, whose leases expire in batches). */
   readonly isRepeating: boolean;
-  /** Whose versions they are, as far as known. */
+  /** Whether the versions are an aggregated server's, as far as known. */
   readonly origin: Pick<Origin, "isForeign">;
   /** True if the proxy requested bookmarks that the client did not want. They are never forwarded. */
   readonly isInjected: boolean;
 };
 
 export class Progress {
-  /** What the client requested. Copied into fields, because 50,000 watches would each keep an object of their own. */
+  /** The options are copied into fields, because otherwise 50,000 watches would each keep one more object. */
   readonly start: Start;
   readonly #awaitsMarker: boolean;
   readonly #mayRepeat: boolean;
   readonly #origin: Pick<Origin, "isForeign">;
   readonly #isInjected: boolean;
   #phase: Phase = "opening";
-  /** The sums that include this watch, from `countIn` to `countOut`. */
+  /** The sums that include this watch; undefined before `countIn` and after `countOut`. */
   #tally: Tally | undefined;
-  /** All events up to this version were delivered, except perhaps further events of this very version; "" if not known. */
+  /** Version up to which all events were delivered, except perhaps more of that very version; "": not known. */
   #cursor: string;
-  /** The cursor before the version that is being delivered: certainly complete. */
+  /** The cursor before the present one: all events up to that version were delivered. */
   #previous = "";
   /** True if no event of the cursor's version can follow. */
   #isComplete: boolean;
   #isRepeating: boolean;
-  /** True after an event without a version, or out of order, was forwarded: the position of this watch is unknown. */
+  /** True once an event without a version, or out of order, was forwarded: the watch can no longer move. */
   #isLost = false;
   readonly #delivered = new Mark();
-  /** Events forwarded to the client, since its request and since the end of its initial events; bookmarks count. */
+  /** Number of events forwarded since the client's request, and since its initial events ended; with bookmarks. */
   events = 0;
   liveEvents = 0;
-  /** Events older than what the same stream had delivered (incident 001). */
+  /** Number of events older than what the same stream had delivered (incident 001). */
   #versionRegressions = 0;
-  /** Clock readings; -1 before the first. */
+  /** Clock readings of the last event and of the last bookmark; -1: none yet. */
   lastEventAt = -1;
   lastBookmarkAt = -1;
-  /** Of the last event that was no bookmark. */
+  /** Clock reading of the last event that was no bookmark; -1: none yet. */
   lastChangeAt = -1;
-  /** When the initial events ended. */
+  /** Clock reading at which the initial events ended; -1: they have not. */
   markerAt = -1;
 
   constructor(options: ProgressOptions) {
@@ -121,7 +121,7 @@ export class Progress {
     tally.versionRegressions += this.#versionRegressions;
   }
 
-  /** Takes it out of its phase's count; its events stay counted. */
+  /** Takes this watch out of its phase's count. Its events stay counted. */
   countOut(): void {
     if (this.#tally !== undefined) this.#tally.phases[this.#phase] -= 1;
     this.#tally = undefined;
@@ -132,9 +132,9 @@ export class Progress {
   }
 
   /**
-   * The version from which another backend can continue with nothing missing and nothing twice; undefined if there is
-   * none. Where versions repeat, the open version is requested again, and the events of it that were delivered are
-   * dropped.
+   * Version from which another backend can continue with no event missing and none twice; undefined if there is none.
+   * If several events share a version that is not complete, it is the version before, and the events that the client
+   * has got are dropped.
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
@@ -143,29 +143,29 @@ export class Progress {
     return version === "" ? undefined : version;
   }
 
-  /** True if its bytes are events, so that it may end between two of them. */
+  /** True if the stream can be decoded, so that it can end between two events. */
   get isReadable(): boolean {
     return this.phase !== "opaque";
   }
 
-  /** The stream is not in the announced format. */
+  /** Called when the stream is not in the announced format. From now on the watch is opaque. */
   lose(): void {
     if (this.phase !== "ended") this.phase = "opaque";
   }
 
-  /** True if the client does not have this event of a stream yet. */
+  /** True if the client has not yet got this event, which came on the stream of this reading. */
   isAhead({ version }: Pick<WatchEvent, "version">, { mark }: Reading): boolean {
     const ahead = compareVersions(version, this.#cursor);
     if (ahead !== 0) return ahead > 0;
     return !this.#isComplete && mark.version === version && mark.count >= this.#delivered.count;
   }
 
-  /** True if a stream has delivered everything that the client got. A stream past that point that has not never will. */
+  /** True if a stream has delivered all that the client got. If it is past that and has not, it never will. */
   isShownBy(reading: Reading): boolean {
     return reading.hasReached(this.#delivered);
   }
 
-  /** An event came that ends the silence of the first stream. `isExpected`: true if that stream delivers such bookmarks. */
+  /** Notes when an event came. `isExpected`: false for a bookmark that the first stream may not send. */
   arrived(type: EventType, now: number, isExpected: boolean): void {
     if (type === "ERROR") return;
     this.lastEventAt = now;
@@ -173,12 +173,12 @@ export class Progress {
     else if (isExpected) this.lastBookmarkAt = now;
   }
 
-  /** Another stream is the first from now on: it has had no bookmark yet, and may have none for long. */
+  /** Called when another stream becomes the first. It has had no bookmark yet, and may have none for long. */
   promoted(): void {
     this.lastBookmarkAt = -1;
   }
 
-  /** Takes the next whole event of a stream. `isMerged`: true if another stream delivers this watch, too. */
+  /** Takes the next whole event of a stream. `isMerged`: a second stream delivers this watch, too. */
   take(event: WatchEvent, reading: Reading, isMerged: boolean, now: number): Fate {
     reading.events += 1;
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
@@ -198,8 +198,8 @@ export class Progress {
   }
 
   /**
-   * One cache has forgotten the version and another may have it. Versions of `events` only etcd knows, and all backends
-   * ask that.
+   * True if another cache may know the version that this one has forgotten. `events` are in no cache: all backends ask
+   * the same etcd.
    */
   get #mayBeKnownElsewhere(): boolean {
     const isOfCaches = this.start === "exact" && !this.#origin.isForeign && !this.#mayRepeat;
@@ -212,7 +212,7 @@ export class Progress {
     if (this.#tally !== undefined) this.#tally.events += 1;
   }
 
-  /** client-go restarts its clock and its count behind the marker (watch.md §5.1). */
+  /** Restarts the clock and the count of live events, as client-go does after its initial events (watch.md §5.1). */
   #endInitialEvents(now: number): void {
     this.markerAt = now;
     this.liveEvents = 0;
@@ -227,8 +227,8 @@ export class Progress {
   }
 
   /**
-   * Events of a server whose versions may not be comparable are all forwarded as they came. The position is tracked all
-   * the same, since the resource may turn out to be a custom resource.
+   * Forwards all events of a server whose versions may not be comparable. The position is tracked all the same, because
+   * the resource may turn out to be a custom resource.
    */
   #unsure(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { versionRegressions } = this;
@@ -246,8 +246,8 @@ export class Progress {
   }
 
   /**
-   * An initial ADDED never proves that the initial events are over; any other event does (watch.md §3). If a marker is to
-   * come, live events may come before it: the cache sends what it had, and the marker is of the time of the request.
+   * Returns true if the watch is live now. An initial ADDED never proves that the initial events are over; any other
+   * event does (watch.md §3). If a bookmark is to end them, only that counts: live events may come before it.
    */
   #goLive(event: WatchEvent): boolean {
     const isAwaited = this.#awaitsMarker && !event.endsInitialEvents;
@@ -257,7 +257,7 @@ export class Progress {
   }
 
   #lost(isMerged: boolean): Fate {
-    // The other stream will deliver the same event, and only one of the two may be forwarded.
+    // The other stream delivers the same event as well, and only one of the two may be forwarded.
     if (isMerged) return "broken";
     this.#isLost = true;
     if (this.phase === "opening") this.phase = this.start === "state" ? "listing" : "live";
@@ -266,7 +266,7 @@ export class Progress {
 
   #bookmark(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { version } = event;
-    // A bookmark that goes back would make the client resume too early, so it is dropped (incident 001).
+    // A bookmark that goes back to an older version would make the client resume too early (incident 001).
     const isBack = compareVersions(version, reading.bookmark) < 0;
     if (isBack || compareVersions(version, reading.mark.version) < 0) {
       this.versionRegressions += 1;
@@ -302,7 +302,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Another event of the version delivered last: either the client has it, or it is the next of a batch. */
+  /** Takes another event of the version delivered last: the client has got it, or it is the next of a batch. */
   #same(event: WatchEvent, { mark }: Reading): Fate {
     const delivered = this.#delivered;
     if (this.#isComplete) return "drop";
@@ -313,7 +313,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Never moves the cursor back. Without a second stream the event is forwarded, and the watch can no longer move. */
+  /** Takes an event older than its stream's last. Once one is forwarded, the watch can no longer move. */
   #regressed(isMerged: boolean): Fate {
     if (isMerged) return "broken";
     this.versionRegressions += 1;
@@ -325,8 +325,9 @@ export class Progress {
 // --- one upstream stream ---
 
 /**
- * The events delivered last, all of one version: nearly always one, but an expired lease deletes up to a thousand at once
- * (watch.md §5.3). Backends deliver those in the same order, so their number and the hash of their names identify them.
+ * The events delivered last, all of one version: nearly always one, but an expired lease deletes up to a thousand
+ * objects at once (watch.md §5.3). All backends deliver those in one order, so their number and a hash of their names
+ * identify them.
  */
 export class Mark {
   version = "";
@@ -350,18 +351,18 @@ export class Mark {
 }
 
 /**
- * What one upstream stream of a watch has delivered. Every stream is complete and in order by itself, from the version
- * that it was requested from. That makes it possible to continue with another one, or to merge two (watch.md §5.6).
+ * What one upstream stream of a watch has delivered. Every stream is complete and in order from the version of its
+ * request on, so a watch can continue with another stream, or merge two (watch.md §5.6).
  */
 export class Reading {
-  /** The version that it was requested from; "" if the request named none. */
+  /** Version that the stream was requested from; "" if the request named none. */
   readonly from: string;
-  /** True if the request is the proxy's own (a resume, a hedge), so that no answer to it was promised to the client. */
+  /** True if the proxy itself requested the stream (a resume, a hedge): the client must not get its ERRORs. */
   readonly isOurs: boolean;
   readonly mark = new Mark();
-  /** The newest version that a bookmark proved complete. */
+  /** Newest version that a bookmark of the stream proved complete; "": none. */
   bookmark = "";
-  /** Whole events, bookmarks included. */
+  /** Number of whole events, bookmarks included. */
   events = 0;
 
   constructor(from: string, isOurs: boolean) {
@@ -374,20 +375,20 @@ export class Reading {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }
 
-  /** True if the event is not newer than the version that the request named: then the backend has ignored the query. */
+  /** True if an event of this version is not newer than the request's version: the backend has ignored the query. */
   isBefore(version: string): boolean {
     return this.from !== "" && compareVersions(version, this.from) <= 0;
   }
 
-  /** True if it has delivered everything up to `delivered`, or was requested from a version behind that. */
+  /** True if the stream has delivered everything up to `delivered`, or was requested from there or later. */
   hasReached(delivered: Mark): boolean {
     return this.mark.equals(delivered) || compareVersions(this.from, delivered.version) >= 0;
   }
 }
 
 /**
- * FNV-1a over UTF-16 units. A collision gives an attacker nothing: the hash only compares two backends' order of one
- * batch.
+ * Returns an FNV-1a hash of UTF-16 units. A collision gives an attacker nothing, because the hash only compares the
+ * order in which two backends deliver one batch.
  */
 function hashed(seed: number, text: string): number {
   let hash = seed ^ 0x811c9dc5;

@@ -1,6 +1,6 @@
 /**
- * The one or two upstream streams of a watch, merged into one stream of events. The client's events come from the first.
- * The other is a hedge or a successor; without a first, it is the attempt at the next backend.
+ * Merges the one or two upstream streams of a watch into one stream of events. The first serves the client. The other
+ * is a hedge, a successor or a sentinel's; without a first, it is the attempt at the next backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
@@ -22,18 +22,18 @@ export type UpstreamMergeParts = {
   readonly retry: ResumeRetry;
   readonly asked: Omit<WatchContext, "target">;
   readonly anomalies: AnomalyLog;
-  /** The client's own. */
+  /** The client's own request. */
   readonly context: RequestContext;
   readonly session: { readonly state: WatchState; dropSecond(): void };
 };
 
 export class UpstreamMerge implements EventTaker {
   readonly #parts: UpstreamMergeParts;
-  /** How often the watch continued on another backend. */
+  /** Number of times that the watch continued on another backend. */
   moves = 0;
   first: WatchStream | undefined;
   other: WatchStream | undefined;
-  /** True if the other was requested as a sentinel (sentinels.ts), even while it serves as a hedge. */
+  /** True if the other stream was requested as a sentinel's (sentinels.ts), even while it serves as a hedge. */
   isPosted = false;
 
   constructor(parts: UpstreamMergeParts) {
@@ -44,7 +44,6 @@ export class UpstreamMerge implements EventTaker {
     this.first = first;
   }
 
-  /** `isPosted`: true if it was requested as a sentinel. */
   add(other: WatchStream, isPosted: boolean): void {
     this.other = other;
     this.isPosted = isPosted;
@@ -59,14 +58,14 @@ export class UpstreamMerge implements EventTaker {
     return (this.first?.heldBytes ?? 0) + (this.other?.heldBytes ?? 0);
   }
 
-  /** True if a second stream that was answered delivers the watch, too: then every event may come twice. */
+  /** True if a second stream was accepted and its events may be forwarded, too: every event may come twice. */
   get isMerged(): boolean {
     return isMerging(this.#parts.session.state) && this.other?.isAccepted === true;
   }
 
   /**
-   * True while the other is only compared with the first: events are forwarded from the first alone, so that no event of
-   * another history reaches the client.
+   * True while the other stream is only compared with the first. Events are then forwarded from the first alone, so
+   * that no event of another etcd history reaches the client.
    */
   get isSentinel(): boolean {
     return this.#parts.session.state === "sentinel";
@@ -76,18 +75,18 @@ export class UpstreamMerge implements EventTaker {
     return this.#parts.session.state === "refreshing";
   }
 
-  /** Returns what becomes of the other stream, now that `stream` has delivered something. */
+  /** Returns what to do with the other stream, now that `stream` has delivered something. */
   fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";
-    // A client that has become slow meanwhile keeps only the stream that delivers.
+    // A client that has become slow meanwhile may keep one stream only.
     const { isBlocked } = this.#parts.writer;
     if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
     if (stream === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
     return this.#isVain(other) ? "drop" : "stays";
   }
 
-  /** True if the version that the other should be requested from, or is compared with, may be unknown by now. */
+  /** True if the other stream is useless: the client is slow, or there is no version to continue from. */
   #isVain(other: WatchStream): boolean {
     const { writer, progress } = this.#parts;
     if (other.isAccepted && writer.isBlocked) return true;
@@ -99,13 +98,13 @@ export class UpstreamMerge implements EventTaker {
     return reading.events > 0 && (writer.isBlocked || session.state !== "hedged");
   }
 
-  /** The watch as the journal names it, on this stream. */
+  /** Returns the watch, on this stream, as the journal names it. */
   sourceOf({ attempt }: WatchStream): AnomalySource {
     const { context, asked } = this.#parts;
     return { context, resource: asked.resource, backend: attempt.backend };
   }
 
-  /** Makes the other stream the first. Forwards what only it has delivered; returns false if that does not fit. */
+  /** Makes the other stream the first, and forwards its waiting events (`releaseAhead`, whose result it returns). */
   promote(): boolean {
     this.first?.cancel();
     this.first = this.other;
@@ -116,7 +115,7 @@ export class UpstreamMerge implements EventTaker {
     return this.first === undefined || this.releaseAhead(this.first);
   }
 
-  /** Forwards the events that waited for the first stream. Returns false if they do not fit what the client has. */
+  /** Forwards events that waited for the first stream. False if they do not continue what the client has got. */
   releaseAhead(stream: WatchStream): boolean {
     for (let next = stream.shiftAhead(); next !== undefined; next = stream.shiftAhead()) {
       const fate = this.take(next.event, stream);
@@ -129,7 +128,7 @@ export class UpstreamMerge implements EventTaker {
   dropFirst(): void {
     this.first?.cancel();
     this.first = undefined;
-    // Without the first stream there is nothing to compare with: the other should replace it.
+    // Without a first stream there is nothing to compare with: the other stream is to replace it.
     this.isPosted = false;
   }
 
@@ -159,25 +158,25 @@ export class UpstreamMerge implements EventTaker {
   #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
-    // The first stream may have no bookmarks: one that was requested elsewhere must not be expected here.
+    // A bookmark of a stream that was opened for it does not show that the first stream sends any.
     progress.arrived(event.type, now, from === this.first || !this.#isRefreshing);
     return progress.take(event, from.reading, this.isMerged, now);
   }
 
-  /** Takes an event of a sentinel's second stream: the client has it already, or the first stream has to deliver it first. */
+  /** Takes an event of a sentinel's second stream. It waits for the first stream if the client has not got it. */
   #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
-      // It is past what was delivered last: it has delivered that already, or never will.
+      // The stream is past the version that the client got last. If it has not delivered that, it never will.
       if (!from.isAhead && !progress.isShownBy(from.reading)) this.#reportUnlike(progress.cursor);
       else if (!from.isTooFarAhead) return "hold";
       return "broken";
     }
-    // Events of the second stream alone do not end the silence of the first: `arrived` is not called.
+    // `arrived` is not called, because an event of the second stream alone does not end the silence of the first.
     return progress.take(event, from.reading, true, now);
   }
 
-  /** The first stream has delivered something: what the second has delivered up to there must be the same. */
+  /** Compares, after the first stream has delivered something: the second must have delivered the same up to there. */
   #confirm(now: number): void {
     const { other } = this;
     const { progress } = this.#parts;
@@ -199,7 +198,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.session.dropSecond();
   }
 
-  /** Only a stream of a whole scope is proof: apiservers of two versions may evaluate selectors differently. */
+  /** Reports that two backends' events differ. Not with a selector, which two releases may evaluate differently. */
   #reportUnlike(version: string): void {
     const { asked, anomalies } = this.#parts;
     const isProof = asked.scope !== "" && !asked.isRepeating;
@@ -207,7 +206,7 @@ export class UpstreamMerge implements EventTaker {
       anomalies.unlike(this.sourceOf(this.first), this.other.attempt.backend, version);
   }
 
-  /** An injected bookmark also counts as progress: it proves more than was known (watch.md §5.2). */
+  /** Notes progress. An injected bookmark counts, because it proves a newer version complete (watch.md §5.2). */
   #countProgress(fate: Fate, before: string | undefined): void {
     const { progress, retry } = this.#parts;
     if (fate === "forward" || progress.cursor !== before) retry.progressed();
@@ -236,7 +235,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.writer.send(bytes, start, end);
   }
 
-  /** Sends bytes that no stream is to be granted: they were granted on receipt. */
+  /** Sends bytes for which no stream gets credit, because it was returned on receipt. */
   release(held: Buffer): void {
     this.#parts.writer.prepaid(held.length);
     this.#parts.writer.send(held, 0, held.length);

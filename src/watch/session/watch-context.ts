@@ -1,4 +1,4 @@
-/** What a watch requests from its next backend, and the response head that it gets. */
+/** What a client's watch requests, and the requests that the proxy derives from it for other backends. */
 
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
@@ -18,42 +18,42 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 
-/** What the client of a watch has seen of its resource, kept by the guard against stale reads (stale-read-guard.ts). */
+/** What the client of a watch has seen of its resource, for the stale-read guard (stale-read-guard.ts). */
 export type SeenVersionSink = {
-  /** An event or a bookmark of this version went to the client. */
+  /** An event or a bookmark of this version has gone to the client. */
   raise(version: string): void;
-  /** The state that the client got is complete at this version. */
+  /** The client has got an initial state that is complete at this version. */
   shown(version: string): void;
-  /** The backend did not reach the requested version within its 3 s (504). */
+  /** The backend's cache has not reached the requested version within 3 s (504). */
   refused(): void;
 };
 
-/** What the client requested. */
+/** A client's watch request. */
 export type WatchContext = {
   readonly request: WatchRequest;
   /** The client's own `:path`. */
   readonly target: string;
-  /** True if several events share one version. */
+  /** True if several events may share one version (`events`). */
   readonly isRepeating: boolean;
-  /** Whose versions its events have; for an API that was not seen before, set with the response. */
+  /** Which server assigns the events' versions. For an API that is new to the proxy, set with the response. */
   origin: Origin;
-  /** True if the proxy requests bookmarks that the client did not want. For a `state` only when it continues elsewhere. */
+  /** True if the proxy requests bookmarks that the client did not request: after a move, or of an `exact` start. */
   readonly isInjected: boolean;
-  /** Its group and name, as `resourceKey` returns them. */
+  /** Group and name of the resource, as `resourceKey` returns them. */
   readonly resource: string;
   /** True if the whole resource is requested: every namespace, no name, no selector. */
   readonly isWhole: boolean;
-  /** The resource and its namespace, if everything in it is requested; "" of a watch with a name or a selector. */
+  /** The resource and its namespace, if all objects in it are watched; "" for a watch with a name or a selector. */
   readonly scope: string;
-  /** What the client had seen of the resource; undefined if that is not guarded. */
+  /** Notes what the client sees of the resource; undefined if reads of it are not guarded. */
   readonly seenVersion: SeenVersionSink | undefined;
-  /** When it was requested. */
+  /** Clock reading of the request. */
   readonly at: number;
 };
 
 /**
- * `at`: the present reading of the clock. The object is written out and never spread: V8 keeps a spread one in two
- * objects, and 50,000 watches have one each.
+ * Returns a client's request. `at`: the present clock reading. The object is written out and never spread, because V8
+ * keeps a spread one in two objects, and 50,000 watches have one each.
  */
 export function watchContextOf(
   target: string,
@@ -86,16 +86,16 @@ export function resourceOf(scope: string): string {
   return scope.slice(0, scope.indexOf(scopeMark));
 }
 
-/** The key within which versions are compared. It is remembered, so overlong names are cut. */
+/** Returns the key within which versions are compared. It is kept in memory, so overlong names are cut. */
 export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "resource">): string {
   return clipped(`${group}/${resource}`, limits.resourceChars);
 }
 
 /**
- * The same request with bookmarks, where they cost the client nothing (watch.md §6.5): with one a minute the resume
- * version never grows too old. Not for other servers, nor where there are none (events). Not in CBOR, from which the
- * proxy cannot remove them. Not as a Table: the first object of a stream carries the column definitions of all that
- * follow (apiserver endpoints/handlers/response.go, NoHeaders), so removing a bookmark would remove them as well.
+ * Returns the request with bookmarks, if they cost the client nothing (watch.md §6.5): with one a minute the resume
+ * version never grows too old. Aggregated servers and `events` may have none. From CBOR the proxy cannot remove them.
+ * The first object of a Table has the column definitions of all that follow (apiserver endpoints/handlers/response.go,
+ * NoHeaders), and removing a bookmark would remove those as well.
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;
@@ -107,8 +107,8 @@ export function withBookmarks(asked: WatchContext, fields: readonly Field[]): Wa
 const keepsBookmarks = /cbor|table/i;
 
 /**
- * The fields of the first request: the client's own, plus bookmarks if injected. Those are not requested with a `state`:
- * it changes how the server answers.
+ * Returns the fields of the first request. Injected bookmarks are only requested with an exact version, because the
+ * query changes how the server answers a request for a state.
  */
 export function firstFields(asked: WatchContext, fields: readonly Field[]): readonly Field[] {
   return asked.isInjected && asked.request.start === "exact"
@@ -120,10 +120,10 @@ export function withPath(fields: readonly Field[], path: string): readonly Field
   return fields.map((field) => (field.role === role.path ? new Field(":path", path) : field));
 }
 
-/** The age of a watch, its remaining time, and the time since its initial events ended; in ms. */
+/** Ms since the client's request, until its deadline (undefined: none), and since its initial events ended. */
 export type Times = { readonly ageMs: number; readonly leftMs: number | undefined; readonly liveMs: number };
 
-/** `markerAt`: when its initial events ended, -1 if they have not. `now` is a clock reading like it. */
+/** `markerAt`: clock reading at which the initial events ended; -1: they have not. */
 export function timesOf(
   { request, at }: Pick<WatchContext, "request" | "at">,
   markerAt: number,
@@ -137,7 +137,7 @@ export function timesOf(
   };
 }
 
-/** The same request, identity and audit ID included (watch.md §8), from another version; without a version it begins anew. */
+/** Returns the client's request, identity included (watch.md §8), from `version`; undefined: from the beginning. */
 export function requestAt(
   context: RequestContext,
   asked: WatchContext,
@@ -159,8 +159,8 @@ const bare: readonly Field[] = [
 ];
 
 /**
- * A list of what is watched, of which only the version is needed (`listTarget`), with the same identity; undefined if it
- * cannot be requested.
+ * Returns a request for a list of what is watched, with the client's identity, for the list's version (`listTarget`);
+ * undefined if that is impossible.
  */
 export function listRequestOf(
   context: RequestContext,
@@ -172,13 +172,13 @@ export function listRequestOf(
   return barePath(context, path);
 }
 
-/** Another read with the same identity, of which only the beginning of the response is needed. */
+/** Returns a request for `path` with the client's identity, of which only the response's beginning is needed. */
 export function barePath(context: RequestContext, path: string): RequestContext {
   const kept = context.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
   return { ...context, fields: [...withPath(kept, path), ...bare] };
 }
 
-/** True if a request of the proxy's own for it will have bookmarks. */
+/** True if a stream that the proxy requests for the watch has bookmarks. */
 export function mayHaveBookmarks({
   request,
   isInjected,

@@ -1,8 +1,8 @@
 /**
- * A watch that outlives its backend. `watch-state.ts` has its states and their transitions. UpstreamMerge reads its one
- * or two upstream streams as one stream of events, Progress decides which events are forwarded, `end-verdict.ts` what follows
- * when a stream is over, and Migrations when and where another stream is opened (watch.md §5). The client has one stream
- * all along.
+ * A watch that outlives its backend: the client has one stream all along. `watch-state.ts` has its states and their
+ * transitions. UpstreamMerge reads its one or two upstream streams as one stream of events, Progress decides which
+ * events are forwarded, `end-verdict.ts` what follows when a stream is over, and Migrations when and where another
+ * stream is opened (watch.md §5).
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
@@ -68,7 +68,7 @@ export type WatchTargets = {
 /** Decides when a watch moves, and counts moves: `Migrations` implements it. */
 export type WatchMigrations = {
   readonly clock: Clock;
-  /** Stands still while the proxy's own event loop does. */
+  /** A clock that stands still while the proxy's own event loop does. */
   readonly stallAwareClock: Clock;
   readonly anomalies: AnomalyLog;
   readonly targets: WatchTargets;
@@ -77,7 +77,7 @@ export type WatchMigrations = {
     remove(watch: WatchSession, asked: WatchContext): void;
   };
   follow(stream: WatchStream, asked: WatchContext): void;
-  /** Requests the watch elsewhere, at the latest after `inMs`. Returns the function that cancels this. */
+  /** Requests the watch from another backend, at the latest after `inMs`. Returns the function that cancels this. */
   resume(watch: WatchSession, inMs: number): () => void;
   hedge(watch: WatchSession, attempt: Attempt): void;
   leave(watch: WatchSession, reason: LeaveReason): void;
@@ -88,20 +88,20 @@ export type WatchMigrations = {
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 
-/** What a watch may do to its exchange. */
+/** What a watch calls on its exchange. */
 export type WatchHost = {
   readonly context: RequestContext;
   readonly down: StreamWriter;
   poolKey(): PoolKey;
-  /** A backend answered a resume with this status. */
+  /** A backend has answered a request with the client's identity: a 401 shows that the credential is void. */
   learnt(status: number): void;
   /** The watch continues on this backend. */
   goesOn(backend: string): void;
-  /** END_STREAM between two events; `isWhole`: it is the server's own end. */
+  /** Ends the client's stream between two events. `isWhole`: the server or the client's deadline ended the watch. */
   endsHere(isWhole: boolean): void;
-  /** The stream breaks off after bytes that could not be decoded. */
+  /** Resets the client's stream: its bytes could not be decoded, or the client has to list again. */
   breaksOff(): void;
-  /** An internal fault while one of its attempts was notified. */
+  /** Journals an internal fault of the watch or of one of its attempts. */
   attemptFaulted(error: unknown): void;
 };
 
@@ -149,7 +149,7 @@ export class WatchSession implements AttemptOwner {
     return this.#state;
   }
 
-  /** As logs, errors and the admin API show it: `hedged at cp-1 and cp-2 (suspect), live at 4711`. */
+  /** Returns what logs, errors and the admin API show: `hedged at cp-1 and cp-2 (suspect), live at 4711`. */
   toString(): string {
     const { first, other } = this.#merge;
     const backends = [first, other].flatMap((stream) =>
@@ -179,8 +179,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Takes an input. Returns false if it is impossible in this state. That is an internal fault, which costs this watch:
-   * it is journaled, and the client's stream ends between two events.
+   * Takes an input. An impossible one is an internal fault, which costs this watch only: it is journaled, the client's
+   * stream ends between two events, and false is returned.
    */
   #become(input: WatchInput): boolean {
     const state = next(this.#state, input);
@@ -200,32 +200,28 @@ export class WatchSession implements AttemptOwner {
     return this.#state === "ending" || this.#state === "ended";
   }
 
-  /** Gives the second stream up. */
   dropSecond(): void {
     if (this.#merge.other !== undefined && this.#become("drop")) this.#merge.dropOther();
   }
 
   // --- called by its exchange ---
 
-  /** The attempt that its events come from. */
+  /** The attempt of the first stream; undefined if there is none. */
   get attempt(): Attempt | undefined {
     return this.#merge.first?.attempt;
   }
 
-  /** `count` bytes have left for the client; returns how many of them to grant. */
+  /** Called when `count` bytes have left for the client. Returns for how many of them credit is due. */
   creditFor(count: number): number {
     return this.#writer.creditFor(count);
   }
 
-  /** The proxy itself is draining: the client should continue elsewhere. */
+  /** Ends the watch because the proxy itself is draining: the client should continue elsewhere. */
   finish(): void {
     this.#end("drained");
   }
 
-  /**
-   * Checks whether its server should have ended it by now, and whether it has missed its bookmarks. Called every few
-   * seconds.
-   */
+  /** Looks every few seconds for what no event reveals: a missed deadline, missed bookmarks, a stalled cache. */
   look(): void {
     const { migrations } = this.#parts;
     const { leftMs } = this.#times;
@@ -235,7 +231,7 @@ export class WatchSession implements AttemptOwner {
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
     else if (this.mayHedge && this.isHung) {
-      // Another backend is asked as well: if that delivers more, this one hung; if not, nothing was lost.
+      // A second stream is opened on another backend: if it delivers more, the first hangs; if not, nothing is lost.
       this.#journalHung();
       migrations.leave(this, "hung");
     }
@@ -247,7 +243,7 @@ export class WatchSession implements AttemptOwner {
     if (first !== undefined) this.#parts.migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
   }
 
-  /** A watch that no other backend accepts is ended after a while: the client's next one begins on a backend that moves. */
+  /** Moves the watch off a stalled cache. After `caughtUpMs` ends it, so that the client's next begins elsewhere. */
   #leaveStalled(): void {
     const { migrations } = this.#parts;
     const isLate = this.stalledMs > watchLimits.caughtUpMs;
@@ -256,7 +252,7 @@ export class WatchSession implements AttemptOwner {
     else if (isLate && this.progress.isReadable && migrations.targets.mayEnd(this)) this.#end("stale");
   }
 
-  /** The client does not want it any more. */
+  /** Called when the client's stream is over. */
   cancel(): void {
     const { migrations, asked } = this.#parts;
     migrations.watches.remove(this, asked);
@@ -269,8 +265,8 @@ export class WatchSession implements AttemptOwner {
   // --- called by Histories ---
 
   /**
-   * This backend has another history than clients have seen, which has come to `version`. A watch that got events of it
-   * is reset, since client-go lists again after a reset. A watch that got none continues on another backend.
+   * Leaves a backend whose etcd has another history than clients have seen, which has come to `version`. If the client
+   * got events of it, its stream is reset, so that client-go lists again. Otherwise the watch moves.
    */
   leaveHistory(backend: string, version: string): void {
     const { first, other } = this.#merge;
@@ -280,7 +276,7 @@ export class WatchSession implements AttemptOwner {
     else this.#giveUp(first);
   }
 
-  /** No backend has the history that the client has seen: the client has to list again. */
+  /** Resets the client's stream, because no backend has the history that the client has seen: it has to list again. */
   forgetHistory(): void {
     this.#parts.host.breaksOff();
   }
@@ -297,7 +293,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * True if it may have a second stream. False for a client that reads slowly: its backend would end the stream (watch.md
+   * True if a second stream may be opened. Not for a client that reads slowly: backends would end the stream (watch.md
    * §5.5).
    */
   get mayHedge(): boolean {
@@ -305,21 +301,18 @@ export class WatchSession implements AttemptOwner {
     return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.isExpired;
   }
 
-  /**
-   * True if the client's token or certificate has expired. Then the client has to present its new one itself (watch.md
-   * §8).
-   */
+  /** True if the client's credential has expired: the client has to present a new one itself (watch.md §8). */
   get isExpired(): boolean {
     return isCredentialOver(this.#parts.host.context, this.#parts.migrations.clock.wall());
   }
 
-  /** A list of the watched resource, under its own identity (`listRequestOf`). */
+  /** Returns a request for a list of the watched resource, with the client's identity (`listRequestOf`). */
   listed(least?: string): RequestContext | undefined {
     const { host, asked } = this.#parts;
     return listRequestOf(host.context, asked, least);
   }
 
-  /** Its API was taken for another server's by mistake: from now on the watch is tracked like any other. */
+  /** Tracks the watch like any other from now on: its API is a custom resource's, not an aggregated server's. */
   isOwnAfterAll(origin: Origin): void {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
@@ -327,12 +320,12 @@ export class WatchSession implements AttemptOwner {
     if (this.#merge.first !== undefined) migrations.follow(this.#merge.first, asked);
   }
 
-  /** A backend answered a request with its identity. */
+  /** Takes the status of a response to another request with the client's identity. */
   learnt(status: number): void {
     this.#parts.host.learnt(status);
   }
 
-  /** Returns the attempt at the next stream, to be dialled. */
+  /** Requests another stream. Returns its attempt, to be dialled; undefined if the state does not allow one. */
   ask(backend: string, reason: AskReason): Attempt | undefined {
     if (this.#state === "refreshing" || this.#state === "sentinel") this.dropSecond();
     if (!this.#become(this.#state === "parked" ? "ask" : inputOf(reason))) return undefined;
@@ -346,8 +339,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * No backend could be asked, or none knows its version. If it is too late to go on trying, ends the watch and returns
-   * true.
+   * Called if no backend can be asked. `isForgotten`: none knows the watch's version. If it is too late to go on
+   * trying, ends the watch and returns true.
    */
   isTooLate(isForgotten: boolean): boolean {
     if (this.#isPastDeadline) this.#endDue();
@@ -358,7 +351,7 @@ export class WatchSession implements AttemptOwner {
 
   // --- read by the detectors, Migrations, and the admin API ---
 
-  /** How often it continued on another backend. */
+  /** Number of times that the watch continued on another backend. */
   get moves(): number {
     return this.#merge.moves;
   }
@@ -367,27 +360,25 @@ export class WatchSession implements AttemptOwner {
     return this.#merge.heldBytes;
   }
 
-  /** What the client requested. */
   get asked(): WatchContext {
     return this.#parts.asked;
   }
 
-  /** As `resourceKey` returns it. */
   get resource(): string {
     return this.#parts.asked.resource;
   }
 
-  /** True if only etcd and no cache knows its versions. */
+  /** True if several events may share one version (`events`). No cache has them, only etcd. */
   get isRepeating(): boolean {
     return this.#parts.asked.isRepeating;
   }
 
-  /** The second stream, whatever it was opened for; without a first, the attempt at the next. */
+  /** The second stream, whatever it was opened for. Without a first: the attempt at the next backend. */
   get second(): WatchStream | undefined {
     return this.#merge.other;
   }
 
-  /** True if data waits because the client does not read. */
+  /** True if the client reads too slowly (`ClientWriter.isBlocked`). */
   get isBlocked(): boolean {
     return this.#writer.isBlocked;
   }
@@ -396,25 +387,25 @@ export class WatchSession implements AttemptOwner {
     return this.#state === "sentinel";
   }
 
-  /** True if the second stream was requested as a sentinel (sentinels.ts), even while it serves as a hedge. */
+  /** True if the second stream was requested as a sentinel's (sentinels.ts), even while it serves as a hedge. */
   get isPosted(): boolean {
     return this.#merge.isPosted;
   }
 
-  /** The progress of the cache that its first stream reads. */
+  /** The progress of the cache that the first stream reads. */
   get cache(): CacheProgress | undefined {
     return this.#merge.first?.cache;
   }
 
-  /** How long that cache has been known to be stalled, in ms; -1 if it is not. */
+  /** Ms for which the first stream's cache has been known to be stalled; -1: it is not. */
   get stalledMs(): number {
     return this.cache?.stalledMs(this.#now) ?? -1;
   }
 
-  /** The cache of the first stream's backend is stalled. True if the client can continue on the second stream at once. */
+  /** True if a watch of a stalled cache can continue on its second stream at once. */
   get mayPromote(): boolean {
     const { second, isSentinel } = this;
-    // No ERROR followed its acceptance at once.
+    // A backend that cannot serve the watch it accepts sends an ERROR at once.
     const isSettled = second?.isAccepted === true && this.#now - second.acceptedAt > watchLimits.settledMs;
     if (!isSettled || (isSentinel && second.cache?.isStalled(this.#now) === true)) return false;
     return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
@@ -422,7 +413,7 @@ export class WatchSession implements AttemptOwner {
 
   /**
    * True if the first stream has missed two bookmarks in a row although the client reads. A watch that never had a
-   * bookmark may be silent for ever (watch.md §6.2). Before anything follows, another request is sent on its connection.
+   * bookmark may be silent for ever (watch.md §6.2).
    */
   get isHung(): boolean {
     const { lastEventAt, lastBookmarkAt } = this.progress;
@@ -433,13 +424,13 @@ export class WatchSession implements AttemptOwner {
     return this.progress.isReadable && this.#merge.first?.isRewound(this.#now) === true;
   }
 
-  /** True if one more request would get a bookmark, and there is time for that. */
+  /** True if a short stream on the same backend would bring a bookmark, and there is time for it. */
   get mayBeRefreshed(): boolean {
     const isShort = (this.#times.leftMs ?? watchLimits.bookmarkRefreshMs) < watchLimits.bookmarkRefreshMs;
     return !isShort && mayHaveBookmarks(this.#parts.asked);
   }
 
-  /** The streams by which a backend's cache is judged: the first, and a sentinel's second. */
+  /** The streams that show how far their backends' caches are: the first, and a sentinel's second. */
   get compared(): readonly WatchStream[] {
     const { first, other } = this.#merge;
     return [first, this.isSentinel ? other : undefined].filter((stream) => stream !== undefined);
@@ -455,7 +446,7 @@ export class WatchSession implements AttemptOwner {
     return timesOf(this.#parts.asked, this.progress.markerAt, this.#now);
   }
 
-  /** The times for the next stream's request: a stream for a bookmark has a short timeout. */
+  /** The times for the next request: a stream for a bookmark has a short timeout. */
   get #timesOfNext(): Times {
     const isShort = this.#state === "refreshing";
     return isShort ? { ...this.#times, leftMs: watchLimits.bookmarkRefreshMs } : this.#times;
@@ -469,7 +460,7 @@ export class WatchSession implements AttemptOwner {
 
   // --- called by its attempts ---
 
-  /** Computed when it is sent: events may have come while the attempt waited for a connection. */
+  /** The next stream's request, computed when it is sent: events may come while the attempt waits for a connection. */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
     return requestAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
@@ -554,20 +545,20 @@ export class WatchSession implements AttemptOwner {
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
     this.#accept(stream);
-    // A second stream beside a first has to deliver an event before it is promoted: the next one may be an ERROR.
+    // A second stream has to deliver an event before it replaces a first: its first event may be an ERROR.
     if (this.#merge.first === undefined) this.promote();
   }
 
   /**
-   * A cache that is being filled is not counted as an attempt, and concerns one resource only; any other 429 slows all
-   * moves.
+   * Takes a 429. One from a cache that is being filled does not count as an attempt, and concerns one resource only.
+   * Any other slows all moves.
    */
   #busy(answer: ResponseHead): void {
     if (!isInitialising(answer)) this.#parts.migrations.slowDown();
     else if (this.#merge.first === undefined) this.#retry.uncount();
   }
 
-  /** The last attempt was answered 404. True if no backend serves the resource any more. */
+  /** Notes a 404 to the last attempt. True if no backend serves the resource any more. */
   #isGone(backend: string): boolean {
     this.#retry.unserved(backend);
     return this.#parts.migrations.targets.isServedNowhere(this.#retry.notServing);
@@ -579,7 +570,7 @@ export class WatchSession implements AttemptOwner {
     migrations.follow(stream, asked);
   }
 
-  /** Whole events came, or none. */
+  /** A stream's bytes were read: a second stream may now be due to replace the first, or be useless. */
   #advanced(stream: WatchStream): void {
     const fate = this.#merge.fateOfOther(stream);
     if (fate === "first") this.promote();
@@ -587,8 +578,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * The first stream is suspect. Returns true if a sentinel's second stream, at none of the backends in `except`, serves
-   * as its hedge from now on. What only the second has delivered is forwarded at once.
+   * Makes a sentinel's second stream the hedge of its suspect first stream, and forwards what only the second has
+   * delivered. Returns false if there is none, or only at a backend in `except`.
    */
   hedgeWithSentinel(except: readonly string[]): boolean {
     const { first, other } = this.#merge;
@@ -601,7 +592,6 @@ export class WatchSession implements AttemptOwner {
     return true;
   }
 
-  /** Promotes the other stream to first. */
   promote(asked: AskReason = this.#retry.reason): void {
     if (!this.#become("promote")) return;
     const { migrations, host } = this.#parts;
@@ -617,22 +607,19 @@ export class WatchSession implements AttemptOwner {
     if (!isFit && this.#merge.first !== undefined) this.#broken(this.#merge.first);
   }
 
-  /** A sentinel's first stream is lost or left: the search for the next begins now, not when the second was requested. */
+  /** When a sentinel's first stream is lost or left, the search begins now and not when the second was requested. */
   #leavePost(reason: AskReason): void {
     if (this.#retry.reason === "sentinel")
       this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from);
   }
 
-  /**
-   * The first stream is not in the announced format: its bytes are forwarded as they come, and the watch can no longer
-   * move.
-   */
+  /** The first stream is not in the announced format: its bytes go on as they come, and the watch cannot move. */
   #lose(): void {
     this.progress.lose();
     this.dropSecond();
   }
 
-  /** An ERROR in answer to the proxy's own request, or on one of two streams. */
+  /** Takes an ERROR that answers the proxy's own request, or came on one of two streams. */
   #refused(stream: WatchStream, code: number): void {
     this.#dropRefresh(stream);
     const { first, other } = this.#merge;
@@ -650,7 +637,7 @@ export class WatchSession implements AttemptOwner {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
-    // A temporary refusal of a sentinel does not delay a hedge.
+    // A temporary refusal of a sentinel's second stream does not delay a hedge.
     if (this.#merge.first !== undefined)
       return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#retry.inVain(stream.attempt.backend);
@@ -658,17 +645,17 @@ export class WatchSession implements AttemptOwner {
     else this.#end(reason);
   }
 
-  /** The stream delivers what it was not requested for, or omits what the other has delivered. */
+  /** Drops a stream that delivers what was not requested, or omits what the other has delivered. */
   #broken(stream: WatchStream): void {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     this.#drop(stream);
-    // The client got nothing of a sentinel's second stream.
+    // The client got no event of a sentinel's second stream, so the watch goes on as before.
     if (isCompared) return;
     if (this.#merge.first === undefined) this.#end("out_of_order");
     else this.#decline(false);
   }
 
-  /** The first stream continues alone. `isPassing`: the refusal is temporary, for example a cache that is being filled. */
+  /** Continues with the first stream alone. `isPassing`: the refusal is temporary (a cache that is being filled). */
   #decline(isPassing: boolean): void {
     this.#retry.declined(isPassing ? watchLimits.declinedMs : Number.POSITIVE_INFINITY);
     if (isPassing && this.#retry.reason === "draining") this.#parts.migrations.leaveLater(this);
@@ -679,7 +666,7 @@ export class WatchSession implements AttemptOwner {
     this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
   }
 
-  /** Its connection is lost, or silent, before its answer. */
+  /** Called when a connection is lost or silent. An attempt that was the only one, and unanswered, does not count. */
   #lostUnanswered(stream: WatchStream | undefined): void {
     const isOnly = stream !== undefined && stream === this.#merge.other && this.#merge.first === undefined;
     if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();
@@ -695,7 +682,7 @@ export class WatchSession implements AttemptOwner {
     if (this.#become("lose")) this.#merge.dropFirst();
   }
 
-  /** The first stream is over: a stream that is open for a bookmark has no use any more. */
+  /** Drops a stream that is open for a bookmark once the first stream is over. */
   #dropRefresh(stream: WatchStream): void {
     if (stream === this.#merge.first && this.#state === "refreshing") this.dropSecond();
   }
@@ -715,9 +702,9 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * The client's own deadline ends the watch whichever stream reports it: the first may be silent. Any other end of the
-   * second changes nothing for the first. The proxy sets the time limit of a second stream, so its end is never the
-   * server's timeout.
+   * Takes the end of the second stream. At the client's deadline it ends the watch, because the first stream may be
+   * silent. Any other end changes nothing for the first. The proxy sets the timeout of a second stream, so its end is
+   * never the server's own timeout.
    */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.#times.leftMs)) this.#endAtDeadline();
@@ -725,8 +712,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Ends the watch, and returns true, if the client's deadline has passed while the stream that would report it is
-   * silent: an unreachable backend cannot report it, and while all are silent nothing else ends the watch (D14).
+   * Ends the watch, and returns true, if the client's deadline has passed and its last stream is suspect. An
+   * unreachable backend does not end the watch, and while all are silent nothing else does (D14).
    */
   #endIfPastDeadline(stream: WatchStream): boolean {
     const { first } = this.#merge;
@@ -772,7 +759,7 @@ export class WatchSession implements AttemptOwner {
     else this.#end(endReason(ending));
   }
 
-  /** Makes the hedge the watch's stream, now or when it is answered. */
+  /** Continues with the second stream alone, now or once it is answered. */
   #goOnWithOther(other: WatchStream): void {
     if (other.isAccepted) return this.promote();
     this.#retry.mayTry();
@@ -789,7 +776,7 @@ export class WatchSession implements AttemptOwner {
 
   // --- the end: between two events, once, and never so soon that client-go lists everything again (D5) ---
 
-  /** Its server's own end, or the client's deadline. */
+  /** Ends the watch at the server's own end, or at the client's deadline. */
   #endDue(): void {
     if (this.#close()) this.#whenOld(() => this.#parts.host.endsHere(true));
   }
@@ -800,7 +787,7 @@ export class WatchSession implements AttemptOwner {
     const { host, migrations } = this.#parts;
     const { refusal } = this.#retry;
     if (refusal !== undefined && this.#merge.first === undefined) {
-      // The refusal answers what the client requested, so it is no end of the proxy's own.
+      // The backend's ERROR answers the client's own request, so this is no end of the proxy's own.
       this.#merge.release(refusal);
       return host.endsHere(true);
     }

@@ -1,5 +1,6 @@
 /**
- * The states of a watch session. A session reads one upstream stream, the first; a second one stands beside it for a while.
+ * The states of a watch session. A session reads one upstream stream, the first. For a while a second one may be open
+ * beside it.
  *
  *                 ┌─ compare ─▶ sentinel ───┐
  *                 ├─ refresh ─▶ refreshing ─┤ promote, drop                        end (from any)
@@ -20,7 +21,7 @@ export const watchStates = [
   "hedged",
   /** One watch of each resource keeps a second stream, to compare two caches. Events are forwarded from the first only. */
   "sentinel",
-  /** A second stream is open for a moment, for the bookmark that it begins with. */
+  /** A second stream is open on the same backend for a moment, for the one bookmark that it delivers. */
   "refreshing",
   /** The first stream still serves, and the second is to replace it. */
   "migrating",
@@ -28,7 +29,7 @@ export const watchStates = [
   "resuming",
   /** The stream is lost. The session waits for its turn, for a Retry-After, or for a backend that may be asked. */
   "parked",
-  /** No backend is asked any more. The client's stream ends as soon as client-go does not take the end for a failure (D5). */
+  /** No backend is asked any more. The client's stream ends when client-go will not see a failure in it (D5). */
   "ending",
   /** The client's stream is over. */
   "ended",
@@ -36,12 +37,12 @@ export const watchStates = [
 export type WatchState = (typeof watchStates)[number];
 
 export const watchInputs = [
-  /** A second stream is requested, beside the first. */
+  /** A second stream is requested beside the first: as a hedge, a sentinel's, for a bookmark, or to move to. */
   "hedge",
   "compare",
   "refresh",
   "migrate",
-  /** A stream is requested, and there is none. */
+  /** A stream is requested while there is none. */
   "ask",
   /** The second stream becomes the first. */
   "promote",
@@ -56,17 +57,17 @@ export const watchInputs = [
 ] as const;
 export type WatchInput = (typeof watchInputs)[number];
 
-/** What requests a second stream beside the first, by the reason for it. */
+/** Returns the input that requests a second stream beside the first for this reason. */
 export function inputOf(reason: AskReason): WatchInput {
   if (reason === "suspect") return "hedge";
   if (reason === "sentinel") return "compare";
   return reason === "refreshed" ? "refresh" : "migrate";
 }
 
-type Row = Partial<Record<WatchInput, WatchState>>;
+type Transitions = Partial<Record<WatchInput, WatchState>>;
 
-/** What may become of a second stream, whatever it was opened for. */
-const second: Row = {
+/** Transitions of the states in which a second stream can replace the first. */
+const second: Transitions = {
   promote: "streaming",
   drop: "streaming",
   lose: "resuming",
@@ -74,7 +75,7 @@ const second: Row = {
   cancel: "ended",
 };
 
-const table: Record<WatchState, Row> = {
+const table: Record<WatchState, Transitions> = {
   streaming: {
     hedge: "hedged",
     compare: "sentinel",
@@ -84,15 +85,15 @@ const table: Record<WatchState, Row> = {
     end: "ending",
     cancel: "ended",
   },
-  // A false alarm leaves a sentinel as it was.
+  // After a false alarm a sentinel's second stream only compares again.
   hedged: { ...second, compare: "sentinel" },
   sentinel: { ...second, hedge: "hedged" },
-  // A stream that is open for a bookmark ends before it could continue the watch: it is dropped before the first is lost.
+  // No `lose`: the session drops a stream for a bookmark before it loses the first, because it ends too soon.
   refreshing: { promote: "streaming", drop: "streaming", end: "ending", cancel: "ended" },
   migrating: second,
   resuming: { promote: "streaming", drop: "parked", end: "ending", cancel: "ended" },
   parked: { ask: "resuming", end: "ending", cancel: "ended" },
-  // The client's deadline may come before the end that is due.
+  // The client's deadline may pass while the end is still delayed.
   ending: { lose: "ending", end: "ending", cancel: "ended" },
   ended: {},
 };
@@ -102,24 +103,24 @@ export function next(state: WatchState, input: WatchInput): WatchState | undefin
   return table[state][input];
 }
 
-/** True if a second stream may be requested: one that is open for a bookmark or a comparison makes room. */
+/** True if a second stream may be requested. One that is open for a bookmark or a comparison is dropped for it. */
 export function hasRoom(state: WatchState): boolean {
   return state === "streaming" || state === "sentinel" || state === "refreshing";
 }
 
-/** True if two streams may be open, of which each event is forwarded once. */
+/** True if two streams may be open whose events are both forwarded, each event once. */
 export function isMerging(state: WatchState): boolean {
   return state === "hedged" || state === "migrating" || state === "refreshing";
 }
 
-/** What the invariants check. `answered`: a backend has accepted the stream with a 200. */
+/** The facts that the invariants check. `answered`: a backend has accepted the stream with a 200. */
 export type WatchFacts = {
   readonly state: WatchState;
   readonly first: "none" | "asked" | "answered";
   readonly second: "none" | "asked" | "answered";
   /** True if the second stream was requested as a sentinel's. */
   readonly isPosted: boolean;
-  /** True if a timer, or a place in a queue of Migrations, will bring the session on. */
+  /** True if a timer or a queue of Migrations will bring the session on. */
   readonly isWaiting: boolean;
   readonly heldBytes: number;
 };
@@ -128,7 +129,7 @@ const one: readonly WatchState[] = ["streaming"];
 const two: readonly WatchState[] = ["hedged", "sentinel", "refreshing", "migrating"];
 const none: readonly WatchState[] = ["resuming", "parked"];
 
-/** What holds whenever the session is not in the middle of an input. */
+/** What holds whenever the session is not handling an input. */
 export const invariants: readonly {
   readonly says: string;
   readonly holds: (facts: WatchFacts) => boolean;
@@ -165,7 +166,7 @@ export const invariants: readonly {
   },
 ];
 
-/** The first invariant that does not hold; undefined if all do. */
+/** Returns the first invariant that does not hold; undefined if all do. */
 export function violated(facts: WatchFacts): string | undefined {
   return invariants.find(({ holds }) => !holds(facts))?.says;
 }

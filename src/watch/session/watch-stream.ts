@@ -1,6 +1,6 @@
 /**
- * One upstream stream of a watch: its bytes, cut into whole events (D3). Forwarded events are sent in place, as many
- * together as came together. Half an event is held back until it is whole, so that a backend may die at any byte.
+ * One upstream stream of a watch. Its bytes are cut into whole events (D3), and events that arrive together are
+ * forwarded together, in place. An incomplete event is held back, so that a backend may die at any byte.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -11,18 +11,18 @@ import { watchLimits } from "../cache/limits.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
 import { type Fate, Reading } from "./session-progress.ts";
 
-/** Judges events, and sends them. */
+/** Decides what happens to each event, and forwards events: `UpstreamMerge` implements it. */
 export type EventTaker = {
   take(event: WatchEvent, from: WatchStream): Fate;
-  /** This stream is not in the announced format. True if its bytes may be forwarded as they are. */
+  /** Called if the stream is not in the announced format. True if its bytes may be forwarded as they are. */
   mayGoOn(from: WatchStream): boolean;
-  /** `bytes[start, end)` are whole events, or bytes of a stream that cannot be decoded. */
+  /** Forwards `bytes[start, end)`: whole events, or bytes of a stream that cannot be decoded. */
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void;
-  /** The beginning of what is forwarded next. It was granted to its backend when it was held. */
+  /** Forwards the held beginning of an event, for which credit was returned when it was held. */
   release(held: Buffer): void;
 };
 
-/** `opaque`: the stream is not in the announced format. The others are fates of an event, after which nothing was read. */
+/** How reading ended. `opaque`: undecodable. `refused`, `broken`: an event's fate; nothing more was read. */
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
 /** The reading of every stream whose request has not been sent. */
@@ -33,19 +33,19 @@ export class WatchStream {
   readonly #taker: EventTaker;
   readonly #held: AccountedBuffer;
   readonly #buffered: Buffered;
-  /** Of a sentinel's second stream: what the first has not delivered. Most watches never have one. */
+  /** Events of a sentinel's second stream that the first has not delivered; undefined if there never were any. */
   #ahead: Ahead | undefined;
   #decoder: EventDecoder | undefined;
   #isOpaque = false;
   #reading = unread;
-  /** The progress of its backend's cache; undefined before its answer, and for another server's resource. */
+  /** Progress of its backend's cache; undefined before the response, and for an aggregated server's resource. */
   cache: CacheProgress | undefined;
-  /** The progress for the scope of its watch, if it sees the whole scope. */
+  /** Progress of its backend's cache of the watch's scope; also undefined with a name or a selector. */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
-  /** When its answer was accepted for this watch. */
+  /** Clock reading at which the response was accepted; 0: it was not. */
   acceptedAt = 0;
-  /** The ERROR that answers the client's own request, as it came, if another backend may know the version. */
+  /** The bytes of an ERROR that answers the client's own request, if another backend may know the version. */
   refusal: Buffer | undefined;
 
   constructor(attempt: Attempt, taker: EventTaker, buffered: Buffered) {
@@ -55,7 +55,7 @@ export class WatchStream {
     this.#buffered = buffered;
   }
 
-  /** Its request is sent: only now its version is known. */
+  /** Called when the request is sent, because only then its version is known. */
   open(reading: Reading): void {
     this.#reading = reading;
   }
@@ -68,7 +68,7 @@ export class WatchStream {
     return this.#reading !== unread;
   }
 
-  /** True if its answer was accepted for this watch. */
+  /** True if the response was accepted. */
   get isAccepted(): boolean {
     return this.#decoder !== undefined;
   }
@@ -82,7 +82,7 @@ export class WatchStream {
     this.acceptedAt = now;
   }
 
-  /** From now on its events update the progress of its backend's cache. */
+  /** Makes the events update the progress of the backend's caches. */
   join(cache: CacheProgress, isWhole: boolean, scopeCache: CacheProgress | undefined): void {
     this.#isWhole = isWhole;
     this.cache = cache;
@@ -91,16 +91,13 @@ export class WatchStream {
     scopeCache?.join(true, this.acceptedAt);
   }
 
-  /** An event came on it. */
+  /** Passes the version of an event on to the backend's caches. */
   show(version: string, now: number): void {
     this.cache?.showEvent(version, now);
     this.scopeCache?.showEvent(version, now);
   }
 
-  /**
-   * True if everything that it delivered to the client is of a history that has come to `version`, so that nothing is
-   * newer.
-   */
+  /** True if everything that the stream delivered can be of a history that has come to `version`: nothing is newer. */
   isOfHistory(version: string): boolean {
     const { mark, bookmark, from, isOurs } = this.#reading;
     const shown = compareVersions(mark.version, bookmark) > 0 ? mark.version : bookmark;
@@ -108,7 +105,7 @@ export class WatchStream {
     return !isOurs && compareVersions(from, version) <= 0;
   }
 
-  /** True if the proxy requested it from a version that its backend's cache, which moves, is far from. */
+  /** True if the proxy requested the stream from a version that its backend's moving cache does not reach. */
   isRewound(now: number): boolean {
     const { from, isOurs, events } = this.#reading;
     if (!isOurs || events > 0 || this.cache === undefined) return false;
@@ -120,7 +117,7 @@ export class WatchStream {
     return this.#decoder?.code ?? 0;
   }
 
-  /** Half an event, and the events that wait for the first stream. */
+  /** Bytes of an incomplete event, and of events that wait for the first stream. */
   get heldBytes(): number {
     return this.#held.length + (this.#ahead?.bytes ?? 0);
   }
@@ -135,7 +132,7 @@ export class WatchStream {
     return this.#ahead?.next;
   }
 
-  /** True if no more may wait: the first stream is so far behind that this one is requested again when it is needed. */
+  /** True if no more events may wait. This stream is then dropped, and requested again when it is needed. */
   get isTooFarAhead(): boolean {
     const { count = 0, bytes = 0 } = this.#ahead ?? {};
     return count >= watchLimits.aheadEvents || bytes >= watchLimits.aheadBytes;
@@ -184,12 +181,12 @@ export class WatchStream {
     return "all";
   }
 
-  /** It is the first event, so the held bytes are its beginning. */
+  /** Keeps the ERROR that answers the client's own request. It is the first event, so held bytes are its beginning. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
     if (!this.#reading.isOurs) this.refusal = Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]);
   }
 
-  /** Drops half an event that will not be forwarded. */
+  /** Drops an incomplete event that will not be forwarded. */
   forget(): void {
     this.#held.take();
   }
@@ -204,20 +201,20 @@ export class WatchStream {
     this.forget();
   }
 
-  /** Sends whole events, after the held half of the first one. */
+  /** Forwards whole events, with the held beginning of the first one. */
   #send(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     if (this.#held.length > 0) this.#taker.release(this.#held.take());
     this.#taker.forward(bytes, start, end, this);
   }
 
-  /** Drops an event and its held half, which was granted when it was held. */
+  /** Drops an event. Its held beginning got credit when it was held, the `count` bytes get it now. */
   #drop(count: number): void {
     this.forget();
     this.attempt.up?.grant(count);
   }
 
-  /** An event may be larger than the stream's window, so what is held is granted now, not when it leaves. */
+  /** Holds an incomplete event. It gets credit now, because the whole event may exceed the stream's window. */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     this.#held.add(bytes, start, end);
@@ -231,12 +228,11 @@ export class WatchStream {
   }
 }
 
-/** One whole event with its bytes. */
 export type Waiting = { readonly event: WatchEvent; readonly bytes: Buffer };
 
 /**
- * What a sentinel's second stream has delivered before the first: whole events that wait until the first stream delivers
- * them, too. If the first stream is lost, they are forwarded to the client at once, in order.
+ * Whole events that a sentinel's second stream has delivered before the first. They wait until the first stream
+ * delivers them, too. If the first stream is lost, they are forwarded to the client at once, in order.
  */
 export class Ahead {
   readonly #waiting: Waiting[] = [];
@@ -254,7 +250,7 @@ export class Ahead {
     return this.#waiting[0];
   }
 
-  /** `event` is the decoder, whose fields change with its next event, so they are copied. */
+  /** Adds an event. `event` is the decoder, whose fields change with its next event, so they are copied. */
   push(event: WatchEvent, bytes: Buffer): void {
     const { type, version, endsInitialEvents, code, reason, oldest, key } = event;
     // Of several bookmarks in a row the last one proves everything that the others did.

@@ -6,8 +6,8 @@ export const watchSession: readonly Defect[] = [
     "a sentinel's second stream stays a sentinel's when the first is lost",
     {
       file: "watch/session/upstream-merge.ts",
-      find: "the other should replace it.\n    this.isPosted = false;",
-      replace: "the other should replace it.",
+      find: "the other stream is to replace it.\n    this.isPosted = false;",
+      replace: "the other stream is to replace it.",
     },
     ["watch/detectors/sentinels", "waited for like any other, and asked elsewhere"],
   ),
