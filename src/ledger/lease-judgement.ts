@@ -38,7 +38,7 @@ function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judge
   ]);
   if (gone !== undefined && at - gone.at > ledgerLimits.podGoneMs) {
     const ms = Math.round(at - gone.at);
-    const reason = `Pod ${gone.pod} was deleted ${seconds(ms)} ago, and is still at work at ${caller.address}`;
+    const reason = `Pod ${gone.pod} was deleted ${seconds(ms)} ago, but still renews from ${caller.address}`;
     return {
       verdict: "ghost",
       detector: "deleted-pod",
@@ -51,7 +51,7 @@ function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judge
   // The token names the client's pod. A holder name in a private format proves nothing; another pod's name does.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
-  const reason = `It names pod ${named}, and is renewed with the token of pod ${pod} from ${caller.address}`;
+  const reason = `Lease names pod ${named} but is renewed with the token of pod ${pod} from ${caller.address}`;
   return { verdict: "ghost", detector: "pod", was: pod, valueMs: 0, limitMs: 0, reason };
 }
 
@@ -78,7 +78,7 @@ function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Ju
   const valueMs = Math.round(at - own.lastAt);
   if (valueMs > limitMs) return undefined;
   const other = textOf(last.caller);
-  const reason = `Renewed by two clients under one name: ${textOf(caller)} and ${other}`;
+  const reason = `Lease is renewed by two clients under one holder name: ${textOf(caller)} and ${other}`;
   return { verdict: "contested", detector: "alternation", was: other, valueMs, limitMs, reason };
 }
 
@@ -95,12 +95,12 @@ function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgeme
   // A slightly fast clock, or a renewal that reached the proxy late, does not count as a wrongful takeover.
   const limitMs = Math.round(lease.durationMs * ledgerLimits.leaseShare);
   if (valueMs < limitMs) {
-    const reason = `Taken from ${before} ${seconds(valueMs)} after its renewal, by ${textOf(caller)} as ${holder}`;
+    const reason = `Lease was taken from ${before} ${seconds(valueMs)} after its renewal, by ${textOf(caller)} as ${holder}`;
     return { verdict: "contested", detector: "takeover", was, valueMs, limitMs, reason };
   }
   const back = lease.handovers.findLast((one) => one.from === holder && !one.isReleased);
   if (back === undefined || at - back.at > ledgerLimits.leaseTurnsMs) return undefined;
-  const reason = `${holder} and ${before} take it from each other by turns`;
+  const reason = `${holder} and ${before} take the lease from each other by turns`;
   const turnMs = Math.round(at - back.at);
   return {
     verdict: "contested",
@@ -118,7 +118,7 @@ function stranger(lease: Lease, { caller }: Renewal): Judgement | undefined {
     return undefined;
   const last = lease.renewers.at(-1);
   const was = last === undefined ? "" : textOf(last.caller);
-  const reason = `${textOf(caller)} has never held it; it was held by ${was}`;
+  const reason = `${textOf(caller)} has never held the lease; the last holder was ${was}`;
   return { verdict: "unknown", detector: "identity", was, valueMs: 0, limitMs: 0, reason };
 }
 

@@ -74,7 +74,7 @@ test("two clients by turns under one name contest it, also from one address; a r
   const judgement = leases.all[0]?.judgement;
   assert.match(
     judgement?.reason ?? "",
-    "two clients under one name: manager (system:serviceaccount:n:web, 10.0.0.1)",
+    "two clients under one holder name: manager (system:serviceaccount:n:web, 10.0.0.1)",
   );
   assert.equal([judgement?.valueMs, judgement?.limitMs], [3500, 30_000]);
   const behindOne = scene();

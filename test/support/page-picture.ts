@@ -103,7 +103,7 @@ const leases = [
     name: "nginx-leader",
     holder: "nginx-x2k4l",
     verdict: "ghost",
-    reason: "Pod ingress/nginx-x2k4l was deleted 812 s ago, and is still at work at 10.9.3.7",
+    reason: "Pod ingress/nginx-x2k4l was deleted 812 s ago, but still renews from 10.9.3.7",
     renewedBy: { ...stranger, agent: "nginx-controller" },
   },
 ];

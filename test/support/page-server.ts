@@ -84,7 +84,7 @@ const lists: Readonly<Record<string, readonly object[]>> = {
       name: "nginx-leader",
       holder: "nginx-x2k4l",
       verdict: "ghost",
-      reason: "Pod ingress/nginx-x2k4l was deleted 812 s ago, and is still at work at 10.9.3.7",
+      reason: "Pod ingress/nginx-x2k4l was deleted 812 s ago, but still renews from 10.9.3.7",
       renewedBy: { ...noIdentity, client: "10.9.3.7", agent: "nginx-controller" },
     },
   ],

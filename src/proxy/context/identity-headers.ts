@@ -41,7 +41,7 @@ function newAuditId(): string {
 /** Returns the fields and the identity of a request. `wallMs`: the present time, since 1970. */
 export function identify(request: RequestHead, client: Client, wallMs: number): Identified | Failure {
   if (!client.mayAsk(request.authority))
-    return new Failure("misdirected", "client", "Another host's name: ask for it on a connection of its own");
+    return new Failure("misdirected", "client", "Another host: use another connection for this name");
   const asserted = assertedIn(request.fields, client.identity, wallMs);
   if (asserted instanceof Failure) return asserted;
   const { fields, auditId, forwardedFor } = ownOf(request, dropsOf(client.identity, asserted));

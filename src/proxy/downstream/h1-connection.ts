@@ -78,7 +78,7 @@ export class Http1Connection implements H1End {
     if (this.#isRefused || this.#socket.destroyed || this.#socket.writableEnded)
       return stopParsing(this.#socket);
     this.#waiting.push({ request, response });
-    if (this.#isBusy && this.#hasTooMany) this.#abandon("More requests at once than anyone needs");
+    if (this.#isBusy && this.#hasTooMany) this.#abandon("Too many pipelined requests");
     else this.#next();
   }
 
@@ -93,7 +93,7 @@ export class Http1Connection implements H1End {
     request.on("error", () => {});
     if (this.#socket.writableEnded) return this.destroy();
     // The response to the Upgrade and that to the open request would mix on one socket (A33).
-    if (this.#isBusy) return this.#abandon("Upgrade behind a request that is not answered yet");
+    if (this.#isBusy) return this.#abandon("Upgrade while another request is unanswered");
     this.#isBusy = true;
     this.#stopTimer();
     this.contain(() => this.#parts.upgrade(request, this.#socket, head, this.client));
@@ -119,7 +119,7 @@ export class Http1Connection implements H1End {
   /** Ends the open request with a 504, because its outcome is unknown. False: none is open, or its response has begun. */
   cut(): boolean {
     if (!this.#isBusy || this.#writer?.isAnswered !== false) return false;
-    this.refuse("The proxy ended this request before its answer came", 504);
+    this.refuse("The proxy ended this request before a response arrived", 504);
     return true;
   }
 
@@ -207,7 +207,7 @@ export class Http1Connection implements H1End {
   #awaitHead(leftMs: number, hasBegun: boolean): void {
     const { bytesRead } = this.#socket;
     this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
-      if (hasBegun) this.#abandon("No whole request head in time");
+      if (hasBegun) this.#abandon("Request head not received in time");
       else if (leftMs <= limits.h1HeadMs) this.drain();
       else this.#awaitHead(leftMs - limits.h1HeadMs, this.#socket.bytesRead !== bytesRead);
     });

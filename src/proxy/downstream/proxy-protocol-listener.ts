@@ -25,7 +25,7 @@ export function readProxyHeader(
   const own = ownEnds(socket);
   const isTrusted = trusted.has(own.source.address);
   if (mode === "Disabled") return done(own);
-  if (mode === "Required" && !isTrusted) return done(refused("PROXY header is not for this source to write"));
+  if (mode === "Required" && !isTrusted) return done(refused("PROXY header from an untrusted source"));
   const look = (seen: Buffer): Decision<Ends | Failure> | undefined => {
     const header = readHeader(seen);
     if (header.state === "partial") return undefined;
@@ -33,8 +33,7 @@ export function readProxyHeader(
       const isMissing = mode === "Required";
       return { verdict: isMissing ? refused("PROXY header is missing") : own, taken: 0 };
     }
-    if (!isTrusted)
-      return { verdict: refused("PROXY header is not for this source to write"), taken: seen.length };
+    if (!isTrusted) return { verdict: refused("PROXY header from an untrusted source"), taken: seen.length };
     if (header.state === "malformed")
       return { verdict: refused(`PROXY header is malformed: ${header.reason}`), taken: seen.length };
     return { verdict: header.ends ?? own, taken: header.length };

@@ -49,7 +49,7 @@ export function writeLastAnswer({ status, fields, framing }: AnswerHead): Buffer
 /** Parses the head that `bytes` begins with. Undefined: the head is incomplete; a string: what is malformed. */
 export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
   const end = bytes.indexOf("\r\n\r\n");
-  if ((end < 0 ? bytes.length : end) > limits.headerListBytes) return "head beyond its bound";
+  if ((end < 0 ? bytes.length : end) > limits.headerListBytes) return "head is too large";
   if (end < 0) return undefined;
   const [first = "", ...lines] = bytes.toString("latin1", 0, end).split("\r\n");
   const status = statusLine.exec(first)?.[1];

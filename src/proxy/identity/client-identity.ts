@@ -125,7 +125,7 @@ function namedIn(
   const { commonName: name, organizations: groups, uids } = subject;
   if (name === "") return undefined;
   // The apiserver accepts neither several uids nor an empty one (x509.go, parseUIDFromCert).
-  if (uids.length > 1 || uids[0] === "") return "The certificate's uid is empty or not the only one";
+  if (uids.length > 1 || uids[0] === "") return "The certificate has an empty uid, or several";
   if (policy.clientCerts === "Impersonate" && name === anonymous)
     return `${anonymous} cannot be impersonated with a certificate's groups`;
   const user = { name, uid: uids[0], groups, fingerprint };

@@ -63,7 +63,7 @@ function findMessage(seen: Buffer): { readonly pieces: Buffer[]; readonly length
     header.push(...piece.subarray(0, messageHeaderBytes - header.length));
     if (header.length === messageHeaderBytes) wantedBytes = lengthOfMessage(header);
     joinedBytes += end - at - recordHeaderBytes;
-    if (joinedBytes > wantedBytes) throw new Malformed("something follows it in its record");
+    if (joinedBytes > wantedBytes) throw new Malformed("other data follows it in its record");
     if (end > seen.length) return undefined;
     pieces.push(piece);
     if (joinedBytes === wantedBytes) return { pieces, length: end };
@@ -75,7 +75,7 @@ function findMessage(seen: Buffer): { readonly pieces: Buffer[]; readonly length
 function lengthOfRecord(seen: Buffer, at: number): number {
   const length = seen.readUInt16BE(at + 3);
   if (seen[at] !== handshakeRecord || seen[at + 1] !== 3)
-    throw new Malformed("it is not all of one handshake");
+    throw new Malformed("not all of its records are handshake records");
   // RFC 8446 §5.1 forbids empty records, and the loop of `findMessage` would never end with one.
   if (length === 0 || length > recordBytes) throw new Malformed(`it has a record of ${length} bytes`);
   return length;
@@ -83,7 +83,7 @@ function lengthOfRecord(seen: Buffer, at: number): number {
 
 function lengthOfMessage([type = 0, high = 0, middle = 0, low = 0]: readonly number[]): number {
   const length = messageHeaderBytes + high * 65_536 + middle * 256 + low;
-  if (type !== clientHello) throw new Malformed(`it is message ${type}`);
+  if (type !== clientHello) throw new Malformed(`its message type is ${type}`);
   if (length > helloBytes) throw new Malformed(`it has ${length} bytes`);
   return length;
 }
@@ -103,7 +103,7 @@ class Cursor {
 
   take(count: number): Buffer {
     const end = this.#at + count;
-    if (end > this.#bytes.length) throw new Malformed("it is cut short inside");
+    if (end > this.#bytes.length) throw new Malformed("it ends inside a field");
     const taken = this.#bytes.subarray(this.#at, end);
     this.#at = end;
     return taken;
@@ -134,7 +134,7 @@ function readMessage(message: Cursor): Pick<WholeHello, "serverName" | "hasEarly
   let hasEarlyData = false;
   // TLS 1.2 allows a ClientHello without extensions.
   const extensions = message.isAtEnd ? message : message.vector(2);
-  if (!message.isAtEnd) throw new Malformed("something follows its extensions");
+  if (!message.isAtEnd) throw new Malformed("other data follows its extensions");
   while (!extensions.isAtEnd) {
     const type = extensions.number(2);
     const body = extensions.vector(2);
@@ -152,7 +152,7 @@ function readServerName(body: Cursor): string {
   const name = names.vector(2);
   if (!names.isAtEnd || !body.isAtEnd || type !== hostName) throw new Malformed("it names two servers");
   const text = name.text.toLowerCase().replace(/\.$/, "");
-  if (!/^[!-~]{1,253}$/.test(text)) throw new Malformed("it names a server that can have no such name");
+  if (!/^[!-~]{1,253}$/.test(text)) throw new Malformed("its server name is not valid");
   return text;
 }
 

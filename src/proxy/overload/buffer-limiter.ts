@@ -40,7 +40,7 @@ export class BufferLimiter {
       for (const { exchange, journal } of holders) {
         if (!this.buffered.isOver) return;
         const heldBytes = heldBytesOf(exchange);
-        const message = `Too much waits in this process: ${heldBytes} bytes of it for one exchange`;
+        const message = `Buffered bytes exceed the limit of this process: this request held ${heldBytes} bytes`;
         const { auditId } = exchange.context;
         journal.write({ kind: "request.failed", code: "overload", origin: "proxy", message, auditId });
         exchange.cut();

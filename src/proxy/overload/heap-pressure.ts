@@ -121,7 +121,7 @@ export class HeapPressure {
   #sendIdleAway(): void {
     inSlices(this.#parts.clock, someOf(this.#parts.idle()), (one) => {
       one.drain();
-      this.#journal(one.client.address, "memory is short: idle clients go");
+      this.#journal(one.client.address, "memory is short: idle clients are drained");
     });
   }
 

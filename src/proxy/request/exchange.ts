@@ -353,7 +353,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
     // The client may repeat the request: 503 says when, and a watch then continues without a relist (watch.md §5.1).
-    const message = `Asked ${attempts.tried.join(", ")} in vain: ${failure.message}`;
+    const message = `All attempts failed (${attempts.tried.join(", ")}): ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
   }
 

@@ -98,7 +98,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
  */
 function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failure | undefined {
   if (headBytes === 0 || !buffered.isOver) return undefined;
-  return new Failure("overload", "proxy", "Too much waits in this process");
+  return new Failure("overload", "proxy", "Buffered bytes exceed the limit of this process");
 }
 
 /** A bearer token beside a certificate is not sent upstream, so it proves nothing. */

@@ -101,12 +101,12 @@ function isSentAgain(code: number): boolean {
 }
 
 function unknownOutcome(origin: "proxy" | "backend", what: string): Failure {
-  return new Failure("outcome-unknown", origin, `${what}: whether it was executed is not known`);
+  return new Failure("outcome-unknown", origin, `${what}: whether the request was executed is unknown`);
 }
 
 /** Only a safe request gets 503 with Retry-After, after which client-go repeats it. */
 export function failureOfCut(isSafe: boolean): Failure {
-  const message = "The proxy ended this request before its answer came";
+  const message = "The proxy ended this request before a response arrived";
   return isSafe ? new Failure("draining", "proxy", message) : unknownOutcome("proxy", message);
 }
 
@@ -123,8 +123,8 @@ export function failureOfLost(
   // A Status, because the backend may have processed the request: after RST_STREAM(PROTOCOL_ERROR) Go's transport would
   // repeat it, and an HTTP/1.1 client would get 400.
   if (isMalformed)
-    return new Failure("backend-protocol", "backend", `Backend ${backend} sent a malformed answer`);
+    return new Failure("backend-protocol", "backend", `Backend ${backend} sent a malformed response`);
   if (code === lost) return lostUnanswered(backend);
   if (mayRunTwice || !isSentAgain(code)) return undefined;
-  return unknownOutcome("backend", `Backend ${backend} broke off before it answered`);
+  return unknownOutcome("backend", `Backend ${backend} reset the request before it answered`);
 }

@@ -161,13 +161,13 @@ export function tryHandshake(
       resolve(failure);
     };
     const fail = (reason: Error): void => end(new Failure("bad-file", "proxy", reason.message, reason));
-    const cancel = clock.after(limits.handshakeMs, () => fail(new Error("the handshake does not end")));
+    const cancel = clock.after(limits.handshakeMs, () => fail(new Error("the handshake timed out")));
     // The listeners stay, because an "error" without a listener would end the process.
     server.on("error", fail);
     client.on("error", fail);
     client.once("secureConnect", () => {
       if (client.getPeerX509Certificate()?.fingerprint256 === fingerprint) end();
-      else fail(new Error("the handshake shows another certificate"));
+      else fail(new Error("the handshake presents another certificate"));
     });
   });
 }

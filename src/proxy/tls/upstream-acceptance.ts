@@ -27,7 +27,7 @@ export async function proveCaBundle(
       resultOf({ address: { ...address, tls: { ...address.tls, ca } }, clock, objectionTo: untrusted }),
     ];
   });
-  return verdictOn(await Promise.all(results), subjectsIn(ca), "leads to none of them");
+  return verdictOn(await Promise.all(results), subjectsIn(ca), "presents a certificate from another CA");
 }
 
 /** Returns undefined if a backend accepts the certificate, or if none gives a result. `field` is sent as a header. */
@@ -39,7 +39,7 @@ export async function provePair(
   const results = ready
     .filter(({ tls }) => tls !== undefined)
     .map((address) => resultOf({ address, clock, objectionTo: unauthorized, request: { pair, field } }));
-  return verdictOn(await Promise.all(results), subjectsIn(pair.chain).slice(0, 1), "does not take it");
+  return verdictOn(await Promise.all(results), subjectsIn(pair.chain).slice(0, 1), "rejects it");
 }
 
 /** What a backend answered: a status line ("" after the handshake alone), or the error on its socket. */
@@ -71,7 +71,7 @@ function verdictOn(
   const against = results.find(({ objection }) => objection !== undefined && objection !== "");
   if (against === undefined || results.some(({ objection }) => objection === "")) return undefined;
   const of = subjects.map((subject) => quote(subject)).join(", ");
-  const message = `the certificate of ${of} would not do: backend ${against.backend} ${verdict} (${String(against.objection)})`;
+  const message = `the certificate of ${of} is unsuitable: backend ${against.backend} ${verdict} (${String(against.objection)})`;
   return new Failure("bad-file", "proxy", message);
 }
 

@@ -106,7 +106,10 @@ class Race {
       if (this.#isOver || !this.#running.includes(socket)) return;
       this.#running = this.#running.filter((one) => one !== socket);
       socket.destroy();
-      const { code, message } = failureFrom(reason instanceof Error ? reason : "it ended", "backend");
+      const { code, message } = failureFrom(
+        reason instanceof Error ? reason : "the connection was closed",
+        "backend",
+      );
       this.#failure = new Failure(code, "backend", `Cannot reach backend ${backend}: ${message}`, reason);
       this.#attempt();
     };

@@ -132,7 +132,7 @@ export class Tunnel {
     if (head === undefined) return;
     const before = this.#interimHeads;
     const fault = typeof head === "string" ? head : this.#takeHead(head);
-    if (fault !== undefined) this.#fail(`Answer to an Upgrade is malformed: ${fault}`, "backend-protocol");
+    if (fault !== undefined) this.#fail(`Response to an Upgrade is malformed: ${fault}`, "backend-protocol");
     else if (this.#interimHeads > before) this.#readHeads();
   }
 

@@ -54,7 +54,7 @@ export type ConnectionPoolOptions = {
 const revivalKey = poolKey("proven", "plain");
 
 /** The proxy restarts a dial by itself, which is no evidence against the backend. Waiting requests keep waiting. */
-const dialledAgain = new Failure("backend-refused", "proxy", "Dialled again: a newer socket was answered");
+const dialledAgain = new Failure("backend-refused", "proxy", "Dial restarted: a newer socket was answered");
 
 export class ConnectionPool implements ConnectionOwner {
   readonly #options: ConnectionPoolOptions;
@@ -272,7 +272,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (shard === undefined) return;
     this.#shardOf.delete(connection);
     shard.connections.splice(shard.connections.indexOf(connection), 1);
-    this.#journalClosed(connection, failure?.message ?? "ended");
+    this.#journalClosed(connection, failure?.message ?? "the connection was closed");
     if (this.#isStopped) return this.#shardOf.size === 0 ? this.#keepalive.stop() : undefined;
     this.health.closed(connection, failure);
     if (failure !== undefined) this.#lost(connection, shard, failure);
@@ -307,7 +307,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   #untrusted(): Failure {
-    const message = `The certificate of backend ${this.#options.backend} is not to be trusted`;
+    const message = `TLS verification of backend ${this.#options.backend} failed`;
     return new Failure("backend-refused", "backend", message);
   }
 
@@ -397,7 +397,7 @@ export class ConnectionPool implements ConnectionOwner {
         this.#admit(waiter, since);
       } else if (now - since > upstreamLimits.connectionWaitMs) {
         shard.waiting.delete(waiter);
-        const message = `Backend ${this.#options.backend} had no room in ${upstreamLimits.connectionWaitMs} ms`;
+        const message = `Backend ${this.#options.backend} had no free upstream connection for ${upstreamLimits.connectionWaitMs} ms`;
         waiter.refused(new Failure("overload", "proxy", message));
       } else if (now - since > upstreamLimits.connectionDoubtMs) waiter.suspected();
     }

@@ -202,7 +202,7 @@ export class Connection implements WireOwner {
   tick({ isTurn, isLate, dialMs }: KeepaliveTick): void {
     if (this.#isClosed) return;
     if (this.isOpening) {
-      if (this.now - this.#dialledAt > dialMs) this.#failDial("No session in time");
+      if (this.now - this.#dialledAt > dialMs) this.#failDial("HTTP/2 session did not open in time");
       return;
     }
     if (isTurn && !isLate) this.#session.check();

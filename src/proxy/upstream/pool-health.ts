@@ -136,7 +136,7 @@ export class PoolHealth {
   /** A connection is over, and no longer among `connections`. */
   closed(connection: Connection, failure: Failure | undefined): void {
     if (!connection.isOpened && failure?.origin === "backend") this.#dialFailed(connection, failure);
-    const reason = failure?.message ?? "it ended";
+    const reason = failure?.message ?? "the connection was closed";
     if (isLetGo(connection, failure)) return;
     if (this.#wasLast(connection)) this.#learn({ kind: "connections-lost", by: endOf(connection), reason });
     else if (connection.isSuspect) this.#reportAnswering();

@@ -16,7 +16,7 @@ const leases = [
       subject: "system:serviceaccount:payments:ledger",
       pod: "payments/ledger-7d4f-zzzzz",
     },
-    reason: "Pod payments/ledger-7d4f-x2k4l was deleted 812.0 s ago, and is still at work at 10.9.3.7",
+    reason: "Pod payments/ledger-7d4f-x2k4l was deleted 812.0 s ago, but still renews from 10.9.3.7",
     handovers: [{ at: "t", from: "", to: "ledger-7d4f-x2k4l_0c4e" }],
   },
 ];
@@ -75,7 +75,7 @@ test("the same name is the same word everywhere, and the proxy's own words stay"
   const { of } = redacted();
   const [, alias = ""] = /"client":"(client-\d+)"/.exec(of("leases")) ?? [];
   assert.match(of("incidents"), `${alias} ledger/v1`);
-  assert.match(of("leases"), `still at work at ${alias}`);
+  assert.match(of("leases"), `still renews from ${alias}`);
   assert.match(of("incidents"), '"kind":"lease-ghost-holder"');
   assert.match(
     of("backends"),

@@ -136,7 +136,7 @@ function pairChanges(
           [
             "another cluster's",
             foreign,
-            new RegExp(`${crt}".*the certificate of "CN=front-proxy-client" would not do: backend`),
+            new RegExp(`${crt}".*the certificate of "CN=front-proxy-client" is unsuitable: backend`),
           ] as const,
         ]),
   ];
@@ -165,7 +165,7 @@ function caChanges(
           [
             "another cluster's",
             foreign.certificate,
-            new RegExp(`${file}": the certificate of "CN=stranger" would not do: backend`),
+            new RegExp(`${file}": the certificate of "CN=stranger" is unsuitable: backend`),
           ] as const,
         ]),
   ];

@@ -147,7 +147,7 @@ test("a balancer's client is known by its own address, and an address has its nu
     refused.map(({ client, reason }) => [client, reason]),
     [
       ["203.0.113.7", "too many connections from one source"],
-      ["127.0.0.1", "PROXY header is not for this source to write"],
+      ["127.0.0.1", "PROXY header from an untrusted source"],
     ],
   );
   for (const socket of [session, third, other]) socket.destroy();

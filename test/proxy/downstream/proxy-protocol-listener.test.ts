@@ -36,7 +36,7 @@ async function met(mode: Mode, trusted: string, said: string): Promise<string> {
 }
 
 const header = "PROXY TCP4 203.0.113.7 192.0.2.1 1234 6443\r\n";
-const notTheirs = "PROXY header is not for this source to write";
+const notTheirs = "PROXY header from an untrusted source";
 
 test("where the PROXY protocol is disabled no header is looked for", async () => {
   assert.is(await met("Disabled", balancer, "hello"), "own, then hello");

@@ -80,17 +80,17 @@ test("whatever is not TLS is foreign from its first byte on", () => {
 });
 
 test("records that are none of a hello's are refused, as soon as they show", () => {
-  assert.is(fault(Buffer.from([0x16, 2, 0, 0, 9])), "it is not all of one handshake");
+  assert.is(fault(Buffer.from([0x16, 2, 0, 0, 9])), "not all of its records are handshake records");
   assert.is(fault(Buffer.from([0x16, 3, 1, 0, 0])), "it has a record of 0 bytes");
   assert.is(fault(Buffer.from([0x16, 3, 1, 0x40, 1])), "it has a record of 16385 bytes");
-  assert.is(fault(Buffer.from([0x16, 3, 1, 0, 9, 2, 0, 0, 5])), "it is message 2");
+  assert.is(fault(Buffer.from([0x16, 3, 1, 0, 9, 2, 0, 0, 5])), "its message type is 2");
   const half = inRecords(helloMessage().subarray(0, 20));
   assert.is(
     fault(Buffer.concat([half, Buffer.from([0x17, 3, 3, 0, 1, 0])])),
-    "it is not all of one handshake",
+    "not all of its records are handshake records",
   );
   const long = Buffer.concat([helloMessage(), Buffer.from([0])]);
-  assert.is(fault(inRecords(long)), "something follows it in its record");
+  assert.is(fault(inRecords(long)), "other data follows it in its record");
 });
 
 test("one of 64 KiB is refused by its stated length, and one of 60 KiB is not", () => {
@@ -113,7 +113,7 @@ test("lengths that lie are seen, wherever they are", () => {
   for (const at of [38, 38 + 33, 38 + 33 + 4, nameAt - 11, nameAt - 7, nameAt - 5, nameAt - 2]) {
     const lie = Buffer.from(message);
     lie[at] = 0xff;
-    assert.match(fault(inRecords(lie)), /cut short|follows|two servers/, `byte ${at}`);
+    assert.match(fault(inRecords(lie)), /ends inside|follows|two servers/, `byte ${at}`);
   }
 });
 
@@ -122,7 +122,7 @@ test("two names, or one that is none, are refused (A48)", () => {
   assert.is(named(nameExtension("a", "b")), "it names two servers");
   assert.is(named(nameExtension("a"), nameExtension("a")), "it names two servers");
   for (const name of ["", ".", "a\0b", "a b", "a\r\nb", "\x1b[2J", "a".repeat(254), "ä"])
-    assert.is(named(nameExtension(name)), "it names a server that can have no such name", name);
+    assert.is(named(nameExtension(name)), "its server name is not valid", name);
   for (const name of ["xn--", "-", "a_b", "10.0.0.1", "a".repeat(253)])
     assert.is(named(nameExtension(name)), "whole");
 });

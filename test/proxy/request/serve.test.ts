@@ -122,7 +122,7 @@ test("a GET that three backends lost is told 503 with Retry-After, so that a wat
   path.settle();
   assert.is(ear.status, "503");
   assert.ok(ear.heads[0]?.some(({ name, value }) => name === "retry-after" && value === "1"));
-  assert.match(ear.body, "in vain");
+  assert.match(ear.body, "All attempts failed");
 });
 
 /** What an apiserver writes before a request has come to any handler. */

@@ -48,7 +48,7 @@ test("a CA to which a backend's certificate leads will do, another cluster's wil
   assert.is(await trusted(authority.certificate, [at(judge.port)]), undefined);
   assert.is(await trusted(other.certificate + authority.certificate, [at(judge.port)]), undefined);
   const failure = await trusted(other.certificate, [at(judge.port)]);
-  assert.match(failure?.message ?? "", 'the certificate of "CN=other cluster" would not do: backend judge');
+  assert.match(failure?.message ?? "", 'the certificate of "CN=other cluster" is unsuitable: backend judge');
 });
 
 test("one backend that it suits is enough: authorities change one apiserver after the other", async () => {
@@ -100,7 +100,7 @@ test("one of another authority is answered 401, and will not", async () => {
   const failure = await taken(pair, [at(judge.port)]);
   assert.match(
     failure?.message ?? "",
-    'the certificate of "CN=front-proxy-client" would not do: backend judge does not take it (HTTP/1.1 401',
+    'the certificate of "CN=front-proxy-client" is unsuitable: backend judge rejects it (HTTP/1.1 401',
   );
   assert.is(await taken(pair, [at(1)]), undefined);
 });

@@ -69,7 +69,7 @@ test("a dial that the proxy gave up is no evidence against the backend", () => {
   path.pools.poolOf("a")?.redialStuck(1);
   path.settle();
   assert.equal(
-    told.filter((text) => text.includes("Dialled again")),
+    told.filter((text) => text.includes("Dial restarted")),
     [],
   );
 });
