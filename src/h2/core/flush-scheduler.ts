@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 
-export type Flushable = { flush(): void };
+type Flushable = { flush(): void };
 
 export class FlushScheduler {
   readonly #clock: Clock;

@@ -8,14 +8,14 @@ import type { Buffered } from "../core/buffered.ts";
 import { defaultWindow, widened } from "./window.ts";
 
 /** A stream with DATA that waits for its turn. */
-export type Waiting = {
+export type WaitingStream = {
   /** Sends one quantum at most, as the windows allow. Returns true if the stream could send more at once. */
   pump(): boolean;
 };
 
 export class Outflow {
   readonly #buffered: Buffered;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<WaitingStream>();
   #window = defaultWindow;
   #queuedBytes = 0;
   /** Bytes of DATA written since the last flush. Beyond a limit streams wait until the socket drains. */
@@ -52,7 +52,7 @@ export class Outflow {
     this.#unflushedBytes += count;
   }
 
-  wait(stream: Waiting, isWaiting: boolean): void {
+  wait(stream: WaitingStream, isWaiting: boolean): void {
     if (isWaiting) this.#waiting.add(stream);
     else this.#waiting.delete(stream);
   }

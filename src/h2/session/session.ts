@@ -9,7 +9,7 @@ import { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
 import type { FlushScheduler } from "../core/flush-scheduler.ts";
 import { h2Limits } from "../core/limits.ts";
-import { type ErrorCode, errorCode, lost, ProtocolError } from "../core/protocol-error.ts";
+import { type ErrorCode, errorCode, ProtocolError } from "../core/protocol-error.ts";
 import type { StreamListener } from "../core/stream-writer.ts";
 import { frameHeaderBytes, type SessionFrames } from "../frame/frame.ts";
 import { FrameReader } from "../frame/reader.ts";
@@ -35,7 +35,7 @@ export type SessionOwner = StreamsOwner & {
   ended(error: ProtocolError | undefined): void;
 };
 
-export type SessionOptions = {
+type SessionOptions = {
   readonly role: Role;
   readonly clock: Clock;
   readonly turn: FlushScheduler;
@@ -286,7 +286,7 @@ export class Session implements SessionFrames {
     this.#isOver = true;
     this.#reader.stop();
     try {
-      this.#streams.endAll(lost);
+      this.#streams.endAll();
     } finally {
       this.#owner.ended(error);
     }

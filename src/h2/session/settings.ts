@@ -13,7 +13,7 @@ export const setting = {
   MAX_HEADER_LIST_SIZE: 6,
 } as const;
 
-export type PeerSettings = {
+type PeerSettings = {
   /** True if the peer has sent SETTINGS. */
   hasArrived: boolean;
   headerTableBytes: number;

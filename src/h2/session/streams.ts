@@ -7,7 +7,7 @@ import type { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
 import { type RequestHead, readRequest } from "../core/fields.ts";
 import { h2Limits } from "../core/limits.ts";
-import { errorCode, malformed, ProtocolError } from "../core/protocol-error.ts";
+import { errorCode, lost, malformed, ProtocolError } from "../core/protocol-error.ts";
 import type { StreamListener } from "../core/stream-writer.ts";
 import type { StreamFrames } from "../frame/frame.ts";
 import type { FrameWriter } from "../frame/writer.ts";
@@ -116,12 +116,12 @@ export class Streams implements StreamHost, StreamFrames {
     this.#acceptUpTo = this.#lastId;
   }
 
-  /** Ends every stream. Each owner gets `code` as the reason. */
-  endAll(code: number): void {
+  /** Ends every stream, because the session is over. Each owner gets `lost`. */
+  endAll(): void {
     for (const stream of this.open.all()) {
-      // The session is over, so no flow-control credit is returned to the peer.
+      // No flow-control credit is returned to the peer of an ended session.
       stream.settle();
-      this.#end(stream, code);
+      this.#end(stream, lost);
     }
   }
 

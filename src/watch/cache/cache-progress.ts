@@ -15,7 +15,7 @@ const none: readonly string[] = [];
  * Watches of a resource avoid a backend until `until`, because its cache is stalled. If the cache is found stalled
  * again after that, the time doubles. Times are clock readings.
  */
-export type Stall = {
+type Stall = {
   /** Version that other backends had delivered and this one had not. */
   readonly version: string;
   readonly since: number;

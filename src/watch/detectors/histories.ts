@@ -23,7 +23,7 @@ import type { Migrations } from "../migration/migrations.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import { type ListAnswer, listAs } from "./list-request.ts";
 
-export type HistoriesParts = {
+type HistoriesParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly backends: Backends;

@@ -16,7 +16,7 @@ import type { Migrations } from "../migration/migrations.ts";
 import { resourceOf } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 
-export type LaggingCacheParts = {
+type LaggingCacheParts = {
   readonly clock: Clock;
   readonly caches: CacheTracker;
   readonly migrations: Migrations;

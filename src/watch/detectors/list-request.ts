@@ -16,7 +16,7 @@ import { watchLimits } from "../cache/limits.ts";
 import { answerOf } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 
-export type ListQuestion = {
+type ListQuestion = {
   readonly backend: string;
   readonly context: RequestContext;
   /** Creates the reader of the response's body; default: one that finds a list's version. */
@@ -31,7 +31,7 @@ export type ListAnswer = { readonly status: number; readonly version: string; re
 /** The watch whose identity the request carries. */
 type Watch = Pick<WatchSession, "poolKey" | "learnt">;
 
-export type ListRequestParts = { readonly clock: Clock; readonly journal: Journal };
+type ListRequestParts = { readonly clock: Clock; readonly journal: Journal };
 
 /** Sends the list with the identity of the watch's client; its status shows if the credential still holds. */
 export function listAs(

@@ -19,7 +19,7 @@ import { barePath } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import { listAs } from "./list-request.ts";
 
-export type OriginChecksParts = {
+type OriginChecksParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly origins: Origins;

@@ -17,7 +17,7 @@ import { watchLimits } from "../cache/limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import { type ListAnswer, listAs } from "./list-request.ts";
 
-export type ProgressRequestsParts = {
+type ProgressRequestsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly pools: PoolSet;

@@ -14,7 +14,7 @@ import type { Migrations } from "../migration/migrations.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { BookmarkRefresher } from "./bookmark-refresh.ts";
 
-export type SentinelsParts = {
+type SentinelsParts = {
   readonly clock: Clock;
   readonly backends: Pick<Backends, "views">;
   readonly caches: CacheTracker;
@@ -23,11 +23,11 @@ export type SentinelsParts = {
 };
 
 /** The sentinel of one resource, or the latest attempt at one. */
-type Post = {
+type SentinelState = {
   watch: WatchSession | undefined;
   /** The backend that the second stream was requested from last. */
   backend: string;
-  isTaken: boolean;
+  isAccepted: boolean;
   askedAt: number;
   /** True from a refusal until a backend accepts: it may have filled its cache meanwhile. */
   wasRefused: boolean;
@@ -35,11 +35,11 @@ type Post = {
   readonly pauses: Map<string, number>;
 };
 
-export type Sentinel = { readonly resource: string; readonly watch: WatchSession; readonly backend: string };
+type Sentinel = { readonly resource: string; readonly watch: WatchSession; readonly backend: string };
 
 export class Sentinels extends Interval {
   readonly #parts: SentinelsParts;
-  readonly #posts = new Map<string, Post>();
+  readonly #posts = new Map<string, SentinelState>();
 
   constructor(parts: SentinelsParts) {
     super(parts.clock, watchLimits.sentinelLookMs, () => this.#look());
@@ -74,7 +74,7 @@ export class Sentinels extends Interval {
 
   /** Checks the sentinel of one resource, and requests one if needed. Returns true if a backend was asked. */
   #tend(resource: string, ready: readonly string[]): boolean {
-    const post = this.#posts.get(resource) ?? emptyPost();
+    const post = this.#posts.get(resource) ?? noSentinel();
     this.#posts.set(resource, post);
     const isKept = this.#follow(post);
     const found = this.#find(resource, post, ready, isKept);
@@ -83,19 +83,19 @@ export class Sentinels extends Interval {
     if (isKept && post.watch !== watch) post.watch?.dropSecond();
     post.watch = watch;
     post.backend = backend;
-    post.isTaken = false;
+    post.isAccepted = false;
     post.askedAt = this.#parts.clock.now();
     this.#parts.migrations.post(watch, backend);
     return true;
   }
 
   /** Updates the record of the present sentinel. Returns true if its second stream is open or still awaited. */
-  #follow(post: Post): boolean {
+  #follow(post: SentinelState): boolean {
     const now = this.#parts.clock.now();
     for (const [backend, until] of post.pauses) if (until <= now) post.pauses.delete(backend);
     if (post.watch === undefined) return false;
     if (this.#stands(post, post.watch, now)) return true;
-    if (!post.isTaken) {
+    if (!post.isAccepted) {
       post.pauses.set(post.backend, now + watchLimits.sentinelPauseMs);
       post.wasRefused = true;
     }
@@ -103,17 +103,17 @@ export class Sentinels extends Interval {
     return false;
   }
 
-  #stands(post: Post, watch: WatchSession, now: number): boolean {
+  #stands(post: SentinelState, watch: WatchSession, now: number): boolean {
     if (!watch.isPosted || watch.second?.attempt.backend !== post.backend) return false;
-    if (watch.second.isAccepted && !post.isTaken) this.#taken(post, watch.resource);
+    if (watch.second.isAccepted && !post.isAccepted) this.#accepted(post, watch.resource);
     // If the backend does not answer, another one is asked, as for any watch that waits for its next stream.
-    const isWaitedFor = post.isTaken || now - post.askedAt < watchLimits.resumeAnswerMs;
+    const isWaitedFor = post.isAccepted || now - post.askedAt < watchLimits.resumeAnswerMs;
     if (!isWaitedFor) watch.dropSecond();
     return isWaitedFor;
   }
 
-  #taken(post: Post, resource: string): void {
-    post.isTaken = true;
+  #accepted(post: SentinelState, resource: string): void {
+    post.isAccepted = true;
     // A cache that has just been filled knows no earlier versions, so other backends' watches have to become newer.
     if (post.wasRefused) this.#parts.refresher.warmed({ backend: post.backend, resource });
     post.wasRefused = false;
@@ -126,7 +126,7 @@ export class Sentinels extends Interval {
    */
   #find(
     resource: string,
-    post: Post,
+    post: SentinelState,
     ready: readonly string[],
     isKept: boolean,
   ): { readonly watch: WatchSession; readonly backend: string } | undefined {
@@ -134,7 +134,7 @@ export class Sentinels extends Interval {
     const whole = watches.wholeOf(resource);
     const { watch: present } = post;
     if (isKept && present !== undefined) {
-      if (!post.isTaken) return undefined;
+      if (!post.isAccepted) return undefined;
       const cold = present.isSentinel ? this.#coldFor(present, post, ready) : undefined;
       if (cold !== undefined) return { watch: present, backend: cold };
       return whole.has(present) ? undefined : this.#firstOf(whole, post, ready);
@@ -145,7 +145,7 @@ export class Sentinels extends Interval {
   /** Prefers a watch with bookmarks, which show a cache's progress even if no object changes. */
   #firstOf(
     watches: Iterable<WatchSession>,
-    post: Post,
+    post: SentinelState,
     ready: readonly string[],
   ): { readonly watch: WatchSession; readonly backend: string } | undefined {
     let second: { readonly watch: WatchSession; readonly backend: string } | undefined;
@@ -162,7 +162,7 @@ export class Sentinels extends Interval {
     return second;
   }
 
-  #backendFor(watch: WatchSession, post: Post, ready: readonly string[]): string | undefined {
+  #backendFor(watch: WatchSession, post: SentinelState, ready: readonly string[]): string | undefined {
     const { attempt, second, mayHedge } = watch;
     if (attempt === undefined || second !== undefined || !mayHedge || !ready.includes(attempt.backend))
       return undefined;
@@ -176,7 +176,7 @@ export class Sentinels extends Interval {
   }
 
   /** Returns a ready backend that was not asked for the resource since it came back; undefined: none. */
-  #coldFor(watch: WatchSession, post: Post, ready: readonly string[]): string | undefined {
+  #coldFor(watch: WatchSession, post: SentinelState, ready: readonly string[]): string | undefined {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;
     const refusing = migrations.targets.refusing(watch);
@@ -193,11 +193,11 @@ export class Sentinels extends Interval {
   }
 }
 
-function emptyPost(): Post {
+function noSentinel(): SentinelState {
   return {
     watch: undefined,
     backend: "",
-    isTaken: false,
+    isAccepted: false,
     askedAt: 0,
     wasRefused: false,
     pauses: new Map(),

@@ -18,7 +18,7 @@ import type { Migrations } from "../migration/migrations.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { BookmarkRefresher } from "./bookmark-refresh.ts";
 
-export type StalledCacheParts = {
+type StalledCacheParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly caches: CacheTracker;

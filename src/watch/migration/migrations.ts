@@ -21,7 +21,7 @@ import type { WatchStream } from "../session/watch-stream.ts";
 import { MigrationLog } from "./migration-log.ts";
 import { TargetPicker } from "./target-picker.ts";
 
-export type MigrationsParts = {
+type MigrationsParts = {
   readonly clock: Clock;
   /** A clock that stands still while the proxy's own event loop does. */
   readonly stallAwareClock: Clock;

@@ -10,7 +10,7 @@ import type { CacheTracker } from "../cache/cache-progress.ts";
 import { watchLimits } from "../cache/limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 
-export type TargetPickerParts = {
+type TargetPickerParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;

@@ -114,7 +114,7 @@ export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): 
  * Why a watch moved to another backend. `operator`: on command. `expired`: the backend that got the client's request
  * did not know its version any more.
  */
-export type MoveReason =
+type MoveReason =
   | "lost"
   | "ended"
   | "suspect"

@@ -14,9 +14,11 @@ import type { EventType, WatchEvent } from "../codec/event.ts";
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
 /** Sums over many watches, updated with each event: adding up 50,000 watches would block the event loop. */
-export type Tally = {
+export type WatchTally = {
   events: number;
   versionRegressions: number;
+  /** Bytes that have left for clients (exchange.ts). */
+  bytes: number;
   /** The number of watches in each phase. */
   readonly phases: Record<Phase, number>;
 };
@@ -27,9 +29,6 @@ export type Tally = {
  * client's request while another backend may know the version. `broken`: the stream is not what was requested.
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
-
-/** `bytes`: those that have left for clients (exchange.ts). */
-export type WatchTally = Tally & { bytes: number };
 
 export type ProgressOptions = {
   readonly start: Start;
@@ -57,7 +56,7 @@ export class Progress {
   readonly #isInjected: boolean;
   #phase: Phase = "opening";
   /** The sums that include this watch; undefined before `countIn` and after `countOut`. */
-  #tally: Tally | undefined;
+  #tally: WatchTally | undefined;
   /** Version up to which all events were delivered, except perhaps more of that very version; "": not known. */
   #cursor: string;
   /** The cursor before the present one: all events up to that version were delivered. */
@@ -114,7 +113,7 @@ export class Progress {
   }
 
   /** Adds this watch, with its counts so far, to `tally`. */
-  countIn(tally: Tally): void {
+  countIn(tally: WatchTally): void {
     this.#tally = tally;
     tally.phases[this.#phase] += 1;
     tally.events += this.events;

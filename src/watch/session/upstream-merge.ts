@@ -15,7 +15,7 @@ import type { WatchContext } from "./watch-context.ts";
 import { isMerging, type WatchState } from "./watch-state.ts";
 import type { EventTaker, WatchStream } from "./watch-stream.ts";
 
-export type UpstreamMergeParts = {
+type UpstreamMergeParts = {
   readonly clock: Clock;
   readonly progress: Progress;
   readonly writer: ClientWriter;

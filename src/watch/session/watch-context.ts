@@ -19,7 +19,7 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 
 /** What the client of a watch has seen of its resource, for the stale-read guard (stale-read-guard.ts). */
-export type SeenVersionSink = {
+type SeenVersionSink = {
   /** An event or a bookmark of this version has gone to the client. */
   raise(version: string): void;
   /** The client has got an initial state that is complete at this version. */

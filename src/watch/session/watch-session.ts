@@ -55,7 +55,7 @@ import { hasRoom, inputOf, next, violated, type WatchInput, type WatchState } fr
 import { WatchStream } from "./watch-stream.ts";
 
 /** Which backends a watch may go to: `TargetPicker` implements it. */
-export type WatchTargets = {
+type WatchTargets = {
   isLeaving(attempt: Attempt): boolean;
   isDoubtful(backend: string): boolean;
   isServedNowhere(notServing: readonly string[]): boolean;
@@ -66,7 +66,7 @@ export type WatchTargets = {
 };
 
 /** Decides when a watch moves, and counts moves: `Migrations` implements it. */
-export type WatchMigrations = {
+type WatchMigrations = {
   readonly clock: Clock;
   /** A clock that stands still while the proxy's own event loop does. */
   readonly stallAwareClock: Clock;
@@ -105,7 +105,7 @@ export type WatchHost = {
   attemptFaulted(error: unknown): void;
 };
 
-export type WatchParts = {
+type WatchParts = {
   readonly host: WatchHost;
   readonly migrations: WatchMigrations;
   readonly buffered: Buffered;

@@ -128,7 +128,7 @@ export class WatchStream {
     return this.#ahead?.next !== undefined;
   }
 
-  get nextAhead(): Waiting | undefined {
+  get nextAhead(): HeldEvent | undefined {
     return this.#ahead?.next;
   }
 
@@ -138,7 +138,7 @@ export class WatchStream {
     return count >= watchLimits.aheadEvents || bytes >= watchLimits.aheadBytes;
   }
 
-  shiftAhead(): Waiting | undefined {
+  shiftAhead(): HeldEvent | undefined {
     const waiting = this.#ahead?.shift();
     if (waiting !== undefined) this.#buffered.add(-waiting.bytes.length);
     return waiting;
@@ -228,14 +228,14 @@ export class WatchStream {
   }
 }
 
-export type Waiting = { readonly event: WatchEvent; readonly bytes: Buffer };
+type HeldEvent = { readonly event: WatchEvent; readonly bytes: Buffer };
 
 /**
  * Whole events that a sentinel's second stream has delivered before the first. They wait until the first stream
  * delivers them, too. If the first stream is lost, they are forwarded to the client at once, in order.
  */
 export class Ahead {
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: HeldEvent[] = [];
   #bytes = 0;
 
   get count(): number {
@@ -246,7 +246,7 @@ export class Ahead {
     return this.#bytes;
   }
 
-  get next(): Waiting | undefined {
+  get next(): HeldEvent | undefined {
     return this.#waiting[0];
   }
 
@@ -263,13 +263,13 @@ export class Ahead {
     this.#bytes += bytes.length;
   }
 
-  shift(): Waiting | undefined {
+  shift(): HeldEvent | undefined {
     const first = this.#waiting.shift();
     this.#drop(first);
     return first;
   }
 
-  #drop(waiting: Waiting | undefined): void {
+  #drop(waiting: HeldEvent | undefined): void {
     this.#bytes -= waiting?.bytes.length ?? 0;
   }
 }

@@ -2,13 +2,13 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
-import { Outflow, type Waiting } from "../../../src/h2/session/outflow.ts";
+import { Outflow, type WaitingStream } from "../../../src/h2/session/outflow.ts";
 import { defaultWindow } from "../../../src/h2/session/window.ts";
 
 const test = suite("h2/session/outflow");
 
 /** A stream that has so many bytes and sends ten of them each time, or what there is room for. */
-function waiting(outflow: Outflow, name: string, turns: string[], octets: number): Waiting {
+function waiting(outflow: Outflow, name: string, turns: string[], octets: number): WaitingStream {
   let left = octets;
   const stream = {
     pump(): boolean {
@@ -75,7 +75,7 @@ test("a turn writes the backlog's bound and then waits for the socket", () => {
 test("a stream that throws in its turn does not stop later rounds", () => {
   const outflow = new Outflow(new Buffered(Number.POSITIVE_INFINITY));
   let isBroken = true;
-  const broken: Waiting = {
+  const broken: WaitingStream = {
     pump() {
       if (isBroken) throw new Error("broken");
       return false;

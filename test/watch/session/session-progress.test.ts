@@ -381,6 +381,7 @@ test("counted among others: what it had before counts too, and its phase only un
   const tally = {
     events: 1,
     versionRegressions: 2,
+    bytes: 0,
     phases: { opening: 1, listing: 0, live: 3, opaque: 0, ended: 0 },
   };
   const { progress, attempt } = fed(state, "+5a +6b");
