@@ -5,9 +5,9 @@
 import { KubeConfig } from "@kubernetes/client-node";
 import { failureFrom } from "../base/failure.ts";
 import { type JsonOptions, jsonFrom } from "./json-request.ts";
-import type { Question, Reply } from "./kubernetes-child.ts";
+import type { ChildReply, ChildRequest } from "./kubernetes-child.ts";
 
-async function replyTo(question: Question): Promise<Reply> {
+async function replyTo(question: ChildRequest): Promise<ChildReply> {
   const { id, server } = question;
   const config = configFor(question);
   const url = config.getCurrentCluster()?.server ?? "";
@@ -21,7 +21,7 @@ async function replyTo(question: Question): Promise<Reply> {
 }
 
 /** Returns the kubeconfig's credentials for the given server, or for its own. */
-function configFor({ kubeconfigFile, server, caFile, serverName }: Question): KubeConfig {
+function configFor({ kubeconfigFile, server, caFile, serverName }: ChildRequest): KubeConfig {
   const own = new KubeConfig();
   own.loadFromFile(kubeconfigFile);
   if (server === "") return own;
@@ -39,9 +39,9 @@ function sentenceOf(reason: unknown): string {
   return failureFrom(reason, "backend").message.split("\n")[0] ?? "";
 }
 
-process.on("message", (question: Question) => {
+process.on("message", (question: ChildRequest) => {
   replyTo(question)
-    .catch((reason: unknown): Reply => ({ id: question.id, failure: sentenceOf(reason) }))
+    .catch((reason: unknown): ChildReply => ({ id: question.id, failure: sentenceOf(reason) }))
     .then((reply) => process.send?.(reply))
     .catch(() => process.exit(1));
 });

@@ -7,7 +7,7 @@ import { isRecord } from "../base/json.ts";
 import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
 import type { DiscoveryConfig } from "../config/cluster.ts";
-import { type Found, foundAt, foundInFile } from "./discovered.ts";
+import { type Discovered, foundAt, foundInFile } from "./discovered.ts";
 import type { Source } from "./discovery.ts";
 import { transportOf } from "./kubernetes-child.ts";
 import { addressesInLeases, addressesInSlices, peerAddress } from "./kubernetes-objects.ts";
@@ -58,7 +58,7 @@ export function kubernetesSource(
 }
 
 /** @throws {Error} if `list` is no list or has no usable address */
-function foundIn(list: unknown, from: "EndpointSlice" | "Lease"): readonly Found[] {
+function foundIn(list: unknown, from: "EndpointSlice" | "Lease"): readonly Discovered[] {
   const items = isRecord(list) ? list["items"] : undefined;
   if (!Array.isArray(items)) throw new Error("the response is not a list");
   const addresses =
@@ -87,7 +87,7 @@ function nameSource(name: string, port: number): Source {
 
 const fileLookMs = 1000;
 
-export function readList(file: string): readonly Found[] | Failure {
+export function readList(file: string): readonly Discovered[] | Failure {
   const text = readText(file, limits.configBytes);
   if (text instanceof Failure) return new Failure("bad-file", "proxy", `"${file}" ${text.message}`);
   return foundInFile(text, file);

@@ -7,19 +7,19 @@ import { isProblems, lineOf, quote } from "../config/problem.ts";
 import { readYaml } from "../config/yaml-document.ts";
 
 /** A discovered backend. Without a name in a file it is "10.0.0.11:6443", which no config allows as a name. */
-export type Found = {
+export type Discovered = {
   readonly name: string;
   readonly host: string;
   readonly port: number;
   readonly isEncrypted: boolean;
 };
 
-export function foundAt(host: string, port: number): Found {
+export function foundAt(host: string, port: number): Discovered {
   return { name: textOf({ host, port }), host, port, isEncrypted: true };
 }
 
 /** Returns each backend once, in a stable order; a Failure if any is unusable: the previous result then stays. */
-export function checkFound(found: readonly Found[]): readonly Found[] | Failure {
+export function checkFound(found: readonly Discovered[]): readonly Discovered[] | Failure {
   const wrong = found.find((one) => !isUsable(one));
   if (wrong !== undefined)
     return refused(`${quote(`${wrong.host}:${wrong.port}`)} is not a backend's address`);
@@ -34,22 +34,22 @@ export function checkFound(found: readonly Found[]): readonly Found[] | Failure 
 }
 
 function refused(what: string): Failure {
-  return new Failure("bad-file", "proxy", `Found ${what}`);
+  return new Failure("bad-file", "proxy", `Discovered ${what}`);
 }
 
-function isUsable({ host, port, isEncrypted }: Found): boolean {
+function isUsable({ host, port, isEncrypted }: Discovered): boolean {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return false;
   // Only a file, which an operator wrote, may contain host names.
   return (isIpAddress(host) ? isUnicast(host) : isHost(host)) && (isEncrypted || isLoopback(host));
 }
 
 /** Parses a list of `{name, url}`, as in a config. `file` is for messages. */
-export function foundInFile(text: string, file: string): readonly Found[] | Failure {
+export function foundInFile(text: string, file: string): readonly Discovered[] | Failure {
   const document = readYaml(text, file);
   if (isProblems(document)) return new Failure("bad-file", "proxy", document.map(lineOf).join("; "));
   const { value } = document;
   if (!Array.isArray(value)) return new Failure("bad-file", "proxy", `${file} is not a list of {name, url}`);
-  const found: Found[] = [];
+  const found: Discovered[] = [];
   for (const [index, entry] of value.entries()) {
     const one = foundInEntry(entry);
     const at = document.positionOf(`/${index}`);
@@ -60,7 +60,7 @@ export function foundInFile(text: string, file: string): readonly Found[] | Fail
   return found;
 }
 
-function foundInEntry(entry: unknown): Found | undefined {
+function foundInEntry(entry: unknown): Discovered | undefined {
   const fields: JsonRecord = isRecord(entry) ? entry : {};
   const { name, url, ...rest } = fields;
   if (typeof name !== "string" || typeof url !== "string" || Object.keys(rest).length > 0) return undefined;

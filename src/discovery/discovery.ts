@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
 import { limits } from "../base/limits.ts";
 import type { Journal } from "../events/journal.ts";
-import { checkFound, type Found } from "./discovered.ts";
+import { checkFound, type Discovered } from "./discovered.ts";
 import { discoveryLimits } from "./limits.ts";
 
 export type Source = {
@@ -14,7 +14,7 @@ export type Source = {
   readonly from: string;
   /** True if backends renew their entries in etcd, so that an outage of etcd removes them; default: false. */
   readonly expires?: boolean;
-  ask(): Promise<readonly Found[] | Failure>;
+  ask(): Promise<readonly Discovered[] | Failure>;
   /** Calls `run` when another lookup would find something new. Returns a function that ends this. */
   watch?(run: () => void): () => void;
   /** Ends a lookup that has timed out. */
@@ -30,15 +30,15 @@ export type DiscoveryParts = {
   readonly source: Source;
   readonly intervalMs: number;
   /** The previous result, perhaps of another source, which stays until a lookup succeeds. */
-  readonly found: readonly Found[];
+  readonly found: readonly Discovered[];
   /** True if the backend of this name is neither dead nor draining; default: false. */
   readonly answers?: (name: string) => boolean;
-  readonly onChange: (found: readonly Found[]) => void;
+  readonly onChange: (found: readonly Discovered[]) => void;
 };
 
 export class Discovery {
   readonly #parts: DiscoveryParts;
-  #found: readonly Found[];
+  #found: readonly Discovered[];
   #retryMs: number = discoveryLimits.discoveryRetryMs;
   /** Why the last lookup failed; "": it succeeded. */
   #complaint = "";
@@ -59,7 +59,7 @@ export class Discovery {
     this.#found = parts.found;
   }
 
-  get found(): readonly Found[] {
+  get found(): readonly Discovered[] {
     return this.#found;
   }
 
@@ -97,7 +97,7 @@ export class Discovery {
       this.#failed(new Failure("bad-file", "proxy", `No answer in ${discoveryLimits.discoveryMs} ms`));
       source.giveUp();
     });
-    const settled = (outcome: readonly Found[] | Failure): void => {
+    const settled = (outcome: readonly Discovered[] | Failure): void => {
       stopTimer();
       this.#isAsking = false;
       if (this.#isStopped) return;
@@ -116,7 +116,7 @@ export class Discovery {
     this.#cancelNext = clock.after(waitMs, () => this.#look());
   }
 
-  #take(outcome: readonly Found[] | Failure): void {
+  #take(outcome: readonly Discovered[] | Failure): void {
     const { clock, journal, source, onChange } = this.#parts;
     const listed = outcome instanceof Failure ? outcome : checkFound(outcome);
     if (listed instanceof Failure) return this.#failed(listed);
@@ -140,7 +140,7 @@ export class Discovery {
    * that checks removes the entries of all others until they renew them (k8s.io/kubernetes,
    * pkg/controlplane/reconcilers/lease.go). To move their watches away and back would help no client.
    */
-  #withUnlisted(listed: readonly Found[]): readonly Found[] {
+  #withUnlisted(listed: readonly Discovered[]): readonly Discovered[] {
     const { clock, journal, source, answers } = this.#parts;
     const last = this.#unlisted;
     this.#unlisted = new Map();
@@ -177,6 +177,6 @@ export class Discovery {
   }
 }
 
-function namesOf(found: readonly Found[]): readonly string[] {
+function namesOf(found: readonly Discovered[]): readonly string[] {
   return found.map(({ name }) => name);
 }

@@ -11,13 +11,13 @@ import { discoveryLimits } from "./limits.ts";
 import { type Access, AccountTransport, type Answer, type Transport } from "./transport.ts";
 
 /** A request to the child; `server`: "" for the server that the kubeconfig names. */
-export type Question = ApiRequest &
+export type ChildRequest = ApiRequest &
   Omit<Access, "servers"> & { readonly id: number; readonly kubeconfigFile: string; readonly server: string };
 
 type Refusal = { readonly refusal: string };
 
 /** The child's reply. refusal: this server cannot be asked, or refuses. failure: no server can be asked. */
-export type Reply = { readonly id: number } & (Answer | Refusal | { readonly failure: string });
+export type ChildReply = { readonly id: number } & (Answer | Refusal | { readonly failure: string });
 
 type ChildParts = {
   readonly kubeconfigFile: string;
@@ -60,13 +60,13 @@ export class KubernetesChild implements Transport {
     const { kubeconfigFile, access } = this.#parts;
     const { caFile, serverName } = access();
     this.#id += 1;
-    const question: Question = { id: this.#id, ...request, kubeconfigFile, server, caFile, serverName };
+    const question: ChildRequest = { id: this.#id, ...request, kubeconfigFile, server, caFile, serverName };
     const reply = await this.#send(question);
     if (reply instanceof Failure || "answer" in reply) return reply;
     throw new Error(reply.refusal);
   }
 
-  #send(question: Question): Promise<Answer | Refusal | Failure> {
+  #send(question: ChildRequest): Promise<Answer | Refusal | Failure> {
     const child = this.#child ?? this.#start();
     // The limit is long, so that a child which only starts slowly survives and answers the next question sooner.
     const stopKill = wallClock.after(discoveryLimits.childHungMs, () => child.kill("SIGKILL"));

@@ -37,9 +37,9 @@ export type ProberParts = {
   /** Returns the milliseconds that a handshake may take at the backend's distance. */
   readonly dialMs: () => number;
   /** True while an upstream connection in use is silent and the PINGs of another are answered on time. */
-  readonly mayLoseLarge: () => boolean;
+  readonly mayLoseLargePackets: () => boolean;
   /** True if a PING that was sent after the clock reading `since` was answered, and none was late recently. */
-  readonly passesSmall: (since: number) => boolean;
+  readonly passesSmallPackets: (since: number) => boolean;
 };
 
 export type ProbeCounts = { readonly answers: number; readonly failures: number; readonly lastMs: number };
@@ -50,7 +50,7 @@ type Run = {
   connectedAt: number | undefined;
   askedAt: number | undefined;
   stopWait: () => void;
-  stopLargeWait: () => void;
+  stopLargePacketWait: () => void;
   stopHandshakeWait: () => void;
   stopProbe: () => void;
   /** True if the probe was started because another probe's handshake is late. */
@@ -113,24 +113,24 @@ export class Prober {
    * Probes now, because an upstream connection in use fell silent while others answer. The handshake and the response
    * of a probe each take a large packet: if one is missing, two connections have lost large packets.
    */
-  doubtLarge(): void {
+  probeLargePackets(): void {
     if (this.#isStopped) return;
-    for (const run of this.#running) this.#awaitLarge(run);
+    for (const run of this.#running) this.#awaitLargePacket(run);
     this.probeNow();
   }
 
-  #awaitLarge(run: Run): void {
-    const { clock, learn, mayLoseLarge } = this.#parts;
+  #awaitLargePacket(run: Run): void {
+    const { clock, learn, mayLoseLargePackets } = this.#parts;
     // TCP's own packets are small, so the wait for large ones begins when the socket is connected.
     const since = run.askedAt ?? run.connectedAt;
     if (since === undefined) return;
-    run.stopLargeWait();
+    run.stopLargePacketWait();
     const limitMs = Math.max(run.dialMs / 2, 4 * this.#times.quantile(0.99));
     const leftMs = Math.max(0, since + limitMs - clock.now());
-    run.stopLargeWait = stallAwareTimeout(clock, leftMs, () => {
+    run.stopLargePacketWait = stallAwareTimeout(clock, leftMs, () => {
       const ms = clock.now() - since;
       const isOvertaken = since < this.#answeredAt;
-      if (this.#running.has(run) && !isOvertaken && mayLoseLarge())
+      if (this.#running.has(run) && !isOvertaken && mayLoseLargePackets())
         learn({ kind: "packets-lost", ms, limitMs });
     });
   }
@@ -156,12 +156,12 @@ export class Prober {
 
   /** Reports lost large packets if all handshakes are unanswered but a PING is not: a frozen process answers neither. */
   #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
-    const { clock, learn, passesSmall } = this.#parts;
+    const { clock, learn, passesSmallPackets } = this.#parts;
     const [first] = tried;
     const areLost = tried.every(
       (run) => this.#running.has(run) && run.connectedAt !== undefined && run.askedAt === undefined,
     );
-    if (first?.connectedAt === undefined || !areLost || !passesSmall(answerableAt)) return;
+    if (first?.connectedAt === undefined || !areLost || !passesSmallPackets(answerableAt)) return;
     learn({ kind: "packets-lost", ms: clock.now() - first.connectedAt, limitMs });
   }
 
@@ -204,7 +204,7 @@ export class Prober {
       connectedAt: undefined,
       askedAt: undefined,
       stopWait() {},
-      stopLargeWait() {},
+      stopLargePacketWait() {},
       stopHandshakeWait() {},
       stopProbe() {},
       isAgain,
@@ -216,7 +216,7 @@ export class Prober {
     run.stopProbe = probe({
       connected: () => {
         run.connectedAt = clock.now();
-        if (this.#parts.mayLoseLarge()) this.#awaitLarge(run);
+        if (this.#parts.mayLoseLargePackets()) this.#awaitLargePacket(run);
         this.#awaitHandshake(run);
       },
       gaveUp: () => this.#end(run),
@@ -236,7 +236,7 @@ export class Prober {
       run.askedAt = clock.now();
       if (run.connectedAt !== undefined) this.#handshakes.add(run.askedAt - run.connectedAt);
       this.#awaitAnswer(run);
-      if (this.#parts.mayLoseLarge()) this.#awaitLarge(run);
+      if (this.#parts.mayLoseLargePackets()) this.#awaitLargePacket(run);
     } else {
       this.#counts.failures += 1;
       this.#end(run);
@@ -286,7 +286,7 @@ export class Prober {
   #end(run: Run): void {
     this.#running.delete(run);
     run.stopWait();
-    run.stopLargeWait();
+    run.stopLargePacketWait();
     run.stopHandshakeWait();
     run.stopProbe();
   }

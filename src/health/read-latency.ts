@@ -7,7 +7,7 @@ import type { Evidence } from "./evidence.ts";
 import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
 
-export class Reads extends Rtt {
+export class ReadLatency extends Rtt {
   /** Number of reads in a row that another backend had to answer, and the longest of their waits, in milliseconds. */
   #lostHedges = 0;
   #longestMs = 0;

@@ -6,13 +6,10 @@ import type { EvidenceRow } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 import type { Finding } from "./store.ts";
 
-/** A finding, and the client that it affects. */
-export type Found = Finding & { readonly affected?: string };
-
 export type Ending = { readonly kind: IncidentKind; readonly subject: string; readonly ending: string };
 
 type Readers = {
-  readonly [K in Entry["kind"]]?: (entry: EntryOf<K>, at: number) => Found | undefined;
+  readonly [K in Entry["kind"]]?: (entry: EntryOf<K>, at: number) => Finding | undefined;
 };
 type Enders = { readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => Ending };
 
@@ -51,7 +48,7 @@ const readers: Readers = {
       summary: text,
       startedAt: at - value,
       evidence: [{ at, detector: "bookmarks", value, threshold, unit: "ms", text }],
-      affected: nameOf(entry),
+      client: nameOf(entry),
     };
   },
   "watches.ended"({ reason, from, count }, at) {
@@ -76,7 +73,7 @@ const readers: Readers = {
     const text = `${client} watched ${resource} from version ${version} ${value} times within ${limits.replayMs / 1000} s`;
     const row = { at, detector: "replays", value, threshold: limits.replays, unit: "times" as const, text };
     const subject = `${client} ${resource}`;
-    return { kind: "watch-replay-loop", subject, summary: text, evidence: [row], affected: client };
+    return { kind: "watch-replay-loop", subject, summary: text, evidence: [row], client };
   },
   "event.version_regressed"(entry, at) {
     const { resource, backend, type, version, seen } = entry;
@@ -87,7 +84,7 @@ const readers: Readers = {
       backend,
       summary: text,
       evidence: [said(at, "event", text)],
-      affected: nameOf(entry),
+      client: nameOf(entry),
     };
   },
   "stale_read_guard.bypassed"(entry, at) {
@@ -100,7 +97,7 @@ const readers: Readers = {
       subject,
       summary: text,
       evidence: [said(at, "floor", text)],
-      affected: client,
+      client,
     };
   },
   "relist_storm.detected"({ relists: value, limit: threshold, withinMs, resource, clients }, at) {
@@ -131,7 +128,7 @@ const readers: Readers = {
       subject: lease,
       summary: `${lease}, held as ${holder}: ${reason}`,
       evidence: [{ at, detector, value, threshold, unit: threshold > 0 ? "ms" : "", text: reason, auditId }],
-      affected: nameOf(entry),
+      client: nameOf(entry),
     };
   },
   "config.refused"({ file, problems }, at) {
@@ -157,7 +154,7 @@ const readers: Readers = {
     const { code, message, auditId } = entry;
     if (code !== "overload") return undefined;
     const row = { ...said(at, "buffers", message), auditId };
-    return { kind: "overload", subject: "", summary: message, evidence: [row], affected: nameOf(entry) };
+    return { kind: "overload", subject: "", summary: message, evidence: [row], client: nameOf(entry) };
   },
   "internal.error"({ scope, message }, at) {
     const row = said(at, scope, message);
@@ -193,12 +190,12 @@ const enders: Enders = {
   }),
 };
 
-export function findingIn(entry: Entry, at: number): Found | undefined {
+export function findingIn(entry: Entry, at: number): Finding | undefined {
   return foundBy(entry.kind, entry, at);
 }
 
 /** TypeScript relates a function of `readers` to its entry only through the type parameter. */
-function foundBy<K extends Entry["kind"]>(kind: K, entry: EntryOf<K>, at: number): Found | undefined {
+function foundBy<K extends Entry["kind"]>(kind: K, entry: EntryOf<K>, at: number): Finding | undefined {
   const read: Readers[K] = readers[kind];
   return read?.(entry, at);
 }

@@ -4,11 +4,10 @@ import { limits } from "../base/limits.ts";
 import { Lru } from "../base/lru.ts";
 import type { Entry, EntryOf } from "../events/journal.ts";
 import { BackendFold } from "./backend-fold.ts";
-import { endingIn, type Found, findingIn } from "./findings.ts";
-import { addAffected } from "./incident.ts";
+import { endingIn, findingIn } from "./findings.ts";
 import { incidentKinds } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
-import type { IncidentStore } from "./store.ts";
+import type { Finding, IncidentStore } from "./store.ts";
 
 export class Fold {
   readonly #store: IncidentStore;
@@ -23,8 +22,8 @@ export class Fold {
   take(entry: Entry, at: number): void {
     const { cluster = "" } = entry;
     this.#backends.take(entry, at);
-    const found = entry.kind === "response.stale" ? this.#stale.take(entry, at) : findingIn(entry, at);
-    this.#found(found && foundIn(cluster, found), at);
+    const finding = entry.kind === "response.stale" ? this.#stale.take(entry, at) : findingIn(entry, at);
+    if (finding !== undefined) this.#store.found(withCluster(cluster, finding), at);
     const ending = endingIn(entry);
     if (ending !== undefined) this.#store.end(ending.kind, subjectIn(cluster, ending), ending.ending, at);
     if (entry.kind === "cluster.removed" && cluster !== "") this.#removed(cluster, at);
@@ -50,13 +49,6 @@ export class Fold {
     this.#backends.tick(at);
     this.#store.calm(at);
   }
-
-  #found(found: Found | undefined, at: number): void {
-    if (found === undefined) return;
-    const incident = this.#store.found(found, at);
-    if (incident !== undefined && found.affected !== undefined && found.affected !== "")
-      addAffected(incident.affected, found.affected);
-  }
 }
 
 type About = { readonly subject: string };
@@ -71,9 +63,11 @@ function isOf(cluster: string, subject: string): boolean {
   return subject === cluster || subject.startsWith(`${cluster}/`) || subject.startsWith(`${cluster}: `);
 }
 
-function foundIn(cluster: string, found: Found): Found {
-  const subject = subjectIn(cluster, found);
-  return subject === found.subject ? found : { ...found, subject, summary: `${cluster}: ${found.summary}` };
+function withCluster(cluster: string, finding: Finding): Finding {
+  const subject = subjectIn(cluster, finding);
+  return subject === finding.subject
+    ? finding
+    : { ...finding, subject, summary: `${cluster}: ${finding.summary}` };
 }
 
 /**
@@ -83,7 +77,7 @@ function foundIn(cluster: string, found: Found): Found {
 export class StaleResponses {
   readonly #latest = new Lru<string, number>(limits.anomalies);
 
-  take(entry: EntryOf<"response.stale">, at: number): Found | undefined {
+  take(entry: EntryOf<"response.stale">, at: number): Finding | undefined {
     const { client, userAgent, resource, backend, version, seen, cluster = "" } = entry;
     const name = `${client} ${userAgent}`.trim();
     const subject = `${name} ${resource}`;
@@ -93,6 +87,6 @@ export class StaleResponses {
     if (at - before > incidentLimits.quietMs) return undefined;
     const text = `${backend} gave ${name} ${resource} at version ${version} again, after it had seen ${seen}`;
     const row = { at, detector: "list", value: 0, threshold: 0, unit: "" as const, text };
-    return { kind: "version-regression", subject, backend, summary: text, evidence: [row], affected: name };
+    return { kind: "version-regression", subject, backend, summary: text, evidence: [row], client: name };
   }
 }

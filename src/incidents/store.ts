@@ -1,6 +1,6 @@
 /** The active incidents by kind and subject, and the latest ended ones. Bounded, no I/O. */
 import { limits } from "../base/limits.ts";
-import { addEvidence, type EvidenceRow, type Incident, noImpact } from "./incident.ts";
+import { addAffected, addEvidence, type EvidenceRow, type Incident, noImpact } from "./incident.ts";
 import { type IncidentKind, incidentKinds } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 
@@ -13,6 +13,8 @@ export type Finding = {
   /** When the cause began, as a clock reading; default: the time of the first row. */
   readonly startedAt?: number;
   readonly evidence: readonly EvidenceRow[];
+  /** The affected client; default: none. */
+  readonly client?: string;
 };
 
 /** A counter of incidents. The pairs of kind and backend are few enough for metric labels. */
@@ -60,12 +62,15 @@ export class IncidentStore {
 
   /** Adds a finding at the clock reading `at`. Returns undefined if there is no room for another incident. */
   found(finding: Finding, at: number): Incident | undefined {
-    const { kind, subject, evidence } = finding;
-    const known = this.#active.get(keyOf(kind, subject));
-    if (known === undefined) return this.#open(finding, at);
-    for (const row of evidence) addEvidence(known, row);
-    known.lastSeenAt = at;
-    return known;
+    const { client = "" } = finding;
+    const known = this.find(finding.kind, finding.subject);
+    const incident = known ?? this.#open(finding, at);
+    if (known !== undefined) {
+      for (const row of finding.evidence) addEvidence(known, row);
+      known.lastSeenAt = at;
+    }
+    if (incident !== undefined && client !== "") addAffected(incident.affected, client);
+    return incident;
   }
 
   #open(finding: Finding, at: number): Incident | undefined {

@@ -2,12 +2,12 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
 import { limits } from "../../src/base/limits.ts";
-import { checkFound, type Found, foundAt, foundInFile } from "../../src/discovery/discovered.ts";
+import { checkFound, type Discovered, foundAt, foundInFile } from "../../src/discovery/discovered.ts";
 
 const test = suite("discovery/discovered");
 
 /** Names, or the complaint. */
-function told(outcome: readonly Found[] | Failure | undefined): readonly string[] | string | undefined {
+function told(outcome: readonly Discovered[] | Failure | undefined): readonly string[] | string | undefined {
   return outcome instanceof Failure ? outcome.message : outcome?.map(({ name }) => name);
 }
 
@@ -19,11 +19,11 @@ test("each address counts once, in an order that does not depend on the answer's
 });
 
 test("an answer without backends, or with too many, is no answer (F21)", () => {
-  assert.is(told(checkFound([])), "Found no backends at all");
+  assert.is(told(checkFound([])), "Discovered no backends at all");
   const many = Array.from({ length: limits.discoveredBackends + 1 }, (_, index) =>
     foundAt(`10.0.1.${index}`, 1),
   );
-  assert.is(told(checkFound(many)), "Found 65 backends, more than 64");
+  assert.is(told(checkFound(many)), "Discovered 65 backends, more than 64");
   assert.is(checkFound(many.slice(1)) instanceof Failure, false);
 });
 
@@ -41,7 +41,7 @@ test("one address that cannot be a backend's spoils the answer", () => {
       String(told(checkFound([foundAt("10.0.0.9", 1), foundAt(host, port)]))),
       "not a backend's address",
     );
-  const open: Found = { name: "x", host: "10.0.0.1", port: 80, isEncrypted: false };
+  const open: Discovered = { name: "x", host: "10.0.0.1", port: 80, isEncrypted: false };
   assert.match(String(told(checkFound([open]))), "not a backend's address");
   assert.equal(told(checkFound([{ ...open, host: "127.0.0.1" }])), ["x"]);
 });
@@ -68,7 +68,7 @@ test("a file that is anything else says where it is wrong", () => {
   ] as const)
     assert.match(String(told(foundInFile(text, "f"))), complaint, text);
   const twice = foundInFile("- {name: a, url: 'https://h'}\n- {name: a, url: 'https://i'}", "f");
-  assert.is(told(checkFound(twice instanceof Failure ? [] : twice)), "Found two backends with one name");
+  assert.is(told(checkFound(twice instanceof Failure ? [] : twice)), "Discovered two backends with one name");
 });
 
 test.run();

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
-import { type Found, foundAt } from "../../src/discovery/discovered.ts";
+import { type Discovered, foundAt } from "../../src/discovery/discovered.ts";
 import { Discovery, type Source } from "../../src/discovery/discovery.ts";
 import { discoveryLimits } from "../../src/discovery/limits.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
@@ -20,9 +20,9 @@ class PlayedSource implements Source {
   isStopped = false;
   isGivenUp = false;
   onWatch: () => void = () => {};
-  #resolve: (outcome: readonly Found[] | Failure) => void = () => {};
+  #resolve: (outcome: readonly Discovered[] | Failure) => void = () => {};
 
-  ask(): Promise<readonly Found[] | Failure> {
+  ask(): Promise<readonly Discovered[] | Failure> {
     this.asked += 1;
     return new Promise((resolve) => {
       this.#resolve = resolve;
@@ -42,7 +42,7 @@ class PlayedSource implements Source {
     this.isStopped = true;
   }
 
-  async answer(outcome: readonly Found[] | Failure): Promise<void> {
+  async answer(outcome: readonly Discovered[] | Failure): Promise<void> {
     this.#resolve(outcome);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -55,7 +55,7 @@ function start(answering: readonly string[] = []) {
   journal.subscribe((entry) => entries.push(entry));
   const source = new PlayedSource();
   const sets: string[][] = [];
-  const onChange = (found: readonly Found[]): void => void sets.push(found.map(({ name }) => name));
+  const onChange = (found: readonly Discovered[]): void => void sets.push(found.map(({ name }) => name));
   const answers = (name: string): boolean => answering.includes(name);
   const discovery = new Discovery({
     clock,
@@ -153,7 +153,7 @@ test("a source that fails or says nothing keeps the last set, and is journaled o
   await source.answer([]);
   assert.equal([sets.length, discovery.found.length, discovery.record.failures], [1, 2, 4]);
   const kinds = entries.map((entry) => (entry.kind === "discovery.failed" ? entry.reason : entry.kind));
-  assert.equal(kinds, ["discovery.changed", "Cannot resolve: ENOTFOUND", "Found no backends at all"]);
+  assert.equal(kinds, ["discovery.changed", "Cannot resolve: ENOTFOUND", "Discovered no backends at all"]);
   clock.advance(30_000);
   await source.answer(two);
   assert.is(entries.at(-1)?.kind, "discovery.recovered");

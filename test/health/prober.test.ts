@@ -17,7 +17,7 @@ type Played = {
   readonly running: { readonly ear: ProbeListener; readonly at: number }[];
   readonly begun: number[];
   held: BackendFacts;
-  mayLoseLarge: boolean;
+  mayLoseLargePackets: boolean;
   /** A PING was answered that was sent then, and none was late. */
   smallPassedAt: number;
 };
@@ -33,7 +33,7 @@ function play(held: BackendFacts): Played {
     running: [],
     begun: [],
     held,
-    mayLoseLarge: false,
+    mayLoseLargePackets: false,
     smallPassedAt: Number.POSITIVE_INFINITY,
   };
   const prober = new Prober({
@@ -43,8 +43,8 @@ function play(held: BackendFacts): Played {
     facts: () => all.held,
     learn: (evidence) => played.learnt.push(evidence),
     dialMs: () => 1000,
-    mayLoseLarge: () => all.mayLoseLarge,
-    passesSmall: (since) => all.smallPassedAt > since,
+    mayLoseLargePackets: () => all.mayLoseLargePackets,
+    passesSmallPackets: (since) => all.smallPassedAt > since,
     probe(ear) {
       const run = { ear, at: clock.now() };
       played.running.push(run);
@@ -189,8 +189,8 @@ test("what falls in step falls out of it: each wait is a tenth more or less", ()
     facts: () => ready,
     learn() {},
     dialMs: () => 1000,
-    mayLoseLarge: () => false,
-    passesSmall: () => false,
+    mayLoseLargePackets: () => false,
+    passesSmallPackets: () => false,
     probe(ear) {
       begun.push(clock.now());
       ear.dialed("refusal", "");
@@ -270,15 +270,15 @@ test("a session is stuck in an answer, and no probe's answer comes: large packet
     played.clock.advance(1000);
     answerAll(played);
     played.clock.advance(200);
-    played.mayLoseLarge = true;
-    played.prober.doubtLarge();
+    played.mayLoseLargePackets = true;
+    played.prober.probeLargePackets();
     assert.is(played.running.length, 1, "asked at once");
     const [run] = played.running;
     run?.ear.connected();
     if (isDialed) run?.ear.dialed("answer", "");
     played.clock.advance(400);
     if (isAnswered) run?.ear.answered("ready", "");
-    played.mayLoseLarge = isStuck;
+    played.mayLoseLargePackets = isStuck;
     played.clock.advance(110);
     const [lost] = played.learnt.filter(({ kind }) => kind === "packets-lost");
     assert.ok(lost === undefined || (lost.kind === "packets-lost" && lost.ms >= 500 && lost.limitMs === 500));
@@ -375,8 +375,8 @@ test("hours on a path that loses packets: whatever the PINGs say, no handshakes 
       facts: () => ready,
       learn: (evidence) => learnt.push(evidence),
       dialMs: () => 1000 + 10 * rttMs(0.5),
-      mayLoseLarge: () => false,
-      passesSmall: () => true,
+      mayLoseLargePackets: () => false,
+      passesSmallPackets: () => true,
       probe(ear) {
         let isOver = false;
         const after = (ms: number, run: () => void): unknown => clock.after(ms, () => !isOver && run());
@@ -402,7 +402,7 @@ test("hours on a path that loses packets: whatever the PINGs say, no handshakes 
 test("what /readyz has answered since on another socket shows that large packets pass", () => {
   const played = play(silent);
   played.clock.advance(800);
-  played.mayLoseLarge = true;
+  played.mayLoseLargePackets = true;
   for (const { ear } of played.running) ear.connected();
   played.clock.advance(300);
   const [, second] = played.running;

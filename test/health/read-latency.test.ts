@@ -1,13 +1,13 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { healthLimits } from "../../src/health/limits.ts";
-import { Reads } from "../../src/health/read-latency.ts";
+import { ReadLatency } from "../../src/health/read-latency.ts";
 
 const test = suite("health/read-latency");
 
 /** After so many reads of so many ms each. */
-function readsOf(...taken: readonly (readonly [count: number, ms: number])[]): Reads {
-  const reads = new Reads();
+function readsOf(...taken: readonly (readonly [count: number, ms: number])[]): ReadLatency {
+  const reads = new ReadLatency();
   for (const [count, ms] of taken) for (let index = 0; index < count; index += 1) reads.add(ms);
   return reads;
 }
@@ -33,7 +33,7 @@ test("what was slow minutes ago does not count", () => {
 });
 
 test("one read that another backend had to answer is nothing; several in a row are evidence, with the longest wait", () => {
-  const reads = new Reads();
+  const reads = new ReadLatency();
   const waits = Array.from({ length: healthLimits.hungReads }, (_, index) => 700 - index);
   const evidence = waits.map((ms) => reads.lostHedge(ms, 500));
   assert.equal(evidence, [
@@ -44,7 +44,7 @@ test("one read that another backend had to answer is nothing; several in a row a
 });
 
 test("any that comes back in between begins the row anew, and is evidence itself only after such a row", () => {
-  const reads = new Reads();
+  const reads = new ReadLatency();
   for (let round = 0; round < 10; round += 1) {
     assert.is(reads.lostHedge(600, 500), undefined);
     assert.ok(reads.isDoubted);

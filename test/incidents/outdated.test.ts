@@ -21,7 +21,7 @@ test("once is a failover; again within minutes is a client that is led back", ()
   assert.is(answers.take(entry, 0), undefined);
   assert.is(answers.take({ ...entry, client: "10.0.0.8" }, 1), undefined);
   const found = answers.take(entry, 60_000);
-  assert.equal([found?.kind, found?.affected], ["version-regression", "10.0.0.7 manager/v1"]);
+  assert.equal([found?.kind, found?.client], ["version-regression", "10.0.0.7 manager/v1"]);
   assert.is(answers.take(entry, 60_001 + incidentLimits.quietMs), undefined);
 });
 

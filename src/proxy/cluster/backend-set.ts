@@ -10,7 +10,7 @@ import { limits } from "../../base/limits.ts";
 import type { DiscoveryConfig, UpstreamTls } from "../../config/cluster.ts";
 import type { ConfigForCluster } from "../../config/config.ts";
 import { sourceOf } from "../../discovery/discover.ts";
-import type { Found } from "../../discovery/discovered.ts";
+import type { Discovered } from "../../discovery/discovered.ts";
 import { Discovery } from "../../discovery/discovery.ts";
 import type { Access } from "../../discovery/transport.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -157,7 +157,7 @@ export class BackendSet {
   }
 
   /** Returns a backend as discovery found it, without the cluster's prefix. */
-  #foundOf({ name, host, port, tls }: BackendAddress): Found {
+  #foundOf({ name, host, port, tls }: BackendAddress): Discovered {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
@@ -198,7 +198,7 @@ export class BackendSet {
     this.#usesFallback = !this.#isFoundReady();
     const fallback = this.#usesFallback ? discovery?.fallback : undefined;
     const backends = [...config.cluster.backends, ...(fallback === undefined ? [] : [fallback])];
-    const toAddress = (one: Found, name: string): BackendAddress => {
+    const toAddress = (one: Discovered, name: string): BackendAddress => {
       const { host, port, isEncrypted } = one;
       return {
         name: this.#parts.prefix + one.name,
@@ -246,7 +246,7 @@ function caBundleOf(
 }
 
 /** Returns the name to verify: with DNS the certificate has the looked-up host name rather than the present address. */
-function nameFor({ host }: Found, discovery: DiscoveryConfig | undefined): string {
+function nameFor({ host }: Discovered, discovery: DiscoveryConfig | undefined): string {
   return discovery?.type === "DNS" ? discovery.hostname : host;
 }
 
@@ -259,7 +259,7 @@ function isListed(one: BackendAddress, listed: readonly BackendAddress[]): boole
  * True if `found` is a listener of this proxy. The proxy itself is often published as an apiserver, and a request that
  * it sends to itself would loop. An apiserver on the same machine may use a listener's port on another address.
  */
-function isOwn(found: Found, { listeners }: ConfigForCluster): boolean {
+function isOwn(found: Discovered, { listeners }: ConfigForCluster): boolean {
   const isAt = ({ address }: { readonly address: Address }): boolean => {
     if (!overlaps(address, found)) return false;
     return !isAnyAddress.has(address.host) || isThisHost(found.host);

@@ -189,7 +189,7 @@ export class Path {
         // If all connections are silent or lost, probes at once instead of at the next interval.
         if (isSilent(backends.factsOf(backend))) this.probers?.of(backend)?.probeNow();
       },
-      doubtLarge: () => this.probers?.of(backend)?.doubtLarge(),
+      probeLargePackets: () => this.probers?.of(backend)?.probeLargePackets(),
       facts: () => backends.factsOf(backend),
       othersAnsweredAt: () => this.#othersAnsweredAt(backend),
       silenceOverAt: () => backends.silenceOverAt,
@@ -246,8 +246,8 @@ export class Path {
       },
       dialMs: () =>
         Math.max(healthLimits.probeDialMs, 2 * (pools.poolOf(name)?.deadlines.suspectAfterMs ?? 0)),
-      mayLoseLarge: () => pools.poolOf(name)?.health.mayLoseLarge === true,
-      passesSmall: (since) => pools.poolOf(name)?.health.passesSmall(since) === true,
+      mayLoseLargePackets: () => pools.poolOf(name)?.health.mayLoseLargePackets === true,
+      passesSmallPackets: (since) => pools.poolOf(name)?.health.passesSmallPackets(since) === true,
     };
   }
 

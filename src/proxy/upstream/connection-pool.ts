@@ -12,7 +12,7 @@ import type { Buffered } from "../../h2/core/buffered.ts";
 import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import type { BackendFacts } from "../../health/backend.ts";
 import type { Evidence } from "../../health/evidence.ts";
-import { Reads } from "../../health/read-latency.ts";
+import { ReadLatency } from "../../health/read-latency.ts";
 import type { PingTimes, Rtt } from "../../health/rtt.ts";
 import type { TrustClass } from "../identity/trust.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
@@ -34,7 +34,7 @@ export type ConnectionPoolOptions = {
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
   /** Called when a connection in use falls silent while another answers: a probe checks whether large packets are lost. */
-  readonly doubtLarge: () => void;
+  readonly probeLargePackets: () => void;
   /** What health knows of the backend. */
   readonly facts: () => BackendFacts;
   /** When the latest PING or probe that another backend answered was sent; a clock reading. */
@@ -58,7 +58,7 @@ const dialledAgain = new Failure("backend-refused", "proxy", "Dial restarted: a 
 
 export class ConnectionPool implements ConnectionOwner {
   readonly #options: ConnectionPoolOptions;
-  readonly reads = new Reads();
+  readonly reads = new ReadLatency();
   readonly #shards = new Map<string, Shard>();
   readonly #backoff: DialBackoff;
   readonly #shardOf = new Map<Connection, Shard>();

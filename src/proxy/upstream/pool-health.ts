@@ -5,7 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { type Failure, metOf } from "../../base/failure.ts";
 import type { Evidence } from "../../health/evidence.ts";
-import type { Reads } from "../../health/read-latency.ts";
+import type { ReadLatency } from "../../health/read-latency.ts";
 import type { PingTimes } from "../../health/rtt.ts";
 import type { Connection } from "./connection.ts";
 import { upstreamLimits } from "./limits.ts";
@@ -15,8 +15,8 @@ export type PoolHealthParts = {
   readonly connections: () => IteratorObject<Connection>;
   readonly learn: (evidence: Evidence) => void;
   /** Called once when a connection in use falls silent while another answers, because its large packets may be lost. */
-  readonly doubtLarge: () => void;
-  readonly reads: Reads;
+  readonly probeLargePackets: () => void;
+  readonly reads: ReadLatency;
   /** Returns after how much silence a connection is suspect, by the backend's present round-trip time. */
   readonly deadlines: () => PingTimes;
 };
@@ -67,7 +67,7 @@ export class PoolHealth {
    * True if a connection that was in use is silent while another answers without late PINGs. The cause may be a lost
    * packet, a fault of one connection, or the path MTU; a probe with a large response decides.
    */
-  get mayLoseLarge(): boolean {
+  get mayLoseLargePackets(): boolean {
     if (this.#isLossy) return false;
     const isStuck = this.#parts
       .connections()
@@ -76,7 +76,7 @@ export class PoolHealth {
   }
 
   /** True if a PING sent after this clock reading was answered, and no PING was late recently. */
-  passesSmall(since: number): boolean {
+  passesSmallPackets(since: number): boolean {
     return (
       !this.#isLossy && this.#parts.connections().some((connection) => connection.isAnsweringSince(since))
     );
@@ -91,7 +91,7 @@ export class PoolHealth {
   silent(connection: Connection, ms: number): void {
     const isNews = connection.suspect();
     if (this.hasAnswering) {
-      if (isNews && connection.wasInUse) this.#parts.doubtLarge();
+      if (isNews && connection.wasInUse) this.#parts.probeLargePackets();
       return;
     }
     this.#isSilent = true;

@@ -320,7 +320,7 @@ export const connections: readonly Defect[] = [
     "an upstream connection that falls silent in the middle of an answer has no probe asked for large packets",
     {
       file: "proxy/upstream/pool-health.ts",
-      find: "if (isNews && connection.wasInUse) this.#parts.doubtLarge();",
+      find: "if (isNews && connection.wasInUse) this.#parts.probeLargePackets();",
       replace: "",
     },
     ["flows/large-packets", "handshakes come through"],
@@ -329,7 +329,7 @@ export const connections: readonly Defect[] = [
     "a probe that is slow while an upstream connection recovers makes it a path MTU",
     {
       file: "health/prober.ts",
-      find: "if (this.#running.has(run) && !isOvertaken && mayLoseLarge())",
+      find: "if (this.#running.has(run) && !isOvertaken && mayLoseLargePackets())",
       replace: "if (run.begunAt >= 0)",
     },
     ["health/prober", "a session is stuck in an answer"],

@@ -125,7 +125,7 @@ export const health: readonly Defect[] = [
     "a process that stands still has lost large packets",
     {
       file: "health/prober.ts",
-      find: "|| !areLost || !passesSmall(answerableAt)",
+      find: "|| !areLost || !passesSmallPackets(answerableAt)",
       replace: "|| !areLost",
     },
     ["flows/large-packets", "a process that stands still"],

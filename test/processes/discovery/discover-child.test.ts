@@ -5,7 +5,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { kubernetesSource } from "../../../src/discovery/discover.ts";
-import type { Found } from "../../../src/discovery/discovered.ts";
+import type { Discovered } from "../../../src/discovery/discovered.ts";
 import type { Source } from "../../../src/discovery/discovery.ts";
 import { KubernetesChild } from "../../../src/discovery/kubernetes-child.ts";
 import type { Access } from "../../../src/discovery/transport.ts";
@@ -54,7 +54,7 @@ async function told({ from = "EndpointSlice", kubeconfigFile, ...more }: Asked):
     access,
   );
   sources.push(source);
-  const outcome: readonly Found[] | Failure = await within(20_000, "an answer", source.ask());
+  const outcome: readonly Discovered[] | Failure = await within(20_000, "an answer", source.ask());
   source.stop();
   return outcome instanceof Failure ? outcome.message : outcome.map(({ name }) => name).join();
 }

@@ -5,7 +5,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { kubernetesSource } from "../../../src/discovery/discover.ts";
-import type { Found } from "../../../src/discovery/discovered.ts";
+import type { Discovered } from "../../../src/discovery/discovered.ts";
 import type { Source } from "../../../src/discovery/discovery.ts";
 import { KubernetesChild } from "../../../src/discovery/kubernetes-child.ts";
 import { within } from "../../support/within.ts";
@@ -38,10 +38,10 @@ function sourceWith(file: string): Source {
   return source;
 }
 
-const answerOf = (source: Source): Promise<readonly Found[] | Failure> =>
+const answerOf = (source: Source): Promise<readonly Discovered[] | Failure> =>
   within(10_000, "an answer", source.ask());
 
-function messageIn(outcome: readonly Found[] | Failure): string {
+function messageIn(outcome: readonly Discovered[] | Failure): string {
   return outcome instanceof Failure ? outcome.message : JSON.stringify(outcome);
 }
 
@@ -57,7 +57,7 @@ test("one child answers question after question, and noise between them is no an
   const [first, second] = [await answerOf(source), await answerOf(source)];
   assert.match(messageIn(first), '"host":"10.0.0.1"');
   assert.match(messageIn(second), '"host":"10.0.0.2"');
-  const portIn = (outcome: readonly Found[] | Failure): number | undefined =>
+  const portIn = (outcome: readonly Discovered[] | Failure): number | undefined =>
     outcome instanceof Failure ? undefined : outcome[0]?.port;
   assert.is(portIn(first), portIn(second));
 });
