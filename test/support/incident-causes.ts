@@ -68,7 +68,7 @@ export async function ghostHolder(stage: Stage): Promise<Cause> {
   return {
     kind: "lease-ghost-holder",
     culprit: "127.0.0.9",
-    evidence: /was deleted .* at work at 127\.0\.0\.9/,
+    evidence: /was deleted .* still renews from 127\.0\.0\.9/,
     since,
   };
 }

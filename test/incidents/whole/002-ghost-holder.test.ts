@@ -33,11 +33,11 @@ test("a deleted pod that goes on renewing is named, with the address where it li
   assert.is(incident.subject, "leases default/leader");
   assert.match(
     incident.evidence[0]?.text ?? "",
-    /Pod default\/nginx-7d4f-x2k4l was deleted .* at work at 127\.0\.0\.9/,
+    /Pod default\/nginx-7d4f-x2k4l was deleted .* still renews from 127\.0\.0\.9/,
   );
   assert.match(await stage.metrics(), 'verdict="ghost"');
-  assert.match(stage.logged("lease-ghost-holder"), "at work at 127.0.0.9");
-  assert.match(await stage.explained(incident), /deleted-pod[^]*at work at 127\.0\.0\.9/);
+  assert.match(stage.logged("lease-ghost-holder"), "still renews from 127.0.0.9");
+  assert.match(await stage.explained(incident), /deleted-pod[^]*still renews from 127\.0\.0\.9/);
   const lock = { namespace: "default", name: "leader", holder: "nginx-7d4f-x2k4l_0c4e", source: "127.0.0.9" };
   assert.is(await stage.wrongAlerts({ alertname: "WatchkeeperLeaseGhostHolder", ...lock }), undefined);
   await stage.stop();
