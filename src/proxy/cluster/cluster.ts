@@ -271,7 +271,6 @@ export class Cluster {
   }
 }
 
-/** Returns the prefix of a cluster's backend and certificate names. */
 function prefixOf(label: string): string {
   return label === "" ? "" : `${label}/`;
 }

@@ -20,7 +20,6 @@ const bufferShare = 0.25;
 /** A removed cluster that still has clients. `stay` cancels its removal. */
 type Leaving = { readonly cluster: Cluster; readonly stay: () => void };
 
-/** A prepared reload. */
 export type Preparation = {
   readonly take: () => void;
   /** Called instead of `take`: discards what was created for the reload. */
@@ -194,7 +193,6 @@ export class Clusters {
     return outcome instanceof Failure ? withLabel(outcome, label) : outcome;
   }
 
-  /** The active requests of all clusters. */
   get exchanges(): LiveRequests {
     const own = (): readonly LiveRequests[] => this.all.map(({ path }) => path.exchanges);
     return {

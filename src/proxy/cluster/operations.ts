@@ -19,7 +19,6 @@ export type OperationsParts = {
   readonly reload: (() => Promise<ReloadOutcome>) | undefined;
 };
 
-/** The outcome of a reload. */
 export type ReloadOutcome = {
   /** Why the configuration was rejected; empty: it was applied. */
   readonly problems: readonly string[];

@@ -34,7 +34,6 @@ const cutGraceMs = 50;
 
 /** The entry to one cluster: what a listener calls with its clients' sockets and requests. */
 export type Gate = DownstreamParts & {
-  /** Takes over an HTTP/1.1 socket. */
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
   /** Takes over sockets whose TLS ends at a backend. */
   readonly passthrough: Pick<Passthrough, "pass">;
@@ -156,7 +155,6 @@ export class Listener {
     return { h2: this.#downstreams.size, h1: this.#h1Clients.size };
   }
 
-  /** Accepts no new connections. Open ones stay. */
   close(): void {
     this.#server.close();
   }

@@ -114,7 +114,6 @@ export class Listeners {
     return undefined;
   }
 
-  /** Accepts no new connections. Open ones stay. */
   close(): void {
     for (const listener of this.#all()) listener.close();
   }

@@ -89,7 +89,6 @@ export class HeapPressure {
     this.#parts = parts;
   }
 
-  /** Takes the result of a full collection. */
   look({ share, residentBytes }: HeapState): void {
     this.#peakBytes = Math.max(this.#peakBytes, residentBytes);
     this.#hasPages = this.#peakBytes - residentBytes > Math.max(residentBytes, heapLimits.heapPagesBytes);

@@ -298,7 +298,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (backends.areAllSilent) return this.#enqueue(noneAnswers);
     const backend = this.attempts.nextBackend(backends.views, pools.weightOf, client.backend);
     if (backend instanceof Failure) return this.#enqueue(backend);
-    // A backend that serves what the client's own one does not serve yet gets only such requests (k/k 59848).
+    // A request that the client's own backend does not serve yet leaves the client's other requests there (k/k 59848).
     if (!this.#isMissing && missingApis.avoided(this.#info).length === 0) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);

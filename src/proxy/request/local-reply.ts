@@ -74,7 +74,6 @@ export function localReplyTo(
   return { status, fields, body: method === "HEAD" ? none : body };
 }
 
-/** Returns a `Status` of meta/v1 in the apiserver's own form. */
 export function statusBody(failure: Failure, mayRetry: boolean): string {
   const { status, reason } = replies[failure.code];
   const details = mayRetry ? { retryAfterSeconds: 1 } : undefined;

@@ -21,7 +21,7 @@ type Gap = {
   until: number;
   /** True if another backend serves the resource. */
   isConfirmed: boolean;
-  /** True if the journal has it, since the backend was asked last. */
+  /** True if this was journaled since the backend was last asked. */
   isJournaled: boolean;
 };
 
@@ -30,7 +30,7 @@ type Resource = Pick<RequestInfo, "isResource" | "group" | "version" | "resource
 export class MissingApis {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  /** By resource and then by backend. */
+  /** What each backend does not serve, by resource and then by backend. */
   readonly #gaps = new Lru<string, Map<string, Gap>>(requestLimits.missingResources);
   readonly #budget: TokenBucket;
 

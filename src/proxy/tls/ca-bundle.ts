@@ -13,7 +13,6 @@ export type CaBundleOptions = Reloading & {
   readonly file: string;
   /** Returns why these CAs (PEM) are unsuitable; undefined: no objection. */
   readonly prove: (ca: string) => Promise<Failure | undefined>;
-  /** Called after the CAs were replaced. */
   readonly onSwap: () => void;
 };
 

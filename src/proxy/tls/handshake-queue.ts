@@ -21,7 +21,6 @@ export class HandshakeQueue {
     this.#clock = clock;
   }
 
-  /** The number of waiting sockets. */
   get size(): number {
     let size = 0;
     for (const waiting of this.#sources.values()) size += waiting.length;

@@ -43,7 +43,6 @@ export type UpgradeParts = {
   readonly journal: Journal;
 };
 
-/** All Upgrades of one cluster. */
 export class UpgradeHandler {
   readonly #parts: UpgradeParts;
   readonly #tunnels = new Map<Tunnel, { readonly backend: string; readonly context: Sheddable["context"] }>();

@@ -61,7 +61,6 @@ export type ConnectionOptions = {
 
 /** An attempt with a stream on the connection, which is notified of what the connection learns of the backend. */
 export type ConnectionUser = StreamListener & {
-  /** Returns the milliseconds since the request was sent. */
   sinceSent(now: number): number;
   /** The latest answered PING was sent at this clock reading. */
   passed(answeredPingAt: number): void;
@@ -69,11 +68,9 @@ export type ConnectionUser = StreamListener & {
   slowed(): void;
   /** The proxy's own event loop stood still for `ms`, which must not count against the backend. */
   discountStall(ms: number): void;
-  /** A PING is overdue. */
   suspected(): void;
   /** The overdue PING was answered after all. */
   cleared(): void;
-  /** The connection takes no new streams. */
   leaving(): void;
 };
 
@@ -283,7 +280,6 @@ export class Connection implements WireOwner {
     this.#isSuspect = false;
   }
 
-  /** True if the connection was suspect recently. */
   get isShaky(): boolean {
     return this.#suspectedAt > 0 && this.now - this.#suspectedAt < upstreamLimits.shakyConnectionMs;
   }

@@ -40,7 +40,6 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly silenceOverAt: () => number;
   /** True once the backend is no longer configured, so that no probe checks it. */
   readonly isRemoved: () => boolean;
-  /** Called after every tick. */
   readonly ticked: () => void;
 };
 
@@ -136,7 +135,6 @@ export class Keepalive<Kept extends KeptAlive> {
     this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#pingAll(silent)));
   }
 
-  /** Returns the connections with a pending PING. */
   #silent(): Kept[] {
     const silent: Kept[] = [];
     for (const connection of this.#parts.connections())

@@ -103,7 +103,6 @@ export class Retries {
     return pick({ views, loads, bound, tried });
   }
 
-  /** Records a failed attempt. */
   failed(backend: string): void {
     this.#tried = [...this.#tried, backend];
   }

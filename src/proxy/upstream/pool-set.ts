@@ -8,7 +8,6 @@ import { upstreamLimits } from "./limits.ts";
 import { type ConnectionKind, type PoolKey, poolKey, rejectedOwner } from "./pool-key.ts";
 
 export type PoolSetOptions = {
-  /** Creates the pool of a new backend. */
   readonly poolFor: (backend: string) => ConnectionPool;
   /** True if every client has upstream connections of its own (D2). */
   readonly isPerClient: boolean;
@@ -79,7 +78,6 @@ export class PoolSet {
     for (const connections of this.#pools.values()) connections.renew(trust);
   }
 
-  /** Returns the backend's open streams and the requests that wait for a connection. */
   loadOf(backend: string): number {
     const connections = this.#pools.get(backend);
     if (connections === undefined) return 0;
