@@ -29,6 +29,8 @@ type Events = {
    * or this one has not learned of a new CRD yet. `api`: "resource.k8s.io/v1".
    */
   "backend.api_missing": { backend: string; api: string; resource: string; servedBy: string };
+  /** `from` is "" when the backend reports its version for the first time. */
+  "backend.version_changed": { backend: string; from: string; to: string };
   "upstream_connection.opened": { backend: string; connection: string };
   "upstream_connection.closed": { backend: string; connection: string; reason: string };
   "downstream_connection.refused": { client: string; reason: string };

@@ -23,6 +23,10 @@ export const healthLimits = {
   probeBodyBytes: 16 * KiB,
   /** Milliseconds between two looks at a backend's loopback certificate. */
   loopbackLookMs: 3_600_000,
+  /** Milliseconds between two requests for a backend's version: an upgrade is visible soon after the restart. */
+  versionLookMs: 10_000,
+  /** Characters kept of a version. "v1.36.1+k3s1" has 12. */
+  versionChars: 64,
   probeChecks: 5,
   /**
    * Milliseconds for which a 403 counts as a starting apiserver without RBAC, which takes 150 ms to load if idle. If

@@ -46,6 +46,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
       staleReadGuard: { counts: { outdated: 0, demanded: 0, refused: 0 } },
       ledgerTap: { ledger: { size: 0, requestsByAgent: new Map() }, leases: { all: [] } },
       measurementsOf: () => ({
+        version: "v1.36.1",
         pingP99Ms: 0,
         suspectMs: 0,
         isDrained: false,

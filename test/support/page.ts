@@ -31,6 +31,7 @@ export function backend(changed: Partial<Backend> = {}): Backend {
     reason: "/readyz: ok",
     pingP99Ms: 0.8,
     suspectMs: 500,
+    version: "v1.36.1",
     isDrained: false,
     probes: { ok: 1021, failed: 12, lastMs: 4 },
     upstreamConnections: [{ class: "proven", kind: "long", open: 2, streams: 268 }],

@@ -72,6 +72,7 @@ const changeFields = {
 export const backendFields = {
   name: text("The name that the configuration or discovery gives the backend.", "name"),
   address: text('"host:port".', ({ name, sources }) => sources.addressOf(name)),
+  version: text('The version that it reports ("v1.36.1"); "" if unknown.', "version"),
   state: oneOf("The verdict.", ["unknown", "ready", "suspect", "dead", "draining"], "state"),
   since: maybeTime("When the state began.", (row) => last(row)?.at ?? -1),
   sinceAgeMs: age("Time since the state began.", (row) => last(row)?.at ?? -1),

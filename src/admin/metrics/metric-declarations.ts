@@ -153,6 +153,13 @@ export const metrics: readonly Metric[] = [
       ),
   },
   {
+    name: "backend_info",
+    help: "1 for the version that the backend reports at /version",
+    labels: ["backend", "version"],
+    cluster: ({ backendStatuses }) =>
+      backendStatuses.flatMap(({ name, version }): Row[] => (version === "" ? [] : [[[name, version], 1]])),
+  },
+  {
     name: "backend_state_transitions_total",
     help: "State changes of a backend",
     labels: ["backend", "from", "to"],

@@ -75,6 +75,7 @@ export const views: Readonly<Record<Kind, View>> = {
       { head: "LOOPBACK-CERT", of: (row) => leftOf(row, "backend-loopback") },
       text("REASON", "reason"),
       wide(text("ADDRESS", "address")),
+      wide(text("VERSION", "version")),
       wide(text("DETECTOR", "detector")),
       wide(number("SUSPECT-TIME", "suspectMs", milliseconds)),
       wide({ head: "CERT", of: (row) => leftOf(row, "backend") }),

@@ -8,7 +8,11 @@
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { Client } from "undici";
+import { clipped } from "../../base/detach.ts";
 import { isShortage, metOf } from "../../base/failure.ts";
+import { isRecord, parseJson, textAt } from "../../base/json.ts";
+import { limits } from "../../base/limits.ts";
+import type { BackendVersions } from "../backend-versions.ts";
 import type { ReadyAnswer } from "../evidence.ts";
 import { healthLimits } from "../limits.ts";
 import type { Probe, ProbeListener } from "../prober.ts";
@@ -17,6 +21,8 @@ export type ReadyParts = {
   readonly open: (backend: string) => Socket;
   readonly path: string;
   readonly seen: (backend: string, notAfter: string) => void;
+  /** Default: no backend is asked for its version. */
+  readonly versions?: BackendVersions;
 };
 
 /** Returns the probe that requests `path`, and /livez if that fails without naming a check. */
@@ -34,6 +40,7 @@ export function createReadyProbe(parts: ReadyParts): Probe {
       if (certificate !== undefined) parts.seen(backend, certificate.validTo);
       listener.dialed("answer", "");
       void ask(socket, parts.path, listener);
+      if (parts.versions?.takeDue(backend) === true) askVersion(parts.open(backend), backend, parts.versions);
     });
     return () => {
       socket.on("error", () => {});
@@ -42,17 +49,45 @@ export function createReadyProbe(parts: ReadyParts): Probe {
   };
 }
 
-type ProbeResponse = { readonly status: number; readonly body: string };
+/**
+ * Requests /version on a socket of its own, so that a slow response does not delay the probe. Every client may read it
+ * unless anonymous requests are disabled (ClusterRole `system:public-info-viewer`); without it the version is unknown.
+ */
+function askVersion(socket: Socket, backend: string, versions: BackendVersions): void {
+  socket.on("error", () => {});
+  socket.setTimeout(limits.dialMs, () => socket.destroy());
+  socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
+    const client = clientOn(socket);
+    answerOf(client, "/version")
+      .then((response) => versions.reported(backend, versionIn(response)))
+      .catch(() => {})
+      .finally(() => client.destroy(() => socket.destroy()));
+  });
+}
 
-/** Requests `path` and reports the result. Never rejects. */
-async function ask(socket: Socket, path: string, listener: ProbeListener): Promise<void> {
-  const client = new Client(socket instanceof TLSSocket ? "https://backend" : "http://backend", {
+/** Returns "" if the response has no version. */
+function versionIn({ status, body }: ProbeResponse): string {
+  const json = status === 200 ? parseJson(body) : undefined;
+  const version = isRecord(json) ? textAt(json, "gitVersion") : "";
+  return /^v\d[\w.+-]*$/.test(version) ? clipped(version, healthLimits.versionChars) : "";
+}
+
+/** Returns an HTTP client on an open socket. */
+function clientOn(socket: Socket): Client {
+  return new Client(socket instanceof TLSSocket ? "https://backend" : "http://backend", {
     // Deferred, because undici looks at its queue only after `connect` has returned, and would otherwise wait for ever.
     connect: (_options, done) => queueMicrotask(() => done(null, socket)),
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: healthLimits.probeHeadBytes,
   });
+}
+
+type ProbeResponse = { readonly status: number; readonly body: string };
+
+/** Requests `path` and reports the result. Never rejects. */
+async function ask(socket: Socket, path: string, listener: ProbeListener): Promise<void> {
+  const client = clientOn(socket);
   try {
     const answer = await answerOf(client, verbose(path), { "x-padding": padding });
     const readiness = readinessOf(answer);

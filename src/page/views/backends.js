@@ -34,10 +34,11 @@ export function Backends({ backends, now }) {
  */
 function OneBackend({ backend, now }) {
   const [isOpen, setOpen] = useState(false);
-  const { name, state, sinceAgeMs, reason, pingP99Ms, requests, upstreamConnections, isDrained } = backend;
+  const { name, version, state, sinceAgeMs, reason, pingP99Ms, requests, upstreamConnections, isDrained } =
+    backend;
   const open = upstreamConnections.reduce((sum, row) => sum + row.open, 0);
   return html`<tr>
-      <th scope="row" title=${backend.address}>${name}</th>
+      <th scope="row" title=${backend.address}>${name}${version !== "" && html` <span class="age">${version}</span>`}</th>
       <td><${Mark} mark=${markOf(state)}>${state} <span class="age">${age(sinceAgeMs)}</span><//>${
         isDrained && html` <span class="age">drained</span>`
       }</td>

@@ -10,6 +10,7 @@ import type { ClusterConfig } from "../../config/cluster.ts";
 import type { ConfigForCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { BackendView } from "../../health/backend.ts";
+import { BackendVersions } from "../../health/backend-versions.ts";
 import type { Probe } from "../../health/prober.ts";
 import { Expiries, loopbackName } from "../../health/probes/certificate.ts";
 import { createReadyProbe } from "../../health/probes/ready.ts";
@@ -53,6 +54,7 @@ export class Cluster {
   readonly #bufferLimiter: BufferLimiter;
   readonly #credentials: Credentials;
   readonly #expiries: Expiries;
+  readonly #versions: BackendVersions;
   #config: ConfigForCluster;
 
   private constructor(
@@ -77,6 +79,7 @@ export class Cluster {
       journal,
       openLoopback: (backend) => openUntrusting(backends.addressOf(backend), loopbackName),
     });
+    this.#versions = new BackendVersions(wallClock, journal);
     this.path = this.#createPath();
     const tunnels = new HungTunnels({
       clock: wallClock,
@@ -125,6 +128,7 @@ export class Cluster {
       probes: { probe: this.#createProbe(probe.path), times: probe, random: Math.random },
       connections: { streams: maxStreamsPerConnection, warm: minIdleConnections },
       bufferLimiter: this.#bufferLimiter,
+      versionOf: (backend) => this.#versions.of(backend),
       isPerClient: perClient,
       accessLog: logging.accessLog,
       ...watches,
@@ -146,6 +150,7 @@ export class Cluster {
       path,
       open: (backend) => openSocket(this.backends.addressOf(backend), "http/1.1"),
       seen: (backend, notAfter) => this.#expiries.seen(backend, notAfter),
+      versions: this.#versions,
     });
   }
 
@@ -222,6 +227,7 @@ export class Cluster {
     this.path.reconcile(names);
     this.passthrough.reconcile(names, this.#config.drain.timeoutMs);
     this.#expiries.reconcile(names);
+    this.#versions.reconcile(names);
   }
 
   /** True if the cluster has this configuration, apart from the name. */

@@ -63,6 +63,8 @@ export type PathOptions = OriginRules & {
   readonly accessLog?: AccessLogLevel;
   readonly bufferLimiter: BufferLimiter;
   readonly ping: KeepaliveTimes;
+  /** Returns the version that a backend reports; default: "" for all. */
+  readonly versionOf?: (backend: string) => string;
   /** How backends are probed on fresh sockets. Undefined: no probes, so the loss of all upstream connections means dead. */
   readonly probes?: Pick<ProberParts, "times" | "random"> & { readonly probe: Probe };
 };
@@ -74,6 +76,8 @@ export type BackendMeasurements = {
   readonly probes: ProbeCounts;
   /** True if an operator drained the backend. */
   readonly isDrained: boolean;
+  /** As the backend reports it ("v1.36.1"); "": unknown. */
+  readonly version: string;
 };
 
 /** A detector that checks everything periodically. */
@@ -111,6 +115,7 @@ export class Path {
   readonly #histories: Histories | undefined;
   readonly #detectors: readonly PeriodicDetector[];
   readonly #slowStart: SlowStart;
+  readonly #versionOf: (backend: string) => string;
   readonly #leaveBufferLimiter: () => void;
 
   constructor(options: PathOptions) {
@@ -144,6 +149,7 @@ export class Path {
     this.backends = backends;
     this.pools = pools;
     this.#slowStart = slowStart;
+    this.#versionOf = options.versionOf ?? (() => "");
     this.migrations = migrations;
     this.refresher = watched.refresher;
     this.sentinels = new Sentinels(watched);
@@ -339,6 +345,7 @@ export class Path {
       pingP99Ms: this.pools.poolOf(name)?.rtt.quantile(0.99) ?? 0,
       suspectMs: this.backends.suspectMs(name),
       isDrained: this.backends.factsOf(name).isDrained,
+      version: this.#versionOf(name),
       probes: this.probers?.of(name)?.counts ?? { answers: 0, failures: 0, lastMs: 0 },
     };
   }

@@ -29,6 +29,7 @@ function backend(
       }),
     },
     measurementsOf: () => ({
+      version: "v1.36.1",
       pingP99Ms: 2,
       suspectMs: 1500,
       isDrained: false,

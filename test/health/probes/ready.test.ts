@@ -3,9 +3,12 @@ import { createServer as createTlsServer } from "node:https";
 import net from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
+import { BackendVersions } from "../../../src/health/backend-versions.ts";
 import { healthLimits } from "../../../src/health/limits.ts";
 import { createReadyProbe } from "../../../src/health/probes/ready.ts";
 import { type BackendAddress, openSocket } from "../../../src/proxy/net/connect.ts";
+import { manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
@@ -211,6 +214,71 @@ test("one that is stopped leaves no socket", async () => {
     }),
   );
   await within(20_000, "the end of its socket", gone(server));
+});
+
+/** Probes a backend that answers /version like this; returns the versions that are known before and after. */
+async function versionsOf(answers: readonly Answer[]): Promise<{ known: string[]; changes: Entry[] }> {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const changes: Entry[] = [];
+  journal.subscribe((entry) => changes.push(entry));
+  const versions = new BackendVersions(clock, journal);
+  const known: string[] = [];
+  for (const answer of answers) {
+    let isOver = (): void => {};
+    const server = await plain((request, response) => {
+      if (request.url === "/version") {
+        response.on("close", () => isOver());
+        answer(request, response);
+      } else response.end("ok");
+    });
+    const probe = createReadyProbe({
+      path: "/readyz",
+      open: () => openSocket({ name: "a", host: "127.0.0.1", port: server.port, tls: undefined }, "http/1.1"),
+      seen() {},
+      versions,
+    });
+    await within(
+      5000,
+      "the version's response",
+      new Promise<void>((resolve) => {
+        isOver = resolve;
+        probe("a", { answered() {}, connected() {}, gaveUp() {}, dialed() {} });
+      }),
+    );
+    // The response is complete at the server a moment before the proxy has read it.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    known.push(versions.of("a"));
+    clock.advance(healthLimits.versionLookMs);
+  }
+  return { known, changes };
+}
+
+test("the version is read beside a probe, journaled when it changes, and kept when a response has none", async () => {
+  const says = (gitVersion: string): Answer => statusOf(200, JSON.stringify({ major: "1", gitVersion }));
+  const bad = [statusOf(403), statusOf(200, "{"), says("<script>"), says("")];
+  const { known, changes } = await versionsOf([
+    bad[0] ?? says(""),
+    says("v1.35.2"),
+    ...bad,
+    says("v1.36.1+k3s1"),
+  ]);
+  assert.equal(known, ["", "v1.35.2", "v1.35.2", "v1.35.2", "v1.35.2", "v1.35.2", "v1.36.1+k3s1"]);
+  assert.equal(changes, [
+    { kind: "backend.version_changed", backend: "a", from: "", to: "v1.35.2" },
+    { kind: "backend.version_changed", backend: "a", from: "v1.35.2", to: "v1.36.1+k3s1" },
+  ]);
+});
+
+test("the version is requested once in ten seconds, and a removed backend is forgotten", () => {
+  const clock = manualClock();
+  const versions = new BackendVersions(clock, new Journal(clock));
+  assert.equal([versions.takeDue("a"), versions.takeDue("a")], [true, false]);
+  clock.advance(healthLimits.versionLookMs);
+  assert.ok(versions.takeDue("a"));
+  versions.reconcile([]);
+  versions.reported("a", "v1.36.1");
+  assert.is(versions.of("a"), "");
 });
 
 test.run();
