@@ -31,23 +31,22 @@ export function isHost(text: string): boolean {
 }
 
 /**
- * Parses an address to listen on: "127.0.0.1:8443", "localhost:0", or ":8443" for "[::]:8443". Rejects other names,
- * because a name may resolve to several addresses.
+ * Parses an address to listen on: "127.0.0.1:8443", or ":8443" for "[::]:8443". Rejects names, "localhost" as well: a
+ * name may resolve to several addresses, of which a socket would bind only one.
  */
 export function parseAddress(text: string): Address | undefined {
   const colon = text.lastIndexOf(":");
   const host = colon === 0 ? "::" : hostOf(text.slice(0, Math.max(colon, 0)));
   const port = portOf(text.slice(colon + 1));
   if (host === undefined || port === undefined) return undefined;
-  return isIpAddress(host) || host === "localhost" ? { host, port } : undefined;
+  return isIpAddress(host) ? { host, port } : undefined;
 }
 
 /** True if `bound`, the address of a socket, is the given one. Port 0 matches any port. */
 export function isBoundAt(bound: unknown, { host, port }: Address): boolean {
   if (typeof bound !== "object" || bound === null || !("address" in bound) || !("port" in bound))
     return false;
-  const isHere = bound.address === host || (host === "localhost" && isLoopback(String(bound.address)));
-  return isHere && (port === 0 || bound.port === port);
+  return bound.address === host && (port === 0 || bound.port === port);
 }
 
 /** Parses a scheme, a host and a port. Rejects what URL would tolerate: a user, a path, "https:10.1" (A57). */
@@ -154,9 +153,5 @@ export function overlaps(one: Address, other: Address): boolean {
 /** True if a socket at `host` also takes connections to `other`: "::" accepts IPv4 as well. */
 function covers(host: string, other: string): boolean {
   if (host === "::") return true;
-  return numeric(host) === numeric(other) || (host === "0.0.0.0" && !other.includes(":"));
-}
-
-function numeric(host: string): string {
-  return host === "localhost" ? "127.0.0.1" : host;
+  return host === other || (host === "0.0.0.0" && !other.includes(":"));
 }

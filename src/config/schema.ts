@@ -185,7 +185,7 @@ export function checkSchema(document: YamlDocument): Checked {
   if (validate(value)) return { written: value, problems: [], invalid: [] };
   const errors = validate.errors ?? [];
   // In a file that is no watchkeeper configuration, every other key would be unknown: one problem is clearer.
-  const foreign = errors.filter((error) => isAboutKind(error));
+  const foreign = errors.filter((error) => isAboutKind(error) && !isOnlyMissing(error, value));
   const shown = foreign.length > 0 ? foreign : errors.filter((error) => !isRepeated(error, errors));
   const old = replacementsOf(new Set(shown.filter(isUnknownKey).map(keyPointerOf)), document);
   const replaced = new Set(old.map(({ pointer }) => pointer));
@@ -234,6 +234,11 @@ function isAboutKind({ instancePath, keyword, params }: ErrorObject): boolean {
   if (instancePath === "/apiVersion" || instancePath === "/kind") return true;
   if (instancePath !== "") return false;
   return keyword === "type" || ["apiVersion", "kind"].includes(String(params["missingProperty"]));
+}
+
+/** True if `apiVersion` or `kind` is missing in what is a watchkeeper configuration otherwise: only that has listeners. */
+function isOnlyMissing({ keyword }: ErrorObject, value: unknown): boolean {
+  return keyword === "required" && mayBeRead(value) && "listeners" in value;
 }
 
 function problemOf(error: ErrorObject, document: YamlDocument): Problem {

@@ -26,7 +26,8 @@ export const incidentKinds = {
   "backend-dead": {
     severity: "critical",
     calmMs: 0,
-    about: "The backend's host refuses connections: no process listens",
+    about:
+      "The backend cannot be used: its host refuses connections, its last connection was lost, or its etcd has another history than clients have seen",
   },
   "backend-unready": {
     severity: "warning",

@@ -208,10 +208,10 @@ test("two listeners cannot have one port, metrics included", () => {
   ]);
 });
 
-test("IPv4's wildcard leaves IPv6 alone, localhost is 127.0.0.1", () => {
+test("IPv4's wildcard leaves IPv6 alone", () => {
   const metrics = (address: string): string[] =>
     breaches({
-      listeners: [listener("a", "[::1]:1"), listener("b", "localhost:1")],
+      listeners: [listener("a", "[::1]:1"), listener("b", "127.0.0.1:1")],
       admin: {
         address: "127.0.0.1:7480",
         metricsAddress: address,

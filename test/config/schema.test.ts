@@ -192,7 +192,7 @@ logging:
 `);
   assert.equal(lines, [
     'a.yaml:4:12: listeners[0].name must be a name of lower-case letters, digits and dashes, such as "cp-1", is "Kube"',
-    'a.yaml:4:27: listeners[0].address must be an address such as "127.0.0.1:8443" or ":8443", is "*:8443"',
+    'a.yaml:4:27: listeners[0].address must be an IP address and port such as "127.0.0.1:8443" or ":8443", is "*:8443"',
     'a.yaml:4:43: listeners[0].mode must be one of "HTTP", "Passthrough", is "through"',
     'a.yaml:4:76: listeners[0].trustedForwarderCIDRs[0] must be a network such as "10.0.0.0/8", is "10.0.0.0/33"',
     "a.yaml:7:15: clusters[0].backends needs at least one",
@@ -209,7 +209,7 @@ logging:
 test("what is no text where a duration, a name or an address belongs is told once, as what it must be", () => {
   assert.equal(check(`${least}drain: {timeout: 60}\nadmin: {address: 7480}\nmetadata: {name: 5}\n`), [
     'a.yaml:5:18: drain.timeout must be a duration such as "500ms", "2s" or "1m30s", is 60',
-    'a.yaml:6:18: admin.address must be an address such as "127.0.0.1:8443" or ":8443", is 7480',
+    'a.yaml:6:18: admin.address must be an IP address and port such as "127.0.0.1:8443" or ":8443", is 7480',
     'a.yaml:7:18: metadata.name must be a name of lower-case letters, digits and dashes, such as "cp-1", is 5',
   ]);
 });
@@ -234,6 +234,20 @@ test("a file of another kind gets one line about that, not one for each of its k
   ]);
   assert.equal(check("spec: {}\n"), ["a.yaml:1:1: apiVersion is missing", "a.yaml:1:1: kind is missing"]);
   assert.equal(check("- a\n"), ['a.yaml:1:1: must be a map of fields, is ["a"]']);
+});
+
+test("without apiVersion or kind, what has listeners is checked all the same", () => {
+  const wrong =
+    "listeners: [{name: a, address: x, mod: HTTP}]\nclusters: [{name: c, backends: [{name: b}]}]\n";
+  const others = check(head + wrong);
+  assert.ok(Array.isArray(others) && others.length === 3, String(others));
+  const messages = (text: string): string[] => {
+    const found = check(text);
+    return Array.isArray(found) ? found.map((line) => line.replace(/^a\.yaml:[\d:]+ /, "")) : [];
+  };
+  const missing = ["apiVersion is missing", "kind is missing"];
+  assert.equal(messages(wrong), [...missing, ...messages(head + wrong)]);
+  assert.equal(messages(`kind: WatchkeeperConfiguration\n${wrong}`), [missing[0], ...messages(head + wrong)]);
 });
 
 test("__proto__ and constructor are unknown keys (A58)", () => {

@@ -51,7 +51,7 @@ function checkListening(word: string, before: string): void {
   if (address === undefined) return;
   same(word, parseAddress(textOf(address)), address);
   const { host, port } = address;
-  const bound = { address: host === "localhost" ? "::1" : host, port };
+  const bound = { address: host, port };
   if (!isBoundAt(bound, address)) throw new Error(`${word} is not where it is`);
   if (isBoundAt(null, address) || isBoundAt({ port }, address)) throw new Error(`${word} is nowhere`);
   same(`${word} is in its own way`, overlaps(address, address), port !== 0);

@@ -11,11 +11,21 @@ export type Times = {
   readonly ageOf: (at: number) => number | null;
 };
 
+/** How far the wall clock may drift from the clock before times follow it. */
+const driftMs = 1000;
+
+/** Returns the same time for the same reading each time, unless the wall clock is set or drifts. */
 export function timesOf(clock: Clock): Times {
+  let startedAt = clock.wall() - clock.now();
+  const wallOf = (at: number): number => {
+    const next = clock.wall() - clock.now();
+    if (Math.abs(next - startedAt) >= driftMs) startedAt = next;
+    return startedAt + at;
+  };
   return {
     now: () => clock.now(),
     wall: () => clock.wall(),
-    timeOf: (at) => dateOf(clock.wall() - (clock.now() - at)).toISOString(),
+    timeOf: (at) => dateOf(wallOf(at)).toISOString(),
     ageOf: (at) => (at < 0 ? null : Math.round(clock.now() - at)),
   };
 }

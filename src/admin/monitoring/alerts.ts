@@ -81,7 +81,7 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperBackendDead",
     severity: "critical",
     kinds: ["backend-dead"],
-    summary: "Apiserver {{ $labels.backend }} refuses connections",
+    summary: "Apiserver {{ $labels.backend }} refuses connections, or its etcd has another history",
   }),
   ofIncident({
     name: "WatchkeeperBackendUnready",

@@ -7,7 +7,7 @@ import { json, type Screen } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
 import { tableOf } from "./table.ts";
-import { age, amount } from "./words.ts";
+import { age, rate } from "./words.ts";
 
 /** For each list: the counter, the heading of its rate, and the fields that identify a row. */
 const subjects = {
@@ -112,16 +112,16 @@ function ratedRows(
 }
 
 function headOf(before: Row, now: Row, seconds: number): string {
-  const rate = (path: string): number =>
+  const perSecond = (path: string): number =>
     Math.max(0, (numberAt(now, path) ?? 0) - (numberAt(before, path) ?? 0)) / seconds;
   const codes = Object.keys(rowOf(now["requests"])).toSorted();
-  const requests = codes.map((code) => `${shown(code)} ${amount(rate(`requests.${code}`))}`).join(", ");
+  const requests = codes.map((code) => `${shown(code)} ${rate(perSecond(`requests.${code}`))}`).join(", ");
   const words = [
     `watchkeeper ${textAt(now, "version")} ${shown(textAt(now, "name"))}`.trimEnd(),
     `up ${age(numberAt(now, "uptimeMs"))}`,
     `requests/s: ${requests || "none"}`,
-    `events/s: ${amount(rate("watchEvents"))}`,
-    `CPU ${Math.round(rate("cpuMs") / 10)}%`,
+    `events/s: ${rate(perSecond("watchEvents"))}`,
+    `CPU ${Math.round(perSecond("cpuMs") / 10)}%`,
   ];
   return `${words.join("   ")}\n`;
 }

@@ -31,6 +31,12 @@ export function amount(count: number | undefined): string {
   return `${unit > 0 && rest < 9.95 ? rest.toFixed(1) : Math.round(rest)}${units[unit] ?? ""}`;
 }
 
+/** Returns a rate, with tenths while it is below ten: "0", "<0.1", "0.3", "12", "1.1k". */
+export function rate(perSecond: number): string {
+  if (perSecond === 0 || perSecond >= 9.95) return amount(perSecond);
+  return perSecond < 0.05 ? "<0.1" : perSecond.toFixed(1);
+}
+
 /** Returns a number with a noun: "1 watch", "2 watches". `one` is the singular, `many` the plural. */
 export function counted(count: number | undefined, one: string, many = `${one}s`): string {
   return `${amount(count)} ${count === 1 ? one : many}`;

@@ -184,7 +184,10 @@ export const commands = {
   check: {
     summary: "check whether a configuration would work",
     words: "",
-    options: [configOption, option("--offline", "connect to no backend")],
+    options: [
+      option("-c, --config FILE", "the configuration file; - is stdin", undefined, { isRequired: true }),
+      option("--offline", "connect to no backend; list the configured ones"),
+    ],
     exits: "1: a check failed",
   },
   config: {

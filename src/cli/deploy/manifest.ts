@@ -1,9 +1,9 @@
 /** `watchkeeper manifest static-pod|deployment|sidecar`: prints Kubernetes manifests to stdout. Changes no file. */
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { readText } from "../../base/read-text.ts";
 import { quote } from "../../config/problem.ts";
 import { ownVersion } from "../../version.ts";
+import { readInput } from "../commands/input.ts";
 import { type Given, given, usage } from "../commands/options.ts";
 import { failed } from "../commands/screen.ts";
 import { deploymentText } from "./deployment.ts";
@@ -63,7 +63,7 @@ async function sidecarPrinted(options: Given): Promise<Printed | Failure> {
   const ports = portsOf(options, usual.port);
   if (ports instanceof Failure) return ports;
   const { image, remarks } = imageOf(options);
-  const text = file === "-" ? await stdinText() : readText(file, limits.manifestBytes);
+  const text = await readInput(file, limits.manifestBytes);
   if (text instanceof Failure) return usage(`${file}: the file ${text.message}`);
   const patched = addSidecar(text, file, { image, ...ports });
   return patched instanceof Failure
@@ -95,15 +95,4 @@ function backendOf(word: string): NamedBackend | Failure {
   const [, name = "", url = ""] = /^([a-z0-9][a-z0-9.-]*)=(https:\/\/\S+)$/.exec(word) ?? [];
   if (URL.canParse(url)) return { name, url };
   return usage(`--backend ${quote(word)} is not NAME=URL, such as cp-1=https://10.0.0.11:6443`);
-}
-
-async function stdinText(): Promise<string | Failure> {
-  let text = "";
-  process.stdin.setEncoding("utf8");
-  for await (const chunk of process.stdin) {
-    text += String(chunk);
-    if (text.length > limits.manifestBytes)
-      return new Failure("bad-file", "client", `is larger than ${limits.manifestBytes} bytes`);
-  }
-  return text;
 }

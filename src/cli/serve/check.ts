@@ -2,8 +2,9 @@
 import { textOf } from "../../base/address.ts";
 import { timestampOf, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import type { BackendConfig, ClusterConfig, PairFiles } from "../../config/cluster.ts";
-import { type Config, type ListenerConfig, loadConfig } from "../../config/config.ts";
+import { type Config, type ListenerConfig, parseConfig } from "../../config/config.ts";
 import { isProblems, lineOf } from "../../config/problem.ts";
 import { readList } from "../../discovery/discover.ts";
 import { checkFound } from "../../discovery/discovered.ts";
@@ -12,6 +13,7 @@ import { levelOf } from "../../incidents/certificate-expiry.ts";
 import { loadCa } from "../../proxy/tls/ca-bundle.ts";
 import { ServingCertificate } from "../../proxy/tls/certificates.ts";
 import { certificatesIn, hasAnyOf } from "../../proxy/tls/serving-pair.ts";
+import { readInput } from "../commands/input.ts";
 import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { askBackend, type BackendAnswer } from "./ask-backend.ts";
@@ -34,8 +36,11 @@ const withinMs = 3000;
 export async function check(args: string[]): Promise<number> {
   const options = given("check", args);
   if (options instanceof Failure) return failed(options);
-  const file = options.text("config") ?? "";
-  const config = loadConfig(file);
+  const named = options.text("config") ?? "";
+  const file = named === "-" ? "stdin" : named;
+  const text = await readInput(named, limits.configBytes);
+  if (text instanceof Failure) return complain(`${file}: ${text.message}\n  see docs/configuration.md`, 2);
+  const config = parseConfig(text, file);
   if (isProblems(config))
     return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n  see docs/configuration.md`, 2);
   const findings = [summaryOf(config, file)];
@@ -43,12 +48,12 @@ export async function check(args: string[]): Promise<number> {
   findings.push(...clusters.flatMap((cluster) => [...caFindings(cluster), ...listFindings(cluster)]));
   findings.push(...config.listeners.flatMap((listener) => plainFindings(listener)));
   findings.push(...(await Promise.all(pairsIn(config).map((pair) => pairFinding(pair)))));
-  if (!options.has("offline"))
-    findings.push(
-      ...(await Promise.all(
-        clusters.flatMap((cluster) => backendsIn(cluster).map((one) => backendFinding(one, cluster))),
-      )),
-    );
+  const ask = options.has("offline") ? notAsked : backendFinding;
+  findings.push(
+    ...(await Promise.all(
+      clusters.flatMap((cluster) => backendsIn(cluster).map((one) => ask(one, cluster))),
+    )),
+  );
   for (const { mark, subject, text, page } of findings) {
     const help = page === undefined || mark === "✓" ? "" : `  see ${page}\n`;
     process.stdout.write(`${mark} ${subject}: ${text}\n${help}`);
@@ -141,6 +146,10 @@ async function pairFinding({ what, name, names = [], files }: NamedPair): Promis
       page: tlsPage,
     };
   return { ...expiryOf(pair?.notAfter ?? 0), subject };
+}
+
+function notAsked({ name, url }: BackendConfig, { prefix }: Cluster): Finding {
+  return { mark: "–", subject: `backend ${prefix}${name}`, text: `${url} not asked (--offline)` };
 }
 
 async function backendFinding(

@@ -55,11 +55,14 @@ export function startServerProcess(file: string, order: object): ServerProcess {
 /** Reports the outcome of an order. Called in the child. */
 export async function reportToParent(outcome: Promise<number | Failure>): Promise<void> {
   const bound = await outcome;
-  if (process.connected) process.send?.(bound instanceof Failure ? bound.message : bound);
+  // The parent may have been killed meanwhile: an error without a callback would be printed.
+  if (process.connected) process.send?.(bound instanceof Failure ? bound.message : bound, () => {});
 }
 
 /** Ends this child with its parent, and only then. */
 export function endWithParent(): void {
+  // A parent that was killed while this child loaded: "disconnect" has been emitted already.
+  if (!process.connected) process.exit();
   process.on("disconnect", () => process.exit());
   // Ctrl-C reaches every process of a terminal: the parent ends this one after it has drained.
   process.on("SIGINT", () => {});

@@ -1,5 +1,5 @@
 /** Writes the demo's files (keys, configuration, kubeconfig) to a directory that only the user can read. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
@@ -16,16 +16,21 @@ export function embeddedAt(ports: readonly number[]): readonly DemoBackend[] {
 /** Names in the certificates of the apiservers and the proxy. */
 const hosts = ["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"];
 
+/** The name of a directory begins with this, and goes on with the id of its process. */
+const prefix = "watchkeeper-demo-";
+
 export class DemoFiles {
   readonly directory: string;
   readonly authority: Authority;
 
   private constructor(authority: Authority) {
-    this.directory = mkdtempSync(join(tmpdir(), "watchkeeper-demo-"));
+    this.directory = mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`));
     this.authority = authority;
   }
 
+  /** Makes the directory, and removes those of demos that were killed. */
   static async make(clock: Clock): Promise<DemoFiles> {
+    removeDead();
     return new DemoFiles(await createAuthority({ name: "watchkeeper demo", clock }));
   }
 
@@ -73,6 +78,28 @@ export class DemoFiles {
     const path = join(this.directory, name);
     writeFileSync(path, text, { mode: 0o600 });
     return path;
+  }
+}
+
+/** Removes the directories of demos that no longer run, because a killed process cannot remove its own. */
+function removeDead(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = name.startsWith(prefix) ? Number(name.slice(prefix.length).split("-")[0]) : Number.NaN;
+    if (!Number.isSafeInteger(pid) || pid <= 0 || isRunning(pid)) continue;
+    try {
+      rmSync(join(tmpdir(), name), { recursive: true, force: true });
+    } catch {
+      // It is another user's.
+    }
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (reason) {
+    // EPERM: the process runs for another user.
+    return reason instanceof Error && "code" in reason && reason.code !== "ESRCH";
   }
 }
 

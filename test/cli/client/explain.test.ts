@@ -43,6 +43,17 @@ test("without a number it is the newest that lasts", async () => {
   assert.match(out, /^#\d+ {2}all-backends-down\n/);
 });
 
+test("a dead backend with another history is not said to refuse connections only", async () => {
+  const { journal } = scene.path;
+  const reason = "its etcd has a different history: pods is at version 7, clients have seen 9";
+  journal.write(changed("a", "ready", "dead", { detector: "history", reason, valueMs: 0, limitMs: 0 }));
+  const incidents = await scene.items("incidents");
+  const incident = incidents.find(({ kind, backend }) => kind === "backend-dead" && backend === "a");
+  const { out } = await asked(String(incident?.["id"]));
+  assert.match(out, "different history");
+  assert.match(out, "or its etcd has another history than clients have seen");
+});
+
 test("as JSON it is what the API says", async () => {
   const [incident] = await scene.items("incidents");
   const { out } = await asked(`#${String(incident?.["id"])}`, "-o", "json");

@@ -28,7 +28,7 @@ test.before.each(async () => {
     version: "0.1.0",
     name: "prod",
     uptimeMs: 60_000 + looks * 2000,
-    requests: { "2xx": 500 + 40 * looks },
+    requests: { "2xx": 500 + 40 * looks, "5xx": looks },
     watchEvents: 10 * looks,
     cpuMs: 1000 * looks,
   });
@@ -72,7 +72,7 @@ async function asked(
 test("the fastest come first, by what they did between two looks", async () => {
   const { out, code } = await asked(["--once"], hasty(9));
   assert.is(code, 0);
-  assert.match(out, "requests/s: 2xx 20   events/s: 5   CPU 50%");
+  assert.match(out, "requests/s: 2xx 20, 5xx 0.5   events/s: 5.0   CPU 50%");
   const rows = out.trimEnd().split("\n").slice(3);
   assert.equal(
     rows.map((row) => row.split(/ +/).slice(0, 2)),

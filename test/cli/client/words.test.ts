@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { age, amount, counted, left, marked, milliseconds } from "../../../src/cli/client/words.ts";
+import { age, amount, counted, left, marked, milliseconds, rate } from "../../../src/cli/client/words.ts";
 
 const test = suite("cli/client/words");
 
@@ -22,6 +22,14 @@ test("amounts are short, milliseconds as exact as they are small", () => {
   assert.equal(
     [0, 0.81, 9.9, 612.3].map((ms) => milliseconds(ms)),
     ["-", "0.8ms", "9.9ms", "612ms"],
+  );
+});
+
+test("a small rate is no 0", () => {
+  const rates = [0, 0.017, 0.05, 0.5, 9.94, 9.96, 20, 1100];
+  assert.equal(
+    rates.map((one) => rate(one)),
+    ["0", "<0.1", "0.1", "0.5", "9.9", "10", "20", "1.1k"],
   );
 });
 

@@ -1,5 +1,8 @@
+import { spawnSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
@@ -31,6 +34,28 @@ test("the kubeconfig trusts the authority that signed every serving certificate"
   const leaf = new X509Certificate(files.issue("apiserver").certificate);
   assert.ok(leaf.verify(ca.publicKey));
   assert.equal(leaf.checkIP("127.0.0.1"), "127.0.0.1");
+});
+
+test("the directory of a demo that was killed is removed at the next start, and no other", async () => {
+  const [before, own] = [process.env["TMPDIR"], mkdtempSync(join(tmpdir(), "files-test-"))];
+  process.env["TMPDIR"] = own;
+  const { pid: dead } = spawnSync(process.execPath, ["--version"]);
+  const names = [
+    `watchkeeper-demo-${dead}-a`,
+    `watchkeeper-demo-${process.pid}-b`,
+    "watchkeeper-demo-x",
+    "y",
+  ];
+  for (const name of names) mkdirSync(join(own, name));
+  const next = await DemoFiles.make(wallClock);
+  assert.equal(
+    names.map((name) => existsSync(join(own, name))),
+    [false, true, true, true],
+  );
+  assert.ok(next.directory.startsWith(join(own, `watchkeeper-demo-${process.pid}-`)));
+  rmSync(own, { recursive: true });
+  if (before === undefined) Reflect.deleteProperty(process.env, "TMPDIR");
+  else process.env["TMPDIR"] = before;
 });
 
 test.run();

@@ -39,12 +39,12 @@ const wholes: readonly string[] = [
   plain + found("type: EndpointSlice, kubeconfigFile: f"),
   plain + found("type: Lease"),
   'listeners: [{name: a, address: "[::1]:1"}]\nclusters: [{name: x, backends: [{name: b, url: "http://[::1]:2/"}], connectionPool: {maxStreamsPerConnection: 10, minIdleConnections: 2}}]\n',
-  `${plain}${one}metadata: {name: n}\nwatches: {alwaysRequestBookmarks: true, staleReadGuard: Enforce}\nhealth: {ping: {interval: 1s, suspectAfter: 2s, deadAfter: 1m30s}, probe: {path: /x, interval: 1s, timeout: 1s}, tcpKeepalive: {idleTime: 15s, interval: 5s, probes: 3}}\ndrain: {shutdownDelay: 10ms, timeout: 1h}\nadmin: {address: "localhost:3", metricsAddress: "[::]:4", readOnly: true}\nlogging: {format: JSON, accessLog: All}\n`,
+  `${plain}${one}metadata: {name: n}\nwatches: {alwaysRequestBookmarks: true, staleReadGuard: Enforce}\nhealth: {ping: {interval: 1s, suspectAfter: 2s, deadAfter: 1m30s}, probe: {path: /x, interval: 1s, timeout: 1s}, tcpKeepalive: {idleTime: 15s, interval: 5s, probes: 3}}\ndrain: {shutdownDelay: 10ms, timeout: 1h}\nadmin: {address: "127.0.0.1:3", metricsAddress: "[::]:4", readOnly: true}\nlogging: {format: JSON, accessLog: All}\n`,
 ];
 
 const broken: readonly string[] = [
   'listeners: [{name: a, address: "127.0.0.1:1"}, {name: a, address: "[::]:1"}]\n' + one,
-  'listeners: [{name: a, address: "0.0.0.0:1"}, {name: b, address: "localhost:1"}]\n' + one,
+  'listeners: [{name: a, address: "0.0.0.0:1"}, {name: b, address: "127.0.0.1:1"}]\n' + one,
   'listeners: [{name: a, address: "10.0.0.1:1"}]\nclusters: [{name: x, backends: [{name: b, url: "https://10.0.0.1:1"}], tls: {caFile: c}}]\n',
   `${plain}clusters: [{name: x, backends: [{name: b, url: "http://h:1"}, {name: b, url: "https://127.0.0.1:1"}]}]\n`,
   `${plain}clusters: [{name: x, backends: [{name: b, url: "https://h:1"}, {name: c, url: "https://h:1"}]}]\n`,

@@ -127,7 +127,7 @@ function checkConfig(read: Config): void {
   for (const { trustedForwarderCIDRs, proxyProtocol, address } of read.listeners) {
     // A zone is told in the family's own way, and belongs to no network.
     networksOf([...trustedForwarderCIDRs, ...proxyProtocol.trustedCIDRs]).has(withoutMapping(address.host));
-    if (!isBoundAt({ address: address.host, port: address.port }, address) && address.host !== "localhost")
+    if (!isBoundAt({ address: address.host, port: address.port }, address))
       throw new Error(`${textOf(address)} is not where it is`);
   }
 }

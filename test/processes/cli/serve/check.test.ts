@@ -1,9 +1,9 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http2 from "node:http2";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../../src/base/clock.ts";
@@ -90,6 +90,25 @@ test("a sound configuration in front of a ready backend is all ticks", async () 
   assert.is(code, 0);
 });
 
+test("offline no backend is asked, and each is listed; - is stdin, whose paths start here", async () => {
+  const { lines, code } = await check("--offline", "--config", file);
+  assert.is(lines.at(-1), "– backend cp-1: https://127.0.0.1:PORT not asked (--offline)");
+  assert.is(code, 0);
+  const piped = spawnSync(
+    process.execPath,
+    [resolve("bin/watchkeeper.js"), "check", "--offline", "-c", "-"],
+    {
+      cwd: directory,
+      input: readFileSync(file),
+    },
+  );
+  assert.equal(shorten(piped.stdout.toString()), [
+    "✓ stdin: valid, listeners: 1, backends: 1",
+    ...lines.slice(1),
+  ]);
+  assert.is(piped.status, 0);
+});
+
 test("a backend that does not ask etcd for progress is a warning, with its page", async () => {
   version = "v1.30.14";
   const old = await check("--config", file);
@@ -127,7 +146,7 @@ test("a backend that is down or not ready is a finding; offline no backend is as
   assert.match(lines.at(-2) ?? "", /^✗ backend cp-1: https:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/);
   assert.equal([unready.code, code], [1, 1]);
   const offline = await check("--config", file, "--offline");
-  assert.equal([offline.lines.length, offline.code], [3, 0]);
+  assert.equal([offline.lines.length, offline.code], [4, 0]);
 });
 
 test("an apiserver that refuses anonymous requests is alive", async () => {
@@ -137,10 +156,10 @@ test("an apiserver that refuses anonymous requests is alive", async () => {
 
 test("a certificate that ends soon is a warning, a key that does not fit or a broken CA a finding", async () => {
   put(authority.issue({ name: "later", notAfter: wallClock.wall() + 8 * 86_400_000 }));
-  assert.match((await check("--config", file, "--offline")).lines.at(-1) ?? "", /^✓ listener kube/u);
+  assert.match((await check("--config", file, "--offline")).lines.at(-2) ?? "", /^✓ listener kube/u);
   put(authority.issue({ name: "soon", notAfter: wallClock.wall() + 86_400_000 }));
   const soon = await check("--config", file, "--offline");
-  assert.equal(soon.lines.slice(-2), [
+  assert.equal(soon.lines.slice(-3, -1), [
     "! listener kube: certificate good until TIME",
     "  see docs/runbooks/WatchkeeperCertificateExpiringSoon.md",
   ]);
@@ -185,7 +204,7 @@ test("every pair that it would show is looked at: of each host, of the API, and 
     "✗ impersonator",
     "✗ admin",
   ]);
-  assert.match(lines.at(-2) ?? "", /the private key is not that of the certificate of "CN=watchkeeper"$/);
+  assert.match(lines.at(-3) ?? "", /the private key is not that of the certificate of "CN=watchkeeper"$/);
   assert.is(code, 1);
 });
 
@@ -195,14 +214,14 @@ test("a host whose certificate has none of its names is a warning: no client tha
   const text = readFileSync(file, "utf8");
   writeFileSync(file, text.replace("keyFile: tls.key}}", host("kube.example.com")));
   const strange = await check("--config", file, "--offline");
-  assert.equal(strange.lines.slice(-2), [
+  assert.equal(strange.lines.slice(-3, -1), [
     "! host kube/kube.example.com: its certificate has none of the names kube.example.com",
     "  see docs/certificates.md",
   ]);
   assert.is(strange.code, 0);
   writeFileSync(file, text.replace("keyFile: tls.key}}", host("localhost")));
   const { lines } = await check("--config", file, "--offline");
-  assert.is(lines.at(-1), "✓ host kube/localhost: certificate good until TIME");
+  assert.is(lines.at(-2), "✓ host kube/localhost: certificate good until TIME");
 });
 
 test("a list in a file is read, and those in it are asked; one that is not there is a finding", async () => {
