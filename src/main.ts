@@ -1,6 +1,6 @@
 /** Wires the parts of the process: a Config in, a running proxy out, or why there is none. */
 
-import { AdminServers } from "./admin/admin-servers.ts";
+import { AdminRecords, AdminServers } from "./admin/admin-servers.ts";
 import { type Readiness, readinessOf } from "./admin/server/probes.ts";
 import { wallClock } from "./base/clock.ts";
 import { Failure } from "./base/failure.ts";
@@ -10,12 +10,7 @@ import { type Config, changedParts, heldOf } from "./config/config.ts";
 import { guarded } from "./events/guarded-clock.ts";
 import type { Journal } from "./events/journal.ts";
 import { shrinkRoom, slabLookMs } from "./h2/session/slabs.ts";
-import {
-  type ApiSecurity,
-  apiCertificates,
-  apiSecurityOf,
-  closeApiSecurity,
-} from "./proxy/cluster/api-security.ts";
+import { apiCertificates, apiSecurityOf } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
 import { Clusters } from "./proxy/cluster/clusters.ts";
 import { Operations, type ReloadOutcome } from "./proxy/cluster/operations.ts";
@@ -70,12 +65,13 @@ class Watchkeeper implements Running {
   readonly #around: Surroundings;
   readonly #clusters: Clusters;
   readonly #listeners: Listeners;
-  readonly #servers: AdminServers;
+  readonly #records: AdminRecords;
   readonly #overload: HeapPressure;
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
   readonly #intervals: readonly Interval[];
-  #security: ApiSecurity | undefined;
+  /** Undefined until the admin ports are open. */
+  #servers: AdminServers | undefined;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall() };
 
@@ -83,7 +79,7 @@ class Watchkeeper implements Running {
     this.#config = config;
     this.#around = around;
     this.#clusters = clusters;
-    this.#servers = new AdminServers(around.journal);
+    this.#records = new AdminRecords(around.journal);
     const { journal, inherited } = around;
     const clock = guarded(wallClock, journal);
     const gateOf = (cluster: string): Gate => clusters.gateOf(cluster);
@@ -115,11 +111,11 @@ class Watchkeeper implements Running {
   }
 
   get adminAddress(): string {
-    return this.#servers.adminAddress;
+    return this.#servers?.adminAddress ?? "";
   }
 
   get apiAddress(): string {
-    return this.#servers.apiAddress;
+    return this.#servers?.apiAddress ?? "";
   }
 
   get exchanges(): LiveRequests {
@@ -140,11 +136,13 @@ class Watchkeeper implements Running {
     // certificates.
     if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
-    if (failure !== undefined) {
-      this.#cut();
-      await this.#servers.close();
-    }
+    if (failure !== undefined) await this.#abandon();
     return failure;
+  }
+
+  async #abandon(): Promise<void> {
+    this.#cut();
+    await this.#servers?.close();
   }
 
   async #awaitBackends(): Promise<Failure | undefined> {
@@ -176,7 +174,7 @@ class Watchkeeper implements Running {
   }
 
   get descriptors(): ReadonlyMap<string, number> {
-    const admin = this.#servers.descriptor;
+    const admin = this.#servers?.descriptor;
     return new Map([
       ...this.#listeners.descriptors,
       ...(admin === undefined ? [] : [[adminName, admin] as const]),
@@ -186,7 +184,7 @@ class Watchkeeper implements Running {
   async stop(hurry: AbortSignal, isHandedOver = false): Promise<void> {
     this.#isDraining = true;
     // The successor has the admin port now, so a request here is meant for the successor.
-    if (isHandedOver) await this.#servers.close();
+    if (isHandedOver) await this.#servers?.close();
     const times = isHandedOver ? { ...this.#config.drain, shutdownDelayMs: 0 } : this.#config.drain;
     const parts = {
       clock: wallClock,
@@ -199,14 +197,14 @@ class Watchkeeper implements Running {
       cut: () => this.#cut(),
     };
     await drain(parts, times, hurry);
-    if (!isHandedOver) await this.#servers.close();
+    if (!isHandedOver) await this.#servers?.close();
   }
 
   #cut(): void {
     this.#stopOverload();
     for (const interval of this.#intervals) interval.stop();
-    this.#servers.stop();
-    if (this.#security !== undefined) closeApiSecurity(this.#security);
+    this.#servers?.stop();
+    this.#records.stop();
     this.#clusters.stop();
     this.#listeners.cut();
     this.#clusters.close();
@@ -217,9 +215,7 @@ class Watchkeeper implements Running {
     const clusters = this.#clusters;
     const clusterOf = (name: string): Cluster | undefined => clusters.named(name);
     const security = await apiSecurityOf(this.#config.admin, { journal, clusterOf });
-    this.#security = security;
-    clusters.onGone = (cluster) => this.#servers.gone(cluster);
-    return this.#servers.open({
+    const servers = await AdminServers.open(this.#records, {
       name: this.#config.name,
       addresses: this.#config.admin,
       current: () => this.#config,
@@ -244,6 +240,10 @@ class Watchkeeper implements Running {
       }),
       ready: () => this.#ready(),
     });
+    if (servers instanceof Failure) return servers;
+    this.#servers = servers;
+    clusters.onGone = (cluster) => servers.gone(cluster);
+    return undefined;
   }
 
   /** The checks of readiness. They fail while the proxy drains, and while no backend can answer new clients. */

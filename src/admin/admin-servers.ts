@@ -1,7 +1,4 @@
-/**
- * The ports for operators: metrics and probes, without which the proxy does not start, and the JSON API. Reads the journal
- * from construction on.
- */
+/** The ports for operators: that of metrics and probes, without which the proxy does not start, and that of the JSON API. */
 import { textOf } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
@@ -9,7 +6,7 @@ import type { Config } from "../config/config.ts";
 import type { Journal } from "../events/journal.ts";
 import { ExpiryWatch } from "../incidents/certificate-expiry.ts";
 import { Incidents } from "../incidents/incidents.ts";
-import type { ApiSecurity } from "../proxy/cluster/api-security.ts";
+import { type ApiSecurity, closeApiSecurity } from "../proxy/cluster/api-security.ts";
 import type { Operations } from "../proxy/cluster/operations.ts";
 import type { Path } from "../proxy/cluster/path.ts";
 import { apiPages, createApi } from "./api/api.ts";
@@ -22,7 +19,7 @@ import { EventRing } from "./events/event-ring.ts";
 import { EventStreams } from "./events/event-stream.ts";
 import { pageRoutes } from "./http/page-files.ts";
 import type { Routes } from "./http/reply.ts";
-import { timesOf } from "./http/times.ts";
+import { type Times, timesOf } from "./http/times.ts";
 import { backendStatusesOf } from "./metrics/cluster-view.ts";
 import type { LiveCluster, Process } from "./metrics/metric.ts";
 import { Metrics } from "./metrics/registry.ts";
@@ -39,143 +36,159 @@ type ListedCluster = LiveCluster & {
 };
 
 export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
-  /** Includes clusters that are being removed. */
+  /** Returns all clusters, including those that are being removed. */
   readonly clusters: () => readonly ListedCluster[];
-  /** The configuration's name. */
+  /** Name of the configuration. */
   readonly name: string;
   readonly addresses: Config["admin"];
   /** Returns the configuration in effect. */
   readonly current: () => Config;
-  /** An inherited listening socket for metrics. */
+  /** Descriptor of an inherited listening socket for metrics and probes; undefined: none. */
   readonly inherited: number | undefined;
-  /** TLS and authorization of the API. */
+  /** TLS and authorization of the API, which these servers close. */
   readonly security: ApiSecurity;
-  /** Operations that the API offers. */
   readonly operations: Operations;
-  /** Returns the checks of readiness: whether new clients may be sent here. */
+  /** Returns the checks of /readyz, which fail if new clients should connect to another instance. */
   readonly ready: () => readonly Readiness[];
 };
 
-/** An answer is enough: the probe thread detects an event loop that does not turn. */
+/** The only check of /livez here: the probe thread itself detects an event loop that hangs. */
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
-export class AdminServers {
-  readonly #clock: Clock = wallClock;
-  readonly #journal: Journal;
-  readonly #incidents: Incidents;
-  readonly #history: BackendHistory;
-  readonly #ring: EventRing;
-  #expiryWatch: ExpiryWatch | undefined;
-  #monitor: ProcessMonitor | undefined;
-  #admin: Admin | undefined;
-  #metrics: Metrics | undefined;
-  #api: ApiPort | undefined;
+/**
+ * What the admin ports tell of the past: incidents, state changes, and the latest events. Reads the journal from
+ * construction on, so it must be constructed before the first entry is written.
+ */
+export class AdminRecords {
+  readonly journal: Journal;
+  readonly clock: Clock = wallClock;
+  readonly times: Times = timesOf(wallClock);
+  readonly incidents: Incidents;
+  readonly history: BackendHistory;
+  readonly ring: EventRing;
 
   constructor(journal: Journal) {
-    this.#journal = journal;
-    this.#incidents = new Incidents(this.#clock, journal);
-    this.#history = new BackendHistory(journal);
-    this.#ring = new EventRing(journal, timesOf(this.#clock));
+    this.journal = journal;
+    this.incidents = new Incidents(this.clock, journal);
+    this.history = new BackendHistory(journal);
+    this.ring = new EventRing(journal, this.times);
+  }
+
+  stop(): void {
+    this.ring.stop();
+    this.incidents.stop();
+  }
+}
+
+type Opened = {
+  readonly metrics: Metrics;
+  readonly monitor: ProcessMonitor;
+  readonly expiryWatch: ExpiryWatch;
+  readonly probes: Admin;
+  readonly api: ApiPort;
+  readonly security: ApiSecurity;
+};
+
+export class AdminServers {
+  readonly #opened: Opened;
+
+  private constructor(opened: Opened) {
+    this.#opened = opened;
+  }
+
+  /** Opens both ports. Returns a Failure if that of metrics and probes cannot be bound. */
+  static async open(records: AdminRecords, parts: AdminParts): Promise<AdminServers | Failure> {
+    const { journal, clock, times } = records;
+    const { addresses, inherited, ready, certificates, name } = parts;
+    const metrics = new Metrics(journal, { ...parts, clock, incidents: records.incidents.store });
+    const answers = new Answers({ journal, clock, live: alive, ready, metrics: () => metrics.text() });
+    const { contentType } = metrics;
+    const port = { ...addresses.metricsAddress, inherited, journal, clock, answers, contentType };
+    const probes = await ProbeThread.start(port);
+    if (probes instanceof Failure) {
+      closeApiSecurity(parts.security);
+      return probes;
+    }
+    const expiryWatch = new ExpiryWatch({ clock, journal, certificates });
+    expiryWatch.start();
+    const monitor = new ProcessMonitor(name, times);
+    const page = pageRoutes();
+    const stats = (): Stats => statsOf(metrics, { ...monitor.read(), version: parts.version }, times);
+    const routes = routesOf(records, parts, { page, stats });
+    const posts = operationPosts(parts.operations, addresses.readOnly);
+    const events = new EventStreams(records.ring, clock);
+    const { tls, reviewer, audiences } = parts.security;
+    const authorization = reviewer && new Authorization({ clock, journal, reviewer, audiences });
+    const guard = authorization && guardOf(authorization, page);
+    const api = new ApiPort({ ...addresses.address, journal, routes, posts, events, tls, guard }, clock);
+    await api.start();
+    return new AdminServers({ metrics, monitor, expiryWatch, probes, api, security: parts.security });
   }
 
   /** The address of metrics and probes. */
   get adminAddress(): string {
-    return this.#admin?.address ?? "";
+    return this.#opened.probes.address;
   }
 
   /** The address of the JSON API; "" while another process uses its port. */
   get apiAddress(): string {
-    return this.#api?.address ?? "";
+    return this.#opened.api.address;
   }
 
-  /** The listening socket of metrics, for a successor. */
+  /** Descriptor of the listening socket of metrics and probes, for a successor. */
   get descriptor(): number | undefined {
-    return this.#admin?.descriptor;
+    return this.#opened.probes.descriptor;
   }
 
-  async open(parts: AdminParts): Promise<Failure | undefined> {
-    const { addresses, inherited, ready } = parts;
-    const journal = this.#journal;
-    const clock = this.#clock;
-    const metrics = new Metrics(journal, { ...parts, clock, incidents: this.#incidents.store });
-    this.#metrics = metrics;
-    const answers = new Answers({ journal, clock, live: alive, ready, metrics: () => metrics.text() });
-    const { contentType } = metrics;
-    const port = { ...addresses.metricsAddress, inherited, journal, clock, answers, contentType };
-    const admin = await ProbeThread.start(port);
-    if (admin instanceof Failure) return admin;
-    this.#admin = admin;
-    const { certificates } = parts;
-    this.#expiryWatch = new ExpiryWatch({ clock: this.#clock, journal, certificates });
-    this.#expiryWatch.start();
-    const page = pageRoutes();
-    const routes = this.#routes(parts, metrics, page);
-    const posts = operationPosts(parts.operations, addresses.readOnly);
-    const events = new EventStreams(this.#ring, this.#clock);
-    const { tls, reviewer, audiences } = parts.security;
-    const authorization = reviewer && new Authorization({ clock: this.#clock, journal, reviewer, audiences });
-    const guard = authorization && guardOf(authorization, page);
-    this.#api = new ApiPort(
-      { ...addresses.address, journal, routes, posts, events, tls, guard },
-      this.#clock,
-    );
-    await this.#api.start();
-    return undefined;
-  }
-
-  /** Removes a cluster from the listings; its counters stay. */
+  /** Removes a cluster from the metrics; its counters stay. */
   gone(cluster: LiveCluster): void {
-    this.#metrics?.gone(cluster);
+    this.#opened.metrics.gone(cluster);
   }
 
   /** Closes both ports. Incidents are still written to the journal. */
   async close(): Promise<void> {
-    await Promise.all([this.#admin?.stop(), this.#api?.stop()]);
+    await Promise.all([this.#opened.probes.stop(), this.#opened.api.stop()]);
   }
 
+  /** Stops measuring, reloading and asking for authorization. The ports stay open. */
   stop(): void {
-    this.#monitor?.stop();
-    this.#ring.stop();
-    this.#incidents.stop();
-    this.#expiryWatch?.stop();
-  }
-
-  /** The JSON API and the admin page. */
-  #routes(parts: AdminParts, metrics: Metrics, page: Routes): Routes {
-    const { clusters, certificates, name } = parts;
-    const clock = this.#clock;
-    const times = timesOf(clock);
-    const { store } = this.#incidents;
-    const monitor = new ProcessMonitor(name, times);
-    this.#monitor = monitor;
-    const pages = apiPages(
-      {
-        clock,
-        incidents: store,
-        ledgers: () => clusters().map(({ label, path: { ledgerTap } }) => ({ cluster: label, ledgerTap })),
-        backends: () => clusters().flatMap(backendStatusesOf),
-        live: () => clusters().flatMap(({ path }) => path.exchanges.live),
-        history: this.#history,
-        addressOf: (backend) => {
-          const address = ownerIn(clusters(), backend)?.backends.addressOf(backend);
-          return address === undefined ? "" : textOf(address);
-        },
-        certificates,
-        stalledWith: (backend) =>
-          ownerIn(clusters(), backend)?.path.caches.stalledAt(backend, clock.now()) ?? [],
-      },
-      times,
-    );
-    const { version, current } = parts;
-    const stats = (): Stats => statsOf(metrics, { ...monitor.read(), version }, times);
-    const api = createApi({ pages, incidents: store, stats, times });
-    const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
-    const described = openapiRoutes(pages, version);
-    return (path) => api(path) ?? z(path) ?? described(path) ?? page(path);
+    this.#opened.monitor.stop();
+    this.#opened.expiryWatch.stop();
+    closeApiSecurity(this.#opened.security);
   }
 }
 
-/** Returns the cluster that this backend belongs to. */
+/** Returns the routes of the API's port: the JSON API, the z-pages and the admin page. */
+function routesOf(
+  { clock, times, incidents: { store }, history }: AdminRecords,
+  { clusters, certificates, version, current }: AdminParts,
+  { page, stats }: { readonly page: Routes; readonly stats: () => Stats },
+): Routes {
+  const pages = apiPages(
+    {
+      clock,
+      incidents: store,
+      ledgers: () => clusters().map(({ label, path: { ledgerTap } }) => ({ cluster: label, ledgerTap })),
+      backends: () => clusters().flatMap(backendStatusesOf),
+      live: () => clusters().flatMap(({ path }) => path.exchanges.live),
+      history,
+      addressOf: (backend) => {
+        const address = ownerIn(clusters(), backend)?.backends.addressOf(backend);
+        return address === undefined ? "" : textOf(address);
+      },
+      certificates,
+      stalledWith: (backend) =>
+        ownerIn(clusters(), backend)?.path.caches.stalledAt(backend, clock.now()) ?? [],
+    },
+    times,
+  );
+  const api = createApi({ pages, incidents: store, stats, times });
+  const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
+  const described = openapiRoutes(pages, version);
+  return (path) => api(path) ?? z(path) ?? described(path) ?? page(path);
+}
+
+/** Returns the cluster of a backend. */
 function ownerIn(clusters: readonly ListedCluster[], backend: string): ListedCluster | undefined {
   return clusters.find(({ path }) => path.backends.views.some(({ name }) => name === backend));
 }

@@ -5,7 +5,7 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { BackendConfig, ClusterConfig, PairFiles } from "../../config/cluster.ts";
 import { type Config, type ListenerConfig, parseConfig } from "../../config/config.ts";
-import { isProblems, lineOf } from "../../config/problem.ts";
+import { isProblems, lineOf, type Problem } from "../../config/problem.ts";
 import { readList } from "../../discovery/discover.ts";
 import { checkFound } from "../../discovery/discovered.ts";
 import { Journal } from "../../events/journal.ts";
@@ -38,27 +38,32 @@ export async function check(args: string[]): Promise<number> {
   if (options instanceof Failure) return failed(options);
   const named = options.text("config") ?? "";
   const file = named === "-" ? "stdin" : named;
-  const text = await readInput(named, limits.configBytes);
-  if (text instanceof Failure) return complain(`${file}: ${text.message}\n  see docs/configuration.md`, 2);
-  const config = parseConfig(text, file);
+  const config = await readConfig(named, file);
   if (isProblems(config))
     return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n  see docs/configuration.md`, 2);
-  const findings = [summaryOf(config, file)];
-  const clusters = clustersIn(config);
-  findings.push(...clusters.flatMap((cluster) => [...caFindings(cluster), ...listFindings(cluster)]));
-  findings.push(...config.listeners.flatMap((listener) => plainFindings(listener)));
-  findings.push(...(await Promise.all(pairsIn(config).map((pair) => pairFinding(pair)))));
-  const ask = options.has("offline") ? notAsked : backendFinding;
-  findings.push(
-    ...(await Promise.all(
-      clusters.flatMap((cluster) => backendsIn(cluster).map((one) => ask(one, cluster))),
-    )),
-  );
+  const findings = [summaryOf(config, file), ...(await findingsOf(config, options.has("offline")))];
   for (const { mark, subject, text, page } of findings) {
     const help = page === undefined || mark === "✓" ? "" : `  see ${page}\n`;
     process.stdout.write(`${mark} ${subject}: ${text}\n${help}`);
   }
   return findings.some(({ mark }) => mark === "✗") ? 1 : 0;
+}
+
+async function readConfig(named: string, file: string): Promise<Config | readonly Problem[]> {
+  const text = await readInput(named, limits.configBytes);
+  return text instanceof Failure ? [{ at: file, field: "", message: text.message }] : parseConfig(text, file);
+}
+
+async function findingsOf(config: Config, isOffline: boolean): Promise<readonly Finding[]> {
+  const clusters = clustersIn(config);
+  const ask = isOffline ? notAsked : backendFinding;
+  const backends = clusters.flatMap((cluster) => backendsIn(cluster).map((one) => ask(one, cluster)));
+  return [
+    ...clusters.flatMap((cluster) => [...caFindings(cluster), ...listFindings(cluster)]),
+    ...config.listeners.flatMap((listener) => plainFindings(listener)),
+    ...(await Promise.all(pairsIn(config).map((pair) => pairFinding(pair)))),
+    ...(await Promise.all(backends)),
+  ];
 }
 
 /** A cluster with its CA bundle, its backends from a file, and the prefix of its backends' names in messages. */
@@ -148,8 +153,12 @@ async function pairFinding({ what, name, names = [], files }: NamedPair): Promis
   return { ...expiryOf(pair?.notAfter ?? 0), subject };
 }
 
-function notAsked({ name, url }: BackendConfig, { prefix }: Cluster): Finding {
-  return { mark: "–", subject: `backend ${prefix}${name}`, text: `${url} not asked (--offline)` };
+function notAsked({ name, url }: BackendConfig, { prefix }: Cluster): Promise<Finding> {
+  return Promise.resolve({
+    mark: "–",
+    subject: `backend ${prefix}${name}`,
+    text: `${url} not asked (--offline)`,
+  });
 }
 
 async function backendFinding(
