@@ -3,7 +3,7 @@
  * each repetition of a field, so the derived properties (role, fault, key) are computed once.
  */
 
-/** What a name means for the checks of a message (RFC 9113 §8); `ordinary`: nothing. */
+/** What a field's name means when a message is checked (RFC 9113 §8); `ordinary`: nothing. */
 export const role = {
   ordinary: 0,
   method: 1,

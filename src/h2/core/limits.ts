@@ -37,7 +37,7 @@ export const h2Limits = {
   earnedFrames: 390,
   /** Control frames by which each open stream of a client raises the budgets below. */
   framesPerStream: 4,
-  /** Bytes of unknown frames that cost one frame of credit. The GREASE frames of clients are smaller. */
+  /** Bytes of frames of unknown types that cost as much credit as one frame. Clients' GREASE frames are smaller. */
   unknownFrameBytes: 256,
   /** Budget for SETTINGS and PING frames (A12, A14), and most entries of one SETTINGS frame. */
   controlBurst: 100,

@@ -45,7 +45,7 @@ type Piece = {
 
 const empty = Buffer.alloc(0);
 const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
-/** A first waiting piece of fewer bytes gets its own Buffer: mostly it is one event, and would waste a block. */
+/** If the first waiting piece has fewer bytes, it gets its own Buffer: mostly one event, it would waste a block. */
 const smallBytes = 2048;
 /** Most bytes that a stream sends before it is the next waiting stream's turn. */
 const quantumBytes = 4 * frameBytes;
@@ -292,7 +292,7 @@ export class Stream implements StreamWriter {
     this.#owed += count;
   }
 
-  /** Returns the bytes still owed when the stream closes: the owner's credit would come too late, or never. */
+  /** Returns the delivered bytes that the owner returns no flow-control credit for, because the stream closes. */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;

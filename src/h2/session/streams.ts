@@ -196,7 +196,7 @@ export class Streams implements StreamHost, StreamFrames {
     else this.#floods.charge("connection");
   }
 
-  /** Takes padding. It uses the windows as DATA does (§6.9.1), and its credit is returned at once. */
+  /** Takes padding. It uses the windows as DATA does (§6.9.1); its flow-control credit is returned at once. */
   padding(id: number, count: number): void {
     this.#expectSettings();
     this.#use(count);
@@ -240,8 +240,8 @@ export class Streams implements StreamHost, StreamFrames {
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
     }
-    // A reset after the response head is normal: so a client cancels a long-running request. Before the response head
-    // it costs budget (A1).
+    // A client's reset after the response head is normal, because it cancels a long-running request that way. Before
+    // the response head it costs budget (A1).
     if (this.#isServer && !stream.hasAnswered) this.#floods.charge("reset");
     this.#end(stream, code);
   }

@@ -22,7 +22,7 @@ export function widened(window: number, increment: number, scope: "stream" | "se
  */
 export class ReceiveWindow {
   #open: number;
-  /** Bytes of the window when credit for all received bytes has been returned. */
+  /** Bytes of the window when flow-control credit for all received bytes has been returned. */
   #size: number;
   #saved = 0;
   /** Credit in bytes that is still to be withheld, to make the window smaller. */
@@ -42,7 +42,7 @@ export class ReceiveWindow {
     return this.#open;
   }
 
-  /** Bytes that have arrived and for which no credit was returned: the proxy holds them. */
+  /** Received bytes whose flow-control credit was not returned yet: the proxy holds them. */
   get held(): number {
     return this.#size - this.#open - this.#saved;
   }

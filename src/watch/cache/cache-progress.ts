@@ -199,7 +199,7 @@ class Peers {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
 
-  /** Only versions of events become marks, because a bookmark may have the version of a change to another resource. */
+  /** Adds and drops marks. Versions of bookmarks are no marks, because they may come from other resources. */
   #mark(now: number): void {
     const latest = newestOf(this.caches.values(), ({ event }) => event);
     const slowest = this.#slowest;

@@ -29,7 +29,7 @@ export const watchLimits = {
   hedgedMs: 5000,
   /** A client with data pending for this many ms counts as slow: the apiserver allows about as much (watch.md §5.5). */
   slowWatchMs: 1000,
-  /** Pace at which watches move (D6): a burst, then the rate, which a 429 halves, down to the least. */
+  /** Pace of moves (D6): a burst, then a rate per second, which a 429 halves, down to the least. */
   moveBurst: 100,
   movesPerSecond: 1000,
   movesPerSecondLeast: 50,

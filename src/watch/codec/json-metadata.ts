@@ -235,7 +235,7 @@ export class JsonMetadata {
     else if (this.#keepsKeys && this.#is(namespace, bytes, start, end)) this.#wanted = "namespace";
   }
 
-  /** True if the key is this one. Escapes are not decoded, because Go's encoder does not escape letters. */
+  /** True if the current key is `key`. Escapes are not decoded, because Go's encoder does not escape letters. */
   #is(key: Buffer, bytes: Buffer, start: number, end: number): boolean {
     if (this.#token !== "")
       return this.#token + bytes.toString("latin1", start, end) === key.toString("latin1");

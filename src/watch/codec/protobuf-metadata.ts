@@ -174,7 +174,7 @@ export class ProtobufMetadata {
     if (length === 0) this.#endField();
   }
 
-  /** Reads on in the current value, and keeps it if it is needed. */
+  /** Reads more of the current value, and keeps it if it is needed. */
   #readValue(bytes: Buffer, start: number, end: number): number {
     const stop = Math.min(end, start + this.#value);
     this.#value -= stop - start;

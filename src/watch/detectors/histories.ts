@@ -44,12 +44,12 @@ type Question = {
 /** A resource, and the newest version of it that clients may have seen. */
 type Seen = { readonly name: string; readonly seen: string };
 
-/** The resource that showed another history. One without changes may be equal in both histories. */
+/** The resource whose list or event proved another history. An unchanged one may be equal in both histories. */
 type Proof = {
   readonly resource: string;
   /** True if a list of that resource has since been as new as what clients have seen. */
   isRefuted: boolean;
-  /** Clock reading before which new enough lists refute nothing, because events have differed; 0: any time. */
+  /** Clock reading before which lists do not refute the proof, because it is of events; 0: it is of a list. */
   readonly until: number;
 };
 

@@ -206,7 +206,7 @@ export class Migrations {
 
   // --- at once ---
 
-  /** Deferred to the next tick, so that a session is never re-entered from its own connection-lost callback. */
+  /** Begins a round at the next tick, so that a session is never re-entered from its own connection-lost callback. */
   #pumpSoon(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;

@@ -28,12 +28,12 @@ export class ClientWriter {
     this.#prepaid += count;
   }
 
-  /** Called when another upstream stream takes over: no credit is due for bytes of the previous one that still wait. */
+  /** Called when another upstream stream takes over: the waiting bytes of the previous one give no more credit. */
   change(): void {
     this.#prepaid = Math.max(this.#prepaid, this.#down.queuedBytes);
   }
 
-  /** Called when `count` bytes have left for the client. Returns for how many of them credit is due. */
+  /** Called when `count` bytes have left for the client. Returns how many of them flow-control credit is due for. */
   creditFor(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);

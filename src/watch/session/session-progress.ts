@@ -265,7 +265,7 @@ export class Progress {
 
   #bookmark(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { version } = event;
-    // A bookmark that goes back to an older version would make the client resume too early (incident 001).
+    // A bookmark of an older version would make the client resume too early, so it is dropped (incident 001).
     const isBack = compareVersions(version, reading.bookmark) < 0;
     if (isBack || compareVersions(version, reading.mark.version) < 0) {
       this.versionRegressions += 1;

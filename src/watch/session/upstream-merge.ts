@@ -235,7 +235,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.writer.send(bytes, start, end);
   }
 
-  /** Sends bytes for which no stream gets credit, because it was returned on receipt. */
+  /** Sends bytes whose flow-control credit was returned on receipt, so that no stream gets it again. */
   release(held: Buffer): void {
     this.#parts.writer.prepaid(held.length);
     this.#parts.writer.send(held, 0, held.length);

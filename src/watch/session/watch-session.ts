@@ -211,7 +211,7 @@ export class WatchSession implements AttemptOwner {
     return this.#merge.first?.attempt;
   }
 
-  /** Called when `count` bytes have left for the client. Returns for how many of them credit is due. */
+  /** Called when `count` bytes have left for the client. Returns how many of them flow-control credit is due for. */
   creditFor(count: number): number {
     return this.#writer.creditFor(count);
   }
@@ -243,7 +243,7 @@ export class WatchSession implements AttemptOwner {
     if (first !== undefined) this.#parts.migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
   }
 
-  /** Moves the watch off a stalled cache. After `caughtUpMs` ends it, so that the client's next begins elsewhere. */
+  /** Moves the watch off a stalled cache. If that fails for long, ends it: the client's next begins elsewhere. */
   #leaveStalled(): void {
     const { migrations } = this.#parts;
     const isLate = this.stalledMs > watchLimits.caughtUpMs;

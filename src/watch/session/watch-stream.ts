@@ -18,7 +18,7 @@ export type EventTaker = {
   mayGoOn(from: WatchStream): boolean;
   /** Forwards `bytes[start, end)`: whole events, or bytes of a stream that cannot be decoded. */
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void;
-  /** Forwards the held beginning of an event, for which credit was returned when it was held. */
+  /** Forwards the held beginning of an event. Its flow-control credit was returned when it was held. */
   release(held: Buffer): void;
 };
 
@@ -97,7 +97,7 @@ export class WatchStream {
     this.scopeCache?.showEvent(version, now);
   }
 
-  /** True if everything that the stream delivered can be of a history that has come to `version`: nothing is newer. */
+  /** True if all that the stream delivered may be of an etcd history that ends at `version`: nothing is newer. */
   isOfHistory(version: string): boolean {
     const { mark, bookmark, from, isOurs } = this.#reading;
     const shown = compareVersions(mark.version, bookmark) > 0 ? mark.version : bookmark;
@@ -208,13 +208,13 @@ export class WatchStream {
     this.#taker.forward(bytes, start, end, this);
   }
 
-  /** Drops an event. Its held beginning got credit when it was held, the `count` bytes get it now. */
+  /** Drops an event. The held part got its flow-control credit when it was held; the `count` bytes get theirs now. */
   #drop(count: number): void {
     this.forget();
     this.attempt.up?.grant(count);
   }
 
-  /** Holds an incomplete event. It gets credit now, because the whole event may exceed the stream's window. */
+  /** Holds an incomplete event. Its flow-control credit is returned now: an event may exceed the stream's window. */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     this.#held.add(bytes, start, end);
