@@ -18,10 +18,7 @@ export type LeaseRecord = {
   readonly isRenewal: boolean;
 };
 
-/**
- * Returns the lease in a write's body. `isLease`: the object is a Lease, not an annotated one. Undefined: the body
- * contains no lease, or cannot be parsed.
- */
+/** Returns the lease that a write's body contains; undefined: none, or unreadable. `isLease`: a Lease object. */
 export function leaseRecordIn(body: Buffer, isLease: boolean): LeaseRecord | undefined {
   if (!isLease && !body.includes(leaderAnnotation)) return undefined;
   const object = enveloped(body);

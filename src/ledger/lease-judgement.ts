@@ -82,10 +82,7 @@ function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Ju
   return { verdict: "contested", detector: "alternation", was: other, valueMs, limitMs, reason };
 }
 
-/**
- * Returns a judgement if another holder took the lease although the previous holder had renewed it and neither released
- * it nor let it expire, or if two holders alternate.
- */
+/** Returns a judgement if another holder took the lease before it was released or expired, or if holders alternate. */
 function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
   const before = lease.holder;
   if (before === "" || before === holder || isCreate) return undefined;

@@ -1,10 +1,8 @@
 /** Limits of the callers, leases and pods that are remembered, each with its reason (see src/base/limits.ts). */
 export const ledgerLimits = {
-  /**
-   * The number of callers remembered, about 400 bytes each: a cluster of 1,000 nodes has about as many kubelets,
-   * kube-proxies and agents. `callerTurns`: how many callers one eviction checks to find an idle one.
-   */
+  /** Callers remembered, 400 bytes each: a cluster of 1,000 nodes has about as many kubelets, kube-proxies and agents. */
   callers: 5000,
+  /** Callers that one eviction checks to find an idle one. */
   callerTurns: 32,
   /** `callerNewMs`: how long a caller counts as new. `callerRequests`: a caller with fewer requests is not judged. */
   callerNewMs: 600_000,

@@ -25,27 +25,31 @@ export const admissionLimits = {
    */
   unprovenPerBearer: 2,
   unprovenHeldMs: 250,
-  /**
-   * How long a request waits for a place (an apiserver's request timeout, since client-go would only retry), and how
-   * often the queue is checked. `unprovenWaiting` bounds the queue. One address may use up to `unprovenWaitingShare`
-   * times the free room: alone it gets 50,000 (5,000 pods behind one address start with ten watches each) and leaves
-   * 12,500 to others; two addresses leave 2,500.
-   */
+  /** Milliseconds that a request waits for a place: an apiserver's request timeout, since client-go would only retry. */
   unprovenWaitMs: 60_000,
+  /** Milliseconds between checks of the queue. */
   unprovenLookMs: 50,
+  /** Most requests that wait. */
   unprovenWaiting: 62_500,
+  /**
+   * One address may use this many times the free room of the queue: alone it gets 50,000 (5,000 pods behind one address
+   * start with ten watches each) and leaves 12,500 to others; two addresses leave 2,500.
+   */
   unprovenWaitingShare: 4,
   /**
-   * An address is rejected if it has more 401s than `rejections`, less those forgiven per second and those offset by
-   * accepted tokens. A node with a few expired tokens stays below, a flood exceeds it at once. `rejectionsMost` caps
-   * the count, so that an address is forgiven a minute after a flood ends. `rejectedAddresses` bounds the addresses
-   * remembered. `rejectedWaiting` requests of a rejected address may wait, so that clients with expired tokens still
-   * get their 401; all rejected addresses together use at most half of the queue.
+   * An address is rejected if it has more 401s than this, less those forgiven and those offset by accepted tokens. A node
+   * with a few expired tokens stays below; a flood exceeds it at once.
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
+  /** Most 401s counted, so that an address is forgiven a minute after a flood ends. */
   rejectionsMost: 80,
+  /** Addresses remembered. */
   rejectedAddresses: 10_000,
+  /**
+   * Most requests of a rejected address that wait, so that clients with expired tokens still get their 401. All rejected
+   * addresses together use at most half of the queue.
+   */
   rejectedWaiting: 8000,
 } as const;
 
@@ -287,9 +291,9 @@ export class Admission {
 type RejectionCount = { count: number; at: number };
 
 /**
- * Counts the 401s of each client address, less the tokens that a backend accepted. An address with a high count is
- * *rejected*: its requests travel on connections of their own, because each 401 ends the connection that carried it,
- * and fewer of them may wait. The count falls with time.
+ * Counts the 401s of each client address, less the tokens that a backend accepted; the count falls with time. An
+ * address with a high count is *rejected*. Its requests get connections of their own, because each 401 ends the
+ * connection that carried it. Fewer requests of a rejected address may wait.
  */
 export class Rejections {
   readonly #clock: Pick<Clock, "now">;

@@ -13,11 +13,11 @@ import type { Wire, WireOwner } from "../net/wire.ts";
 import type { RequestHandler } from "../request/handler.ts";
 
 /**
- * Milliseconds between the PONG after the first GOAWAY and the second GOAWAY: otherwise a client that has not processed
- * the first one would have its next request refused. Go's server waits as long. `goAwayPongMs`: longest wait for that
- * PONG.
+ * Milliseconds from the PONG after the first GOAWAY to the second GOAWAY, as in Go's server. Without them a client that
+ * has not processed the first GOAWAY yet would have its next request refused.
  */
 export const goAwayGraceMs = 1000;
+/** Longest wait for that PONG, in ms. */
 const goAwayPongMs = 3000;
 
 export type DownstreamParts = {

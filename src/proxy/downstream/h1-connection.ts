@@ -201,8 +201,8 @@ export class Http1Connection implements H1End {
   }
 
   /**
-   * Sets the deadline of the next head (A22), and the idle limit of the socket (A25). node reads below the socket, so
-   * an incomplete head shows only as bytes read without a request, checked every `h1HeadMs`.
+   * Sets the deadline of the next head (A22) and the idle limit of the socket (A25). An incomplete head shows only as
+   * bytes read without a request, so `bytesRead` is compared every `h1HeadMs`.
    */
   #awaitHead(leftMs: number, hasBegun: boolean): void {
     const { bytesRead } = this.#socket;

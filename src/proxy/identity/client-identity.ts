@@ -10,8 +10,9 @@ import { Field, role } from "../../h2/core/field.ts";
 import { subjectOf } from "./subject.ts";
 
 /**
- * How long before its certificate expires a client is disconnected, in ms. It then presents its renewed certificate on
- * the next connection, and never gets 401 for the old one. Kubelets renew after 70 to 90 % of a certificate's lifetime.
+ * How long before its certificate expires a client is disconnected, in ms. The client then presents its renewed
+ * certificate on the next connection, and never gets 401 for the old one. Kubelets renew after 70 to 90 % of a
+ * certificate's lifetime.
  */
 export const certificateLeaveMs = 5000;
 
@@ -192,7 +193,7 @@ function impersonation({ name, uid, groups }: User): Assertion {
   const own = groupFields("impersonate-group", groups);
   fields.push(...own);
   // To a service account without groups the apiserver adds that account's groups, which a certificate does not grant
-  // (endpoints/filters/impersonation, groupsSpecified). The one group that both cases share prevents that.
+  // (endpoints/filters/impersonation, groupsSpecified). A group that every service account has prevents that.
   if (own.length === 0 && name.startsWith("system:serviceaccount:"))
     fields.push(fieldOf("impersonate-group", "system:authenticated"));
   return { user: name, trust: "impersonate", fields, isPresumptuous: isImpersonation };

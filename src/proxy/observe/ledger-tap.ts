@@ -24,8 +24,8 @@ const KiB = 1024;
 
 export const ledgerTapLimits = {
   /**
-   * A relist storm: this many pairs of caller and resource are listed again within `stormMs`, by at least
-   * `stormCallers` callers. A single restarted client may make as many lists, which is no storm.
+   * A relist storm: at least `stormCallers` callers list resources again that they watch, `stormRelists` lists in all,
+   * within `stormMs`. A single restarted client, which may make as many lists, is no storm.
    */
   stormRelists: 40,
   stormCallers: 5,

@@ -49,8 +49,8 @@ export class SeenVersion {
   #latest: ClientConnection | undefined;
   /**
    * What each connection has seen, once several are open at the same time: they may be several processes behind one
-   * address. Connections are never joined again, because a new one may succeed any of them. Undefined: never several at
-   * a time.
+   * address. Connections are never joined again, because a new one may replace any of the old ones. Undefined: never
+   * several at a time.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
   /** Refusals in a row of requests with this version as their minimum. */
@@ -287,7 +287,8 @@ function asksForPast(query: string): boolean {
 /**
  * True if a newer version can be enforced on the request. The apiserver serves exactly "0" from its cache as it is. A
  * watch must itself request the initial state: servers before 1.34 refuse `sendInitialEvents` to clients that do not
- * know it, and all servers refuse it without a match. Lists of events are exempt, because etcd answers them.
+ * know it, and all servers refuse it without `resourceVersionMatch`. Lists of events are exempt, because etcd answers
+ * them.
  */
 function takesAnyState(info: RequestInfo, target: string): boolean {
   const query = queryOf(target);

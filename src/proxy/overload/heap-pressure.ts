@@ -27,10 +27,7 @@ export const heapLimits = {
   /** By how much the heap must shrink before its pages are returned, and the pause between two returns, which stop all. */
   heapPagesBytes: 48 * MiB,
   heapPagesMs: 60_000,
-  /**
-   * Share of the idle sessions drained, or of the requests cut, at one check, so that clients do not return all at
-   * once.
-   */
+  /** Share of the idle sessions drained, or of the requests cut, at one check. The rest follows at later checks. */
   shedShare: 0.1,
   shedLeast: 10,
 } as const;

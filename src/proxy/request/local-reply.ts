@@ -119,8 +119,8 @@ export function failureOfLost(
   code: number,
   mayRunTwice: boolean,
 ): Failure | undefined {
-  // A Status, because the backend may have processed the request: after RST_STREAM(PROTOCOL_ERROR) Go's transport would
-  // repeat it, and an HTTP/1.1 client would get 400.
+  // The client gets a Status, because the backend may have processed the request. After RST_STREAM(PROTOCOL_ERROR) Go's
+  // transport would repeat the request, and an HTTP/1.1 client would get 400.
   if (isMalformed)
     return new Failure("backend-protocol", "backend", `Backend ${backend} sent a malformed response`);
   if (code === lost) return lostUnanswered(backend);

@@ -127,8 +127,8 @@ export class Keepalive<Kept extends KeptAlive> {
       (connection, ms) => health.silent(connection, ms),
     );
     health.notifyAttempts();
-    // Known only after all connections were checked. If the backend answers elsewhere, a silent connection may only
-    // wait for its kernel's retransmission.
+    // Whether the backend answers elsewhere is known only after all connections were checked. If it does, a silent
+    // connection may only wait for its kernel's retransmission.
     const isAnswering = facts().fresh === "answer" || health.hasAnswering;
     const deadAfterMs = isAnswering ? this.#answeringLimitMs : this.#silentLimitMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);

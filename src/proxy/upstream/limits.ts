@@ -21,13 +21,16 @@ export const upstreamLimits = {
   unprovenDialsPerSecond: 50,
   dialsPerSecond: 50,
   /**
-   * Up to `pingsPerBeat` connections of one backend all get a PING on every tick. Of more, a quarter gets one on each
-   * tick, and so does each connection that opens a stream: 600 PINGs a tick cost 8 % of a core. If a PING is unanswered
-   * for `rollCallShare` of the suspect deadline, all other connections get one at once. A silent backend is therefore
-   * suspect within 0.88 s (0.75 s with few connections), and a broken path under a single idle connection within 1.5 s.
+   * Most connections of one backend that all get a PING on every tick. Of more, one in `pingTurns` gets one, and so does
+   * each connection that opens a stream: 600 PINGs a tick cost 8 % of a core.
    */
   pingsPerBeat: 100,
   pingTurns: 4,
+  /**
+   * If a PING is unanswered for this share of the suspect deadline, all other connections get one at once. A silent
+   * backend is therefore suspect within 0.88 s (0.75 s with few connections), and a broken path under a single idle
+   * connection within 1.5 s.
+   */
   rollCallShare: 0.25,
   /**
    * How long a silent connection is kept while its backend answers on others. After an outage the old socket waits for
