@@ -9,7 +9,9 @@ export type Clock = {
   wall(): number;
   /** Calls `run` once after `ms`, however long. Returns a function that cancels the call. */
   after(ms: number, run: () => void): () => void;
-  /** Calls `run` once after the input of this event loop turn has been read. Sessions write their output there. */
+  /**
+   * Calls `run` once after the input of this event loop turn has been read, which is when sessions write their output.
+   */
   soon(run: () => void): void;
 };
 

@@ -66,7 +66,7 @@ const bindProblems: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: "not an address of this machine",
 };
 
-/** `at` is the address as the operator wrote it. */
+/** Returns the failure of a listener that cannot be opened; `at`: its address as the operator wrote it. */
 export function cannotListen(listener: string, at: string, reason: unknown): Failure {
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   const problem = bindProblems[code] ?? messageOf(reason);

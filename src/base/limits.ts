@@ -43,8 +43,6 @@ export const limits = {
   reviewsAtOnce: 32,
   /** Number of concurrent TokenReviews for one address, so that a client that guesses tokens does not lock others out. */
   tokenReviewsPerAddress: 4,
-  /** Bytes read of the kernel's socket table: 7,000 sockets. Further sockets rely on TCP keepalive. */
-  socketTableBytes: MiB,
   /** Number of requests that may wait for one backend's connections, or in the pending queue; more are rejected. */
   waitingExchanges: 10_000,
   /**
@@ -100,11 +98,8 @@ export const limits = {
 
   /** Number of clients that one incident names. */
   incidentClients: 20,
-  incidentNameChars: 128,
-  incidentTextChars: 300,
-  /** Milliseconds without a suspect renewal that end a lease incident; the longest usual lease lasts 40 s. */
+  /** Milliseconds without a suspect renewal after which a lease incident ends; the longest usual lease lasts 40 s. */
   leaseQuietMs: 60_000,
-  overloadQuietMs: 60_000,
   /** Characters kept of a caller's identity. */
   subjectChars: 256,
   /** Characters kept of a caller's program name. */
@@ -114,7 +109,7 @@ export const limits = {
   anomalies: 1000,
   anomalyMs: 60_000,
 
-  /** Characters of a path, User-Agent or name in the admin API. */
+  /** Characters to which the admin API shortens a path, User-Agent or name. */
   apiTextChars: 512,
 
   /** Characters of one field of a log line (A53). Longer fields are cut. */

@@ -119,7 +119,7 @@ type VerdictRow = {
 
 /** The verdict table. The first matching row decides. A fact that a row does not name may have any value. */
 export const verdicts: readonly VerdictRow[] = [
-  // Clients get no answer instead of reads that show a different past, and writes that would be lost (D13).
+  // A forked backend gets no requests: reads would show another past, and writes would be lost (D13).
   { isForked: true, verdict: "dead" },
   // The backend has no upstream connection, and refuses or ignores new sockets.
   { connections: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
@@ -280,7 +280,7 @@ function ofConnections(facts: BackendFacts, evidence: OfConnections, at: number)
   }
 }
 
-/** Clears a "hanging" that was concluded from unanswered sockets, but not one that /readyz showed. */
+/** Clears a "hanging" that was concluded from unanswered sockets, but not one of /readyz itself. */
 function opened(facts: BackendFacts): BackendFacts {
   const readiness =
     facts.consecutiveTimeouts > 1 && facts.readiness === "hanging" ? "unknown" : facts.readiness;

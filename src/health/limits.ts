@@ -45,8 +45,10 @@ export const healthLimits = {
   probeDialMs: 1000,
   /** Number of probes, one every 250 ms, that a backend must answer in a row to be ready again after its first fall. */
   riseAnswers: 4,
-  /** Milliseconds of answered probes that are enough in any case. */
+  /** Milliseconds after which answered probes make a backend ready again, however few they are. */
   riseMs: 16_000,
   /** Milliseconds between two falls after which they count as separate. */
   strikeMs: 60_000,
+  /** Bytes read of the kernel's socket table: 7,000 sockets. Further sockets rely on TCP keepalive. */
+  socketTableBytes: 1024 * KiB,
 } as const;

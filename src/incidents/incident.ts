@@ -62,18 +62,16 @@ export function addImpact(impact: Impact, more: Partial<Impact>): void {
 
 /** Counts an affected client. Its name is truncated, because a client chooses its own User-Agent. */
 export function addAffected(affected: Affected, name: string): void {
-  const clipped = name.slice(0, limits.incidentNameChars);
+  const clipped = name.slice(0, incidentLimits.nameChars);
   if (affected.names.includes(clipped)) return;
   affected.count += 1;
   if (affected.names.length < limits.incidentClients) affected.names.push(clipped);
 }
 
-/**
- * Adds a row. Excess rows are dropped from the middle: the first ones prove the incident, the last ones show its state.
- */
+/** Adds a row. Too many lose one in the middle: the first rows prove the incident, the last ones show its state. */
 export function addEvidence(incident: Incident, row: EvidenceRow): void {
   const { evidence } = incident;
-  evidence.push({ ...row, text: row.text.slice(0, limits.incidentTextChars) });
+  evidence.push({ ...row, text: row.text.slice(0, incidentLimits.textChars) });
   incident.lastSeenAt = Math.max(incident.lastSeenAt, row.at);
   if (evidence.length <= incidentLimits.incidentEvidence) return;
   evidence.splice(incidentLimits.incidentEvidence / 2, 1);

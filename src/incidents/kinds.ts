@@ -119,7 +119,7 @@ export const incidentKinds = {
   "listener-lost": { severity: "critical", calmMs: 0, about: "A listener does not accept new connections" },
   overload: {
     severity: "critical",
-    calmMs: limits.overloadQuietMs,
+    calmMs: incidentLimits.overloadQuietMs,
     about: "Buffers or queues of the process are full: requests are refused or aborted",
   },
   "internal-error": {

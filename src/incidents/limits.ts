@@ -3,9 +3,7 @@ export const incidentLimits = {
   /** Milliseconds before expiry at which a certificate is reported, as by KubeClientCertificateExpiration. */
   expirySoonMs: 604_800_000,
   expiryNowMs: 86_400_000,
-  /**
-   * Milliseconds before expiry at which a loopback certificate is reported: its renewal takes a restart to be planned.
-   */
+  /** Milliseconds before expiry at which a loopback certificate is reported: its renewal needs a planned restart. */
   loopbackExpirySoonMs: 2_592_000_000,
   expiryLookMs: 1000,
   /** Number of active incidents: a bad day has a few dozen. One takes 10 KB with all its evidence. */
@@ -22,7 +20,7 @@ export const incidentLimits = {
   unprovenMs: 10_000,
   /** Milliseconds that a backend may report "not ready" without an incident, because it may be starting. */
   unreadyMs: 3000,
-  /** Milliseconds that a backend may be away after it announced its shutdown: an upgrade by kubeadm takes so long. */
+  /** Milliseconds that a backend may be away after it announced its shutdown, as in an upgrade by kubeadm. */
   restartMs: 60_000,
   /** Number of falls within `flappingMs` that make a backend flapping. */
   flaps: 3,
@@ -31,6 +29,10 @@ export const incidentLimits = {
   quietMs: 300_000,
   /** Milliseconds without recurrence after which a replay loop has ended: while it lasts, it is reported each minute. */
   loopQuietMs: 150_000,
-  /** Milliseconds without recurrence after which a relist storm has ended. */
+  /** Milliseconds without recurrence after which a relist storm, or overload, has ended. */
   stormQuietMs: 60_000,
+  overloadQuietMs: 60_000,
+  /** Characters of a client's name, and of a subject, summary or sentence; the rest is cut. */
+  nameChars: 128,
+  textChars: 300,
 } as const;

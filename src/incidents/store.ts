@@ -1,5 +1,4 @@
 /** The active incidents by kind and subject, and the latest ended ones. Bounded, no I/O. */
-import { limits } from "../base/limits.ts";
 import { addAffected, addEvidence, type EvidenceRow, type Incident, noImpact } from "./incident.ts";
 import { type IncidentKind, incidentKinds } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
@@ -83,9 +82,9 @@ export class IncidentStore {
     const incident: Incident = {
       id: this.#lastId,
       kind,
-      subject: subject.slice(0, limits.incidentTextChars),
+      subject: subject.slice(0, incidentLimits.textChars),
       backend,
-      summary: summary.slice(0, limits.incidentTextChars),
+      summary: summary.slice(0, incidentLimits.textChars),
       startedAt: Math.min(at, finding.startedAt ?? evidence[0]?.at ?? at),
       detectedAt: at,
       evidence: [],
@@ -109,7 +108,7 @@ export class IncidentStore {
     if (incident === undefined) return;
     this.#active.delete(key);
     incident.endedAt = at;
-    incident.ending = ending.slice(0, limits.incidentTextChars);
+    incident.ending = ending.slice(0, incidentLimits.textChars);
     this.#ended.push(incident);
     if (this.#ended.length > incidentLimits.incidentsKept)
       this.#ended = this.#ended.slice(-incidentLimits.incidentsKept);
@@ -126,7 +125,9 @@ export class IncidentStore {
 
   /** Counts an incident; without its backend's name if there are too many pairs already. */
   #count(kind: IncidentKind, backend: string): void {
-    const named = this.#counts.size < incidentLimits.incidentCounts ? backend : "";
+    const isNamed =
+      this.#counts.has(`${kind} ${backend}`) || this.#counts.size < incidentLimits.incidentCounts;
+    const named = isNamed ? backend : "";
     const key = `${kind} ${named}`;
     const count = this.#counts.get(key) ?? { kind, backend: named, count: 0 };
     count.count += 1;
@@ -135,5 +136,5 @@ export class IncidentStore {
 }
 
 function keyOf(kind: IncidentKind, subject: string): string {
-  return `${kind} ${subject.slice(0, limits.incidentTextChars)}`;
+  return `${kind} ${subject.slice(0, incidentLimits.textChars)}`;
 }

@@ -38,7 +38,7 @@ test("of too many rows the first and the last stay", () => {
   assert.is(one.evidence.length, incidentLimits.incidentEvidence);
   assert.equal([one.evidence[0]?.at, one.evidence.at(-1)?.at], [0, 99]);
   assert.equal([one.omitted, one.lastSeenAt], [100 - incidentLimits.incidentEvidence, 99]);
-  assert.is(one.evidence[0]?.text.length, limits.incidentTextChars);
+  assert.is(one.evidence[0]?.text.length, incidentLimits.textChars);
 });
 
 test("of those affected a few are named, each once, and all are counted", () => {

@@ -1,6 +1,5 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import { incidentLimits } from "../../src/incidents/limits.ts";
 import { type Finding, IncidentStore } from "../../src/incidents/store.ts";
 
@@ -42,9 +41,9 @@ test("what is found again adds to the incident that is open", () => {
 test("one that no event ends is over when it was not seen for its time", () => {
   const store = new IncidentStore(deaf);
   store.found(finding("a"), 0);
-  store.calm(limits.overloadQuietMs - 1);
+  store.calm(incidentLimits.overloadQuietMs - 1);
   assert.is(store.active.length, 1);
-  store.calm(limits.overloadQuietMs);
+  store.calm(incidentLimits.overloadQuietMs);
   assert.is(store.active.length, 0);
 });
 
@@ -70,9 +69,20 @@ test("a subject of any length is one and the same", () => {
   const store = new IncidentStore(deaf);
   const long = "x".repeat(10_000);
   store.found(finding(long), 0);
-  assert.is(store.active[0]?.subject.length, limits.incidentTextChars);
+  assert.is(store.active[0]?.subject.length, incidentLimits.textChars);
   store.end("overload", long, "", 1);
   assert.is(store.active.length, 0);
+});
+
+test("a backend that is counted by name stays so when many others follow", () => {
+  const store = new IncidentStore(deaf);
+  const once = (backend: string): void => {
+    store.found(finding(backend), 0);
+    store.end("overload", backend, "", 0);
+  };
+  const others = Array.from({ length: incidentLimits.incidentCounts }, (_, index) => `b-${index}`);
+  for (const backend of ["a", ...others, "a"]) once(backend);
+  assert.is(store.counts.find(({ backend }) => backend === "a")?.count, 2);
 });
 
 test.run();

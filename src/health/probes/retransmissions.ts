@@ -3,7 +3,7 @@
  * cannot be read the result is empty, and only TCP keepalive finds dead peers.
  */
 import { type FileHandle, open } from "node:fs/promises";
-import { limits } from "../../base/limits.ts";
+import { healthLimits } from "../limits.ts";
 
 export type Endpoints = {
   readonly localPort?: number | undefined;
@@ -69,7 +69,7 @@ async function readSome(file: string): Promise<string> {
 }
 
 async function readFrom(handle: FileHandle): Promise<string> {
-  const bytes = Buffer.allocUnsafe(limits.socketTableBytes);
+  const bytes = Buffer.allocUnsafe(healthLimits.socketTableBytes);
   let length = 0;
   while (length < bytes.length) {
     // The kernel returns one page for each read.

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { healthLimits } from "../../../src/health/limits.ts";
 import { keyOf, readRetransmissions, retransmissionsIn } from "../../../src/health/probes/retransmissions.ts";
 import { hungRetransmits } from "../../../src/proxy/tunnel/stuck-sockets.ts";
 import { within } from "../../support/within.ts";
@@ -71,7 +71,7 @@ test("of an endless table the first MiB is read, and a table that is not there i
   const folder = mkdtempSync(join(tmpdir(), "watchkeeper-sockets-"));
   const endless = join(folder, "tcp");
   const first = table.split("\n").slice(0, 2).join("\n");
-  const filling = `${" ".repeat(149)}\n`.repeat(limits.socketTableBytes / 150);
+  const filling = `${" ".repeat(149)}\n`.repeat(healthLimits.socketTableBytes / 150);
   writeFileSync(endless, `${first}\n${filling}${table6}`);
   const counts = await readRetransmissions([endless, join(folder, "tcp6")]);
   assert.equal([...counts], [["8080-6443-0a00000b", 4]]);

@@ -4,7 +4,7 @@ import { limits } from "../../src/base/limits.ts";
 import { StaleResponses } from "../../src/incidents/fold.ts";
 import { incidentLimits } from "../../src/incidents/limits.ts";
 
-const test = suite("incidents/outdated");
+const test = suite("incidents/stale-responses");
 
 const entry = {
   kind: "response.stale",
