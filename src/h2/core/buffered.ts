@@ -1,7 +1,4 @@
-/**
- * Counts the bytes that this process buffers for all sessions and exchanges, against one limit. A flow-control window
- * bounds one stream only; this limit bounds the sum over all streams (D2).
- */
+/** Counts all bytes that this process buffers, against one limit. Windows bound single streams only (D2). */
 export class Buffered {
   readonly #limitBytes: number;
   #bytes = 0;

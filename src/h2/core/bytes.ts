@@ -15,7 +15,6 @@ export function u24(bytes: Uint8Array, at: number): number {
   return ((bytes[at] as number) << 16) | ((bytes[at + 1] as number) << 8) | (bytes[at + 2] as number);
 }
 
-/** Returns an unsigned number, 0 to 2^32 - 1. */
 export function u32(bytes: Uint8Array, at: number): number {
   return u24(bytes, at) * 256 + (bytes[at + 3] as number);
 }
@@ -42,7 +41,6 @@ export function putU32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
-/** Writes the nine bytes of a frame header (RFC 9113 §4.1). */
 export function putFrameHeader(
   bytes: Uint8Array,
   at: number,

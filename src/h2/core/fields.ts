@@ -185,10 +185,7 @@ function authorityFault(found: Found): string | undefined {
   return host.toLowerCase() === requested.toLowerCase() ? undefined : "host differs from :authority";
 }
 
-/**
- * True for an IPv6 address without brackets, as Node's own HTTP/2 client sends it. Apiservers accept it, and so does
- * the proxy.
- */
+/** True for an IPv6 address without brackets, which Node's HTTP/2 client sends and apiservers accept. */
 function isBareIpv6(authority: string): boolean {
   if (authority.length > longestIpv6) return false;
   return isIpAddress(authority) || isIpAddress(authority.replace(/:[0-9]+$/, ""));

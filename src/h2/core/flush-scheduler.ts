@@ -1,7 +1,4 @@
-/**
- * Collects the writers that have output in this turn of the event loop, and flushes all of them once the turn's input
- * has been read.
- */
+/** Flushes all writers with output once per turn of the event loop, after the turn's input has been read. */
 import type { Clock } from "../../base/clock.ts";
 
 type Flushable = { flush(): void };
@@ -20,10 +17,7 @@ export class FlushScheduler {
     this.#dirty.push(session);
   }
 
-  /**
-   * Flushes all queued writers. If one of them throws, the remaining ones are flushed in the next turn. So is a writer
-   * that is queued during the flush.
-   */
+  /** Flushes all queued writers. After an exception the remaining ones are flushed in the next turn. */
   #flush(): void {
     const dirty = this.#dirty;
     this.#dirty = [];

@@ -15,18 +15,12 @@ export const h2Limits = {
   hpackIndexedBytes: 2048,
   /** Most streams that a client may have open at once: the number that the apiserver itself advertises (A3). */
   downstreamStreams: 100,
-  /**
-   * Budget for streams that are reset before their response, by client or proxy: a burst, then resets per second.
-   * client-go cancels about 100 watches at once (A1, A2).
-   */
+  /** Budget for resets before the response: client-go cancels about 100 watches at once (A1, A2). */
   resetBurst: 200,
   resetsPerSecond: 33,
   /** Initial receive window of a stream in bytes. It grows while the receiving side keeps up (D2). */
   streamWindowBytes: 256 * KiB,
-  /**
-   * Most streams in a row that are refused because the client has too many open. One more ends the session. An accepted
-   * stream starts the count anew (A3).
-   */
+  /** Most streams in a row that are refused for too many open ones. One more ends the session (A3). */
   refusedStreams: 100,
   /**
    * Control frames that a client may send beyond the budgets below for each of its requests that a backend has
@@ -57,16 +51,10 @@ export const h2Limits = {
   /** Budget for empty DATA frames without END_STREAM: a burst, then frames per second for each session (A16). */
   emptyDataBurst: 100,
   emptyDataPerSecond: 10,
-  /**
-   * Budget for useless frames of a backend, over all streams of an upstream connection: empty DATA frames, and frames
-   * for closed streams (A60).
-   */
+  /** Budget for a backend's useless frames: empty DATA frames, and frames for closed streams (A60). */
   connectionFramesBurst: 10_000,
   connectionFramesPerSecond: 1000,
-  /**
-   * Most bytes of DATA that a backend may still send for streams that the proxy has reset: 80 streams with an open
-   * window of 4 MiB each.
-   */
+  /** Most bytes of DATA for streams that the proxy has reset: 80 streams with a window of 4 MiB each. */
   strayBytes: 320 * MiB,
   /** Budget for the bytes of frames of unknown types: 1 MiB, then 1 MiB per 10 s (A17). */
   unknownBurst: MiB,

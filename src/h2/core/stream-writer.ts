@@ -7,10 +7,7 @@ import type { Field } from "./field.ts";
 
 /** Sends to one side of an exchange: the client or the backend. */
 export type StreamWriter = {
-  /**
-   * Sends a head, an interim head (1xx) or trailers. The implementation distinguishes them by their order and
-   * `:status`. `end`: nothing follows.
-   */
+  /** Sends a head, an interim head (1xx) or trailers, known by order and `:status`. `end`: nothing follows. */
   sendHeaders(fields: readonly Field[], end: boolean): void;
   /** Sends `bytes[start, end)`, which are valid only during the call. What must wait is copied. */
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void;

@@ -305,7 +305,6 @@ export class HeaderBlock {
     }
   }
 
-  /** Returns the complete block and forgets it. */
   take(): Buffer {
     const whole = Buffer.concat(this.#parts, this.#bytes);
     this.#parts = [];

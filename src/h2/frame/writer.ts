@@ -14,10 +14,7 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 const poolBufferBytes = 65_536;
 /** Most buffers that the pool keeps. The sessions that write in one turn seldom need more. */
 const pooledBuffers = 32;
-/**
- * A pooled buffer with at least this many bytes is itself passed to the socket. Less content is copied into a small
- * buffer, because otherwise 10,000 slow readers would hold 64 KiB each (A16).
- */
+/** A pooled buffer with fewer bytes is copied, because 10,000 slow readers would hold 64 KiB each (A16). */
 const lentBytes = poolBufferBytes / 4;
 
 const pool: Buffer[] = [];
@@ -164,10 +161,7 @@ export class FrameWriter {
     return this.#dataId === id;
   }
 
-  /**
-   * Writes at most `frameBytes` of DATA. Extends the stream's DATA frame if that was written last, so that a peer's
-   * tiny frames are not forwarded one by one (A16).
-   */
+  /** Writes DATA, which extends the frame written last if that is of the same stream: tiny frames join (A16). */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const length = end - start;
     if (id === this.#dataId && this.#joins(bytes, start, end, endStream)) return;

@@ -1,7 +1,4 @@
-/**
- * Decodes Huffman codes (RFC 7541 §5.2, appendix B), one byte per step, with an automaton that is built once from the
- * code lengths. There is no encoder; hpack-encoder.ts explains why.
- */
+/** Decodes Huffman codes (RFC 7541 §5.2), one byte per step. hpack-encoder.ts says why there is no encoder. */
 import { u8 } from "../core/bytes.ts";
 
 const endOfString = 256;
@@ -116,10 +113,7 @@ for (let node = 0, depth = 0; depth < 8; depth++) {
   node = children[2 * node + 1] ?? 0;
 }
 
-/**
- * Returns the room that decoding `count` bytes needs: the shortest code has five bits, and one byte behind the output
- * may be overwritten.
- */
+/** Returns the room for decoding `count` bytes: codes have five bits or more, and one byte is overwritten. */
 export function decodedBound(count: number): number {
   return Math.floor((count * 8) / 5) + 1;
 }

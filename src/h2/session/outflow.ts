@@ -1,7 +1,4 @@
-/**
- * What the streams of one session share when they send DATA: the session's send window, the socket's backlog, and the
- * order in which waiting streams take turns.
- */
+/** What a session's streams share when sending: its window, the socket's backlog, and the order of turns. */
 
 import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../core/buffered.ts";
@@ -101,10 +98,7 @@ export class Outflow {
     }
   }
 
-  /**
-   * Lets each waiting stream send one quantum. A stream that had its turn moves to the end, because otherwise a window
-   * that opens in small steps would serve only the oldest stream.
-   */
+  /** Lets each stream send one quantum, then moves it to the end: small window steps then serve all streams. */
   #round(): boolean {
     let isMoving = false;
     const streams = [...this.#waiting];

@@ -122,7 +122,6 @@ export class Session implements SessionFrames {
     return this.#streams.open.all();
   }
 
-  /** Most streams that the peer allows the proxy to have open. */
   get peerMaxStreams(): number {
     return this.#streams.peer.maxStreams;
   }
@@ -239,10 +238,7 @@ export class Session implements SessionFrames {
     this.#writer.ping(bytes, start, true);
   }
 
-  /**
-   * Takes the answer to a PING. Only a client's answers cost budget, because the proxy sends it a single PING. On an
-   * upstream connection it sends any number.
-   */
+  /** Takes the answer to a PING. A client's answers cost budget, because the proxy sends it only one PING. */
   pong(bytes: Buffer, start: number): void {
     if (this.#role === "server") this.#chargeControl();
     this.#owner.ponged(bytes.readUInt32BE(start + 4));

@@ -14,7 +14,6 @@ export const setting = {
 } as const;
 
 type PeerSettings = {
-  /** True if the peer has sent SETTINGS. */
   hasArrived: boolean;
   headerTableBytes: number;
   maxStreams: number;

@@ -22,10 +22,7 @@ export type StreamHost = {
   readonly writer: FrameWriter;
   readonly encoder: HpackEncoder;
   readonly outflow: Outflow;
-  /**
-   * Called when `count` bytes of DATA have been sent, which use the session's send window. `isCrumb`: the count is so
-   * small because a window allowed no more.
-   */
+  /** `count` bytes of DATA were sent. `isCrumb`: so few because a window allowed no more. */
   spent(count: number, isCrumb: boolean): void;
   granted(count: number): void;
   /** Called when RST_STREAM has been sent. The peer's frames for this stream may still be in flight. */
@@ -235,10 +232,7 @@ export class Stream implements StreamWriter {
     return this.#dataTurn === outflow.turn && !writer.endsWith(this.id);
   }
 
-  /**
-   * Keeps tiny DATA until the end of the turn, because several streams send tiny DATA alternately. Each of them then
-   * leaves in one frame.
-   */
+  /** Keeps tiny DATA that alternates with other streams' until the end of the turn, to send it in one frame. */
   #gather(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#keep(bytes, start, end, endStream);
     this.#host.outflow.gather();

@@ -435,10 +435,7 @@ export class StrayBytes {
     this.#left = Math.min(h2Limits.strayBytes, this.#left + Math.max(0, openBytes));
   }
 
-  /**
-   * Takes `count` bytes for a stream that is over. Throws STREAM_CLOSED for the session if the backend has sent more
-   * than the windows allowed.
-   */
+  /** Takes bytes for a closed stream. Ends the session if the backend has sent more than windows allowed. */
   take(count: number): void {
     this.#left -= count;
     if (this.#left < 0)

@@ -11,10 +11,7 @@ import { watchLimits } from "./limits.ts";
 
 const none: readonly string[] = [];
 
-/**
- * Watches of a resource avoid a backend until `until`, because its cache is stalled. If the cache is found stalled
- * again after that, the time doubles. Times are clock readings.
- */
+/** Until the clock reading `until`, watches avoid this stalled cache. A repeated stall lasts twice as long. */
 type Stall = {
   /** Version that other backends had delivered and this one had not. */
   readonly version: string;
@@ -73,19 +70,13 @@ export class CacheProgress {
     }
   }
 
-  /**
-   * Takes a bookmark, which proves that the cache has come this far. Only those that do not end the initial events are
-   * periodic.
-   */
+  /** Takes a bookmark, which proves that the cache has come this far. One after initial events is not periodic. */
   showBookmark({ version, endsInitialEvents }: WatchEvent, now: number): void {
     if (!endsInitialEvents) this.bookmarkAt = now;
     if (compareVersions(version, this.version) > 0) this.#reach(version, now);
   }
 
-  /**
-   * Takes a 410 to a watch from `version`. `oldest`: the oldest version that the backend accepts; "" if the 410 does
-   * not name it.
-   */
+  /** Takes a 410 to a watch from `version`. `oldest`: the oldest accepted version; "": the 410 names none. */
   refuse(version: string, oldest: string): void {
     // An `oldest` that is not newer than the refused version contradicts the refusal and is ignored.
     const isSaid = compareVersions(oldest, version) > 0;
@@ -244,10 +235,7 @@ export class CacheTracker {
   readonly #scopes = new Map<string, Peers>();
   readonly #stalled = new Set<CacheProgress>();
 
-  /**
-   * Returns the same object for each call, because watches keep it. Beyond the limit of resources, a new one is not
-   * compared.
-   */
+  /** Returns the progress of a cache, which its watches keep. Beyond the limit a new resource is not compared. */
   of(backend: string, resource: string): CacheProgress {
     return progressIn(this.#resources, backend, resource, 0);
   }

@@ -6,10 +6,7 @@ export const watchLimits = {
   watchDueMs: 2000,
   /** Most attempts, and most ms, to continue a watch that lost its backend. Then the watch ends (watch.md §5.2). */
   resumeAttempts: 3,
-  /**
-   * Most attempts that do not count because their connection was lost before the response: three backends may fail
-   * within a second.
-   */
+  /** Most lost attempts that do not count: three backends may fail within a second. */
   resumeLosses: 3,
   resumeMs: 15_000,
   /** A resume counts as successful if no ERROR comes within this many ms after the response. */
@@ -34,10 +31,7 @@ export const watchLimits = {
   movesPerSecond: 1000,
   movesPerSecondLeast: 50,
   movePauseMs: 10,
-  /**
-   * Average ms between two moves that are not urgent: 200/s, as fast as an apiserver that shuts down ends watches
-   * (genericapiserver.go).
-   */
+  /** Average ms between two moves that are not urgent: as fast as an apiserver ends its watches at shutdown. */
   leavePauseMs: 5,
   /** Ms within which moves become one journal entry. */
   logMs: 1000,
@@ -99,25 +93,16 @@ export const watchLimits = {
   historyAnswerMs: 5000,
   historyTries: 20,
   historyUnreadMs: 60_000,
-  /**
-   * A backend whose events differed although its versions are new enough is trusted again after this many ms without a
-   * difference.
-   */
+  /** Ms without a difference after which a backend is trusted again whose events had differed. */
   historyUnlikeMs: 300_000,
-  /**
-   * If the only backend that answers has another history, that is accepted after this many ms: as long as an apiserver
-   * restarts.
-   */
+  /** Ms after which another history is accepted if no right one answers: as long as an apiserver restarts. */
   historyAloneMs: 30_000,
   /** A stream opened fewer than this many ms before an event may have got the event in its initial state. */
   sightMs: 2000,
   /** Ms for which a stalled cache is avoided, doubled each time that it is found stalled again, up to the most. */
   stallSpellMs: 60_000,
   stallSpellMostMs: 600_000,
-  /**
-   * Most resources, and most scopes, whose caches are compared: a large cluster has 300, at some 200 bytes for each
-   * backend.
-   */
+  /** Most resources, and scopes, that are compared: a large cluster has 300, at 200 bytes for each backend. */
   comparedResources: 1000,
   /** Least ms after which an apiserver ends a watch whose client set no timeout (--min-request-timeout). */
   watchServerMs: 1_800_000,

@@ -1,7 +1,4 @@
-/**
- * What the JSON and protobuf decoders share: the fields of the current event, and the parsing of BOOKMARKs and ERRORs,
- * which are parsed whole because they are rare and small.
- */
+/** What both decoders share: an event's fields, and the parsing of BOOKMARKs and ERRORs, which are small. */
 import { type EventDecoder, type EventType, eventLimits, eventTypes } from "./event.ts";
 
 /** What parsing an object whole returns. */

@@ -141,10 +141,7 @@ export class JsonMetadata {
     }
   }
 
-  /**
-   * Skips complete members (a key, and a string without escapes) that another member follows, which is most of what
-   * comes before the version of a built-in object. It is twice as fast as single steps, with the same result.
-   */
+  /** Skips complete members with plain string values, twice as fast as single steps, with the same result. */
   #passMembers(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (bytes[here] === quote) {

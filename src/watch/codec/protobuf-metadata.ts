@@ -92,10 +92,7 @@ export class ProtobufMetadata {
     return this.#step === atFault ? -1 : here;
   }
 
-  /**
-   * Skips complete short strings that are not needed, which is most of what comes before a version. It is twice as fast
-   * as reading their tags and lengths byte by byte, with the same result.
-   */
+  /** Skips complete short strings that are not needed, twice as fast as single steps, with the same result. */
   #passTexts(bytes: Buffer, start: number, end: number): number {
     const most = Math.min(end, start + this.#left - this.#floor);
     let here = start;

@@ -152,10 +152,7 @@ export class Histories extends Interval {
     return undefined;
   }
 
-  /**
-   * Takes a list without a version. If the backend answered, the client may lack the permission to list the resource,
-   * so another resource is asked about next.
-   */
+  /** Takes a list without a version. If the client may not list the resource, another one is asked about. */
   #notListed(backend: string, resource: string, status: number): void {
     const now = this.#parts.clock.now();
     if (status > 0) this.#unread.set(resource, now + watchLimits.historyUnreadMs);

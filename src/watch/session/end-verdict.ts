@@ -134,10 +134,7 @@ export type AskReason = MoveReason | "refreshed" | "sentinel";
 /** Why a watch should leave a stream that still serves. */
 export type LeaveReason = "draining" | "hung" | "rebalance" | "operator";
 
-/**
- * Why a watch ended although its client wanted more of it. `not_found`: no backend serves its resource any more (a
- * deleted CRD).
- */
+/** Why a watch ended that its client still wanted. `not_found`: its resource's CRD was deleted. */
 export type EndReason =
   | "initial_events"
   | "start_from_now"

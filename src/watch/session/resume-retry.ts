@@ -85,10 +85,7 @@ export class ResumeRetry {
     this.#attempts?.lost();
   }
 
-  /**
-   * Records that a backend has answered 404. Its first 404 does not count as an attempt, because all backends are asked
-   * once.
-   */
+  /** Records a 404. The first of each backend does not count, because all backends are asked once. */
   unserved(backend: string): void {
     if (this.#notServing.includes(backend)) return;
     this.#notServing = [...this.#notServing, backend];

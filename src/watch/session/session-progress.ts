@@ -34,10 +34,7 @@ export type ProgressOptions = {
   readonly start: Start;
   /** Version of an `exact` start. */
   readonly version: string;
-  /**
-   * True if the client waits for the bookmark that ends its initial events. No other stream may continue the watch
-   * before that, because no other sends that bookmark.
-   */
+  /** True if the client waits for the bookmark after its initial events, which no other stream would send. */
   readonly awaitsMarker?: boolean;
   /** True if several events share one version (`events`, whose leases expire in batches). */
   readonly isRepeating: boolean;
@@ -196,10 +193,7 @@ export class Progress {
     return "forward";
   }
 
-  /**
-   * True if another cache may know the version that this one has forgotten. `events` are in no cache: all backends ask
-   * the same etcd.
-   */
+  /** True if another cache may know the version. `events` are in no cache: all backends read the same etcd. */
   get #mayBeKnownElsewhere(): boolean {
     const isOfCaches = this.start === "exact" && !this.#origin.isForeign && !this.#mayRepeat;
     return this.phase === "opening" && isOfCaches;
@@ -385,10 +379,7 @@ export class Reading {
   }
 }
 
-/**
- * Returns an FNV-1a hash of UTF-16 units. A collision gives an attacker nothing, because the hash only compares the
- * order in which two backends deliver one batch.
- */
+/** FNV-1a. A collision is harmless: the hash only compares the order of one batch at two backends. */
 function hashed(seed: number, text: string): number {
   let hash = seed ^ 0x811c9dc5;
   for (let index = 0; index < text.length; index++)

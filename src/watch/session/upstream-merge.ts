@@ -63,10 +63,7 @@ export class UpstreamMerge implements EventTaker {
     return isMerging(this.#parts.session.state) && this.other?.isAccepted === true;
   }
 
-  /**
-   * True while the other stream is only compared with the first. Events are then forwarded from the first alone, so
-   * that no event of another etcd history reaches the client.
-   */
+  /** True while the other stream is only compared, so that no event of another etcd history is forwarded. */
   get isSentinel(): boolean {
     return this.#parts.session.state === "sentinel";
   }

@@ -106,10 +106,7 @@ export function withBookmarks(asked: WatchContext, fields: readonly Field[]): Wa
 
 const keepsBookmarks = /cbor|table/i;
 
-/**
- * Returns the fields of the first request. Injected bookmarks are only requested with an exact version, because the
- * query changes how the server answers a request for a state.
- */
+/** Returns the first request's fields. Injected bookmarks need an `exact` start: they change other responses. */
 export function firstFields(asked: WatchContext, fields: readonly Field[]): readonly Field[] {
   return asked.isInjected && asked.request.start === "exact"
     ? withPath(fields, bookmarkedTarget(asked.target))
@@ -158,10 +155,7 @@ const bare: readonly Field[] = [
   new Field("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"),
 ];
 
-/**
- * Returns a request for a list of what is watched, with the client's identity, for the list's version (`listTarget`);
- * undefined if that is impossible.
- */
+/** Returns a request for a list of what is watched, for its version (`listTarget`); undefined: impossible. */
 export function listRequestOf(
   context: RequestContext,
   { target }: WatchContext,

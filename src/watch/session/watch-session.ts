@@ -292,10 +292,7 @@ export class WatchSession implements AttemptOwner {
     return this.#retry.tried;
   }
 
-  /**
-   * True if a second stream may be opened. Not for a client that reads slowly: backends would end the stream (watch.md
-   * §5.5).
-   */
+  /** True if a second stream may be opened. Not for a slow client: backends end its watch (watch.md §5.5). */
   get mayHedge(): boolean {
     const mayJoin = this.progress.resumeVersion !== undefined && !this.#writer.isBlocked;
     return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.isExpired;
@@ -411,10 +408,7 @@ export class WatchSession implements AttemptOwner {
     return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
   }
 
-  /**
-   * True if the first stream has missed two bookmarks in a row although the client reads. A watch that never had a
-   * bookmark may be silent for ever (watch.md §6.2).
-   */
+  /** True if two bookmarks are missing although the client reads. Not if none ever came (watch.md §6.2). */
   get isHung(): boolean {
     const { lastEventAt, lastBookmarkAt } = this.progress;
     return lastBookmarkAt >= 0 && !this.#writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
@@ -549,10 +543,7 @@ export class WatchSession implements AttemptOwner {
     if (this.#merge.first === undefined) this.promote();
   }
 
-  /**
-   * Takes a 429. One from a cache that is being filled does not count as an attempt, and concerns one resource only.
-   * Any other slows all moves.
-   */
+  /** Takes a 429. One of a cache that is being filled costs no attempt; any other slows all moves. */
   #busy(answer: ResponseHead): void {
     if (!isInitialising(answer)) this.#parts.migrations.slowDown();
     else if (this.#merge.first === undefined) this.#retry.uncount();
