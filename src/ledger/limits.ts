@@ -4,8 +4,9 @@ export const ledgerLimits = {
   callers: 5000,
   /** Callers that one eviction checks to find an idle one. */
   callerTurns: 32,
-  /** `callerNewMs`: how long a caller counts as new. `callerRequests`: a caller with fewer requests is not judged. */
+  /** How long a caller counts as new. */
   callerNewMs: 600_000,
+  /** A caller with fewer requests is not judged. */
   callerRequests: 20,
   callerRelists: 10,
   /** Watched resources remembered per caller: a controller-manager watches 60. */

@@ -13,17 +13,13 @@ import { Lru } from "../../base/lru.ts";
 import { keyOf } from "./sources.ts";
 
 export const admissionLimits = {
-  /**
-   * Most concurrent unproven requests over all backends: in total, and from one client address. With responses in 100
-   * ms one address gets 2,560 new tokens accepted per second.
-   */
+  /** Most concurrent unproven requests over all backends. */
   unprovenRequests: 2560,
+  /** Of these, from one client address: with responses in 100 ms an address gets 2,560 new tokens accepted per second. */
   unprovenPerSource: 256,
-  /**
-   * Most concurrent requests with one unproven token. The others wait for its first response, at most `unprovenHeldMs`,
-   * which a healthy apiserver rarely exceeds.
-   */
+  /** Most concurrent requests with one unproven token. The others wait for the token's first response. */
   unprovenPerBearer: 2,
+  /** Longest such wait in ms, which a healthy apiserver rarely exceeds. */
   unprovenHeldMs: 250,
   /** Milliseconds that a request waits for a place: an apiserver's request timeout, since client-go would only retry. */
   unprovenWaitMs: 60_000,

@@ -13,8 +13,9 @@ import { type Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import { bearerEndsAt } from "./credential-expiry.ts";
 
-/** How long an accepted bearer token stays proven, in ms, and how many tokens are remembered (D2). */
+/** How long an accepted bearer token stays proven, in ms (D2). */
 export const provenMs = 600_000;
+/** Most tokens remembered, each as a hash and a time. */
 export const rememberedBearers = 10_000;
 /** Apiservers accept a JWT for a minute after its expiry (go-jose's leeway). It is then proven for `endedBearerMs`. */
 const bearerLeewayMs = 60_000;

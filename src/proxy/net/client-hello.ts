@@ -3,8 +3,9 @@
  * (RFC 6066 §3). A ClientHello may be split over several records (RFC 8446 §5.1). Nothing is changed.
  */
 
-/** Largest ClientHello accepted, as in Go's servers. Most have one record; post-quantum keys need two or three. */
+/** Largest ClientHello accepted, as in Go's servers. */
 export const helloBytes = 64 * 1024;
+/** Most records of one ClientHello. One is usual; post-quantum keys need two or three. */
 export const helloRecords = 16;
 
 export type Hello =

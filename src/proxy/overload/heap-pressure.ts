@@ -24,8 +24,9 @@ export const heapLimits = {
   heapCrowded: 0.92,
   heapCritical: 0.97,
   heapEasy: 0.8,
-  /** By how much the heap must shrink before its pages are returned, and the pause between two returns, which stop all. */
+  /** By how much the heap must shrink before its pages are returned to the kernel. */
   heapPagesBytes: 48 * MiB,
+  /** Shortest pause between two returns, because each stops the process for a moment. */
   heapPagesMs: 60_000,
   /** Share of the idle sessions drained, or of the requests cut, at one check. The rest follows at later checks. */
   shedShare: 0.1,
