@@ -54,7 +54,7 @@ export class Lease {
   handovers: readonly Handover[] = [];
   /** Identities and programs of the recent holders, in the format of `kindOf`. */
   knownKinds: readonly string[] = [];
-  /** The latest judgement and its time. It expires `limits.leaseQuietMs` later. */
+  /** The latest judgement and its time. A judgement expires after `limits.leaseQuietMs`. */
   judgement: Judgement | undefined;
   judgedAt = Number.NEGATIVE_INFINITY;
   reportedAt = Number.NEGATIVE_INFINITY;
@@ -68,7 +68,7 @@ export class Lease {
     return `${resource} ${namespace}/${name}`;
   }
 
-  /** Returns the judgement that still holds; undefined: the lease is in order. */
+  /** Returns the latest judgement unless it has expired; undefined: the lease is in order. */
   verdictAt(now: number): Judgement | undefined {
     return now - this.judgedAt < limits.leaseQuietMs ? this.judgement : undefined;
   }

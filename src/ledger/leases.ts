@@ -29,14 +29,14 @@ export class Leases {
     return [...this.#leases.values()];
   }
 
-  /** Records a write. Returns a report if the write makes the lease suspect and the last report is old enough. */
+  /** Records a write. Returns a report if the write makes the lease suspect, unless one was written recently. */
   written({ name, record, caller, session, isCreate }: LeaseWrite, at: number): LeaseReport | undefined {
     const lease = this.#of(name);
     this.pods.seen(caller.subject.namespace, caller.subject.pod);
     const holder = clipped(record.holder ?? lease.holder, ledgerLimits.holderChars);
     if (record.durationMs !== undefined) lease.durationMs = record.durationMs;
     if (holder === "") return this.#released(lease, at);
-    // Such a write only labels the lease, or changes its object for another reason.
+    // A write without a renewal time and with the same holder only labels the lease, or changes something else.
     if (!record.isRenewal && holder === lease.holder) return undefined;
     const renewal = { caller, session, holder, isCreate, at };
     const judgement = judgeRenewal(lease, renewal, this.pods);

@@ -4,7 +4,7 @@ import { Caller, type CallerName } from "./caller.ts";
 import { ledgerLimits } from "./limits.ts";
 
 export class Ledger {
-  /** Callers by their name as one string, in insertion order; an eviction moves callers in use to the end. */
+  /** Callers by identity, program and address, in insertion order; an eviction moves callers in use to the end. */
   readonly #callers = new Map<string, Caller>();
   /** Requests of evicted callers, by agent label. */
   readonly #past = new Map<string, number>();

@@ -11,16 +11,16 @@ export const ledgerLimits = {
   callerRelists: 10,
   /** Watched resources remembered per caller: a controller-manager watches 60. */
   callerResources: 100,
-  /** Programs that get a metric label of their own. */
+  /** Most programs that get a metric label of their own. */
   agents: 50,
   /** The number of leases remembered, about 600 bytes each: each node has one, and each controller. */
   leases: 8000,
-  /** Per lease: the clients remembered that renewed it last, and the changes of holder remembered. */
+  /** Most renewers, and most changes of holder, that are remembered per lease. */
   leaseRenewers: 8,
   leaseHandovers: 8,
   /** Assumed duration of a lease whose object states none. */
   leaseLeastMs: 5000,
-  /** A takeover earlier than this share of the lease's duration after a renewal did not wait for expiry. */
+  /** A takeover earlier than this share of the lease's duration after the last renewal counts as wrongful. */
   leaseShare: 0.8,
   /** Two holders alternate if the lease moves there and back within this time, and neither holder releases it. */
   leaseTurnsMs: 120_000,
@@ -28,7 +28,7 @@ export const ledgerLimits = {
   leaseRenewals: 3,
   /** Shortest pause between two reports on one lease. */
   leaseReportMs: 15_000,
-  /** The number of pods remembered that sent requests, and of pods that requests show to be deleted. */
+  /** Most pods remembered that sent requests, and most pods that were deleted. */
   pods: 10_000,
   /** How long a renewal of a deleted pod may still have been in flight. */
   podGoneMs: 1000,

@@ -68,7 +68,7 @@ class Group {
   firsts = 0;
   /** All requests of the group. */
   readonly all = new Set<Entry>();
-  /** Waiting requests, the oldest first: for an address the first requests of tokens, for a token the others. */
+  /** Waiting requests, the oldest first. An address: the first requests of its tokens; a token: its other requests. */
   readonly queue = new Set<Entry>();
   /** For an address: requests that wait behind all of `queue`, because others with their token have a place. */
   readonly later = new Set<Entry>();

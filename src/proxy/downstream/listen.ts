@@ -99,7 +99,7 @@ export class Listener {
       this.#accept(socket),
     );
     this.#server.on("error", (error) => {
-      // Before it listens, `start` returns the error.
+      // An error before the server listens is returned by `start`.
       if (this.#server.listening) this.#contained(error);
     });
   }

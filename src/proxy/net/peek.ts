@@ -16,7 +16,7 @@ export type Decision<T> = { readonly verdict: T; readonly taken: number };
 /** Decides from all bytes so far. Undefined: too few bytes to decide; the function is called again with more. */
 export type Decide<T> = (seen: Buffer) => Decision<T> | undefined;
 
-/** Bytes held back at present. */
+/** Bytes held back now, for all sockets together. */
 let waitingBytes = 0;
 
 /** Calls `done` once, with the socket paused; never if the socket ends or stays undecided for `limits.handshakeMs`. */

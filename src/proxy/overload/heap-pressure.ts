@@ -54,7 +54,7 @@ export type HeapPressureParts = {
   /** Clients that have nothing open, the one that became idle last first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
   readonly exchanges: () => readonly Sheddable[];
-  /** Runs a full collection now, which returns pages. `look` gets its result. */
+  /** Runs a full collection now, which returns pages to the kernel. `look` is called with its result. */
   readonly collect: () => void;
 };
 
@@ -76,7 +76,7 @@ export class HeapPressure {
   #isDue = false;
   /** Most bytes that a full collection has left resident since pages were last returned. */
   #peakBytes = 0;
-  /** True if the heap has shrunk so much that its pages should be returned. */
+  /** True if the heap is so far below its peak that its pages should be returned. */
   #hasPages = false;
   #releasedAt = Number.NEGATIVE_INFINITY;
   /** True if requests of an earlier check are still being cut. */

@@ -16,7 +16,7 @@ export type ExchangeRequest = {
   readonly avoided: readonly string[];
   /** A watch that another backend can continue; undefined: any other request. */
   readonly asked: WatchContext | undefined;
-  /** What the client has seen of the resource; undefined: the response does not show it. */
+  /** Compares the response with what the client has seen; undefined: the response shows no version. */
   readonly guardedRead: GuardedRead | undefined;
   /** The copy of the body for the ledger; undefined: the ledger needs none. */
   readonly copy: BodyCopy | undefined;

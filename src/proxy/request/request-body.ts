@@ -20,7 +20,7 @@ export class RequestBody {
     this.#held = new AccountedBuffer(buffered);
   }
 
-  /** Bytes that are kept. */
+  /** Number of bytes kept. */
   get length(): number {
     return this.#held.length;
   }

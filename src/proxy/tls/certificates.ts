@@ -151,7 +151,7 @@ export function tryHandshake(
 ): Promise<Failure | undefined> {
   const [near, far] = duplexPair();
   const server = new tls.TLSSocket(near, { isServer: true, secureContext: context });
-  // Whether clients trust the CA is not checked here, only whether both ends can agree.
+  // Whether clients trust the CA is not checked here, only whether both ends agree on a version and a cipher.
   const client = tls.connect({ socket: far, rejectUnauthorized: false });
   return new Promise((resolve) => {
     const end = (failure?: Failure): void => {

@@ -46,7 +46,7 @@ export class Passthrough {
   readonly #live: JoinedConnection[] = [];
   /** Sockets to each backend, including opening ones; no entry: none. */
   readonly #counts = new Map<string, number>();
-  /** Removed backends that still have connections, each with the function that cancels the end of those. */
+  /** Removed backends that still have connections, each with the function that spares those connections. */
   readonly #leaving = new Map<string, () => void>();
   /** Connections whose ClientHello is read and that have no backend yet. */
   #asking = 0;

@@ -136,7 +136,7 @@ export class Attempt implements ConnectionUser, Waiter {
     return head;
   }
 
-  /** A PING sent at `answeredPingAt` was answered: nothing that the backend sent before is lost. */
+  /** A PING sent at `answeredPingAt` was answered, so nothing that the backend had sent before is lost. */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
       this.#contain(() => this.#owner.attemptPassed?.(this));

@@ -232,7 +232,7 @@ export class Connection implements WireOwner {
     return this.#options.clock.now();
   }
 
-  /** Notifies attempts that have waited `ms`, but only for `upstreamLimits.slowToldMs`. */
+  /** Notifies each attempt that has waited for `ms`, at every call for `upstreamLimits.slowToldMs`. */
   notifySlow(ms: number): void {
     const now = this.#options.clock.now();
     for (const attempt of this.#attempts) {

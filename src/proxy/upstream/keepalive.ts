@@ -49,7 +49,7 @@ export class Keepalive<Kept extends KeptAlive> {
   #deadlines: PingTimes;
   #tickAt = 0;
   #beats = 0;
-  /** The number of ticks in which each connection gets one PING. */
+  /** Each connection gets one PING in this many ticks. */
   #turns = 1;
   #dueAt = 0;
   #waitsSince = 0;

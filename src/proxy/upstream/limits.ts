@@ -21,7 +21,7 @@ export const upstreamLimits = {
   unprovenDialsPerSecond: 50,
   dialsPerSecond: 50,
   /**
-   * Most connections of one backend that all get a PING on every tick. Of more, one in `pingTurns` gets one, and so does
+   * Most connections of one backend that all get a PING on every tick. If there are more, one in `pingTurns` gets one, and so does
    * each connection that opens a stream: 600 PINGs a tick cost 8 % of a core.
    */
   pingsPerBeat: 100,
@@ -49,7 +49,7 @@ export const upstreamLimits = {
   redialFirstMs: 100,
   redialMostMs: 500,
   /**
-   * A PING that took this much longer than twice the median was lost once: TCP retransmits after 200 ms at the
+   * If a PING took this much longer than twice the median, a packet was lost: TCP retransmits after 200 ms at the
    * earliest. For `lossyMs` after that the path counts as lossy, and silence on it proves nothing about large packets.
    */
   latePingMs: 150,
@@ -66,11 +66,11 @@ export const upstreamLimits = {
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this long is closed or replaced. The apiserver closes it after 90 s. */
   idleConnectionMs: 60_000,
-  /** The same for connections beyond the warm ones and the shard's last: those of a burst are closed soon after it. */
+  /** A spare connection, neither warm nor the shard's last, closes after this long without a stream. */
   spareConnectionMs: 2000,
   /** How long a backend that becomes ready again takes to reach full weight, beginning with that of its first second. */
   slowStartMs: 30_000,
   slowStartLeast: 1 / 30,
-  /** How long an attempt is reported as slow. */
+  /** How long a slow attempt is reported to its owner. */
   slowToldMs: 3000,
 } as const;

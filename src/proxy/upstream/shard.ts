@@ -55,7 +55,7 @@ export function idleIn(
   keep: number,
   now: number,
 ): { readonly isWanting: boolean; readonly going: readonly Connection[] } {
-  // Silent connections do not count: closing the one that answers would leave no proof that the backend lives.
+  // Silent connections do not count as available: closing the one that answers would leave no proof that the backend lives.
   const taking = connections.filter(
     (connection) => connection.isOpened && !connection.isRetiring && !connection.isSuspect,
   );
