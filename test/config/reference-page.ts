@@ -104,11 +104,11 @@ function textOf(value: unknown): string {
 
 const head = `# The configuration, key by key
 
-Made from \`config/schema/watchkeeper.v1alpha2.json\`: \`node test/config/reference-page.test.ts --write\`. Editors understand the same file. \`watchkeeper config\` prints a commented
-sample, \`watchkeeper check --config FILE\` reports problems with line and column; an unknown key is an error. A file of version v1alpha1 is refused with the
-replacement for each key, and \`watchkeeper config --convert FILE\` prints it as v1alpha2.
+This page is generated from \`config/schema/watchkeeper.v1alpha2.json\` by \`node test/config/reference-page.test.ts --write\`. Editors can validate configurations with the same schema. \`watchkeeper config\` prints a commented
+sample configuration. \`watchkeeper check --config FILE\` reports problems with line and column; an unknown key is an error. watchkeeper refuses a configuration of version v1alpha1 and names the
+replacement for each key; \`watchkeeper config --convert FILE\` prints a v1alpha1 configuration as v1alpha2.
 
-Files are relative to the configuration's own. Durations are \`500ms\`, \`2s\`, \`5m\`, \`1h\`. \`required\` means: where the object around it is given.
-Which changes need a restart is in [restart.md](restart.md#a-changed-configuration).
+Paths of files are relative to the folder of the configuration file. Durations are written as \`500ms\`, \`2s\`, \`5m\` or \`1h\`. A key with the default \`required\` must be set if the object that contains the key is set.
+[restart.md](restart.md#a-changed-configuration) lists the changes that need a restart.
 
 `;

@@ -72,7 +72,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "config_last_reload_successful",
-    help: "1 if the last configuration that was read is in use",
+    help: "1 if the configuration that was read last is valid and in use, 0 if it was rejected",
     process: ({ config }) => (config().isGood ? 1 : 0),
   },
   {
@@ -100,7 +100,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "certificate_reloads_total",
-    help: "Certificate loads, by result",
+    help: "Attempts to load a certificate or key, by result",
     labels: ["name", "result"],
     counted: {
       "certificate.loaded": ({ name }) => [name, "ok"],
@@ -109,7 +109,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "internal_errors_total",
-    help: "Internal errors of watchkeeper, by scope: the stream, session, timer, journal reader or process that was lost",
+    help: "Internal errors of watchkeeper, by scope: what the error ended (a stream, a session, a timer callback, a reader of the journal or the process)",
     labels: ["scope"],
     counted: { "internal.error": ({ scope }) => [scope] },
   },
@@ -127,7 +127,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "discovery_failures_total",
-    help: "Failed discoveries of backends; the backends found before stay in use",
+    help: "Failed attempts to discover backends; the backends found before stay in use",
     labels: ["cluster"],
     cluster: perDiscovery(({ failures }) => failures),
   },
@@ -180,7 +180,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "backend_probes_total",
-    help: "Health probes on new connections, by result",
+    help: "Health probes that watchkeeper sent on new connections, by result",
     labels: ["backend", "result"],
     cluster: ({ backendStatuses }) =>
       backendStatuses.flatMap(({ name, probes }): Row[] => [
@@ -202,13 +202,13 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "upstream_streams",
-    help: "Open streams on upstream connections",
+    help: "Open streams on the HTTP/2 connections to the backend, by trust class and kind of requests",
     labels: ["backend", "class", "kind"],
     cluster: perConnectionClass(({ streams }) => streams),
   },
   {
     name: "upstream_connections_closed_total",
-    help: "Closed upstream connections",
+    help: "Closed HTTP/2 connections to the backend",
     labels: ["backend"],
     counted: { "upstream_connection.closed": ({ backend }) => [backend] },
   },
@@ -279,7 +279,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "clients",
-    help: "Known callers; a caller is an identity, a program and an address",
+    help: "Number of known clients; a client is a combination of identity, program and address",
     cluster: ({ path: { ledgerTap } }) => ledgerTap.ledger.size,
   },
   {
@@ -312,13 +312,13 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "watch_moves_total",
-    help: "Watches continued on another backend without the client noticing, by reason",
+    help: "Watches that watchkeeper moved to another backend without the client noticing, by reason of the move",
     labels: ["reason"],
     cluster: ({ path }) => path.migrations.moves,
   },
   {
     name: "watch_ends_total",
-    help: "Watches ended by watchkeeper between two events, by reason; the client watches again",
+    help: "Watches that watchkeeper ended between two events, by reason; the client opens the watch again",
     labels: ["reason"],
     cluster: ({ path }) => path.migrations.ends,
   },
@@ -329,17 +329,17 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "watch_bookmark_refreshes_total",
-    help: "Short second upstream streams opened to get a bookmark after a backend restarted",
+    help: "Short second upstream streams of watches, opened to get a bookmark from the watch's own backend after another backend has restarted",
     cluster: ({ path }) => path.migrations.refreshes,
   },
   {
     name: "watch_sentinels",
-    help: "Resources with a sentinel: one watch that two backends serve, so that their caches are compared",
+    help: "Resources with a sentinel: a watch that two backends serve at the same time, so that watchkeeper can compare their caches",
     cluster: ({ path }) => path.sentinels.count,
   },
   {
     name: "watch_sentinel_streams_total",
-    help: "Second upstream streams opened for sentinels",
+    help: "Second upstream streams opened for sentinels, which are watches that two backends serve at the same time",
     cluster: ({ path }) => path.migrations.sentinels,
   },
   {
@@ -350,35 +350,35 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "watch_version_regressions_total",
-    help: "Events older than an earlier event on the same watch; such a watch is never moved",
+    help: "Watch events with a lower version than an earlier event of the same watch; watchkeeper never moves such a watch",
     cluster: ({ path }) => path.exchanges.watched.versionRegressions,
   },
   {
     name: "watch_replay_loops_total",
-    help: "Clients that repeat a watch from the same version again and again, at most once a minute for each",
+    help: "Findings of a client that opens the same watch from the same version again and again; each client counts at most once a minute",
     labels: ["resource"],
     counted: { "watch.replay_loop": ({ resource }) => [resource] },
   },
   {
     name: "watched_apis",
-    help: "Watched API groups and versions that are not built in, by kind: custom (resumed and compared), aggregated or unknown (neither)",
+    help: "Watched API groups and versions that are not built in, by kind: custom (watchkeeper resumes and compares their watches), aggregated or unknown (it does neither)",
     labels: ["kind"],
     cluster: ({ path }) => Object.entries(path.origins.counts),
   },
   {
     name: "stalled_caches",
-    help: "Stalled watch caches: pairs of a backend and a resource",
+    help: "Watch caches of backends that are stalled now; a backend has one watch cache for each resource",
     cluster: ({ path }) => path.migrations.stalls,
   },
   {
     name: "cache_stalls_total",
-    help: "Watch caches found stalled, by backend and detector",
+    help: "How often watchkeeper found a watch cache of the backend stalled, by detector",
     labels: ["backend", "detector"],
     counted: { "cache.stalled": ({ backend, detector }) => [backend, detector] },
   },
   {
     name: "stale_responses_total",
-    help: "Lists and initial states older than a version that the client had already seen",
+    help: "Responses to lists and new watches with a state older than the client had already seen",
     cluster: ({ path }) => path.staleReadGuard.counts.outdated,
   },
   {
@@ -393,7 +393,7 @@ export const metrics: readonly Metric[] = [
   // --- incidents and leases ---
   {
     name: "incidents_total",
-    help: "Incidents, by kind and backend",
+    help: "Incidents that have begun, by kind and backend",
     labels: ["kind", "backend"],
     process: ({ incidents }) => incidents.counts.map(({ kind, backend, count }) => [[kind, backend], count]),
   },
@@ -450,7 +450,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "passthrough_connections_refused_total",
-    help: "Passthrough connections that never reached a backend, by error code and by the side that caused it",
+    help: "Passthrough connections that never reached a backend, by error code and by the side that caused the failure",
     labels: ["code", "origin"],
     counted: { "passthrough.refused": ({ code, origin }) => [code, origin] },
   },
@@ -467,7 +467,7 @@ export const metrics: readonly Metric[] = [
 
 export const requestDuration: HistogramMetric = {
   name: "request_duration_seconds",
-  help: "Time from the head of a request to the end of its response, by verb; watches and other long-running requests are excluded",
+  help: "Time from the header fields of a request to the end of its response, by verb; watches and other long-running requests are excluded",
   labels: ["verb"],
   cap: 8,
   cluster: ({ path }) =>

@@ -77,60 +77,68 @@ const caFile = option(
 const reach = [admin, tokenFile, caFile] as const;
 const formats = ["table", "wide", "json"] as const;
 const output = option("-o, --output FORMAT", "table, wide or json", "table", { choices: formats });
-const reason = option("--reason TEXT", "reason to log", "none");
+const reason = option("--reason TEXT", "reason that the log records", "none");
 const plainOutput = option("-o, --output FORMAT", "table or json", "table", { choices: ["table", "json"] });
 
 const configOption = option("-c, --config FILE", "the configuration file", undefined, { isRequired: true });
 
 export const commands = {
   demo: {
-    summary: "demonstrate it with embedded apiservers, no cluster needed",
+    summary: "demonstrate watchkeeper with embedded apiservers; needs no cluster",
     words: "",
     options: [
-      option("--port N", "port of the demo's proxy", "8443, or any free port"),
-      option("--once", "exit after the last act"),
-      option("--faults LIST", "faults to play, separated by commas: hole, freeze, restart, or none", "all"),
+      option("--port N", "port on which the demo's proxy listens", "8443, or any free port"),
+      option("--once", "exit after the last fault"),
+      option("--faults LIST", "faults to inject, separated by commas: hole, freeze, restart, or none", "all"),
     ],
-    exits: "1: it could not be played, or a fault affected watchkeeper's client",
+    exits: "1: the demo could not run, or a fault affected the client behind watchkeeper",
   },
   incident: {
-    summary: "play one of five incidents, without watchkeeper and with it",
+    summary: "replay one of five incidents, without watchkeeper and with it",
     words: "000|001|002|003|004",
     choices: ["000", "001", "002", "003", "004"],
     options: [],
-    exits: "1: an expectation failed with watchkeeper, or it could not be played",
+    exits: "1: watchkeeper did not do what the page of the incident says, or the replay could not run",
     examples: ["watchkeeper incident 004"],
   },
   run: {
-    summary: "serve with a configuration file",
+    summary: "serve clients as a configuration file says",
     words: "",
-    options: [configOption, option("--pid-file FILE", "file for the process ID", "none")],
-    exits: "1: it ended because of an internal error",
+    options: [configOption, option("--pid-file FILE", "file into which the process ID is written", "none")],
+    exits: "1: the process ended because of an internal error",
   },
   sidecar: {
-    summary: "serve one pod, without a configuration",
+    summary: "serve the applications of one pod, without a configuration file",
     words: "",
     options: [
-      option("--print-config", "print its configuration and exit"),
+      option("--print-config", "print the sidecar's configuration and exit"),
       option("--port N", "port to listen on", "7443"),
       option("--metrics-port N", "port of metrics and probes", "7481"),
-      option("--direct DIR", "directory of the projected token and CA", "/var/run/secrets/watchkeeper"),
+      option(
+        "--direct DIR",
+        "directory of the kubelet's projected token and CA",
+        "/var/run/secrets/watchkeeper",
+      ),
       option(
         "--shared DIR",
-        "directory where clients look for token and CA",
+        "directory of the application's token and CA",
         "/var/run/secrets/kubernetes.io/serviceaccount",
       ),
-      option("--state DIR", "directory of files that survive a restart", "/var/run/watchkeeper"),
+      option(
+        "--state DIR",
+        "directory of files that survive a restart of the container",
+        "/var/run/watchkeeper",
+      ),
     ],
-    exits: "1: it ended because of an internal error",
+    exits: "1: the process ended because of an internal error",
   },
   manifest: {
     summary: "print Kubernetes manifests: a static pod, a deployment, or a workload with a sidecar in it",
     words: "static-pod|deployment|sidecar",
     choices: ["static-pod", "deployment", "sidecar"],
     options: [
-      option("--image IMAGE", "image of watchkeeper", "watchkeeper:VERSION"),
-      option("-f, --file FILE", "the workload's YAML; - is stdin", "none; required for sidecar", {
+      option("--image IMAGE", "container image of watchkeeper", "watchkeeper:VERSION"),
+      option("-f, --file FILE", "YAML of the workload to patch; - is stdin", "none; required for sidecar", {
         only: ["sidecar"],
       }),
       option("--port N", "port to listen on", "8443, or 7443 for a sidecar", {
@@ -140,13 +148,13 @@ export const commands = {
       option("--print-config", "print the configuration file for the node instead of the pod", undefined, {
         only: ["static-pod"],
       }),
-      option("--backend NAME=URL...", "a kube-apiserver for the configuration", undefined, {
+      option("--backend NAME=URL...", "a kube-apiserver that the configuration lists", undefined, {
         only: ["static-pod"],
       }),
-      option("--passthrough", "leave TLS to the apiservers; needs no key", undefined, {
+      option("--passthrough", "let the apiservers terminate TLS, so that the pod needs no key", undefined, {
         only: ["static-pod"],
       }),
-      option("--namespace NAME", "its namespace", "watchkeeper", { only: ["deployment"] }),
+      option("--namespace NAME", "namespace of the Deployment", "watchkeeper", { only: ["deployment"] }),
       option("--replicas N", "number of replicas, from 2 to 50", "2", { only: ["deployment"] }),
     ],
     exits: "1: the workload cannot have a sidecar",
@@ -163,30 +171,33 @@ export const commands = {
     options: [
       option(
         "--from NAME",
-        "backend or cluster of the file to import",
+        "haproxy backend or Envoy cluster to import",
         "the only one, or the only one whose servers have port 6443",
       ),
     ],
-    exits: "1: it has no backends that can be imported",
+    exits: "1: the file has no backends that can be imported",
     examples: ["watchkeeper import /etc/haproxy/haproxy.cfg > watchkeeper.yaml"],
   },
   try: {
-    summary: "serve the current kubectl context on this machine",
+    summary: "serve the cluster of the current kubectl context on this machine",
     words: "",
     options: [
       option("--kubeconfig FILE", "kubeconfig file", "as kubectl finds it"),
       option("--context NAME", "context to use", "the current one"),
       option("--port N", "port to listen on", "7443, or any free port"),
-      option("--discover", "discover the apiservers behind the server's address"),
+      option(
+        "--discover",
+        "discover the apiservers behind the address in the kubeconfig, and balance over them",
+      ),
     ],
-    exits: "1: it could not serve",
+    exits: "1: the cluster could not be served",
   },
   check: {
-    summary: "check whether a configuration would work",
+    summary: "check a configuration, its certificates and its backends",
     words: "",
     options: [
       option("-c, --config FILE", "the configuration file; - is stdin", undefined, { isRequired: true }),
-      option("--offline", "connect to no backend; list the configured ones"),
+      option("--offline", "check the files only; list the configured backends without connecting"),
     ],
     exits: "1: a check failed",
   },
@@ -209,11 +220,11 @@ export const commands = {
     choices: ["init", "csr"],
     options: [
       option("--dir DIR", "output directory", "pki"),
-      option("--host NAME...", "DNS name or address of the proxy for the certificate"),
-      option("--signer NAME", "Kubernetes signer", "none; required for csr", { only: ["csr"] }),
+      option("--host NAME...", "DNS name or address of watchkeeper that the certificate contains"),
+      option("--signer NAME", "name of the Kubernetes signer", "none; required for csr", { only: ["csr"] }),
       option("--name NAME", "common name of the certificate", "watchkeeper"),
     ],
-    exits: "1: nothing was written",
+    exits: "1: no file was written",
   },
   status: {
     summary: "print backends, watches and active incidents on one screen",
@@ -228,7 +239,7 @@ export const commands = {
     options: [
       ...reach,
       output,
-      option("-q, --query TEXT", "only rows with this text in a column", "all"),
+      option("-q, --query TEXT", "print only rows that contain this text in any column", "all"),
       option(
         "--sort COLUMN",
         'column to sort by; "-" first: descending (--sort=-bytes)',
@@ -237,7 +248,7 @@ export const commands = {
       option("--limit N", "maximum number of rows, up to 50000", "100"),
       option("--no-headers", "omit the header"),
     ],
-    exits: "1: there is no row of that NAME",
+    exits: "1: there is no object with that NAME",
     examples: [
       "watchkeeper get watches backend=cp-2 state=hung",
       "watchkeeper get clients --sort=-relists --limit 10",
@@ -264,7 +275,7 @@ export const commands = {
     ],
   },
   tap: {
-    summary: "print events as they happen",
+    summary: "print events of the journal as they happen",
     words: "[KIND]",
     options: [
       ...reach,
@@ -281,7 +292,7 @@ export const commands = {
     summary: "stop new requests to a backend, move its watches gradually, keep exec sessions",
     words: "BACKEND",
     options: [...reach, reason],
-    exits: "1: there is no such backend, or no other one is ready",
+    exits: "1: there is no such backend, or no other backend is ready",
     examples: ["watchkeeper drain cp-2 --reason 'kernel update'", "watchkeeper undrain cp-2"],
   },
   undrain: {
@@ -300,18 +311,18 @@ export const commands = {
     summary: "reload the configuration",
     words: "",
     options: [...reach, reason],
-    exits: "1: it was rejected, and the last good one stays",
+    exits: "1: the configuration was rejected, and the last valid one stays in use",
   },
   bundle: {
-    summary: "write the proxy's state to a file, for a bug report",
+    summary: "write the state of a running watchkeeper to a file, for a bug report",
     words: "",
     options: [
       ...reach,
       option("--to PATH", "a .tar file, or a new directory", "watchkeeper-TIME.tar"),
-      option("--metrics ADDRESS", "address of the metrics", "127.0.0.1:7481"),
-      option("--names", "keep names and addresses; default: redacted"),
+      option("--metrics ADDRESS", "address of watchkeeper's metrics", "127.0.0.1:7481"),
+      option("--names", "keep names and addresses in the bundle; default: they are redacted"),
     ],
-    exits: "1: it was not written",
+    exits: "1: the file was not written",
   },
   completion: {
     summary: "print a script that completes these commands in a shell",

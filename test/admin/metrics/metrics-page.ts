@@ -22,19 +22,19 @@ function row(name: string, cells: readonly (string | number)[]): string {
 
 const head = `# Metrics
 
-\`/metrics\` on \`admin.metricsAddress\` (default \`:7481\`), in the Prometheus text format. Names and labels follow kube-apiserver's where it has the same metric. This page is
+watchkeeper serves these metrics at \`/metrics\` on \`admin.metricsAddress\` (default: \`:7481\`), in the Prometheus text format. If kube-apiserver has the same metric, watchkeeper uses the same names and labels. This page is
 generated from the code by \`node test/admin/metrics/metrics-page.test.ts --write\`.
 
-No label contains a path, a user, a raw User-Agent or a namespace that a client can choose freely. *At most* is the maximum number of label sets of a metric: the first
-ones are kept, the rest is summed under \`other\`. A process has fewer than 2,000 series whatever clients send.
+No label contains a path, a user, a raw User-Agent or a namespace that a client can choose freely. The column *at most* is the maximum number of label sets of a metric: the metric keeps the first
+label sets and sums all others under \`other\`. A watchkeeper process has fewer than 2,000 series, whatever clients send.
 
 | metric | type | labels | at most | meaning |
 | ------ | ---- | ------ | ------- | ------- |
 `;
 
 const tail = `
-In addition there are prom-client's metrics of the process: \`process_*\` and \`nodejs_*\`, without \`nodejs_active_*\`, which would visit every open socket.
+\`/metrics\` also contains prom-client's metrics of the process: \`process_*\` and \`nodejs_*\`. prom-client's \`nodejs_active_*\` are disabled, because each scrape would visit every open socket.
 
-\`incident_active\` and \`incidents_total\` have the kinds of [the JSON API](admin-api.md#incidents); only the API has their evidence. \`lease_*\` are
-leader leases whose renewals pass through this proxy, without the nodes' own leases.
+The label \`kind\` of \`watchkeeper_incident_active\` and \`watchkeeper_incidents_total\` has the kinds of incident that [the JSON API](admin-api.md#incidents) lists; the evidence of an incident is in the JSON API only. The metrics \`watchkeeper_lease_*\` contain the
+leader leases whose renewals pass through this watchkeeper process, but not the heartbeat leases of nodes.
 `;

@@ -9,22 +9,22 @@ const test = suite("cli/commands/cli-page");
 const file = "docs/cli.md";
 const head = `# The command line
 
-Generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\` prints the same.
+This page is generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\` prints the same text for one command.
 
-Commands for a running proxy (status, get, explain, top, tap, bundle; drain, undrain, move, reload) use its [JSON API](admin-api.md) at the address in \`--admin\`, in
-\`WATCHKEEPER_ADMIN\`, or at 127.0.0.1:7480. The API is on loopback: for a proxy on another host use \`ssh -L 7480:127.0.0.1:7480 HOST\` or
-\`kubectl port-forward POD 7480\`. Data goes to stdout, messages go to stderr. \`-o json\` prints the API's response.
-Text from clients is printed without terminal control characters.
+The commands status, get, explain, top, tap, bundle, drain, undrain, move and reload use the [JSON API](admin-api.md) of a running watchkeeper process at the address in \`--admin\`, in
+\`WATCHKEEPER_ADMIN\`, or at 127.0.0.1:7480. The JSON API listens on loopback by default: to reach watchkeeper on another host, use \`ssh -L 7480:127.0.0.1:7480 HOST\` or
+\`kubectl port-forward POD 7480\`. Commands print data to stdout and messages to stderr. \`-o json\` prints the response of the JSON API.
+Commands remove terminal control characters from text that clients have sent.
 
-The program is also installed as \`kubectl-watchkeeper\`, so that \`kubectl watchkeeper status\` works too.
+The npm package also installs \`kubectl-watchkeeper\`, so that \`kubectl watchkeeper status\` works too.
 
 | exit code | meaning |
 | --------- | ------- |
 | 0 | success |
-| 1 | a negative result: something is wrong, or was not found |
-| 2 | usage error: an invalid command, option or configuration |
-| 3 | nothing answers at the address of the JSON API |
-| 128 + n | ended by signal n |
+| 1 | the command failed, or its result is negative, for example because an incident is active; each command below says when |
+| 2 | the command, an option or the configuration is invalid |
+| 3 | no watchkeeper process answers at the address of the JSON API |
+| 128 + n | signal n ended the command |
 
 `;
 
