@@ -1,6 +1,6 @@
 /**
- * Limits that several folders share, each with its reason; limits of one folder are in its limits.ts. They keep the
- * process alive whatever the config says. Codes such as A1 name attack tests (docs/attacks.md).
+ * Limits that several folders share, each with its reason; limits of one folder are in its limits.ts. The values keep
+ * the process alive whatever the config says. Codes such as A1 name attack tests (docs/attacks.md).
  */
 const KiB = 1024;
 const MiB = 1024 * KiB;

@@ -21,7 +21,7 @@ import { type Problem, quote } from "./problem.ts";
 export { isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap };
 
 export type YamlDocument = {
-  /** Its objects have no prototype, so that `__proto__` is an unknown key like any other (A58). */
+  /** Objects in this value have no prototype, so that `__proto__` is an unknown key like any other (A58). */
   readonly value: unknown;
   readonly text: string;
   readonly tree: Document;

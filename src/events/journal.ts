@@ -16,7 +16,10 @@ export class Journal {
   /** The cluster of all events written here; "": there is only one cluster, or the events belong to none. */
   readonly #cluster: string;
 
-  constructor(clock: Clock, within: { readonly readers: Reader[]; readonly cluster: string } = noCluster()) {
+  constructor(
+    clock: Clock,
+    within: { readonly readers: Reader[]; readonly cluster: string } = { readers: [], cluster: "" },
+  ) {
     this.#clock = clock;
     this.#readers = within.readers;
     this.#cluster = within.cluster;
@@ -58,8 +61,4 @@ export class Journal {
 /** Journals an error that ended one stream and nothing else (D10). */
 export function journalFault(journal: Journal, error: unknown): void {
   journal.write({ kind: "internal.error", scope: "stream", message: failureFrom(error, "proxy").message });
-}
-
-function noCluster(): { readonly readers: Reader[]; readonly cluster: string } {
-  return { readers: [], cluster: "" };
 }

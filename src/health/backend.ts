@@ -1,13 +1,13 @@
 /**
  * The facts about one backend, and the verdict that follows from them. Both steps are pure: evidence changes the facts
  * (`learnt`), and the first matching row of `verdicts` gives the verdict. Only recovery is damped: a suspect or dead
- * backend becomes ready after several good answers in a row, more of them after each fall, so that a flapping backend
+ * backend becomes ready after several answered probes in a row, more after each fall, so that a flapping backend
  * stays suspect. If no other backend is ready, a backend that answers becomes ready at once.
  *
  *              upstream connections answer                 a row of `verdicts` says so
  *     unknown ──────────────▶ ready ─────────────▶ suspect · draining · dead
  *                               ▲                     │          │       │
- *                               └── good answers ─────┴──────────┘       │ a socket answers
+ *                               └── answered probes ──┴──────────┘       │ a socket answers
  *                                                     ▲                  │
  *                                                  suspect ◀─────────────┘
  */
@@ -176,7 +176,7 @@ export function judge(before: BackendFacts, evidence: Evidence, at: number, rule
 function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
-  // This is called only if the facts mean ready, so every answer of /readyz is a success.
+  // Called only if the facts mean ready, so every answer of /readyz is a success.
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
   const isLong = consecutiveSuccesses > 0 && at - risingSince >= healthLimits.riseMs;
@@ -330,7 +330,7 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
-/** Ends hanging reads after a while of good /readyz, because the backend gets no reads that could show it. */
+/** Ends hanging reads if /readyz finds nothing wrong some time later: the backend gets no reads that could show it. */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
   return isGood && at - facts.hungAt >= healthLimits.hungReadsMs ? { ...facts, reads: "answering" } : facts;

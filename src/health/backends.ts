@@ -33,7 +33,7 @@ export type BackendsParts = {
   readonly onAnswer?: () => void;
 };
 
-/** The rules without probes: nothing proves a backend dead, and no good answers are counted. */
+/** The rules without probes: nothing proves a backend dead, and one that answers is ready at once. */
 export const unprobed: Rules = { rise: 0, needsProof: false };
 
 type Known = {

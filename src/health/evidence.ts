@@ -46,8 +46,8 @@ export type Evidence =
   /** An operator starts or ends a drain: the backend gets no new work while others are ready. */
   | { readonly kind: "drain"; readonly isDrained: boolean; readonly by: string }
   /**
-   * The backend's etcd has another history than the one that clients have seen, or has theirs again. It has `resource`
-   * at `version`, and clients have seen `seen`; "": no backend has their history.
+   * The backend's etcd has another history than the one that clients have seen, or has theirs again. The backend has
+   * `resource` at `version`, clients have seen `seen`; "": no backend has their history.
    */
   | {
       readonly kind: "history";

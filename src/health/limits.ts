@@ -35,7 +35,7 @@ export const healthLimits = {
   forbiddenMs: 30_000,
   /** Number of reads in a row that must hang on a backend, and be answered elsewhere, before the backend is suspect. */
   hungReads: 3,
-  /** Milliseconds after which a good /readyz ends the suspicion, and the backend gets reads again. */
+  /** Milliseconds after hung reads until a good /readyz lets the backend get reads again. */
   hungReadsMs: 3000,
   /** Milliseconds that /readyz may take while requests are unanswered: three times what a busy apiserver takes. */
   hastyAnswerMs: 750,

@@ -130,7 +130,7 @@ export class BackendFold {
     );
   }
 
-  /** Finds out whether all backends of one cluster are down. Those of other clusters cannot serve its clients. */
+  /** Opens or ends "all-backends-down" for one cluster: backends of other clusters cannot serve its clients. */
   #judgeAll(cluster: string, at: number): void {
     const courses = [...this.#courses.values()].filter((course) => course.cluster === cluster);
     const kind = "all-backends-down";

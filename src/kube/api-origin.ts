@@ -14,7 +14,7 @@ export const originLimits = {
 
 const events = new Set(["", "events.k8s.io"]);
 
-/** True for events, which expire in batches: many are deleted at one version (§5.3). They have no watch cache. */
+/** True for events, which expire in batches: many are deleted at one version (§5.3). Events have no watch cache. */
 export function repeatsVersions(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
 }

@@ -82,7 +82,7 @@ function partsOf(path: string): string[] {
 
 function nonResource(method: string, path: string): RequestInfo {
   const verb = method.toLowerCase();
-  // The apiserver takes such a method for the verb. It makes no watch, because only resources can be watched.
+  // The apiserver takes these methods for verbs. `watch` is long-running here, because only resources can be watched.
   const isLong = verb === "watch" || verb === "proxy" || path.startsWith("/debug/pprof/");
   const kind = isLong ? "long-running" : "plain";
   return {
