@@ -1,6 +1,7 @@
 /**
- * Loaded before the proxy (`--expose-gc --import`), never part of it: answers each connection to the socket named by
- * WATCHKEEPER_GC_PROBE with one line of JSON about this process: live heap after a forced collection, timers, and the like.
+ * Reports the memory of a proxy under measurement. Node loads this file before the proxy (`--expose-gc --import`). It
+ * answers each connection to the socket in WATCHKEEPER_GC_PROBE with one line of JSON: the live heap after a forced
+ * collection, the number of timers, and the like.
  */
 import { rmSync } from "node:fs";
 import { createServer } from "node:net";

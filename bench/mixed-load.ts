@@ -1,8 +1,9 @@
 /**
  * node bench/mixed-load.ts [--minutes 30] [--at FOLDER]
  *
- * Everything at once through one proxy: gets, lists, uploads, watches, execs, clients that come and go. Ends with
- * `figure:` lines, and with 1 when memory grew, an answer was wrong, or the proxy's loop was slow.
+ * Runs all kinds of load through one proxy at once: gets, lists, uploads, watches, execs, and clients that connect and
+ * disconnect. Ends with `figure:` lines. The exit code is 1 if memory grew, a response was wrong, or the proxy's event
+ * loop was slow.
  */
 import { connect } from "node:net";
 import { join } from "node:path";

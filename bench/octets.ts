@@ -1,4 +1,4 @@
-/** What the benchmarks without sockets say to the path: frames and fields, byte by byte. */
+/** Makes the frames and header fields, byte by byte, that the benchmarks without sockets send to the data path. */
 import { putFrameHeader } from "../src/h2/core/bytes.ts";
 import { Field } from "../src/h2/core/field.ts";
 import { frameHeaderBytes, frameType } from "../src/h2/frame/frame.ts";

@@ -1,9 +1,9 @@
 /**
- * The path alone, as one JSON line: microseconds of CPU an exchange, from the bytes of a request to those of its
- * answer and back, between ends in memory. No TLS, no kernel; the ends' own work, about a microsecond, is in it.
- * The best of five rounds hardly changes when the machine is busy.
- *
  * node bench/path.ts
+ *
+ * Measures the data path alone, without TLS and kernel: microseconds of CPU for a request and its response between a
+ * client and a backend in memory, as one line of JSON. This includes the work of those two, about a microsecond. The
+ * result is the best of five rounds, which hardly changes when the machine is busy.
  */
 
 import { wallClock } from "../src/base/clock.ts";

@@ -1,4 +1,7 @@
-/** What is compared: a proxy with TLS and h2 on both sides, started the same way as every other. */
+/**
+ * Starts a peer, which is a proxy under measurement. All peers have TLS and HTTP/2 on both sides, and are started in
+ * the same way.
+ */
 import { readFileSync } from "node:fs";
 import { connect } from "node:http2";
 import { cpuMs, proxyCore, type Running, rssKb, sleep, start, threadsMs } from "./processes.ts";

@@ -1,6 +1,6 @@
 /**
- * Every process the benchmark starts: pinned to a core, watched, killed at the end, whatever the end is.
- * The proxy under measurement has `proxyCore` to itself; everything else, this process included, lives on `loadCore`.
+ * Starts the processes of the benchmark, pins each to a core, and kills them at the end, even if the benchmark fails.
+ * The proxy under measurement has `proxyCore` to itself. All other processes, this one included, run on `loadCore`.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";

@@ -1,8 +1,9 @@
 /**
- * What it costs to know that nothing is wrong: three backends, 200 upstream connections each, nothing else to do. The CPU time of this
- * process for PINGs on all upstream connections and probes on fresh sockets; the backends are a process of their own.
- *
  * node bench/pulse.ts [--seconds 60] [--connections 600] [--warm 30]
+ *
+ * Measures the cost of health checks in an idle proxy with three backends and 200 upstream connections to each: the CPU
+ * time of this process for PINGs on all connections and probes on fresh sockets. The backends are a process of their
+ * own.
  */
 import { spawn } from "node:child_process";
 import { createSecureServer } from "node:http2";

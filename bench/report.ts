@@ -1,4 +1,4 @@
-/** From single figures to medians, a table for people and a file for machines. */
+/** Computes the medians of all rounds, and writes them as a table to read and as a file for programs. */
 import type { Figures, Scenario } from "./scenario.ts";
 
 /** scenario -> peer -> metric -> median over the rounds. */

@@ -1,4 +1,7 @@
-/** The ground all peers stand on: one PKI, two backends on the load's core, free ports, the load programs. */
+/**
+ * Prepares what all peers share: one PKI, two backends on the load's core, free ports, and the programs that make the
+ * load.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";

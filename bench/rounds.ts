@@ -1,4 +1,4 @@
-/** The order of measuring: every peer once a round, so that a slow minute of the machine falls on all alike. */
+/** Measures every peer once in each round, so that a slow minute of the machine affects all peers alike. */
 import type { Peer, Proxy } from "./peer.ts";
 import { machineMs, ownMs, progress } from "./processes.ts";
 import type { Rig } from "./rig.ts";

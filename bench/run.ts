@@ -1,8 +1,9 @@
 /**
  * npm run bench [-- SCENARIO ...] [--peers a,b] [--rounds N] [--quick] [--also NAME=FOLDER]
  *
- * Measures watchkeeper beside its rivals: in each round every peer once (A B C, A B C, ...), medians at the end.
- * --also adds another checkout of watchkeeper as a peer: before and after, in the same run.
+ * Compares watchkeeper with other proxies. Each round measures every peer once (A B C, A B C, ...), and the result is
+ * the median of all rounds. --also adds another checkout of watchkeeper as a peer, to compare before and after in one
+ * run.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

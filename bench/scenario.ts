@@ -1,4 +1,4 @@
-/** One thing measured. Each scenario is one file in scenarios/. */
+/** A scenario: one thing that is measured. Each is one file in scenarios/. */
 import type { Proxy } from "./peer.ts";
 import type { BackendKind, Rig } from "./rig.ts";
 

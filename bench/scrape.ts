@@ -1,10 +1,10 @@
 /**
  * node bench/scrape.ts [--watches 50000] [--times 10]
  *
- * What it costs to look at a proxy with 50,000 open watches: CPU time of its main thread, where the event loop is, for a
- * scrape and for each answer that the admin page asks for, all else that happens there meanwhile included. The loop cannot
- * stand still for longer, but for what other processes take from it. Ends with `figure:` lines, and with 1 when one of them
- * takes too long.
+ * Measures what a scrape, and each API request of the admin page, costs a proxy with 50,000 open watches: the CPU time
+ * of its main thread, on which the event loop runs. Everything else that happens on that thread meanwhile is included,
+ * so the loop is blocked for that long at most, unless other processes take the core. Ends with `figure:` lines. The
+ * exit code is 1 if one of them is too high.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";

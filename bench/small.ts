@@ -1,4 +1,4 @@
-/** Small requests as fast as they go, C clients × S streams each: the scenarios small-* are its three shapes. */
+/** Sends small requests as fast as possible, from C clients with S streams each. The scenarios small-CxS use it. */
 import { h2load } from "./h2load.ts";
 import type { Figures, Measuring, Scenario } from "./scenario.ts";
 

@@ -1,4 +1,4 @@
-/** What watchkeeper promises about itself, judged on the medians of one run. */
+/** Declares watchkeeper's performance targets, and checks them against the medians of one run. */
 import type { Medians } from "./report.ts";
 
 type Target = {

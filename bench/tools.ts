@@ -1,4 +1,4 @@
-/** Finds or builds what the benchmark needs, and says in one line how to get what is missing. */
+/** Finds or builds the programs that the benchmark needs. If one is missing, one line says how to get it. */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync } from "node:fs";

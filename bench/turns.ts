@@ -1,8 +1,9 @@
 /**
  * node bench/turns.ts [watches]
  *
- * The longest loop turn of each walk over 50,000 watches (src/base/slices.ts), which are real ones on played backends. Ends with
- * `figure:` lines, and with 1 when a turn takes too long. What a collection of the heap takes is in it.
+ * Measures the longest turn of the event loop in each task that visits 50,000 watches (src/base/slices.ts). The watches
+ * are real, the backends simulated. Ends with `figure:` lines. The exit code is 1 if a turn takes too long. Garbage
+ * collections are included.
  */
 
 import { type BackendSources, backendListing } from "../src/admin/api/backend-listing.ts";

@@ -1,5 +1,5 @@
-// Command bench is the far side of the benchmark: what Node is too heavy for, or what must not disturb the core under
-// measurement. One subcommand a file; each talks to bench/*.ts in JSON lines on stdout and words on stdin.
+// Command bench runs the clients and the backend of the benchmark, for which Node would use too much CPU. Each subcommand
+// has a file of its own. bench/*.ts sends it words on stdin, and reads lines of JSON from its stdout.
 package main
 
 import (

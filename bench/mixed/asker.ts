@@ -1,4 +1,4 @@
-/** Short requests: each answer's status and length are checked. */
+/** Sends short requests, and checks status and length of each response. */
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, constants } from "node:http2";

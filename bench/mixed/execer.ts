@@ -1,4 +1,4 @@
-/** Execs: silent for a while between words, and each word must come back whole. */
+/** Runs execs that pause between messages, and checks that each message is echoed whole. */
 import { randomInt } from "node:crypto";
 import { request } from "node:https";
 import type { Duplex } from "node:stream";

@@ -1,4 +1,4 @@
-/** What the clients of the mixed load share: where to connect, what they have done, what went wrong. */
+/** What the clients of the mixed load share: where to connect, counters of what they did, and the errors. */
 import { readFileSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
 

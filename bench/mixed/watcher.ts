@@ -1,4 +1,4 @@
-/** Watches: each event's version must follow the one before. */
+/** Opens watches, and checks that the version of each event follows that of the event before. */
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { type ClientHttp2Session, constants } from "node:http2";

@@ -1,6 +1,6 @@
 import type { Peer } from "../peer.ts";
 
-/** The floor: what the load and the backend reach without anything between them, on the one core they share. */
+/** No proxy: what load and backend reach without one, on the core that they share. */
 export const direct: Peer = {
   name: "direct",
   settings: "no proxy: load and backend alone on the core they share",

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Peer } from "../peer.ts";
 
-/** Watchkeeper as a checkout holds it: this one, or another one to compare with. `more` is put over its configuration. */
+/** Returns watchkeeper as a peer, from this checkout or another one. `more` overrides parts of its configuration. */
 export function watchkeeperAt(name: string, folder: string, more: object = {}): Peer {
   const program = join(folder, "bin/watchkeeper.js");
   const runs = (file: string): readonly string[] => [

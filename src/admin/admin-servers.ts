@@ -125,12 +125,12 @@ export class AdminServers {
     return new AdminServers({ metrics, monitor, expiryWatch, probes, api, security: parts.security });
   }
 
-  /** The address of metrics and probes. */
+  /** Address of metrics and probes, as host:port. */
   get adminAddress(): string {
     return this.#opened.probes.address;
   }
 
-  /** The address of the JSON API; "" while another process uses its port. */
+  /** Address of the JSON API, as host:port; "" while another process uses its port. */
   get apiAddress(): string {
     return this.#opened.api.address;
   }

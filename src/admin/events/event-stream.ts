@@ -76,7 +76,7 @@ export class EventStreams {
     for (const one of entries) send(one);
   }
 
-  /** Sends a comment at intervals, because only a failing write shows that the client is gone. Returns a stop. */
+  /** Sends a comment at intervals: only a failing write shows a lost client. Returns a function that stops this. */
   #beat(response: ServerResponse, checkPermission: CheckPermission): () => void {
     let allowedAt = this.#clock.now();
     const again = (): (() => void) => this.#clock.after(adminLimits.eventBeatMs, () => void beat());

@@ -13,9 +13,9 @@ export type Listing<T> = {
   /** Value of "kind" in the response, such as "WatchList". */
   readonly kind: string;
   readonly rows: () => readonly T[];
-  /** Values to filter and sort by; -1 stands for a missing number. */
+  /** Columns that a query can filter and sort by. They return -1 for a missing number. */
   readonly columns: Readonly<Record<string, (row: T) => string | number>>;
-  /** The default order: a column; with "-" before it, descending. */
+  /** Default sort column; "-" before it: descending. */
   readonly sort: string;
   readonly view: (row: T) => Json;
 };
@@ -152,7 +152,7 @@ function textColumns<T>({ columns }: Listing<T>, first: T | undefined): readonly
   return Object.values(columns).filter((of) => typeof of(first) === "string");
 }
 
-/** True if any column contains `text`, which is in lower case. */
+/** True if any of the columns contains `text`, which must be in lower case. */
 function hasText<T>(texts: readonly Column<T>[], row: T, text: string): boolean {
   return text === "" || texts.some((of) => String(of(row)).toLowerCase().includes(text));
 }

@@ -5,7 +5,7 @@ export type Reply = {
   readonly text: string;
   /** Content-Security-Policy; default: the response may load nothing. */
   readonly policy?: string;
-  /** The target of a redirect. */
+  /** Value of the Location field; default: none. */
   readonly location?: string;
 };
 

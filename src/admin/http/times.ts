@@ -3,11 +3,11 @@ import { type Clock, dateOf } from "../../base/clock.ts";
 
 export type Times = {
   readonly now: () => number;
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly wall: () => number;
-  /** RFC 3339 in UTC, with milliseconds. */
+  /** Returns the date and time of a clock reading: RFC 3339 in UTC, with milliseconds. */
   readonly timeOf: (at: number) => string;
-  /** Age in whole ms; null if it has not happened (-1). */
+  /** Returns the time since a clock reading in whole milliseconds; null if the reading is -1, which means never. */
   readonly ageOf: (at: number) => number | null;
 };
 

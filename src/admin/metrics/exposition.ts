@@ -2,8 +2,8 @@
 import type { Histogram } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 
-/** One series: the values of its labels, in the order in which the metric declares the labels, and its number. */
-export type Row = readonly [labels: readonly string[], value: number];
+/** A sample: the values of its labels, in the order in which the metric declares the labels, and its number. */
+export type Sample = readonly [labels: readonly string[], value: number];
 
 type Sum = { readonly labels: readonly string[]; value: number };
 
@@ -27,7 +27,7 @@ export class Series {
     );
   }
 
-  get rows(): Row[] {
+  get rows(): Sample[] {
     return [...this.#sums.values()].map(({ labels, value }) => [labels, value]);
   }
 
@@ -48,10 +48,10 @@ export function isCounter({ name }: Pick<Family, "name">): boolean {
 }
 
 /** Returns the text of a gauge or a counter. A metric without labels and rows is 0. */
-export function metricText(family: Family, rows: readonly Row[]): string {
+export function metricText(family: Family, rows: readonly Sample[]): string {
   const name = `watchkeeper_${family.name}`;
   const { labels = [] } = family;
-  const all: readonly Row[] = rows.length === 0 && labels.length === 0 ? [[[], 0]] : rows;
+  const all: readonly Sample[] = rows.length === 0 && labels.length === 0 ? [[[], 0]] : rows;
   const lines = all.map(([values, value]) => `${name}${labelText(labels, values)} ${value}\n`);
   return `${headOf(family, isCounter(family) ? "counter" : "gauge")}${lines.join("")}\n`;
 }

@@ -5,7 +5,7 @@
  */
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
-import type { Row } from "./exposition.ts";
+import type { Sample } from "./exposition.ts";
 import type { BackendStatus, ClusterView, HistogramMetric, Metric } from "./metric.ts";
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
@@ -43,7 +43,7 @@ function backendIn(label: string, backend: string): string {
 
 type Connections = BackendStatus["connections"][number];
 type Discovery = NonNullable<ClusterView["backends"]["record"]>;
-type ByCluster = (cluster: ClusterView) => readonly Row[];
+type ByCluster = (cluster: ClusterView) => readonly Sample[];
 
 /** Returns a reader of one value for each backend. */
 function perBackend(value: (backend: BackendStatus) => number): ByCluster {
@@ -53,7 +53,7 @@ function perBackend(value: (backend: BackendStatus) => number): ByCluster {
 function perConnectionClass(value: (row: Connections) => number): ByCluster {
   return ({ backendStatuses }) =>
     backendStatuses.flatMap(({ name, connections }) =>
-      connections.map((row): Row => [[name, row.trust, row.kind], value(row)]),
+      connections.map((row): Sample => [[name, row.trust, row.kind], value(row)]),
     );
 }
 
@@ -149,7 +149,7 @@ export const metrics: readonly Metric[] = [
     labels: ["backend", "state"],
     cluster: ({ backendStatuses }) =>
       backendStatuses.flatMap(({ name, state }) =>
-        states.map((one): Row => [[name, one], state === one ? 1 : 0]),
+        states.map((one): Sample => [[name, one], state === one ? 1 : 0]),
       ),
   },
   {
@@ -157,7 +157,7 @@ export const metrics: readonly Metric[] = [
     help: "1 for the version that the backend reports at /version",
     labels: ["backend", "version"],
     cluster: ({ backendStatuses }) =>
-      backendStatuses.flatMap(({ name, version }): Row[] => (version === "" ? [] : [[[name, version], 1]])),
+      backendStatuses.flatMap(({ name, version }): Sample[] => (version === "" ? [] : [[[name, version], 1]])),
   },
   {
     name: "backend_state_transitions_total",
@@ -183,7 +183,7 @@ export const metrics: readonly Metric[] = [
     help: "Health probes that watchkeeper sent on new connections, by result",
     labels: ["backend", "result"],
     cluster: ({ backendStatuses }) =>
-      backendStatuses.flatMap(({ name, probes }): Row[] => [
+      backendStatuses.flatMap(({ name, probes }): Sample[] => [
         [[name, "ok"], probes.answers],
         [[name, "failed"], probes.failures],
       ]),
@@ -405,8 +405,8 @@ export const metrics: readonly Metric[] = [
     cap: 90,
     // Shows 0 for each kind without an active incident, so that its alert resolves.
     process: ({ incidents }) => [
-      ...Object.keys(incidentKinds).map((kind): Row => [[kind, ""], 0]),
-      ...incidents.active.map(({ kind, backend }): Row => [[kind, backend], 1]),
+      ...Object.keys(incidentKinds).map((kind): Sample => [[kind, ""], 0]),
+      ...incidents.active.map(({ kind, backend }): Sample => [[kind, backend], 1]),
     ],
   },
   {

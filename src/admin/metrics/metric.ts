@@ -5,7 +5,7 @@ import type { Entry, EntryOf } from "../../events/journal.ts";
 import type { BackendSet } from "../../proxy/cluster/backend-set.ts";
 import type { BackendMeasurements, Path } from "../../proxy/cluster/path.ts";
 import type { Passthrough } from "../../proxy/tunnel/passthrough.ts";
-import type { Row } from "./exposition.ts";
+import type { Sample } from "./exposition.ts";
 
 /** The parts of this process that metrics read. */
 export type Process = {
@@ -101,7 +101,7 @@ export type ClusterView = LiveCluster & {
 };
 
 /** One number for a metric without labels, else numbers by the value of the only label, or of all labels. */
-export type Values = number | Iterable<Row | readonly [label: string, value: number]>;
+export type Values = number | Iterable<Sample | readonly [label: string, value: number]>;
 
 /** Which journal entries increase a counter by one: by kind of entry, a function that returns the labels. */
 export type Counted = {
@@ -120,7 +120,7 @@ export type Metric = Source & {
   /** Name without the prefix `watchkeeper_`. OpenMetrics requires that only a counter's ends in `_total`. */
   readonly name: string;
   readonly help: string;
-  /** Default: none. */
+  /** Names of the labels; default: none. */
   readonly labels?: readonly string[];
   /** Maximum number of series; default: `limits.familySeries`. */
   readonly cap?: number;

@@ -6,7 +6,7 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Histogram } from "../../base/histogram.ts";
 import type { Entry, EntryOf, Journal } from "../../events/journal.ts";
 import { viewOf } from "./cluster-view.ts";
-import { histogramText, isCounter, metricText, type Row, Series } from "./exposition.ts";
+import { histogramText, isCounter, metricText, type Sample, Series } from "./exposition.ts";
 import type { ClusterView, Counted, LiveCluster, Metric, Process, Values } from "./metric.ts";
 import { metrics, requestDuration } from "./metric-declarations.ts";
 
@@ -67,7 +67,7 @@ export class Metrics {
   }
 
   /** Returns all series of one metric, however many there are. */
-  read(name: string): readonly Row[] {
+  read(name: string): readonly Sample[] {
     const views = this.#views();
     return this.#all.filter(({ metric }) => metric.name === name).flatMap((one) => this.#rows(one, views));
   }
@@ -76,14 +76,14 @@ export class Metrics {
     return this.#process.clusters().map((cluster) => viewOf(cluster, this.#process.clock));
   }
 
-  #rows({ metric, kept }: CountedMetric, views: readonly ClusterView[]): readonly Row[] {
+  #rows({ metric, kept }: CountedMetric, views: readonly ClusterView[]): readonly Sample[] {
     if ("process" in metric) return rowsOf(metric.process(this.#process));
     if ("counted" in metric) return kept.rows;
     return [...views.flatMap((view) => rowsOf(metric.cluster(view))), ...kept.rows];
   }
 }
 
-function rowsOf(values: Values): readonly Row[] {
+function rowsOf(values: Values): readonly Sample[] {
   if (typeof values === "number") return [[[], values]];
   return Array.from(values, ([labels, value]) => [typeof labels === "string" ? [labels] : labels, value]);
 }

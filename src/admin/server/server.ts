@@ -28,7 +28,7 @@ import { type ApiTls, secureServer } from "./secure-server.ts";
 
 export type AdminOptions = {
   readonly host: string;
-  /** 0 for any free port. */
+  /** TCP port; 0: any free one. */
   readonly port: number;
   /** Descriptor of an inherited listening socket, which is used if it has the configured address; default: none. */
   readonly inherited?: number | undefined;

@@ -21,7 +21,7 @@ const named: Readonly<Record<string, string>> = {
 /** Lists in which the field `name` is redacted, with the kind of alias that replaces it. */
 const ownNames: Readonly<Record<string, string>> = { leases: "lease" };
 
-/** IPv4 addresses, with or without a port, anywhere in a text. */
+/** Matches IPv4 addresses anywhere in a text. */
 const addresses = /\b\d{1,3}(?:\.\d{1,3}){3}\b/g;
 
 /** Matches each word of a sentence, which may be a known name. */

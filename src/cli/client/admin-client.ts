@@ -81,7 +81,7 @@ export class AdminClient {
     return this.#origin.host;
   }
 
-  /** Reads one object of the API: "stats", "incidents/42". */
+  /** Reads one object of the API, such as "stats" or "incidents/42". */
   async one(path: string): Promise<Row | Failure> {
     const answer = await this.#json(`/api/v1/${path}`);
     return answer instanceof Failure ? answer : rowOf(answer);

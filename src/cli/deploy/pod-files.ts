@@ -127,7 +127,7 @@ function replace(path: string, text: string, mode: number): void {
   renameSync(`${path}.new`, path);
 }
 
-/** Rewrites the bundle when the cluster's CA changes, and calls `onChange` with any failure. Returns a stop. */
+/** Rewrites the bundle when the cluster's CA changes, and reports to `onChange`. Returns a function that stops this. */
 export function followCa(
   directories: PodDirectories,
   parts: { readonly clock: Clock; readonly onChange: (failure: Failure | undefined) => void },

@@ -5,7 +5,7 @@
 export type NamedBackend = { readonly name: string; readonly url: string };
 
 export type ConfigWishes = {
-  /** Comment lines at the top. */
+  /** Comment lines for the top of the file. */
   readonly about: readonly string[];
   readonly name: string;
   readonly address: string;
@@ -25,7 +25,6 @@ type ServingFiles = {
   readonly clientCAFile?: string;
 };
 
-/** Returns the text of a whole file. */
 export function shapeConfig(wishes: ConfigWishes): string {
   const { about, name, address, backends, cluster = [], caFile, frontProxy, metricsAddress } = wishes;
   return `${about.map((line) => `# ${line}\n`).join("")}apiVersion: watchkeeper.dev/v1alpha2

@@ -230,7 +230,7 @@ type NamedPair = {
   /** What the certificate belongs to; "" if `name` says it. */
   readonly what: "listener" | "host" | "";
   readonly name: string;
-  /** A host's SNI names. */
+  /** Server names (SNI) that the certificate is for; default: not checked. */
   readonly names?: readonly string[];
   /** Files of certificate and key, and of the CA bundle that verifies clients, if there is one. */
   readonly files: PairFiles & { readonly clientCaFile?: string | undefined };

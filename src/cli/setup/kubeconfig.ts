@@ -153,7 +153,7 @@ function urlOf(cluster: Row): URL | string {
 /** A user's client certificate and key. */
 export type UserPair = { readonly certificate: FileOrText; readonly key: FileOrText };
 
-/** Returns undefined if this user has no client certificate. */
+/** Returns the user's client certificate and key; undefined: there is none. */
 export function pairOf(user: Row): UserPair | undefined {
   const certificate = fileOrText(user, "client-certificate");
   const key = fileOrText(user, "client-key");

@@ -1,4 +1,4 @@
-/** The initial objects of a cluster. */
+/** Makes the initial objects of a cluster. */
 import type { Clock } from "../../base/clock.ts";
 import { namespaces } from "../objects/resources.ts";
 import { Store } from "../objects/store.ts";

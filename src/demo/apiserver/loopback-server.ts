@@ -59,12 +59,12 @@ export async function reportToParent(outcome: Promise<number | Failure>): Promis
   if (process.connected) process.send?.(bound instanceof Failure ? bound.message : bound, () => {});
 }
 
-/** Ends this child with its parent, and only then. */
+/** Ends this process when its parent ends, and not before. Called in the child. */
 export function endWithParent(): void {
   // A parent that was killed while this child loaded: "disconnect" has been emitted already.
   if (!process.connected) process.exit();
   process.on("disconnect", () => process.exit());
-  // Ctrl-C reaches every process of a terminal: the parent ends this one after it has drained.
+  // Ctrl-C sends SIGINT to all processes of the terminal. The parent needs this one while it drains, and ends it then.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
 }

@@ -207,7 +207,7 @@ export class Rest {
   }
 }
 
-/** Returns the body as JSON, from any of the accepted types. */
+/** Returns the body, JSON or protobuf, as JSON. */
 function readBody({ contentType, body }: ObjectRequest, expected: string): Json | Refusal {
   if (contentType === protobufType) return readProtobuf(body) ?? unsupportedMediaType(expected);
   if (contentType !== "" && contentType !== expected) return unsupportedMediaType(expected);

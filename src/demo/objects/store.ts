@@ -45,7 +45,6 @@ export class Store implements Source {
     this.#historyLimit = historyLimit;
   }
 
-  /** The version of the latest change of any resource. */
   get revision(): number {
     return this.#revision;
   }
@@ -54,7 +53,6 @@ export class Store implements Source {
     return this.#revision;
   }
 
-  /** The lowest version for which `since` has the complete history. */
   get oldest(): number {
     return this.#forgotten;
   }

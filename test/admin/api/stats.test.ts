@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { ProcessMonitor, statsOf } from "../../../src/admin/api/stats.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
-import type { Row } from "../../../src/admin/metrics/exposition.ts";
+import type { Sample } from "../../../src/admin/metrics/exposition.ts";
 import { wallClock } from "../../../src/base/clock.ts";
 import { cpuMs } from "../../support/cpu.ts";
 
@@ -36,7 +36,7 @@ test("requests are counted by the class of their code, whichever backend answere
       [[], 2],
     ],
   } as const;
-  const read = (name: string): readonly Row[] =>
+  const read = (name: string): readonly Sample[] =>
     Object.entries(rows).find(([one]) => one === name)?.[1] ?? [];
   const own = {
     version: "0.1.0",

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Row } from "../../../src/admin/metrics/exposition.ts";
+import type { Sample } from "../../../src/admin/metrics/exposition.ts";
 import { isCounter } from "../../../src/admin/metrics/exposition.ts";
 import type { BackendStatus, LiveCluster, Process } from "../../../src/admin/metrics/metric.ts";
 import { metrics, requestDuration } from "../../../src/admin/metrics/metric-declarations.ts";
@@ -39,7 +39,7 @@ function backend(
 }
 
 /** The rows of a metric of a process, after these entries. */
-function rows(name: string, process: Partial<Process>, ...entries: readonly Entry[]): readonly Row[] {
+function rows(name: string, process: Partial<Process>, ...entries: readonly Entry[]): readonly Sample[] {
   const journal = new Journal(manualClock());
   const all = new Metrics(journal, processWith(process));
   for (const entry of entries) journal.write(entry);
@@ -47,7 +47,7 @@ function rows(name: string, process: Partial<Process>, ...entries: readonly Entr
 }
 
 /** The same of its only cluster. */
-function of(name: string, path: Partial<LiveCluster["path"]>): readonly Row[] {
+function of(name: string, path: Partial<LiveCluster["path"]>): readonly Sample[] {
   return rows(name, { clusters: () => [clusterWith({ path })] });
 }
 
@@ -291,7 +291,7 @@ test("what the journal counts is counted by its labels", () => {
       times: 5,
     },
   ];
-  const expected: Readonly<Record<string, readonly Row[]>> = {
+  const expected: Readonly<Record<string, readonly Sample[]>> = {
     backend_state_transitions_total: [[["cp-1", "ready", "dead"], 1]],
     upstream_connections_closed_total: [[["cp-1"], 2]],
     certificate_reloads_total: [
