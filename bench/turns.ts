@@ -13,7 +13,7 @@ import { Failure } from "../src/base/failure.ts";
 import { inSlices } from "../src/base/slices.ts";
 import { Balance, planMoves } from "../src/proxy/balance/balance.ts";
 import { Operations } from "../src/proxy/cluster/operations.ts";
-import { HeapPressure } from "../src/proxy/overload/heap-pressure.ts";
+import { HeapLoad, HeapPressure } from "../src/proxy/overload/heap-pressure.ts";
 import { poolKey } from "../src/proxy/upstream/pool-key.ts";
 import { refuse, type Waiter } from "../src/proxy/upstream/shard.ts";
 import { BookmarkRefresher } from "../src/watch/detectors/bookmark-refresh.ts";
@@ -131,6 +131,7 @@ measure("10,000 that wait for a connection of a dead backend", () => {
 const overload = new HeapPressure({
   clock,
   journal,
+  load: new HeapLoad(),
   idle: () => [],
   exchanges: () => exchanges.live,
   collect() {},

@@ -20,7 +20,7 @@ import type { Gate } from "./proxy/downstream/listen.ts";
 import { Listeners } from "./proxy/downstream/listeners.ts";
 import { adminName, type Descriptors } from "./proxy/net/descriptors.ts";
 import { collect, monitorHeap } from "./proxy/overload/heap-monitor.ts";
-import { HeapPressure } from "./proxy/overload/heap-pressure.ts";
+import { HeapLoad, HeapPressure } from "./proxy/overload/heap-pressure.ts";
 import type { LiveRequests } from "./proxy/request/active-requests.ts";
 import { ownVersion } from "./version.ts";
 
@@ -66,7 +66,6 @@ class Watchkeeper implements Running {
   readonly #clusters: Clusters;
   readonly #listeners: Listeners;
   readonly #records: AdminRecords;
-  readonly #overload: HeapPressure;
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
   readonly #intervals: readonly Interval[];
@@ -83,27 +82,29 @@ class Watchkeeper implements Running {
     const { journal, inherited } = around;
     const clock = guarded(wallClock, journal);
     const gateOf = (cluster: string): Gate => clusters.gateOf(cluster);
-    this.#overload = new HeapPressure({
-      clock,
-      journal,
-      idle: () => this.#listeners.idle,
-      exchanges: () => clusters.sheddable,
-      collect,
-    });
-    const isShort = (): boolean => this.#overload.load !== "normal";
-    const intake = new Intake({ clock, most: mostSockets(), isShort });
-    this.#intake = intake;
-    this.#listeners = new Listeners(
+    const load = new HeapLoad();
+    const intake = new Intake({ clock, most: mostSockets(), isShort: () => load.isShort });
+    const listeners = new Listeners(
       { clock, journal, gateOf, intake },
       config.health.tcpKeepalive,
       inherited,
     );
+    const overload = new HeapPressure({
+      clock,
+      journal,
+      load,
+      idle: () => listeners.idle,
+      exchanges: () => clusters.sheddable,
+      collect,
+    });
+    this.#intake = intake;
+    this.#listeners = listeners;
     this.#intervals = [
       new Interval(clock, slabLookMs, shrinkRoom),
-      new Interval(clock, limits.heapLookMs, () => this.#overload.beat()),
+      new Interval(clock, limits.heapLookMs, () => overload.beat()),
     ];
     for (const interval of this.#intervals) interval.start();
-    this.#stopOverload = monitorHeap((heap) => this.#overload.look(heap));
+    this.#stopOverload = monitorHeap((heap) => overload.look(heap));
   }
 
   get addresses(): ReadonlyMap<string, string> {

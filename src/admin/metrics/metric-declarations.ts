@@ -157,7 +157,9 @@ export const metrics: readonly Metric[] = [
     help: "1 for the version that the backend reports at /version",
     labels: ["backend", "version"],
     cluster: ({ backendStatuses }) =>
-      backendStatuses.flatMap(({ name, version }): Sample[] => (version === "" ? [] : [[[name, version], 1]])),
+      backendStatuses.flatMap(({ name, version }): Sample[] =>
+        version === "" ? [] : [[[name, version], 1]],
+      ),
   },
   {
     name: "backend_state_transitions_total",

@@ -51,6 +51,8 @@ export type Sheddable = {
 export type HeapPressureParts = {
   readonly clock: Clock;
   readonly journal: Journal;
+  /** Takes each measurement; the intake of new clients reads it. */
+  readonly load: HeapLoad;
   /** Clients that have nothing open, the one that became idle last first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
   readonly exchanges: () => readonly Sheddable[];
@@ -64,6 +66,24 @@ export function loadOf(share: number, before: Load): Load {
   if (share >= heapLimits.heapCrowded) return "crowded";
   if (share >= heapLimits.heapFull || (before !== "normal" && share >= heapLimits.heapEasy)) return "full";
   return "normal";
+}
+
+/** How short memory is, by the latest measurement. */
+export class HeapLoad {
+  #level: Load = "normal";
+
+  get level(): Load {
+    return this.#level;
+  }
+
+  get isShort(): boolean {
+    return this.#level !== "normal";
+  }
+
+  /** Takes the share of the heap limit that a full collection has left live. */
+  measure(share: number): void {
+    this.#level = loadOf(share, this.#level);
+  }
 }
 
 /** The order in which requests are cut; within one kind the latest first. */
@@ -81,17 +101,20 @@ export class HeapPressure {
   #releasedAt = Number.NEGATIVE_INFINITY;
   /** True if requests of an earlier check are still being cut. */
   #isEnding = false;
-  load: Load = "normal";
 
   constructor(parts: HeapPressureParts) {
     this.#parts = parts;
+  }
+
+  get load(): Load {
+    return this.#parts.load.level;
   }
 
   look({ share, residentBytes }: HeapState): void {
     this.#peakBytes = Math.max(this.#peakBytes, residentBytes);
     this.#hasPages = this.#peakBytes - residentBytes > Math.max(residentBytes, heapLimits.heapPagesBytes);
     const before = this.load;
-    this.load = loadOf(share, before);
+    this.#parts.load.measure(share);
     if (this.load !== "normal" || before !== "normal") this.#isDue = true;
     if (this.load === "normal") return;
     if (before === "normal") this.#journal("", "memory is short: new clients are refused");

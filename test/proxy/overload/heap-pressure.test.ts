@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { sliceLimits } from "../../../src/base/slices.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
-import { HeapPressure, heapLimits, loadOf } from "../../../src/proxy/overload/heap-pressure.ts";
+import { HeapLoad, HeapPressure, heapLimits, loadOf } from "../../../src/proxy/overload/heap-pressure.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/overload/heap-pressure");
@@ -29,6 +29,7 @@ function scene(kinds: readonly Kind[], idleCount: number) {
   const overload = new HeapPressure({
     clock,
     journal,
+    load: new HeapLoad(),
     idle: () => idle,
     exchanges: () => exchanges,
     collect: () => void collected.push(overload.load),
@@ -124,6 +125,7 @@ function releases() {
   const overload = new HeapPressure({
     clock,
     journal: new Journal(clock),
+    load: new HeapLoad(),
     idle: () => [],
     exchanges: () => [],
     collect: () => void (count += 1),
