@@ -30,7 +30,7 @@ export const ledgerLimits = {
   leaseReportMs: 15_000,
   /** Most pods remembered that sent requests, and most pods that were deleted. */
   pods: 10_000,
-  /** How long a renewal of a deleted pod may still have been in flight. */
+  /** How long a renewal by a deleted pod may have been on its way to the proxy, in ms. */
   podGoneMs: 1000,
   /** Characters read of a token's claims, and kept of a lease's holder name. */
   claimsChars: 16 * 1024,

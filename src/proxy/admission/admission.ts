@@ -40,7 +40,7 @@ export const admissionLimits = {
   rejectionsForgivenPerSecond: 1,
   /** Most 401s counted, so that an address is forgiven a minute after a flood ends. */
   rejectionsMost: 80,
-  /** Addresses remembered. */
+  /** Most addresses remembered. */
   rejectedAddresses: 10_000,
   /**
    * Most requests of a rejected address that wait, so that clients with expired tokens still get their 401. All rejected

@@ -76,7 +76,7 @@ export type BackendMeasurements = {
   readonly probes: ProbeCounts;
   /** True if an operator drained the backend. */
   readonly isDrained: boolean;
-  /** As the backend reports it ("v1.36.1"); "": unknown. */
+  /** The apiserver version that the backend reports, such as "v1.36.1"; "": unknown. */
   readonly version: string;
 };
 

@@ -176,7 +176,7 @@ export class Listener {
     });
   }
 
-  /** Tolerates that clients come and go during the walk. */
+  /** Iterates over all sessions. Clients may come and go meanwhile. */
   *#sessions(): Iterable<Downstream | H1Client> {
     yield* this.#h1Clients;
     yield* this.#downstreams;

@@ -119,7 +119,7 @@ export class ActiveRequests {
     histogram.observe((now - at) / 1000);
   }
 
-  /** Removes an exchange by moving the last one into its place. */
+  /** Removes an exchange in constant time: the last one takes its place in the array. */
   #forget(exchange: Exchange): void {
     this.#active[exchange.context.kind] -= 1;
     const last = this.#live.pop();

@@ -17,7 +17,7 @@ import { isApiPath, isRepeatable, type RequestContext } from "../context/request
 import { requestLimits } from "./limits.ts";
 
 type Gap = {
-  /** The backend is avoided until then; a clock reading. */
+  /** Until when the backend is avoided; a clock reading. */
   until: number;
   /** True if another backend serves the resource. */
   isConfirmed: boolean;

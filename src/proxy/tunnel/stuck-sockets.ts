@@ -17,7 +17,7 @@ export const socketTableMs = 1000;
  * within 10 s.
  */
 export const hungRetransmits = 4;
-/** The same for the client's socket: 51 s, because a client's network may be away for a while. */
+/** The same for a client's socket: about 51 s, because a client's network may be away for a while. */
 export const hungClientRetransmits = 8;
 export const hungLooks = 2;
 

@@ -64,7 +64,7 @@ export type ConnectionUser = StreamListener & {
   sinceSent(now: number): number;
   /** The latest answered PING was sent at this clock reading. */
   passed(answeredPingAt: number): void;
-  /** The request has waited longer than such reads usually take. */
+  /** The request has waited longer than reads of the backend usually take. */
   slowed(): void;
   /** The proxy's own event loop stood still for `ms`, which must not count against the backend. */
   discountStall(ms: number): void;

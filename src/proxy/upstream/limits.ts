@@ -21,8 +21,8 @@ export const upstreamLimits = {
   unprovenDialsPerSecond: 50,
   dialsPerSecond: 50,
   /**
-   * Most connections of one backend that all get a PING on every tick. If there are more, one in `pingTurns` gets one, and so does
-   * each connection that opens a stream: 600 PINGs a tick cost 8 % of a core.
+   * Most connections of one backend that all get a PING on every tick. If there are more, one in `pingTurns` gets one,
+   * and so does each connection that opens a stream: 600 PINGs a tick cost 8 % of a core.
    */
   pingsPerBeat: 100,
   pingTurns: 4,
@@ -68,8 +68,9 @@ export const upstreamLimits = {
   idleConnectionMs: 60_000,
   /** A spare connection, neither warm nor the shard's last, closes after this long without a stream. */
   spareConnectionMs: 2000,
-  /** How long a backend that becomes ready again takes to reach full weight, beginning with that of its first second. */
+  /** How long a backend that becomes ready again takes to reach full weight. */
   slowStartMs: 30_000,
+  /** Its weight at first, as a share of full weight. */
   slowStartLeast: 1 / 30,
   /** How long a slow attempt is reported to its owner. */
   slowToldMs: 3000,

@@ -20,7 +20,7 @@ export function poolKey(trust: TrustClass, kind: ConnectionKind, owner = ""): Po
   return { trust, kind, owner, name: owner === "" ? `${trust} ${kind}` : `${trust} ${kind} ${owner}` };
 }
 
-/** Returns the keys of connections kept open without requests, for the first request and for mass moves (D2). */
+/** Returns the keys of connections kept open without requests, for the first request and for moves of many watches (D2). */
 export function warmKeys(asserted: readonly TrustClass[] = []): readonly PoolKey[] {
   const classes: readonly TrustClass[] = ["proven", ...asserted];
   return classes.flatMap((trust) => [poolKey(trust, "plain"), poolKey(trust, "long")]);
