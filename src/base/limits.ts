@@ -70,7 +70,7 @@ export const limits = {
   /** Number of watches from the same version, within `replayMs`, that make a replay loop (incident 001). */
   replays: 5,
   replayMs: 60_000,
-  /** Number of replayed watches that are remembered. */
+  /** Number of watches that are remembered to find replay loops. */
   replayKeys: 10_000,
   /** Characters of a User-Agent that are kept to recognise a client. */
   userAgentChars: 128,

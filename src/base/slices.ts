@@ -5,7 +5,7 @@
 import type { Clock } from "./clock.ts";
 
 export const sliceLimits = {
-  /** Milliseconds of one walk in one event loop turn. Three walks and the rest of the turn stay below 10 ms. */
+  /** Milliseconds that one walk may take in an event loop turn. Three walks and the rest of it stay below 10 ms. */
   sliceMs: 2,
   sliceEntries: 1000,
 } as const;

@@ -48,7 +48,7 @@ export class TokenBucket {
     if (this.#tokens < most) this.#tokens = Math.min(most, this.#tokens + count);
   }
 
-  /** Empties the bucket and halves its rate, at least to `leastPerSecond`. The rate recovers within 10 s. */
+  /** Empties the bucket and halves its rate, but not below `leastPerSecond`. The rate recovers within 10 s. */
   slowDown(leastPerSecond: number): void {
     this.#refill(this.#burst);
     this.#perMs = Math.max(leastPerSecond / 1000, this.#perMs / 2);

@@ -146,7 +146,7 @@ function listenerBreaches(written: Written): Breach[] {
   });
 }
 
-/** Finds a PROXY protocol without trusted networks: there is no default, because those can claim any client address. */
+/** Finds a PROXY protocol without trusted networks. None is the default, because it may claim any client address. */
 function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   return listeners.flatMap(({ proxyProtocol: { mode, trustedCIDRs } }, index) => {
     const pointer = `/listeners/${index}/proxyProtocol/trustedCIDRs`;

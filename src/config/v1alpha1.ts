@@ -23,7 +23,7 @@ const is = "watchkeeper.dev/v1alpha2";
 type Change = {
   /** The new key, in the map that has the old one; "a/b" is the key b of a map a. Default: the old key. */
   readonly key?: string;
-  /** The old key beside it whose map gets the new value as well. */
+  /** A sibling of the old key; both become one map. */
   readonly joins?: string;
   readonly isListed?: true;
   /** The new value for each old one; undefined: the key is removed. */

@@ -103,7 +103,7 @@ type Events = {
   "discovery.changed": { from: string; added: readonly string[]; removed: readonly string[] };
   /** Backends that discovery no longer lists, as after an outage of etcd, stay for a while because they answer. */
   "discovery.backends_retained": { from: string; names: readonly string[] };
-  /** Written when discovery starts to fail, and when the reason changes. The last backends stay. */
+  /** Written when discovery starts to fail, and when the reason changes. The last discovered backends stay. */
   "discovery.failed": { from: string; reason: string };
   "discovery.recovered": { from: string };
   "certificate.loaded": { name: string; notAfter: string };

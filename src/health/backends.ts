@@ -228,10 +228,7 @@ export class Backends {
   }
 }
 
-/**
- * Returns how far a fresh socket got. The failed dial of an upstream connection does not show it, so the last probe
- * counts.
- */
+/** Returns how far a fresh socket got. The failed dial of a connection does not show it, so the last probe counts. */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

@@ -2,9 +2,7 @@
 const KiB = 1024;
 
 export const healthLimits = {
-  /**
-   * Milliseconds between probes of a silent or lost backend (D6), for the first `urgentProbesMs`; later `slowProbeMs`.
-   */
+  /** Milliseconds between probes of a silent or lost backend (D6) during `urgentProbesMs`; then `slowProbeMs`. */
   urgentProbeMs: 250,
   urgentProbesMs: 10_000,
   slowProbeMs: 500,

@@ -20,9 +20,7 @@ export class ReadLatency extends Rtt {
     return Math.max(leastMs, 2 * this.quantile(0.99));
   }
 
-  /**
-   * Counts a read that this backend left unanswered for `ms` and another one answered. The third in a row is evidence.
-   */
+  /** Counts a read that this backend left unanswered for `ms` while another answered. The third in a row is evidence. */
   lostHedge(ms: number, limitMs: number): Evidence | undefined {
     this.#lostHedges += 1;
     this.#longestMs = Math.max(this.#longestMs, ms);

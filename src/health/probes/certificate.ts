@@ -71,7 +71,7 @@ export class Expiries {
     socket.on("close", stop);
     socket.on("secureConnect", () => {
       const certificate = socket.getPeerX509Certificate();
-      // A server that is no apiserver presents its usual certificate for any name.
+      // Servers other than an apiserver present their usual certificate for any name.
       if (certificate?.subject.includes(`CN=${loopbackName}`) === true)
         this.#keep("backend-loopback", backend, certificate.validTo);
       socket.destroy();
