@@ -52,7 +52,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   readonly ready: () => readonly Readiness[];
 };
 
-/** The only check of /livez here: the probe thread itself detects an event loop that hangs. */
+/** A check of /livez that always passes. CachedProbes adds one that fails if the event loop hangs. */
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
 /**

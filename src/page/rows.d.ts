@@ -17,7 +17,7 @@ export type List<Row> = {
   readonly items: readonly Row[];
 };
 
-export type Asker = ViewOf<typeof callerFields>;
+export type Caller = ViewOf<typeof callerFields>;
 export type Incident = ViewOf<typeof incidentFields>;
 export type Backend = ViewOf<typeof backendFields>;
 export type Change = Backend["history"][number];

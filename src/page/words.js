@@ -81,7 +81,7 @@ export function markOf(state) {
 
 /**
  * Returns what identifies a client best: its identity, else its pod, its program or its address.
- * @param {import("./rows.d.ts").Asker} asker
+ * @param {import("./rows.d.ts").Caller} caller
  */
 export function whoIs({ subject, pod, agent, client }) {
   return subject || pod || agent || client || "unknown";

@@ -52,7 +52,7 @@ const runs = table.map(({ path, operation, run }) => {
 /** HTTP statuses of failed operations, by the code of the failure; any other code is answered with 409. */
 const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-file": 422 };
 
-/** Returns the routes of the operations. If `isReadOnly` (admin.readOnly), each is refused and logged. */
+/** Returns the routes of the operations. If `isReadOnly` (admin.readOnly), they refuse, and log the refusal. */
 export function operationPosts(operations: Operations, isReadOnly: boolean): Posts {
   return (path) => {
     for (const { pattern, operation, run } of runs) {

@@ -108,7 +108,7 @@ export class ProcessMonitor {
     try {
       this.#rssBytes = process.memoryUsage.rss();
     } catch {
-      // EMFILE must not make the whole response fail: an overloaded process is when operators read it.
+      // EMFILE: the statistics are needed most while the process lacks descriptors.
     }
     return this.#rssBytes;
   }

@@ -11,7 +11,7 @@ export type Times = {
   readonly ageOf: (at: number) => number | null;
 };
 
-/** How far the wall clock may drift from the clock before times follow it. */
+/** Drift of the wall clock in milliseconds from which formatted times follow it. */
 const driftMs = 1000;
 
 /** Returns the same time for the same reading each time, unless the wall clock is set or drifts. */

@@ -56,7 +56,7 @@ export function metricText(family: Family, rows: readonly Sample[]): string {
   return `${headOf(family, isCounter(family) ? "counter" : "gauge")}${lines.join("")}\n`;
 }
 
-/** Returns a histogram for each value of the only label, up to `cap`, which is above the number of known values. */
+/** Returns one histogram for each value of the only label, at most `cap` of them. */
 export function histogramText(
   family: Family & { readonly labels: readonly [string]; readonly cap: number },
   rows: Iterable<readonly [string, Histogram]>,

@@ -45,7 +45,7 @@ type Connections = BackendStatus["connections"][number];
 type Discovery = NonNullable<ClusterView["backends"]["record"]>;
 type ByCluster = (cluster: ClusterView) => readonly Sample[];
 
-/** Returns a reader of one value for each backend. */
+/** Returns a function that reads one value of each backend. */
 function perBackend(value: (backend: BackendStatus) => number): ByCluster {
   return ({ backendStatuses }) => backendStatuses.map((backend) => [[backend.name], value(backend)]);
 }
@@ -57,7 +57,7 @@ function perConnectionClass(value: (row: Connections) => number): ByCluster {
     );
 }
 
-/** Returns a reader of one value for each cluster that discovers its backends. */
+/** Returns a function that reads one value of a cluster, if the cluster discovers its backends. */
 function perDiscovery(value: (record: Discovery) => number): ByCluster {
   return ({ label, backends: { record } }) => (record === undefined ? [] : [[[label], value(record)]]);
 }
@@ -403,7 +403,7 @@ export const metrics: readonly Metric[] = [
     name: "incident_active",
     help: "1 for each active incident, by kind and backend",
     labels: ["kind", "backend"],
-    // One series for each kind of incident without a backend, and room for eight backends of the kinds that have one.
+    // Room for one series for each kind of incident, and for eight backends of each kind that names a backend.
     cap: 90,
     // Shows 0 for each kind without an active incident, so that its alert resolves.
     process: ({ incidents }) => [

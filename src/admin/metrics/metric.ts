@@ -103,7 +103,7 @@ export type ClusterView = LiveCluster & {
 /** One number for a metric without labels, else numbers by the value of the only label, or of all labels. */
 export type Values = number | Iterable<Sample | readonly [label: string, value: number]>;
 
-/** Which journal entries increase a counter by one: by kind of entry, a function that returns the labels. */
+/** For each kind of journal entry that increases a counter by one, a function that returns the labels. */
 export type Counted = {
   readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => readonly string[];
 };

@@ -61,7 +61,7 @@ function head(incident: Row): string {
   ].join("");
 }
 
-/** Returns what the kind of the incident means, if this command knows it: the proxy may be newer. Then the summary. */
+/** Returns what the incident's kind means, and the summary. A newer proxy may report a kind that is unknown here. */
 function meaning(incident: Row): string {
   const about = Object.entries(incidentKinds).find(([kind]) => kind === incident["kind"])?.[1].about;
   return `${about === undefined ? "" : `${about}.\n`}${text(incident, "summary")}\n`;

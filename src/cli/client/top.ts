@@ -26,7 +26,7 @@ type TopOptions = {
 /** One read of the API: the rows with the highest counters, and the counters of the whole proxy. */
 type Reading = { readonly rows: readonly Row[]; readonly figures: Row };
 
-/** Measures once, or until a signal. Exit codes: 0 measured once, 2 usage error, 3 the API is unreachable. */
+/** Prints until a signal, or once. Exit codes: 0 printed once, 2 usage error, 3 the API is unreachable. */
 export const top = apiCommand("top", async ({ options: given, client, screen, clock }) => {
   const options = optionsIn(given, screen);
   if (options instanceof Failure) return options;
@@ -88,7 +88,7 @@ function show(before: Reading, now: Reading, options: TopOptions, screen: Screen
   screen.print(`${clear}${headOf(before.figures, now.figures, seconds)}\n${table}`);
 }
 
-/** Returns the time between two reads by the proxy's clock, at which it took the counters. */
+/** Returns the seconds between two reads of the counters, by the proxy's own clock. */
 function secondsBetween(before: Row, now: Row): number {
   return Math.max(0.001, ((numberAt(now, "uptimeMs") ?? 0) - (numberAt(before, "uptimeMs") ?? 0)) / 1000);
 }

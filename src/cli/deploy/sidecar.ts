@@ -14,7 +14,7 @@ import { beginServing, exitCode, exitSoon } from "../serve/signals.ts";
 import { followCa, type PodDirectories, preparePod } from "./pod-files.ts";
 import { type Shape, sidecarConfig, usual } from "./sidecar-shape.ts";
 
-/** Exit codes: 0 stopped by a signal, 1 stopped after an internal error, 2 the pod lacks something. */
+/** Exit codes: 0 stopped by a signal, 1 stopped after an internal error, 2 the pod lacks a file or a variable. */
 export async function sidecar(args: string[]): Promise<number> {
   const options = given("sidecar", args);
   if (options instanceof Failure) return failed(options);

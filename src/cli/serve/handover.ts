@@ -126,8 +126,8 @@ export class Handover {
     const own = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
     const [program = "", ...args] = this.#parts.command ?? own;
     const child = spawn(program, args, {
-      // The successor logs to the same place. The IPC channel comes last, because it expects the sockets at fixed
-      // descriptors.
+      // The successor logs to the same place. The IPC channel comes last, because the successor expects the sockets at
+      // fixed descriptors.
       stdio: ["ignore", "inherit", "inherit", ...descriptors.values(), "ipc"],
       env: { ...process.env, ...passedOn(Array.from(descriptors.keys())), [mark]: String(process.pid) },
     });

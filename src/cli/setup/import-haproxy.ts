@@ -24,7 +24,7 @@ const reasons: readonly (readonly [begins: string, why: string])[] = [
   ["balance", "a new client uses the apiserver with the fewest"],
 ];
 
-/** Lines without a note: the configuration has a counterpart, or nothing is lost without them. */
+/** Lines for which no note is printed: they have a counterpart, or nothing is lost without them. */
 const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
 
 export function groupsOfHaproxy(text: string, file: string): readonly Group[] | Failure {

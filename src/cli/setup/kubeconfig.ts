@@ -80,7 +80,8 @@ function userFrom(user: Row, directory: string): Row {
   const whole = withPaths(user, directory, ["client-certificate", "client-key", "tokenFile"]);
   const exec = rowOf(user["exec"]);
   const command = textAt(exec, "command");
-  // The shell finds a bare name in PATH. A relative path starts at the file (client-go, clientcmd.ResolveLocalPaths).
+  // A bare name is looked up in PATH. A relative path starts at the kubeconfig (client-go,
+  // clientcmd.ResolveLocalPaths).
   if (!command.includes("/") || isAbsolute(command)) return whole;
   return { ...whole, exec: { ...exec, command: resolve(directory, command) } };
 }

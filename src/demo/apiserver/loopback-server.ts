@@ -14,7 +14,7 @@ export async function bindLoopback(server: Server, port = 0): Promise<number | F
   return typeof bound === "object" && bound !== null ? bound.port : 0;
 }
 
-/** Number of characters kept of the end of a child's stderr. */
+/** Number of characters of a child's stderr that are kept: the last ones. */
 const stderrChars = 4_096;
 
 export type ServerProcess = {
@@ -55,13 +55,13 @@ export function startServerProcess(file: string, order: object): ServerProcess {
 /** Reports the outcome of an order. Called in the child. */
 export async function reportToParent(outcome: Promise<number | Failure>): Promise<void> {
   const bound = await outcome;
-  // The parent may have been killed meanwhile: an error without a callback would be printed.
+  // The parent may have been killed meanwhile. Without a callback, Node would print the error.
   if (process.connected) process.send?.(bound instanceof Failure ? bound.message : bound, () => {});
 }
 
 /** Ends this process when its parent ends, and not before. Called in the child. */
 export function endWithParent(): void {
-  // A parent that was killed while this child loaded: "disconnect" has been emitted already.
+  // If the parent was killed while this child loaded its modules, "disconnect" has been emitted already.
   if (!process.connected) process.exit();
   process.on("disconnect", () => process.exit());
   // Ctrl-C sends SIGINT to all processes of the terminal. The parent needs this one while it drains, and ends it then.

@@ -43,7 +43,7 @@ export type Result =
 
 export class Rest {
   readonly #store: Store;
-  /** Serves reads with a resourceVersion: they accept any state, or one that is not older. */
+  /** Serves reads with a resourceVersion, as a real apiserver's cache does. The store serves all others. */
   readonly #cache: Source;
   readonly #clock: Clock;
   readonly #verbs: ReadonlyMap<string, (request: ObjectRequest) => Result | Refusal> = new Map([

@@ -63,7 +63,7 @@ export class WatchStream {
     this.#parts.answer.end();
   }
 
-  /** Stops without a word to the client, which has disconnected. */
+  /** Stops without ending the response, because the client has disconnected. */
   stop(): void {
     for (const stop of this.#stops) stop();
     this.#stops.clear();
@@ -121,7 +121,7 @@ export class WatchStream {
     if (this.#parts.answer.queued() > this.#parts.mostQueuedBytes) this.end();
   }
 
-  /** Sends a bookmark. There is none before the first change above the start; after it they repeat, changed or not. */
+  /** Sends a bookmark, unless the resource has not changed since the watch started. */
   #progress(): void {
     if (this.#revision > this.#start) this.#bookmark();
   }

@@ -15,7 +15,7 @@ import type { Setting, Settings, Wishes } from "./setting.ts";
 
 export const embeddedSettings: Settings = { about: "two apiservers", make };
 
-/** Encodes events, a deletion with an old version. A real deletion has the version at which it happened. */
+/** Encodes events as JSON, but gives a deleted object an old version in place of that of its deletion. */
 export const encodeOld: Encode = (type, object) =>
   encodeJson(
     type,

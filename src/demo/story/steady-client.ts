@@ -11,11 +11,11 @@ import type { DemoClient } from "./client.ts";
 /** Interval of GETs: 20 a second. */
 const periodMs = 50;
 const watchCount = 4;
-/** Delay of an event from which its watch counts as hung: the client cannot know more. */
+/** A watch counts as hung if one of its events is later than this. */
 const hungMs = 1_000;
 /** Pause before the list that follows a rejected or cut-off watch. */
 const backoffMs = 100;
-/** Pause before an ended watch is restarted. client-go's is as short. */
+/** Pause before an ended watch is restarted, as short as in client-go. */
 const rewatchMs = 10;
 
 /** The measurements of one client since the last `reset`. Times are in milliseconds. */
