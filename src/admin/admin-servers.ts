@@ -38,7 +38,6 @@ type ListedCluster = LiveCluster & {
 export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   /** Returns all clusters, including those that are being removed. */
   readonly clusters: () => readonly ListedCluster[];
-  /** Name of the configuration. */
   readonly name: string;
   readonly addresses: Config["admin"];
   /** Returns the configuration in effect. */
@@ -188,7 +187,6 @@ function routesOf(
   return (path) => api(path) ?? z(path) ?? described(path) ?? page(path);
 }
 
-/** Returns the cluster of a backend. */
 function ownerIn(clusters: readonly ListedCluster[], backend: string): ListedCluster | undefined {
   return clusters.find(({ path }) => path.backends.views.some(({ name }) => name === backend));
 }

@@ -58,7 +58,6 @@ const root = "/api/v1/";
 /** Redirects `/api/v1` to `/api/v1/`: operators often type the path without its last slash. */
 const indexReply: Reply = { ...jsonReply(308, { kind: "Redirect", location: root }), location: root };
 
-/** Returns the API's routes. They return undefined for a path that the API does not have. */
 export function createApi(parts: ApiParts): Routes {
   const { pages, stats, times } = parts;
   const index = { kind: "Index", paths: Array.from([...pages.keys(), "stats"], (name) => root + name) };

@@ -114,7 +114,6 @@ export function record<T, F>(fields: Table<F>, of: Read<T, RowOf<F>>): Field<T, 
   return inner(schemaOf(fields), (row, times) => viewOf(fields, read(row, times), times));
 }
 
-/** Returns a field with an object, or null. */
 export function maybe<T, F>(
   description: string,
   fields: Table<F>,

@@ -43,7 +43,6 @@ export const schemas: Readonly<Record<string, Schema>> = {
 const events =
   "The journal as it is written, as server-sent events. A client that reconnects with Last-Event-ID first gets the entries that it missed.";
 
-/** Returns the route of /openapi.json. `version` is the version of watchkeeper. */
 export function openapiRoutes(pages: Pages, version: string): Routes {
   let reply: Reply | undefined;
   return (path) => {

@@ -40,7 +40,6 @@ const table: readonly (OperationPath & { readonly run: RunOperation })[] = [
   },
 ];
 
-/** Every operation, for /openapi.json. */
 export const operationPaths: readonly OperationPath[] = table;
 
 /** Group 1 of each pattern is the part of the path that `{name}` stands for; "" for a path without one. */

@@ -10,7 +10,6 @@ import { count, type Fields, number, text, time, type ViewOf, viewOf } from "./f
 /** Measurements of this process. `at` is a clock reading; `cpuMs` is the CPU time of all threads. */
 type ProcessStats = {
   readonly at: number;
-  /** The name of the configuration. */
   readonly name: string;
   readonly uptimeMs: number;
   readonly cpuMs: number;

@@ -31,7 +31,6 @@ export type AccessRequest = {
   readonly address: string;
 };
 
-/** An authenticated user who is allowed to send the request. */
 export type Admitted = { readonly username: string };
 
 /** The result of a token review. `user` is undefined if the cluster does not accept the token. */
@@ -173,7 +172,6 @@ const reasons: Readonly<Record<number, string>> = {
   503: "ServiceUnavailable",
 };
 
-/** Returns a refusal as a Kubernetes Status object. */
 function refusal(code: number, message: string): Reply {
   return jsonReply(code, statusOf({ message, reason: reasons[code] ?? "Unknown", code }));
 }

@@ -24,7 +24,6 @@ export function jsonReply(status: number, body: unknown): Reply {
   return { status, type: "application/json; charset=utf-8", text: `${JSON.stringify(body)}\n` };
 }
 
-/** Returns an error response with its reason. */
 export function failed(status: number, message: string): Reply {
   return jsonReply(status, { kind: "Failure", message });
 }

@@ -7,7 +7,6 @@ import type { BackendMeasurements, Path } from "../../proxy/cluster/path.ts";
 import type { Passthrough } from "../../proxy/tunnel/passthrough.ts";
 import type { Sample } from "./exposition.ts";
 
-/** The parts of this process that metrics read. */
 export type Process = {
   readonly version: string;
   /** Returns all clusters, including those that are being removed. */
@@ -43,7 +42,6 @@ type LiveLease = Pick<Path["ledgerTap"]["leases"]["all"][number], "name" | "hold
   readonly renewers: readonly { readonly caller: { readonly address: string } }[];
 };
 
-/** The parts of a cluster that metrics read. */
 export type LiveCluster = {
   /** Prefix of the names of this cluster's backends; "" if there is only one cluster. */
   readonly label: string;

@@ -101,7 +101,6 @@ function countedBy<K extends Entry["kind"]>(
   return read?.(entry);
 }
 
-/** Adds up the histograms of each verb. */
 function merged(all: Iterable<readonly [string, Histogram]>): ReadonlyMap<string, Histogram> {
   const sums = new Map<string, Histogram>();
   for (const [verb, histogram] of all) sums.set(verb, histogram.plus(sums.get(verb)));

@@ -12,7 +12,6 @@ export type Alert = {
   readonly expr: string;
   /** How long the expression must hold before the alert fires; "0s" for an alert on an active incident. */
   readonly holds: string;
-  /** The incidents that the alert covers. */
   readonly kinds: readonly IncidentKind[];
   readonly summary: string;
   readonly description: string;

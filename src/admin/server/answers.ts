@@ -9,7 +9,6 @@ export type ProbeName = "livez" | "readyz";
 /** A check as the response to a probe shows it: without the reason, which only the journal gets. */
 export type Check = Pick<Readiness, "name" | "ok">;
 
-/** The checks of both probes at one moment. */
 export type ProbeChecks = Readonly<Record<ProbeName, readonly Check[]>>;
 
 /** Where the port of metrics and probes gets its responses from. */

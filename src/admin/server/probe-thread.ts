@@ -11,7 +11,6 @@ import { adminLimits } from "../http/limits.ts";
 import type { Answers, Check, ProbeChecks, ProbeName } from "./answers.ts";
 import type { Admin } from "./server.ts";
 
-/** Parameters that the thread starts with. */
 export type ProbeThreadOrder = {
   readonly host: string;
   readonly port: number;

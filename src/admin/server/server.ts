@@ -34,7 +34,6 @@ export type AdminOptions = {
   readonly inherited?: number | undefined;
   readonly journal: Journal;
   readonly asker: ProbeSource;
-  /** Content-Type of the metrics. */
   readonly contentType: string;
 };
 
@@ -115,7 +114,6 @@ export function startApi(options: ApiOptions): Promise<Admin | Failure> {
 
 type Opening = Pick<AdminOptions, "host" | "port" | "inherited"> &
   Parts & {
-    /** Name of the listener in the journal. */
     readonly listener: string;
   };
 
@@ -229,7 +227,6 @@ function hostRefused({ headers, headersDistinct }: IncomingMessage, isLocal: boo
   return isLocal && !isLocalHost(headers.host ?? "") ? foreignHost : undefined;
 }
 
-/** Returns the handler of a request, or an error response. */
 function answerFor(
   request: IncomingMessage,
   { routes, posts, journal }: Parts,

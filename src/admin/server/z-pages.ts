@@ -9,7 +9,6 @@ import type { Times } from "../http/times.ts";
 
 export type ZPageParts = Pick<Times, "now" | "timeOf"> & {
   readonly version: string;
-  /** Returns the configuration in effect. */
   readonly config: () => Config;
   /** Arguments of the command line, without the program. */
   readonly words: readonly string[];
@@ -18,7 +17,6 @@ export type ZPageParts = Pick<Times, "now" | "timeOf"> & {
 const warning =
   "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.";
 
-/** Returns the routes of the z-pages. */
 export function zPages(parts: ZPageParts): Routes {
   const { now, timeOf, version, config, words } = parts;
   const startedAt = now();

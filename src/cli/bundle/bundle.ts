@@ -106,7 +106,6 @@ function write(to: string, files: readonly ArchiveFile[], wallMs: number): Failu
   }
 }
 
-/** A file of the bundle. */
 type ArchiveFile = { readonly name: string; readonly text: string };
 
 const block = 512;

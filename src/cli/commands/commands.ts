@@ -16,7 +16,6 @@ export type Option = {
   /** All valid values; default: any value is valid. */
   readonly choices?: readonly string[];
   readonly about: string;
-  /** Description of the default value. */
   readonly usual?: string;
 };
 
@@ -339,7 +338,6 @@ export const commands = {
 
 export type CommandName = keyof typeof commands;
 
-/** All commands in the order of the table. */
 export const allCommands: readonly (readonly [name: CommandName, spec: CommandSpec])[] = Object.keys(commands)
   .filter(isCommand)
   .map((name) => [name, commands[name]]);

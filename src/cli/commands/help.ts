@@ -6,7 +6,6 @@ export function overview(): string {
   return `usage: watchkeeper COMMAND [options]\n\n${columns(rows)}\nwatchkeeper COMMAND --help describes one command.\n`;
 }
 
-/** Returns one command's usage, arguments, options and exit codes. */
 export function helpOf(name: string, spec: CommandSpec): string {
   const { summary, options, examples = [] } = spec;
   return [
@@ -38,7 +37,6 @@ export function flagOf({ name, value }: Option): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
 
-/** Returns the description of an option, with its default. */
 export function aboutOf({ about, usual, only }: Option): string {
   const purpose = only === undefined ? about : `${only.join(", ")}: ${about}`;
   return usual === undefined ? purpose : `${purpose}; default: ${usual}`;

@@ -25,7 +25,6 @@ export function failed({ code, message }: Failure, screen: Screen = standardScre
   return code === "bad-request" ? 2 : 1;
 }
 
-/** Prints a message to stderr and returns the exit code. */
 export function complain(text: string, code: number): number {
   process.stderr.write(`${text}\n`);
   return code;

@@ -16,7 +16,6 @@ const labels = `app.kubernetes.io/name: ${name}`;
 const served = `/var/run/secrets/${name}-tls`;
 const ports = { kube: 8443, metrics: 7481 };
 
-/** Returns the configuration for the ConfigMap. */
 export function deploymentConfig(): string {
   return shapeConfig({
     about: [

@@ -12,7 +12,6 @@ export type ConfigWishes = {
   /** Certificate that the proxy serves with; default: none, TLS passes through to the apiservers. */
   readonly serving?: ServingFiles;
   readonly backends: readonly NamedBackend[];
-  /** Additional lines of the cluster's section. */
   readonly cluster?: readonly string[];
   readonly caFile: string;
   readonly frontProxy?: { readonly certFile: string; readonly keyFile: string };

@@ -4,7 +4,6 @@
  */
 import { join } from "node:path";
 
-/** Default paths and ports in the pod. */
 export const usual = {
   /** Directory where in-cluster clients look (client-go's rest.InClusterConfig). The sidecar writes it. */
   shared: "/var/run/secrets/kubernetes.io/serviceaccount",
@@ -36,7 +35,6 @@ export const sidecarHosts = [
   "kubernetes.default.svc.cluster.local",
 ];
 
-/** Paths of the CA and of the listener's certificate and key. */
 export function stateFiles(state: string): {
   readonly ca: string;
   readonly cert: string;
@@ -75,7 +73,6 @@ admin: {metricsAddress: ":${metricsPort}"}
 
 export type Addition = { readonly image: string; readonly port: number; readonly metricsPort: number };
 
-/** Name of the sidecar's container. */
 export const sidecarName = "watchkeeper";
 const volumes = { shared: "kube-api-via-watchkeeper", direct: "kube-api-direct", state: "watchkeeper-state" };
 

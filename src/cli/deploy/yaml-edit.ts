@@ -19,7 +19,6 @@ export class EditedDocument {
     return this.#isChanged;
   }
 
-  /** Returns the plain value at a place. */
   valueAt(place: Place): unknown {
     const node: unknown = this.#document.getIn(place, true);
     if (isMap(node) || isSeq(node)) return node.toJS(this.#document);

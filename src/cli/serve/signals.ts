@@ -35,7 +35,6 @@ export function listenForSignals(): Signals {
 /** Begins a serving command: starts a journal that is logged, and handles signals and uncaught exceptions. */
 export function beginServing(options: Omit<LogOptions, "clock">): {
   readonly signals: Signals;
-  /** Arguments for `startWatchkeeper`. */
   readonly parts: { readonly journal: Journal; readonly droppedLogLines: () => number };
 } {
   const journal = new Journal(wallClock);

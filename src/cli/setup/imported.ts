@@ -7,7 +7,6 @@ import { type NamedBackend, shapeConfig } from "../deploy/shape-config.ts";
 export type Note = { readonly at: string; readonly text: string };
 
 export type Group = {
-  /** Name of the section or cluster in the file. */
   readonly name: string;
   readonly backends: readonly NamedBackend[];
   /** Address that clients connect to, such as ":8443"; default: the file has none. */

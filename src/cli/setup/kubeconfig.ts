@@ -123,7 +123,6 @@ export type ClusterAccess = {
   readonly path: string;
   /** Value of tls-server-name; undefined: the server's host. */
   readonly serverName: string | undefined;
-  /** The CA bundle. */
   readonly ca: FileOrText;
 };
 
@@ -151,7 +150,6 @@ function urlOf(cluster: Row): URL | string {
   return url.protocol === "https:" || isHere ? url : "its server uses http and is not on this machine";
 }
 
-/** A user's client certificate and key. */
 export type UserPair = { readonly certificate: FileOrText; readonly key: FileOrText };
 
 /** Returns the user's client certificate and key; undefined: there is none. */

@@ -1,4 +1,3 @@
-/** Makes the initial objects of a cluster. */
 import type { Clock } from "../../base/clock.ts";
 import { namespaces } from "../objects/resources.ts";
 import { Store } from "../objects/store.ts";

@@ -21,7 +21,6 @@ export function tableOf({ rows }: Outcome): readonly string[] {
   return all.map((row) => `  ${row.what.padEnd(first)}   ${row.without.padEnd(second)}   ${row.with}`);
 }
 
-/** Returns the claims that are false. */
 export function brokenOf(claims: Readonly<Record<string, boolean>>): readonly string[] {
   return Object.entries(claims).flatMap(([claim, holds]) => (holds ? [] : [claim]));
 }

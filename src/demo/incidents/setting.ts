@@ -15,11 +15,9 @@ export type Wishes = {
 };
 
 export type Setting = {
-  /** The two apiservers. */
   readonly backends: readonly DemoBackend[];
   /** CA bundle of the apiservers in PEM; "": the demo's own CA. */
   readonly ca: string;
-  /** Bearer token of the clients. */
   readonly token: string;
   readonly writeBeat: WriteBeat;
   /** Description of the old version in a deletion, for the output. */

@@ -16,7 +16,6 @@ export type Metadata = {
   readonly rest: JsonMap;
 };
 
-/** An object with its parsed metadata. */
 export type KubeObject = {
   readonly apiVersion: string;
   readonly kind: string;

@@ -31,7 +31,6 @@ type Parts = {
 
 export type FaultsRequest = {
   readonly faults: readonly FaultKind[];
-  /** Duration of each fault in milliseconds. */
   readonly faultMs: number;
   readonly say: (line: string) => void;
   readonly signal: AbortSignal;
@@ -121,7 +120,6 @@ export class Demo {
     return failure;
   }
 
-  /** Stops everything and deletes the demo's files. */
   async stop(hurry: AbortSignal): Promise<void> {
     const { running, apiservers, files } = this.#parts;
     await running.stop(hurry);

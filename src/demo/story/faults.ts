@@ -34,7 +34,6 @@ export type FaultsParts = {
   readonly clients: { readonly watchkeeper: SteadyClient; readonly naive: SteadyClient };
   readonly clock: Clock;
   readonly say: (line: string) => void;
-  /** Duration of each fault in milliseconds. */
   readonly faultMs: number;
 };
 
@@ -67,7 +66,6 @@ export class Faults {
     return this.#felt;
   }
 
-  /** Reports that the naive proxy has removed or added a backend. */
   naiveChanged(backend: string, isUp: boolean, reason: string): void {
     this.#report(names.naive, `${backend} is ${isUp ? "up" : "down"}: ${reason}`);
   }

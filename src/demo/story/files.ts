@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { type Authority, createAuthority, type Pair } from "../../pki/pki.ts";
 
-/** Name and address of an apiserver. */
 export type DemoBackend = { readonly name: string; readonly host: string; readonly port: number };
 
 /** Returns the embedded apiservers at these loopback ports. */

@@ -5,7 +5,6 @@ import { Failure } from "../../base/failure.ts";
 import { startServerProcess } from "../apiserver/loopback-server.ts";
 import type { NaiveProxyOptions } from "./naive-proxy.ts";
 
-/** A host, and the files of its certificate and key. */
 export type NaiveHost = { readonly name: string; readonly certFile: string; readonly keyFile: string };
 
 export type NaiveOrder = Pick<NaiveProxyOptions, "backends" | "ca" | "pair"> & {

@@ -20,7 +20,6 @@ export class Pause {
     });
   }
 
-  /** Ends the current pause, if there is one. */
   wake(): void {
     this.#wake();
   }
