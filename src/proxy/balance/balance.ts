@@ -28,7 +28,6 @@ export type BalanceParts = {
   readonly shares: () => ReadonlyMap<string, number>;
 };
 
-/** A client with its long-lived streams. */
 type ClientStreams = {
   readonly client: Client;
   readonly watches: WatchSession[];

@@ -225,7 +225,6 @@ function trustSourceOf(tls: UpstreamTls | undefined): Trusted["source"] {
   return tls && { caFile: tls.caFile, isNamed: tls.serverName !== undefined };
 }
 
-/** The CA's name in journal and metrics. */
 const caBundleName = "backend-ca";
 
 function caBundleOf(

@@ -192,7 +192,6 @@ export class Cluster {
     return this.#takeCredentials(this.#config);
   }
 
-  /** Dials the backends, and starts discovery. */
   start(): void {
     this.backends.start();
   }

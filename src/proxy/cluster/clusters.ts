@@ -61,7 +61,6 @@ export class Clusters {
     return clusters;
   }
 
-  /** The configured clusters. */
   get present(): readonly Cluster[] {
     return [...this.#byName.values()];
   }

@@ -49,7 +49,6 @@ export type PathOptions = OriginRules & {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
-  /** The trust classes for which the proxy has its own credential. */
   readonly asserted?: readonly AssertedTrust[];
   readonly connections: { readonly streams: number; readonly warm: number };
   readonly isPerClient: boolean;
@@ -74,13 +73,11 @@ export type BackendMeasurements = {
   readonly pingP99Ms: number;
   readonly suspectMs: number;
   readonly probes: ProbeCounts;
-  /** True if an operator drained the backend. */
   readonly isDrained: boolean;
   /** The apiserver version that the backend reports, such as "v1.36.1"; "": unknown. */
   readonly version: string;
 };
 
-/** A detector that checks everything periodically. */
 type PeriodicDetector = { start(): void; stop(): void };
 
 type Base = Pick<

@@ -18,7 +18,6 @@ export type DrainParts = {
   readonly exchanges: LiveRequests;
   /** Bytes buffered for slow clients, which may include the end of a response whose exchange is over. */
   readonly queuedBytes: () => number;
-  /** Open Upgrades and passthrough connections. */
   readonly upgrades: () => number;
   readonly close: () => void;
   readonly goAway: () => void;

@@ -19,7 +19,6 @@ export const certificateLeaveMs = 5000;
 /** How a client is identified upstream: by its own credential, by the proxy's assertion, or not at all (refused). */
 export type Identity = Unidentified | Refused | Asserted;
 
-/** Selects fields of a request. */
 export type FieldRule = (field: Field) => boolean;
 
 type Common = {
@@ -43,7 +42,6 @@ export type Refused = Common & {
 
 export type Asserted = Common & {
   readonly kind: "asserted";
-  /** The user name in the certificate. */
   readonly user: string;
   /** The trust class of the client's requests: its connections carry the proxy's own credential and nothing else. */
   readonly trust: AssertedTrust;

@@ -155,7 +155,6 @@ export class GuardedRead {
     this.target = this.isDemanded ? flooredTarget(target, seenVersion.version) : target;
   }
 
-  /** Records which backend answers. */
   answered(backend: string, head: readonly Field[]): void {
     this.#backend = backend;
     if (!this.#isList) return;

@@ -17,7 +17,6 @@ function roomBytes(): number {
   return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20 - heapReserveBytes;
 }
 
-/** The heap after a full collection. */
 export type HeapState = {
   /** Share of the old space that is live. */
   readonly share: number;

@@ -66,7 +66,6 @@ import { isUnknownPath, type MissingApis } from "./missing-apis.ts";
 import type { PendingQueue } from "./pending-queue.ts";
 import { RequestBody } from "./request-body.ts";
 
-/** What all exchanges of one cluster share. */
 export type ExchangeParts = {
   readonly probers: Probers | undefined;
   readonly buffered: Buffered;
@@ -512,7 +511,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     }
   }
 
-  /** Relays the attempt's held head, if there is one. */
   #relayHead(attempt: Attempt): void {
     const head = attempt.takeHead();
     if (head !== undefined) this.#answer(attempt, Number(head[0]?.value), head, false);

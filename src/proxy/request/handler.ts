@@ -30,7 +30,6 @@ import type { ClassifiedRequest, GuardedRead, StaleReadGuard } from "../observe/
 import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
 
-/** What all requests of one cluster share. */
 export type HandlerParts = ExchangeParts & {
   readonly exchanges: ActiveRequests;
   readonly caches: CacheTracker;

@@ -28,7 +28,6 @@ export type CertificateOptions = Reloading & {
 /** A good pair, and the TLS context that serves it. */
 type Loaded = {
   readonly pair: ServingPair;
-  /** The context for the next handshake. */
   readonly context: tls.SecureContext;
   readonly clientCa: string | undefined;
   /** The latest expiry among the client CAs, in ms since 1970. */

@@ -29,7 +29,6 @@ export type CredentialsParts = {
 
 type Loaded = { readonly files: PairFiles; readonly certificate: ServingCertificate };
 
-/** The certificates' names in journal and metrics. */
 const names = { "front-proxy": "front-proxy", impersonate: "impersonator" } as const;
 
 /** Returns the trust classes for which a configuration sets a certificate of the proxy's own. */

@@ -37,7 +37,6 @@ export class TcpRelay {
     down.pipe(up);
   }
 
-  /** Bytes sent to the client, and received from it. */
   get bytes(): { readonly sent: number; readonly received: number } {
     return { sent: this.#up.bytesRead, received: this.#down.bytesRead };
   }

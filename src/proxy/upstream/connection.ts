@@ -28,7 +28,6 @@ export type KeepaliveTick = {
   readonly dialMs: number;
 };
 
-/** The connection pool, as its connections see it. */
 export type ConnectionOwner = {
   /** The first SETTINGS arrived, so the dial has succeeded. */
   opened(connection: Connection): void;
