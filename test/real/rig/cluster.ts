@@ -45,6 +45,8 @@ export class Cluster {
   /** Signs whatever else the test needs: the proxy's own certificate, clients'. */
   readonly pki: Pki;
   readonly frontProxy: Pair;
+  /** The apiservers sign and verify tokens of service accounts with it. */
+  readonly serviceAccount: Shared["serviceAccount"];
   /** etcd itself, for what no apiserver is to be believed in. */
   readonly etcdUrl: string;
   #etcd: Child;
@@ -65,6 +67,7 @@ export class Cluster {
       { name: "front-proxy-client", subject: "/CN=front-proxy-client" },
       this.pki.frontProxyCa,
     );
+    this.serviceAccount = this.pki.serviceAccountKey();
     this.etcdUrl = `http://${this.#network.address}:2379`;
     this.#etcdFlags = options.etcdFlags ?? [];
     this.#etcd = this.#startEtcd("etcd", this.#network.address, 2_379);
@@ -114,7 +117,7 @@ export class Cluster {
       etcdUrl,
       tokenFile,
       token: this.token,
-      serviceAccount: this.pki.serviceAccountKey(),
+      serviceAccount: this.serviceAccount,
       frontProxy: this.frontProxy,
       kubeletClient: this.pki.issue({
         name: "kubelet-client",

@@ -1,15 +1,26 @@
 /** Kubeconfigs are written as JSON, which every client reads as YAML. */
 import { renameSync, writeFileSync } from "node:fs";
+import type { Pair } from "./pki.ts";
 
-export type Access = { readonly url: string; readonly caFile: string; readonly token: string };
+/** A client has a token or a certificate. */
+export type Access = { readonly url: string; readonly caFile: string } & (
+  | { readonly token: string }
+  | { readonly pair: Pair }
+);
 
-export function kubeconfig({ url, caFile, token }: Access): string {
+function userOf(access: Access): object {
+  if ("token" in access) return { token: access.token };
+  return { "client-certificate": access.pair.certFile, "client-key": access.pair.keyFile };
+}
+
+export function kubeconfig(access: Access): string {
+  const { url, caFile } = access;
   return JSON.stringify({
     apiVersion: "v1",
     kind: "Config",
     "current-context": "rig",
     clusters: [{ name: "rig", cluster: { server: url, "certificate-authority": caFile } }],
-    users: [{ name: "rig", user: { token } }],
+    users: [{ name: "rig", user: userOf(access) }],
     contexts: [{ name: "rig", context: { cluster: "rig", user: "rig", namespace: "default" } }],
   });
 }

@@ -24,6 +24,15 @@ export const programs = {
   kubectl: { module: "kubernetes", package: "k8s.io/kubernetes/cmd/kubectl" },
   // After kube-apiserver, whose packages it shares: alone it would take a minute, so it is linked in seconds.
   signer: { module: "signer", package: "." },
+  // A module of their own: with them kube-apiserver would be pinned to other dependencies, and built again.
+  ginkgo: { module: "conformance", package: "github.com/onsi/ginkgo/v2/ginkgo" },
+  "kube-scheduler": { module: "conformance", package: "k8s.io/kubernetes/cmd/kube-scheduler" },
+  "kube-controller-manager": {
+    module: "conformance",
+    package: "k8s.io/kubernetes/cmd/kube-controller-manager",
+  },
+  /** The package's tests, compiled. ginkgo runs a file of this ending. */
+  "e2e.test": { module: "conformance", package: "k8s.io/kubernetes/test/e2e" },
 } as const;
 
 export type Program = keyof typeof programs;

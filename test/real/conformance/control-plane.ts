@@ -1,0 +1,138 @@
+/**
+ * kube-controller-manager, kube-scheduler and nodes without a machine (KWOK), all by one URL: an apiserver's or the
+ * proxy's. Each has a client certificate of its own, as kubeadm issues them.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ask, order } from "../rig/ask.ts";
+import { Child } from "../rig/child.ts";
+import type { Cluster } from "../rig/cluster.ts";
+import { writeKubeconfig } from "../rig/kubeconfig.ts";
+import { type Program, pathOf } from "../rig/parts.ts";
+
+const subjects = {
+  "kube-controller-manager": "/CN=system:kube-controller-manager",
+  "kube-scheduler": "/CN=system:kube-scheduler",
+  kwok: "/O=system:masters/CN=kwok",
+  e2e: "/O=system:masters/CN=kubernetes-admin",
+} as const;
+
+type Holder = keyof typeof subjects;
+
+export type Reflectors = { readonly listedAnew: number; readonly warnings: readonly string[] };
+
+/** DaemonSets, preemption and taints need several. */
+const nodes = ["node-1", "node-2", "node-3"];
+const resources = { cpu: "8", memory: "16Gi", pods: "110", "ephemeral-storage": "100Gi" };
+const kubeletVersion = "v1.36.1";
+
+export class ControlPlane {
+  readonly #cluster: Cluster;
+  readonly #url: string;
+  readonly #children: Child[] = [];
+
+  private constructor(cluster: Cluster, url: string) {
+    this.#cluster = cluster;
+    this.#url = url;
+  }
+
+  /** Resolves when all nodes are ready and each new namespace gets its service account. */
+  static async start(cluster: Cluster, url: string): Promise<ControlPlane> {
+    const plane = new ControlPlane(cluster, url);
+    try {
+      await plane.#start();
+    } catch (error) {
+      await plane.stop();
+      throw error;
+    }
+    return plane;
+  }
+
+  /** The path of a kubeconfig with this client's own certificate. */
+  kubeconfig(holder: Holder): string {
+    const { folder, caFile, pki } = this.#cluster;
+    const pair = pki.issue({ name: holder, subject: subjects[holder] });
+    return writeKubeconfig(join(folder, `${holder}.kubeconfig`), { url: this.#url, caFile, pair });
+  }
+
+  #launch(name: Program & Holder, args: readonly string[]): Child {
+    const logFile = join(this.#cluster.folder, `${name}.log`);
+    const all = [`--kubeconfig=${this.kubeconfig(name)}`, ...args];
+    const child = new Child({ name, command: pathOf(name), args: all, logFile });
+    this.#children.push(child);
+    return child;
+  }
+
+  async #start(): Promise<void> {
+    const { folder, caFile, pki, serviceAccount } = this.#cluster;
+    const configFile = join(folder, "conformance-kwok.yaml");
+    writeFileSync(configFile, readFileSync(new URL("./kwok.yaml", import.meta.url), "utf8"));
+    const kwok = this.#launch("kwok", [`--config=${configFile}`]);
+    // Port 0: they serve nothing, so that two runs on one machine do not meet.
+    const shared = ["--secure-port=0", "--leader-elect=true", "--kube-api-qps=100", "--kube-api-burst=200"];
+    shared.push("--vmodule=reflector=3"); // each list is logged
+    const manager = this.#launch("kube-controller-manager", [
+      ...shared,
+      "--use-service-account-credentials=true",
+      `--root-ca-file=${caFile}`,
+      `--service-account-private-key-file=${serviceAccount.keyFile}`,
+      `--cluster-signing-cert-file=${pki.ca.certFile}`,
+      `--cluster-signing-key-file=${pki.ca.keyFile}`,
+    ]);
+    this.#launch("kube-scheduler", shared);
+    for (const name of nodes) await this.#register(name);
+    const isReady = async (node: string): Promise<boolean> => {
+      const { text } = await ask(this.#cluster.admin, { path: `/api/v1/nodes/${node}` });
+      // The taint "not-ready" is there until the controller-manager has seen the condition.
+      return /"type":"Ready","status":"True"/.test(text) && !text.includes('"taints"');
+    };
+    await kwok.ready(60_000, async () => (await Promise.all(nodes.map(isReady))).every(Boolean));
+    const account = "/api/v1/namespaces/default/serviceaccounts/default";
+    await manager.ready(60_000, async () => {
+      return (await ask(this.#cluster.admin, { path: account })).status === 200;
+    });
+  }
+
+  /** As a kubelet does. KWOK keeps what the status has here. */
+  async #register(name: string): Promise<void> {
+    const body = {
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: {
+        name,
+        labels: {
+          "kubernetes.io/hostname": name,
+          "kubernetes.io/os": "linux",
+          "kubernetes.io/arch": "amd64",
+        },
+      },
+      status: { allocatable: resources, capacity: resources, nodeInfo: { kubeletVersion } },
+    };
+    await order(this.#cluster.admin, { method: "POST", path: "/api/v1/nodes", body });
+  }
+
+  /** Names of those that have ended: a controller-manager or scheduler that loses its Lease exits. */
+  get ended(): readonly string[] {
+    return this.#children.filter(({ isRunning }) => !isRunning).map(({ name }) => name);
+  }
+
+  /**
+   * What the reflectors of controller-manager and scheduler listed although they had a list, and why their watches
+   * ended, by their own logs. Those of custom resources (PartialObjectMetadata) do not count: specs delete the resource.
+   */
+  reflectors(): Reflectors {
+    const lines = this.#children
+      .filter(({ name }) => name !== "kwok")
+      .flatMap(({ logFile }) => readFileSync(logFile, "utf8").split("\n"))
+      .filter((line) => line.includes("reflector.go") && !line.includes("PartialObjectMetadata"));
+    const count = (text: string): number => lines.filter((line) => line.includes(text)).length;
+    return {
+      listedAnew: count('"Listing and watching"') - count('"Starting reflector"'),
+      warnings: lines.filter((line) => /ended with error|Failed to watch|unexpected EOF/.test(line)),
+    };
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#children.map((child) => child.stop()));
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * What the failure of an apiserver may cost a spec, as docs/compatibility.md says: a client of a single apiserver that
+ * fails would get a broken connection in the same place.
+ */
+import type { Said } from "../rig/said.ts";
+import type { Result } from "./e2e.ts";
+
+/** The proxy logs the ends of a second in one line. */
+const journalMs = 2_000;
+
+/** Returns the cost that explains the failure, or undefined: then it is a defect. `journal`: what the proxy logged. */
+export function costOf({ message, seconds, endedAt }: Result, journal: readonly Said[]): string | undefined {
+  // A write was in flight on the apiserver that was struck. A second one might run twice.
+  if (/watchkeeper: .*(whether it was executed is not known|was lost before it answered)/.test(message))
+    return "outcome of a write unknown";
+  if (!message.includes("Watch closed unexpectedly")) return undefined;
+  // The watch began without a version and without bookmarks, and has seen ADDED only: nothing proves that its initial
+  // events are over, so no other apiserver can continue it (docs/watch.md, W3).
+  const ended = journal.some(({ msg, ts, ...more }) => {
+    const isBurst = msg === "watches.ended" && more["reason"] === "initial_events";
+    return isBurst && ts > endedAt - seconds * 1_000 && ts < endedAt + journalMs;
+  });
+  return ended ? "watch ended within its initial events" : undefined;
+}

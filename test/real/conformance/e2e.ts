@@ -1,0 +1,115 @@
+/** Runs Kubernetes' e2e suite, and reads ginkgo's report. */
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Child } from "../rig/child.ts";
+import { pathOf } from "../rig/parts.ts";
+import { excluded, idleExclusions } from "./excluded.ts";
+
+export type Result = {
+  readonly title: string;
+  readonly passed: boolean;
+  readonly seconds: number;
+  /** Milliseconds since the epoch. */
+  readonly endedAt: number;
+  /** What failed; "" if nothing did. */
+  readonly message: string;
+};
+
+/** Of ginkgo's `SpecReport`, what is read here. */
+type SpecReport = {
+  readonly ContainerHierarchyTexts: readonly string[] | null;
+  readonly ContainerHierarchyLabels: readonly (readonly string[] | null)[] | null;
+  readonly LeafNodeLabels: readonly string[] | null;
+  readonly LeafNodeType: string;
+  readonly LeafNodeText: string;
+  readonly State: string;
+  /** Nanoseconds. */
+  readonly RunTime: number;
+  readonly EndTime: string;
+  readonly Failure?: { readonly Message: string };
+  readonly AdditionalFailures?: readonly { readonly Failure: { readonly Message: string } }[] | null;
+};
+
+export type Suite = {
+  readonly kubeconfigFile: string;
+  readonly folder: string;
+  /** Parts of titles: only specs that contain one of them are run. Default: all that can pass. */
+  readonly only?: readonly string[];
+  /** Processes that run specs at once. */
+  readonly processes: number;
+  readonly timeoutMinutes: number;
+};
+
+/** ginkgo takes regular expressions. */
+function literally(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+function argumentsOf(suite: Suite): string[] {
+  const { kubeconfigFile, folder, only = [], processes, timeoutMinutes } = suite;
+  const filters = [
+    "--label-filter=Conformance",
+    ...only.map((title) => `--focus=${literally(title)}`),
+    ...excluded.flatMap(({ titles }) => titles.map((title) => `--skip=${literally(title)}`)),
+  ];
+  const report = [`--output-dir=${folder}`, "--json-report=report.json", "--no-color", "--succinct"];
+  const limits = [`--procs=${processes}`, `--timeout=${timeoutMinutes}m`];
+  const own = [
+    `--kubeconfig=${kubeconfigFile}`,
+    "--provider=skeleton",
+    `--kubectl-path=${pathOf("kubectl")}`,
+  ];
+  return [...filters, ...report, ...limits, pathOf("e2e.test"), "--", ...own];
+}
+
+/** Resolves with one result for each spec that was run. */
+export async function runSuite(suite: Suite): Promise<readonly Result[]> {
+  mkdirSync(suite.folder, { recursive: true });
+  const logFile = join(suite.folder, "e2e.log");
+  const child = new Child({ name: "e2e", command: pathOf("ginkgo"), args: argumentsOf(suite), logFile });
+  // ginkgo exits with 1 if a spec failed: the report says which.
+  const outcome = await child.ended;
+  const results = readReport(join(suite.folder, "report.json"));
+  if (results.length === 0) throw new Error(`No spec was run (${outcome}):\n${child.tail()}`);
+  return results;
+}
+
+function readReport(file: string): readonly Result[] {
+  const reports = JSON.parse(readFileSync(file, "utf8")) as readonly {
+    readonly SpecReports: readonly SpecReport[];
+  }[];
+  const specs = reports.flatMap((report) => report.SpecReports);
+  // A set-up that failed is told as well: no spec was run then, or not all.
+  const broken = specs.filter(({ LeafNodeType, Failure }) => LeafNodeType !== "It" && Failure !== undefined);
+  const conformance = specs.filter(isConformance);
+  const idle = idleExclusions(conformance.map(titleOf));
+  if (idle.length > 0) throw new Error(`Excluded, and not in the suite: ${idle.join("; ")}`);
+  return [...broken, ...conformance.filter(({ State }) => State !== "skipped" && State !== "pending")].map(
+    (spec) => ({
+      title: titleOf(spec),
+      passed: spec.State === "passed",
+      seconds: spec.RunTime / 1e9,
+      endedAt: Date.parse(spec.EndTime),
+      message: messageOf(spec),
+    }),
+  );
+}
+
+function isConformance({ LeafNodeType, LeafNodeLabels, ContainerHierarchyLabels }: SpecReport): boolean {
+  const labels = [
+    ...(LeafNodeLabels ?? []),
+    ...(ContainerHierarchyLabels ?? []).flatMap((some) => some ?? []),
+  ];
+  return LeafNodeType === "It" && labels.includes("Conformance");
+}
+
+function titleOf({ ContainerHierarchyTexts, LeafNodeText, LeafNodeType }: SpecReport): string {
+  const words = [...(ContainerHierarchyTexts ?? []), LeafNodeText].filter((text) => text !== "");
+  return words.length > 0 ? words.join(" ") : LeafNodeType;
+}
+
+function messageOf({ State, Failure, AdditionalFailures }: SpecReport): string {
+  if (Failure === undefined || State === "passed") return "";
+  const all = [Failure.Message, ...(AdditionalFailures ?? []).map((more) => more.Failure.Message)];
+  return all.join("\n");
+}

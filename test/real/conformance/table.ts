@@ -1,0 +1,54 @@
+/** What differs between the runs, as Markdown: a spec that passes straight and not through is a defect. */
+import type { Judged, Played } from "./play.ts";
+
+function verdict(result: Judged | undefined): string {
+  if (result === undefined) return "–";
+  if (result.passed) return "passed";
+  return result.cost ?? "failed";
+}
+
+/** Specs that are not passed in a run through the proxy, though they are straight or were not run there; with messages. */
+export function defects(played: readonly Played[]): readonly string[] {
+  const straight = played.find(({ mode }) => mode === "straight");
+  const failsAnyway = (title: string): boolean =>
+    straight !== undefined && resultOf(straight, title)?.passed === false;
+  return played
+    .filter(({ mode }) => mode !== "straight")
+    .flatMap((one) => {
+      const { mode, results } = one;
+      const failed = results
+        .filter(({ passed, title }) => !passed && !failsAnyway(title))
+        .filter(({ cost }) => cost === undefined)
+        .map(({ title, message }) => `${mode}: ${title}: ${message.slice(0, 600)}`);
+      const unrun = (straight?.results ?? [])
+        .filter(({ passed, title }) => passed && resultOf(one, title) === undefined)
+        .map(({ title }) => `${mode}: ${title}: was not run`);
+      return [...failed, ...unrun];
+    });
+}
+
+export function table(played: readonly Played[]): string {
+  const head = ["", ...played.map(({ mode }) => mode)];
+  const passed = played.map(({ results }) => results.filter((one) => one.passed).length);
+  const rows = [
+    ["specs", ...played.map(({ results }) => results.length)],
+    ["passed", ...passed],
+    ["minutes", ...played.map(({ minutes }) => minutes.toFixed(1))],
+    ["faults", ...played.map(({ faults }) => faults.length)],
+    ["lists anew", ...played.map(({ reflectors }) => reflectors.listedAnew)],
+    ["watches that ended in an error", ...played.map(({ reflectors }) => reflectors.warnings.length)],
+  ];
+  const differing = [...new Set(played.flatMap(({ results }) => results.map(({ title }) => title)))]
+    .map((title) => [title, ...played.map((one) => verdict(resultOf(one, title)))])
+    .filter(([, ...verdicts]) => verdicts.some((one) => one !== "passed"));
+  return markdown(head, [...rows, ...differing]);
+}
+
+function resultOf({ results }: Played, title: string): Judged | undefined {
+  return results.find((one) => one.title === title);
+}
+
+function markdown(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  const line = (cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
