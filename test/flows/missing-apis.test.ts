@@ -1,6 +1,6 @@
 /**
  * One backend does not serve an API that another one serves, as in the middle of an upgrade (enhancements#4020): its
- * router answers 404 in plain text, which is wrong for the cluster.
+ * router answers 404, which is wrong for the cluster.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -9,7 +9,20 @@ import { type Asked, bearer, type Ear, PlayedPath } from "../support/path.ts";
 
 const test = suite("flows/missing-apis");
 
-const plain = new Field("content-type", "text/plain; charset=utf-8");
+/** As a real apiserver answers for a group that it does not have, and for a resource of one that it has. */
+const unknown = {
+  group: answerOf("text/plain; charset=utf-8", "404 page not found\n"),
+  resource: answerOf(
+    "application/json",
+    '{"kind":"Status","status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}\n',
+  ),
+};
+
+function answerOf(type: string, body: string): { readonly head: Field[]; readonly body: string } {
+  const head = [new Field("content-type", type), new Field("content-length", String(body.length))];
+  return { head, body };
+}
+
 const json = new Field("content-type", "application/json");
 const path = "/apis/resource.k8s.io/v1/deviceclasses";
 const pods = "/api/v1/namespaces/default/pods/p";
@@ -64,7 +77,8 @@ class Upgrade {
   #answer(name: string, asked: Asked): void {
     if (asked.resetCode !== undefined) return;
     if (this.serves(name, asked)) asked.answer(200, `{"from":"${name}"}`, [json]);
-    else asked.answer(404, "404 page not found\n", [plain]);
+    else if (asked.request.path.includes("none")) asked.answer(404, unknown.group.body, unknown.group.head);
+    else asked.answer(404, unknown.resource.body, unknown.resource.head);
   }
 
   #run(ms: number): void {
@@ -126,7 +140,7 @@ test("what no backend serves is 404 after both were asked, and nothing is rememb
   const upgrade = new Upgrade();
   upgrade.serves = (_, { request }) => !request.path.includes("resource.k8s.io");
   const read = upgrade.get(path);
-  assert.equal([read.status, read.body], ["404", "404 page not found\n"]);
+  assert.equal([read.status, read.body], ["404", unknown.resource.body]);
   assert.equal(upgrade.backendsAsked(path), ["a", "b"]);
   assert.is(upgrade.path.entries.filter(({ kind }) => kind === "backend.api_missing").length, 0);
 });

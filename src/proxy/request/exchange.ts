@@ -62,7 +62,7 @@ import {
   sendLocalReply,
   tooManyUnproven,
 } from "./local-reply.ts";
-import { isUnknownPath, type MissingApis } from "./missing-apis.ts";
+import type { MissingApis } from "./missing-apis.ts";
 import type { PendingQueue } from "./pending-queue.ts";
 import { RequestBody } from "./request-body.ts";
 
@@ -504,7 +504,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (status < 200) {
       // An interim head of the hedge would be a duplicate.
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
-    } else if (!isRefusal(status, fields) || !this.#holdsBack(attempt, fields, end)) {
+    } else if (!isRefusal(status) || !this.#holdsBack(attempt, fields, end)) {
       if (end || this.context.kind !== "plain" || !isRepeatable(this.context))
         return this.#answer(attempt, status, fields, end);
       attempt.keepHead(fields);
@@ -537,7 +537,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const status = this.#status;
     const { admission, hedges, missingApis } = this.#parts;
     this.learnt(status);
-    if (this.#isMissing) missingApis.answered(this.#info, this.backend, fields);
+    if (this.#isMissing) missingApis.answered(this.#info, this.backend, status);
     this.context.client.answered();
     if (this.#entry !== undefined) admission.answered(this.#entry, status);
     hedges.answered(this.context, status, attempt, rest);
@@ -563,6 +563,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   /** Returns true if a refusal is not relayed now: the other attempt may do better, or another backend is asked. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
+    if (fields[0]?.value === "404") return this.#holdsNotFound(attempt, fields, end);
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {
       this.attempts.hold(new HeldResponse(attempt, fields, end, this.#parts.buffered));
@@ -577,16 +578,25 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return true;
   }
 
-  /** True if the backend refuses because it is shutting down or does not serve the path, and another one can be asked. */
-  #mayLeave(attempt: Attempt, refusal: readonly Field[]): boolean {
-    const { backends, hedges, missingApis } = this.#parts;
-    const { backend, isConnectionRetiring } = attempt;
+  #canAskAnother(): boolean {
     const { tried, asked } = this.attempts;
-    if (tried.length + 1 >= limits.attempts || hedges.otherThan(asked) === undefined) return false;
-    if (!isUnknownPath(refusal))
-      return isShutdown(refusal, isConnectionRetiring || backends.stateOf(backend) === "draining");
-    this.#isMissing = missingApis.mayLeave(this.context, this.#info, backend);
-    return this.#isMissing;
+    return tried.length + 1 < limits.attempts && this.#parts.hedges.otherThan(asked) !== undefined;
+  }
+
+  /** True if the backend refuses because it is shutting down, and another one can be asked. */
+  #mayLeave(attempt: Attempt, refusal: readonly Field[]): boolean {
+    const isDraining = this.#parts.backends.stateOf(attempt.backend) === "draining";
+    return isShutdown(refusal, attempt.isConnectionRetiring || isDraining) && this.#canAskAnother();
+  }
+
+  /** Holds a 404 until its body shows whether the backend serves the path at all. */
+  #holdsNotFound(attempt: Attempt, fields: Field[], end: boolean): boolean {
+    const { missingApis, buffered } = this.#parts;
+    if (end || this.attempts.hasTwo || this.#body?.isRepeatable === false || !isShort(fields)) return false;
+    if (!this.#canAskAnother() || !missingApis.maySendAgain(this.context, this.#info, attempt.backend))
+      return false;
+    this.attempts.hold(new HeldResponse(attempt, fields, false, buffered));
+    return true;
   }
 
   /** Holds a short refusal until it is complete. If its backend is lost before that, another one can be asked. */
@@ -597,7 +607,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   #relayIfWhole(held: HeldResponse): void {
-    if (!this.attempts.hasTwo && held.isWhole) this.#relayRefusal();
+    if (this.attempts.hasTwo || !held.isWhole) return;
+    const { attempt, isOfRouter } = held;
+    if (!isOfRouter || !this.#parts.missingApis.mayLeave(this.#info, attempt.backend))
+      return this.#relayRefusal();
+    this.#isMissing = true;
+    if (!this.#goesOnWithout(attempt)) this.#replace(refusedBy(attempt.backend));
   }
 
   /** Removes an attempt that is over. Returns true if another one continues in its place. */

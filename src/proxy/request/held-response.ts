@@ -8,7 +8,13 @@ import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { requestLimits } from "./limits.ts";
-import { isUnknownPath } from "./missing-apis.ts";
+
+/**
+ * The first is the text for an unknown group or version (k8s.io/apiserver, server/handler.go). The second is the message
+ * of the Status, in JSON or protobuf, for an unknown resource (endpoints/handlers/responsewriters, through go-restful).
+ * The message for a missing object names the object.
+ */
+const ofRouter = /^404 page not found|the server could not find the requested resource/;
 
 export class HeldResponse {
   readonly attempt: Attempt;
@@ -30,6 +36,11 @@ export class HeldResponse {
 
   get heldBytes(): number {
     return this.#body.length;
+  }
+
+  /** True if the apiserver's router sent the response, because it does not know the path. */
+  get isOfRouter(): boolean {
+    return ofRouter.test(this.#body.peek().toString("latin1"));
   }
 
   keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
@@ -58,8 +69,8 @@ export class HeldResponse {
 }
 
 /** True if another backend may answer better: this response says overloaded, faulty, draining or not served here. */
-export function isRefusal(status: number, fields: readonly Field[]): boolean {
-  return status === 429 || status >= 500 || (status === 404 && isUnknownPath(fields));
+export function isRefusal(status: number): boolean {
+  return status === 404 || status === 429 || status >= 500;
 }
 
 /** True if the head states a content-length that is short enough to wait for. */

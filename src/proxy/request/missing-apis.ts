@@ -11,7 +11,6 @@ import type { Clock } from "../../base/clock.ts";
 import { Lru } from "../../base/lru.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { Field } from "../../h2/core/field.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { isApiPath, isRepeatable, type RequestContext } from "../context/request-context.ts";
 import { requestLimits } from "./limits.ts";
@@ -41,13 +40,16 @@ export class MissingApis {
   }
 
   /**
-   * Returns true if another backend may be asked because this backend's router answered 404; this one is avoided from
-   * then on. A write is sent again only if the API is known to be missing, because a 404 alone does not prove that
-   * nothing was executed.
+   * True if the request may go to another backend because of this backend's 404. A write may only if the API is known
+   * to be missing here, because a 404 alone does not prove that nothing was executed.
    */
-  mayLeave(context: RequestContext, info: Resource, backend: string): boolean {
-    if (!isRepeatable(context) && !this.#isMissing(info, backend)) return false;
-    if (!isApiPath(context) || !this.#budget.take()) return false;
+  maySendAgain(context: RequestContext, info: Resource, backend: string): boolean {
+    return isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend));
+  }
+
+  /** Returns true if another backend may be asked because this backend's router answered 404, and avoids this one. */
+  mayLeave(info: Resource, backend: string): boolean {
+    if (!this.#budget.take()) return false;
     if (info.isResource) this.#doubt(info, backend);
     return true;
   }
@@ -64,16 +66,14 @@ export class MissingApis {
     this.#gaps.set(key, gaps);
   }
 
-  /** Evaluates the response that the client gets after a backend's 404 was not relayed. */
-  answered(info: Resource, servedBy: string, fields: readonly Field[]): void {
-    const status = Number(fields[0]?.value);
-    const gaps = this.#gaps.get(keyOf(info));
-    if (gaps === undefined) return;
-    // A backend sends 401, 403, 429 and 5xx without looking the path up.
-    if (isUnknownPath(fields)) this.#gaps.delete(keyOf(info));
-    else if (status < 400 || status === 404)
-      for (const [backend, gap] of gaps)
-        if (backend !== servedBy) this.#confirm(info, backend, gap, servedBy);
+  /** Evaluates the response of the backend that was asked after another one's 404. */
+  answered(info: Resource, servedBy: string, status: number): void {
+    const key = keyOf(info);
+    // A 404 is not evidence that the resource is served; 401, 403, 429 and 5xx are sent without looking the path up.
+    if (status === 404) this.#gaps.delete(key);
+    if (status >= 400) return;
+    for (const [backend, gap] of this.#gaps.get(key) ?? [])
+      if (backend !== servedBy) this.#confirm(info, backend, gap, servedBy);
   }
 
   #confirm({ group, version, resource }: Resource, backend: string, gap: Gap, servedBy: string): void {
@@ -100,15 +100,3 @@ export class MissingApis {
 const none: readonly string[] = [];
 
 const keyOf = ({ group, version, resource }: Resource): string => `${group}/${version}/${resource}`;
-
-/**
- * True if the apiserver's router does not know the path (k8s.io/apiserver, server/handler.go): the 404 is plain text.
- * A missing object is reported as a Status.
- */
-export function isUnknownPath(fields: readonly Field[]): boolean {
-  return fields[0]?.value === "404" && fields.some(isPlainText);
-}
-
-function isPlainText({ name, value }: Field): boolean {
-  return name === "content-type" && value.startsWith("text/plain");
-}

@@ -167,8 +167,8 @@ export const ends: readonly Defect[] = [
     "paths that no backend serves are asked for twice without a limit",
     {
       file: "proxy/request/missing-apis.ts",
-      find: "if (!isApiPath(context) || !this.#budget.take()) return false;",
-      replace: "if (!isApiPath(context)) return false;",
+      find: "    if (!this.#budget.take()) return false;\\n    if (info.isResource)",
+      replace: "    if (info.isResource)",
     },
     ["flows/missing-apis", "only as far as their budget allows"],
   ),

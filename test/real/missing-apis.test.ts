@@ -1,0 +1,91 @@
+/**
+ * One apiserver serves no autoscaling/v2, as one of an older version would not serve a new API: requests for it are
+ * answered by the other apiserver, whichever of the two their client is bound to.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { ask, type Question, type Server } from "./rig/ask.ts";
+import { type Cluster, startCluster } from "./rig/cluster.ts";
+import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
+import { Proxy } from "./rig/proxy.ts";
+
+const test = suite("real/missing-apis");
+const real = testWith(test, clusterNeeds);
+
+const api = "/apis/autoscaling/v2";
+const path = `${api}/namespaces/default/horizontalpodautoscalers`;
+
+let cluster: Cluster;
+let proxy: Proxy;
+
+test.before(async () => {
+  if (!real.canRun) return;
+  cluster = await startCluster({ apiservers: 2 });
+  await cluster.apiserver(0).restart(["--runtime-config=autoscaling/v2=false"]);
+  const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
+  proxy = await Proxy.start({ folder: cluster.folder, pki: cluster.pki, backends });
+  await proxy.settled(2);
+});
+
+test.after(async () => {
+  if (!real.canRun) return;
+  await proxy.stop();
+  await cluster.stop();
+});
+
+/** The status codes of 20 requests, each on a connection of its own, and how often each came. */
+async function statusesOf(
+  server: Server,
+  question: (at: number) => Question,
+): Promise<Record<number, number>> {
+  const counts: Record<number, number> = {};
+  for (let at = 0; at < 20; at += 1) {
+    const { status } = await ask(server, question(at));
+    counts[status] = (counts[status] ?? 0) + 1;
+  }
+  return counts;
+}
+
+function autoscaler(at: number): Question {
+  const scaleTargetRef = { apiVersion: "apps/v1", kind: "Deployment", name: "web" };
+  const body = {
+    apiVersion: "autoscaling/v2",
+    kind: "HorizontalPodAutoscaler",
+    metadata: { name: `web-${at}` },
+    spec: { scaleTargetRef, maxReplicas: 3 },
+  };
+  return { method: "POST", path, body };
+}
+
+real("reads, discovery and writes of an API that one apiserver lacks are answered by the other", async () => {
+  const direct = { url: cluster.apiserver(0).url, caFile: cluster.caFile, token: cluster.token };
+  const through = { ...direct, url: proxy.url };
+  assert.is((await ask(direct, { path })).status, 404);
+  // Open requests would bind clients to the other apiserver: without any, half of the clients come to each.
+  const reads = await statusesOf(through, () => ({ path }));
+  const discovery = await statusesOf(through, () => ({ path: api }));
+  const writes = await statusesOf(through, autoscaler);
+  figure(
+    `reads ${JSON.stringify(reads)}, discovery ${JSON.stringify(discovery)}, writes ${JSON.stringify(writes)}`,
+  );
+  assert.equal([reads, discovery, writes], [{ 200: 20 }, { 200: 20 }, { 201: 20 }]);
+  const { text } = await ask(through, { path });
+  assert.is((JSON.parse(text) as { items: unknown[] }).items.length, 20);
+  assert.is((await ask(through, { path: "/apis/none.example.com/v1/things" })).status, 404);
+});
+
+real("the incident and the versions are in the metrics", async () => {
+  const metrics = async (): Promise<string> => (await fetch(`${proxy.metricsUrl}/metrics`)).text();
+  for (let tries = 0; tries < 100 && !/^watchkeeper_backend_info.* 1$/m.test(await metrics()); tries += 1)
+    await sleep(100);
+  const text = await metrics();
+  const { name } = cluster.apiserver(0);
+  assert.match(text, `watchkeeper_incident_active{kind="backend-api-missing",backend="${name}"} 1`);
+  assert.is(
+    text.match(/^watchkeeper_backend_info\{backend="[^"]+",version="v1\.\d+\.\d+[^"]*"\} 1$/gm)?.length,
+    2,
+  );
+});
+
+test.run();
