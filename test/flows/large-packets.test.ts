@@ -73,7 +73,7 @@ test("handshakes come through: suspect within 1.5 s, no GET is cut, and those af
     entry.kind === "backend.changed" && entry.to === "suspect" ? [entry] : [],
   );
   assert.equal([told?.backend, told?.detector], ["a", "packets"]);
-  assert.match(told?.reason ?? "", /large packets from or to it are lost: path MTU\?/);
+  assert.match(told?.reason ?? "", /large packets to or from the backend are lost \(path MTU\?\)/);
   const at = (path.changes.find(({ to }) => to === "suspect")?.at ?? Number.POSITIVE_INFINITY) - holeAt;
   assert.ok(at <= 1500, `suspect after ${at} ms`);
   const later = gets.filter((get) => get.at > holeAt + at);
@@ -225,7 +225,7 @@ test("handshakes do not: the same, and the backend is suspect for its large pack
     entry.kind === "backend.changed" && entry.to === "suspect" ? [entry] : [],
   );
   assert.is(told[0]?.detector, "packets");
-  assert.match(told[0]?.reason ?? "", /large packets from or to it are lost: path MTU\?/);
+  assert.match(told[0]?.reason ?? "", /large packets to or from the backend are lost \(path MTU\?\)/);
   assert.ok((path.changes.find(({ to }) => to === "suspect")?.at ?? Infinity) - holeAt <= 1500);
 });
 
