@@ -21,7 +21,6 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import { journalFault } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
@@ -49,19 +48,11 @@ import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { Attempts } from "./attempts.ts";
 import type { ExchangeRequest } from "./exchange-request.ts";
+import { noneAnswers, refusedBy, tooManyUnproven } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
 import { HeldResponse, isRefusal, isShort, isShutdown } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
-import {
-  failureOfCut,
-  failureOfLost,
-  honestCode,
-  lostUnanswered,
-  noneAnswers,
-  refusedBy,
-  sendLocalReply,
-  tooManyUnproven,
-} from "./local-reply.ts";
+import { failureOfCut, failureOfLost, honestCode, lostUnanswered, sendLocalReply } from "./local-reply.ts";
 import type { MissingApis } from "./missing-apis.ts";
 import type { PendingQueue } from "./pending-queue.ts";
 import { RequestBody } from "./request-body.ts";
@@ -578,23 +569,19 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return true;
   }
 
-  #canAskAnother(): boolean {
-    const { tried, asked } = this.attempts;
-    return tried.length + 1 < limits.attempts && this.#parts.hedges.otherThan(asked) !== undefined;
-  }
-
   /** True if the backend refuses because it is shutting down, and another one can be asked. */
   #mayLeave(attempt: Attempt, refusal: readonly Field[]): boolean {
-    const isDraining = this.#parts.backends.stateOf(attempt.backend) === "draining";
-    return isShutdown(refusal, attempt.isConnectionRetiring || isDraining) && this.#canAskAnother();
+    const { backends, hedges } = this.#parts;
+    const isGoing = attempt.isConnectionRetiring || backends.stateOf(attempt.backend) === "draining";
+    return isShutdown(refusal, isGoing) && hedges.another(this.attempts) !== undefined;
   }
 
   /** Holds a 404 until its body shows whether the backend serves the path at all. */
   #holdsNotFound(attempt: Attempt, fields: Field[], end: boolean): boolean {
-    const { missingApis, buffered } = this.#parts;
+    const { missingApis, hedges, buffered } = this.#parts;
     if (end || this.attempts.hasTwo || this.#body?.isRepeatable === false || !isShort(fields)) return false;
-    if (!this.#canAskAnother() || !missingApis.maySendAgain(this.context, this.#info, attempt.backend))
-      return false;
+    if (hedges.another(this.attempts) === undefined) return false;
+    if (!missingApis.maySendAgain(this.context, this.#info, attempt.backend)) return false;
     this.attempts.hold(new HeldResponse(attempt, fields, false, buffered));
     return true;
   }

@@ -88,9 +88,14 @@ export class Hedges {
     return pickOther(backends.views, pools.weightOf, asked);
   }
 
+  /** Returns a backend that may be asked next; undefined: there is none, or the attempts are spent. */
+  another({ tried, asked }: Attempts): string | undefined {
+    return tried.length + 1 < limits.attempts ? this.otherThan(asked) : undefined;
+  }
+
   /** Moves a request that waits for a connection to another backend, but never back, so that it does not go to and fro. */
   #goElsewhere(attempts: Attempts, attempt: Attempt): void {
-    const other = attempts.tried.length + 1 < limits.attempts ? this.otherThan(attempts.asked) : undefined;
+    const other = this.another(attempts);
     if (other !== undefined) attempts.move(attempt, other).dial(this.#parts.pools);
   }
 

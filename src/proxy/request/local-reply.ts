@@ -28,17 +28,6 @@ const replies: Record<FailureCode, Reply> = {
   draining: { status: 503, reason: "ServiceUnavailable" },
 };
 
-export const noneAnswers = new Failure("no-backend", "proxy", "No backend answers");
-
-export const tooManyUnproven = new Failure(
-  "overload",
-  "proxy",
-  "Too many requests are under way with credentials that no backend has accepted yet",
-);
-
-export const refusedBy = (backend: string): Failure =>
-  new Failure("backend-refused", "backend", `Backend ${backend} refused the request`);
-
 const none = Buffer.alloc(0);
 
 /** Failures after which the client may repeat any request, because no backend has acted on it. */
