@@ -140,8 +140,8 @@ export const ends: readonly Defect[] = [
     "a write is sent again because of a 404 alone",
     {
       file: "proxy/request/missing-apis.ts",
-      find: "    if (!isRepeatable(context) && !this.#isMissing(info, backend)) return false;\n",
-      replace: "",
+      find: "isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend))",
+      replace: "isApiPath(context)",
     },
     ["flows/missing-apis", "a write is not sent twice on a 404 alone"],
   ),
@@ -158,8 +158,8 @@ export const ends: readonly Defect[] = [
     "an API that no backend serves is called missing",
     {
       file: "proxy/request/missing-apis.ts",
-      find: "if (isUnknownPath(fields)) this.#gaps.delete(keyOf(info));\n    else if (status",
-      replace: "if (status",
+      find: "    if (status === 404) this.#gaps.delete(key);\n    if (status >= 400) return;\n",
+      replace: "",
     },
     ["flows/missing-apis", "nothing is remembered"],
   ),
@@ -167,7 +167,7 @@ export const ends: readonly Defect[] = [
     "paths that no backend serves are asked for twice without a limit",
     {
       file: "proxy/request/missing-apis.ts",
-      find: "    if (!this.#budget.take()) return false;\\n    if (info.isResource)",
+      find: "    if (!this.#budget.take()) return false;\n    if (info.isResource)",
       replace: "    if (info.isResource)",
     },
     ["flows/missing-apis", "only as far as their budget allows"],
