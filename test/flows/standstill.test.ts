@@ -75,8 +75,7 @@ class Scene {
       dials: sum((name) => this.path.backend(name).sessions.length),
       probes: sum((name) => this.path.backend(name).probeCount),
       connectionsClosed: entries.filter(
-        (entry) =>
-          entry.kind === "upstream_connection.closed" && entry.reason !== "the connection was closed",
+        (entry) => entry.kind === "upstream_connection.closed" && entry.reason !== "ended",
       ).length,
     };
   }

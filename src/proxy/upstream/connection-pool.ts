@@ -272,7 +272,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (shard === undefined) return;
     this.#shardOf.delete(connection);
     shard.connections.splice(shard.connections.indexOf(connection), 1);
-    this.#journalClosed(connection, failure?.message ?? "the connection was closed");
+    this.#journalClosed(connection, failure?.message ?? "ended");
     if (this.#isStopped) return this.#shardOf.size === 0 ? this.#keepalive.stop() : undefined;
     this.health.closed(connection, failure);
     if (failure !== undefined) this.#lost(connection, shard, failure);
