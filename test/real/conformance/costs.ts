@@ -8,11 +8,23 @@ import type { Result } from "./e2e.ts";
 /** The proxy logs the ends of a second in one line. */
 const journalMs = 2_000;
 
-/** Returns the cost that explains the failure, or undefined: then it is a defect. `journal`: what the proxy logged. */
-export function costOf({ message, seconds, endedAt }: Result, journal: readonly Said[]): string | undefined {
+const isUnknown = /watchkeeper: .*(whether the request was executed is unknown|was lost before it answered)/;
+
+/**
+ * Returns the cost that explains the failure, or undefined: then it is a defect. `journal`: what the proxy logged;
+ * `nodes`: what KWOK logged.
+ */
+export function costOf(
+  { message, seconds, endedAt, namespaces }: Result,
+  journal: readonly Said[],
+  nodes: readonly string[],
+): string | undefined {
   // A write was in flight on the apiserver that was struck. A second one might run twice.
-  if (/watchkeeper: .*(whether it was executed is not known|was lost before it answered)/.test(message))
-    return "outcome of a write unknown";
+  if (isUnknown.test(message)) return "outcome of a write unknown";
+  // KWOK repeats a write after 429, 503 and 504 only, so the pod's status stays as it was.
+  const ofPods = nodes.filter((line) => line.includes("failed to apply stage") && isUnknown.test(line));
+  if (ofPods.some((line) => namespaces.some((name) => line.includes(`"pod":"${name}/`))))
+    return "outcome of a node's write unknown";
   if (!message.includes("Watch closed unexpectedly")) return undefined;
   // The watch began without a version and without bookmarks, and has seen ADDED only: nothing proves that its initial
   // events are over, so no other apiserver can continue it (docs/watch.md, W3).

@@ -13,6 +13,8 @@ export type Result = {
   readonly endedAt: number;
   /** What failed; "" if nothing did. */
   readonly message: string;
+  /** The namespaces that it made, if it failed. */
+  readonly namespaces: readonly string[];
 };
 
 /** Of ginkgo's `SpecReport`, what is read here. */
@@ -26,6 +28,7 @@ type SpecReport = {
   /** Nanoseconds. */
   readonly RunTime: number;
   readonly EndTime: string;
+  readonly CapturedGinkgoWriterOutput?: string;
   readonly Failure?: { readonly Message: string };
   readonly AdditionalFailures?: readonly { readonly Failure: { readonly Message: string } }[] | null;
 };
@@ -91,6 +94,7 @@ function readReport(file: string): readonly Result[] {
       seconds: spec.RunTime / 1e9,
       endedAt: Date.parse(spec.EndTime),
       message: messageOf(spec),
+      namespaces: spec.State === "passed" ? [] : namespacesIn(spec.CapturedGinkgoWriterOutput ?? ""),
     }),
   );
 }
@@ -112,4 +116,8 @@ function messageOf({ State, Failure, AdditionalFailures }: SpecReport): string {
   if (Failure === undefined || State === "passed") return "";
   const all = [Failure.Message, ...(AdditionalFailures ?? []).map((more) => more.Failure.Message)];
   return all.join("\n");
+}
+
+function namespacesIn(output: string): readonly string[] {
+  return [...new Set([...output.matchAll(/Destroying namespace "([^"]+)"/g)].map(([, name = ""]) => name))];
 }

@@ -1,6 +1,7 @@
 /** What counts as a defect of the proxy when Kubernetes' own suite is compared. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { failureOfCut, lostUnanswered, statusBody } from "../../../src/proxy/request/local-reply.ts";
 import type { Said } from "../rig/said.ts";
 import { costOf } from "./costs.ts";
 import type { Judged, Mode, Played } from "./play.ts";
@@ -11,19 +12,28 @@ const test = suite("real/conformance/table");
 const at = Date.parse("2026-01-01T00:00:10Z");
 
 function passed(title: string): Judged {
-  return { title, passed: true, seconds: 1, endedAt: at, message: "" };
+  return { title, passed: true, seconds: 1, endedAt: at, message: "", namespaces: [] };
 }
 
-function failed(title: string, message: string, journal?: readonly Said[]): Judged {
-  const result = { title, passed: false, seconds: 5, endedAt: at, message };
-  return journal === undefined ? result : { ...result, cost: costOf(result, journal) };
+function failed(
+  title: string,
+  message: string,
+  journal?: readonly Said[],
+  nodes: readonly string[] = [],
+): Judged {
+  const result = { title, passed: false, seconds: 5, endedAt: at, message, namespaces: ["daemonsets-138"] };
+  return journal === undefined ? result : { ...result, cost: costOf(result, journal, nodes) };
 }
 
 function played(mode: Mode, ...results: readonly Judged[]): Played {
   return { mode, results, minutes: 1, faults: [], wrong: [], reflectors: { listedAnew: 0, warnings: [] } };
 }
 
-const unknown = 'watchkeeper: POST to backend "api-0": whether it was executed is not known';
+/** As clients get it. */
+const messages = [lostUnanswered("api-0"), failureOfCut(false)].map((failure) => {
+  return `creating CR: ${(JSON.parse(statusBody(failure, false)) as { message: string }).message}`;
+});
+const [unknown = ""] = messages;
 const closed = "Watch closed unexpectedly";
 const inBurst: Said = { ts: at - 1_000, msg: "watches.ended", reason: "initial_events" };
 
@@ -45,8 +55,20 @@ test("without a straight run each failure is a defect", () => {
 });
 
 test("a write of unknown outcome is a defect, unless apiservers are struck", () => {
-  assert.is(defects([played("through", failed("a", unknown))]).length, 1);
-  assert.equal(defects([played("through with faults", failed("a", unknown, []))]), []);
+  for (const message of messages) {
+    assert.is(defects([played("through", failed("a", message))]).length, 1);
+    assert.equal(defects([played("through with faults", failed("a", message, []))]), []);
+  }
+});
+
+test("a spec that waits for a pod is a defect, unless the outcome of a write of its node is unknown", () => {
+  const line = (pod: string): string =>
+    `{"msg":"failed to apply stage","err":"failed to patch pod: ${unknown}","pod":"${pod}","stage":"pod-ready"}`;
+  const costs = (nodes: readonly string[]): number =>
+    defects([played("through with faults", failed("a", "no pod", [], nodes))]).length;
+  assert.is(costs([]), 1);
+  assert.is(costs([line("other-1/daemon-set-5phq5")]), 1);
+  assert.is(costs([line("daemonsets-138/daemon-set-5phq5")]), 0);
 });
 
 test("a closed watch is a defect, unless the proxy could not move it within its initial events", () => {
