@@ -66,7 +66,7 @@ export type BackendFacts = {
   readonly risingSince: number;
   /** Number of falls from ready to suspect or dead, each within `strikeMs` after the one before. */
   readonly ejections: number;
-  /** When the backend last fell; 0: never. */
+  /** When the backend last changed from ready to suspect or dead; 0: never. */
   readonly ejectedAt: number;
 };
 

@@ -105,7 +105,7 @@ export class Backends {
     return now - (this.#known.get(name)?.since ?? now);
   }
 
-  /** Returns for how many milliseconds in all the backend has been suspect. */
+  /** Returns the total number of milliseconds that the backend has been suspect. */
   suspectMs(name: string): number {
     const known = this.#known.get(name);
     if (known === undefined) return 0;

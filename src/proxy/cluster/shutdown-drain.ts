@@ -29,7 +29,7 @@ export type DrainTimes = { readonly shutdownDelayMs: number; readonly timeoutMs:
 /** Milliseconds between checks whether all is over. */
 const lookMs = 50;
 
-/** Resolves when nothing is left. `hurry` (a second signal) cuts at once. */
+/** Resolves when no request and no tunnel is left. After `times.timeoutMs`, or when `hurry` (a second signal) aborts, the rest is cut. */
 export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
   const { clock, journal, exchanges } = parts;
   journal.write({ kind: "drain.started" });

@@ -202,7 +202,7 @@ export class Connection implements WireOwner {
       return;
     }
     if (isTurn && !isLate) this.#session.check();
-    // A stream opened since the last PING waits for its response, so the connection is checked out of turn.
+    // If a stream that was opened since the last PING waits for its response, a PING is sent now, although the connection's turn has not come.
     if (isTurn || this.#isAwaited) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
   }

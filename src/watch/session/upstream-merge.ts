@@ -1,6 +1,7 @@
 /**
- * Merges the one or two upstream streams of a watch into one stream of events. The first serves the client. The other
- * is a hedge, a successor or a sentinel's; without a first, it is the attempt at the next backend.
+ * Merges the upstream streams of a watch, one or two, into one stream of events. The first stream serves the client. The
+ * second stream is a hedge, the successor of the first, or the stream of a sentinel (detectors/sentinels.ts). If the
+ * first stream is lost, the second one is the attempt at the next backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { compareVersions } from "../../kube/resource-version.ts";

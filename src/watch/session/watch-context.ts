@@ -117,7 +117,10 @@ export function withPath(fields: readonly Field[], path: string): readonly Field
   return fields.map((field) => (field.role === role.path ? new Field(":path", path) : field));
 }
 
-/** Ms since the client's request, until its deadline (undefined: none), and since its initial events ended. */
+/**
+ * Durations in ms. `ageMs`: since the client's request. `leftMs`: until the client's deadline; undefined: none.
+ * `liveMs`: since the watch's initial events ended.
+ */
 export type Times = { readonly ageMs: number; readonly leftMs: number | undefined; readonly liveMs: number };
 
 /** `markerAt`: clock reading at which the initial events ended; -1: they have not. */
