@@ -298,15 +298,10 @@ const ofEndings: readonly WatchDefect[] = [
     find: 'if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";',
     replace: "",
   }),
-  defect("there are no hedges", ["fresh", "progress", "ends"], {
-    file: "watch/migration/migrations.ts",
-    find: "if (!watch.mayHedge) return;",
-    replace: "return;",
-  }),
   defect("there is no PING deadline", ["fresh", "progress", "deadline", "ends", "carried"], {
     file: "proxy/upstream/keepalive.ts",
     find: "if (now >= dueAt)",
-    replace: "if (now >= dueAt) void tell;\n      else if (now >= dueAt)",
+    replace: "if (now >= dueAt) void notify;\n      else if (now >= dueAt)",
   }),
   defect("a write that was lost is sent again", ["once"], {
     file: "proxy/request/exchange.ts",

@@ -65,4 +65,13 @@ export const watchSession: readonly Defect[] = [
     },
     ["watch/migration/transcripts", "hedged-and-cleared.txt"],
   ),
+  defect(
+    "a watch whose backend is silent gets no second stream",
+    {
+      file: "watch/migration/migrations.ts",
+      find: "    if (!watch.mayHedge) return;\n    const isDoubtful",
+      replace: "    return;\n    const isDoubtful",
+    },
+    ["watch/migration/transcripts", "hedged-and-cleared.txt"],
+  ),
 ];
