@@ -27,7 +27,7 @@ for (const [name, text] of [
 ] as const)
   writeFileSync(join(directory, name), text);
 
-/** Answers /readyz at once, and everything else much later than any test waits. */
+/** Answers /readyz and /version, which the proxy itself requests, at once, and everything else much later than any test waits. */
 const handled: string[] = [];
 const backend = http2.createSecureServer({
   cert: serving.certificate,
@@ -38,7 +38,7 @@ backend.on("sessionError", () => {});
 backend.on("session", (session) => session.on("error", () => {}));
 backend.on("request", (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => {
   request.on("error", () => {});
-  if (request.url.startsWith("/readyz")) response.end("ok");
+  if (["/readyz?verbose", "/version"].includes(request.url)) response.end("ok");
   else handled.push(`${request.method} ${request.url}`);
 });
 await new Promise<void>((resolve) => backend.listen(0, "127.0.0.1", resolve));
