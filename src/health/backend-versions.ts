@@ -6,8 +6,7 @@ import { healthLimits } from "./limits.ts";
 export class BackendVersions {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  readonly #versions = new Map<string, string>();
-  readonly #askedAt = new Map<string, number>();
+  readonly #known = new Map<string, { version: string; askedAt: number }>();
 
   constructor(clock: Clock, journal: Journal) {
     this.#clock = clock;
@@ -16,32 +15,29 @@ export class BackendVersions {
 
   /** Returns "" until the backend has reported a version. */
   of(backend: string): string {
-    return this.#versions.get(backend) ?? "";
+    return this.#known.get(backend)?.version ?? "";
   }
 
   /** True if the backend is to be asked now; then it is not due again for `versionLookMs`. */
   takeDue(backend: string): boolean {
-    const now = this.#clock.now();
-    if (now - (this.#askedAt.get(backend) ?? Number.NEGATIVE_INFINITY) < healthLimits.versionLookMs)
-      return false;
-    this.#askedAt.set(backend, now);
+    const askedAt = this.#clock.now();
+    const known = this.#known.get(backend);
+    if (known !== undefined && askedAt - known.askedAt < healthLimits.versionLookMs) return false;
+    this.#known.set(backend, { version: known?.version ?? "", askedAt });
     return true;
   }
 
-  /** `version` "": the response had none, so the last one stays. */
+  /** Records a response to the request for the version; "": it had none, so the last version stays. */
   reported(backend: string, version: string): void {
-    const from = this.of(backend);
+    const known = this.#known.get(backend);
     // The backend may have been removed while it was asked.
-    if (version === "" || version === from || !this.#askedAt.has(backend)) return;
-    this.#versions.set(backend, version);
+    if (known === undefined || version === "" || version === known.version) return;
+    const from = known.version;
+    known.version = version;
     this.#journal.write({ kind: "backend.version_changed", backend, from, to: version });
   }
 
   reconcile(backends: readonly string[]): void {
-    for (const name of this.#askedAt.keys()) {
-      if (backends.includes(name)) continue;
-      this.#askedAt.delete(name);
-      this.#versions.delete(name);
-    }
+    for (const name of this.#known.keys()) if (!backends.includes(name)) this.#known.delete(name);
   }
 }

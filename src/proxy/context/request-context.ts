@@ -56,14 +56,17 @@ export function isRepeatable({ method, kind, isBodiless }: RequestContext): bool
 /** True if no cache may answer: the apiserver reads a GET without a version from etcd (storage/cacher). */
 export function isFreshRead({ isObjectRead, isBodiless, fields }: RequestContext): boolean {
   if (!isObjectRead || !isBodiless) return false;
-  const path = fields.find(({ name }) => name === ":path")?.value ?? "";
-  return !path.includes("resourceVersion=");
+  return !targetIn(fields).includes("resourceVersion=");
+}
+
+/** Returns the request target, with the query; "": there is none. */
+export function targetIn(fields: readonly Field[]): string {
+  return fields.find(({ name }) => name === ":path")?.value ?? "";
 }
 
 /** True if the path is that of an API, of its discovery or of its description. */
 export function isApiPath({ fields }: RequestContext): boolean {
-  const path = fields.find(({ name }) => name === ":path")?.value ?? "";
-  return /^\/(openapi\/v3\/)?apis?\//.test(path);
+  return /^\/(openapi\/v3\/)?apis?\//.test(targetIn(fields));
 }
 
 /** Returns a key of a client that survives new sockets, tokens and restarts: its address, a space, its User-Agent. */

@@ -7,6 +7,7 @@ import { clipped, detach } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import type { Config } from "../../config/config.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
+import { targetIn } from "../context/request-context.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
 export type AccessLogLevel = Config["logging"]["accessLog"];
@@ -65,7 +66,7 @@ function entryOf(
 
 /** Returns the path without its query, which may hold a token. Clipped and copied, because the journal keeps it. */
 function pathOf(fields: Exchange["context"]["fields"]): string {
-  const target = fields.find(({ name }) => name === ":path")?.value ?? "";
+  const target = targetIn(fields);
   const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);
   return target.length > limits.apiTextChars ? detach(path) : path;
 }

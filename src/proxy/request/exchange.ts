@@ -495,11 +495,13 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (status < 200) {
       // An interim head of the hedge would be a duplicate.
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
-    } else if (!isRefusal(status) || !this.#holdsBack(attempt, fields, end)) {
-      if (end || this.context.kind !== "plain" || !isRepeatable(this.context))
-        return this.#answer(attempt, status, fields, end);
-      attempt.keepHead(fields);
+      return;
     }
+    if (this.#holdsNotFound(attempt, fields, end)) return;
+    if (isRefusal(status) && this.#holdsBack(attempt, fields, end)) return;
+    if (end || this.context.kind !== "plain" || !isRepeatable(this.context))
+      return this.#answer(attempt, status, fields, end);
+    attempt.keepHead(fields);
   }
 
   #relayHead(attempt: Attempt): void {
@@ -554,7 +556,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   /** Returns true if a refusal is not relayed now: the other attempt may do better, or another backend is asked. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
-    if (fields[0]?.value === "404") return this.#holdsNotFound(attempt, fields, end);
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {
       this.attempts.hold(new HeldResponse(attempt, fields, end, this.#parts.buffered));
@@ -563,7 +564,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     }
     if (this.#body?.isRepeatable === false) return false;
     if (!this.#mayLeave(attempt, fields))
-      return rest === undefined && this.#waitsForRest(attempt, fields, end);
+      return rest === undefined && isRepeatable(this.context) && this.#waitsForRest(attempt, fields, end);
     attempt.cancel(true);
     if (!this.#goesOnWithout(attempt)) this.#replace(refusedBy(attempt.backend));
     return true;
@@ -578,17 +579,16 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   /** Holds a 404 until its body shows whether the backend serves the path at all. */
   #holdsNotFound(attempt: Attempt, fields: Field[], end: boolean): boolean {
-    const { missingApis, hedges, buffered } = this.#parts;
-    if (end || this.attempts.hasTwo || this.#body?.isRepeatable === false || !isShort(fields)) return false;
-    if (hedges.another(this.attempts) === undefined) return false;
+    const { missingApis, hedges } = this.#parts;
+    if (fields[0]?.value !== "404" || this.attempts.hasTwo) return false;
+    if (this.#body?.isRepeatable === false || hedges.another(this.attempts) === undefined) return false;
     if (!missingApis.maySendAgain(this.context, this.#info, attempt.backend)) return false;
-    this.attempts.hold(new HeldResponse(attempt, fields, false, buffered));
-    return true;
+    return this.#waitsForRest(attempt, fields, end);
   }
 
   /** Holds a short refusal until it is complete. If its backend is lost before that, another one can be asked. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
-    if (end || !isShort(fields) || !isRepeatable(this.context)) return false;
+    if (end || !isShort(fields)) return false;
     this.attempts.hold(new HeldResponse(attempt, fields, false, this.#parts.buffered));
     return true;
   }

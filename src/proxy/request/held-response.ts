@@ -68,9 +68,9 @@ export class HeldResponse {
   }
 }
 
-/** True if another backend may answer better: this response says overloaded, faulty, draining or not served here. */
+/** True for a status of a backend that is overloaded, faulty or draining, so another backend's response may be better. */
 export function isRefusal(status: number): boolean {
-  return status === 404 || status === 429 || status >= 500;
+  return status === 429 || status >= 500;
 }
 
 /** True if the head states a content-length that is short enough to wait for. */

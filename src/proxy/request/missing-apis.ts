@@ -8,6 +8,8 @@
  *     `missingMs` later                  the backend is asked again
  */
 import type { Clock } from "../../base/clock.ts";
+import { clipped } from "../../base/detach.ts";
+import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -99,4 +101,6 @@ export class MissingApis {
 
 const none: readonly string[] = [];
 
-const keyOf = ({ group, version, resource }: Resource): string => `${group}/${version}/${resource}`;
+/** Clipped, because a client may ask for names of any length. */
+const keyOf = ({ group, version, resource }: Resource): string =>
+  clipped(`${group}/${version}/${resource}`, limits.resourceChars);

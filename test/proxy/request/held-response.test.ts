@@ -50,8 +50,8 @@ test("what is forgotten is held no longer", () => {
   assert.is(buffered.bytes, 0);
 });
 
-test("404, 429 and 5xx are refusals; any other response is as good as the next one's", () => {
-  assert.equal([200, 301, 401, 404, 410, 429, 500, 503].filter(isRefusal), [404, 429, 500, 503]);
+test("429 and 5xx are refusals; a response with any other status is relayed", () => {
+  assert.equal([200, 301, 401, 404, 410, 429, 500, 503].filter(isRefusal), [429, 500, 503]);
 });
 
 test("a 404 of the router is known by its text, and that of a missing object is not taken for one", () => {
