@@ -42,14 +42,14 @@ export function parseAddress(text: string): Address | undefined {
   return isIpAddress(host) ? { host, port } : undefined;
 }
 
-/** True if `bound`, the address of a socket, is the given one. Port 0 matches any port. */
+/** True if `bound`, the address that Node reports for a socket, has this host and port. Port 0 matches any port. */
 export function isBoundAt(bound: unknown, { host, port }: Address): boolean {
   if (typeof bound !== "object" || bound === null || !("address" in bound) || !("port" in bound))
     return false;
   return bound.address === host && (port === 0 || bound.port === port);
 }
 
-/** Parses a scheme, a host and a port. Rejects what URL would tolerate: a user, a path, "https:10.1" (A57). */
+/** Parses a URL of scheme, host and port. Rejects what Node's `URL` accepts: a user, a path, or "https:10.1" (A57). */
 export function parseBackendUrl(text: string): BackendAddress | undefined {
   const [, scheme, host = "", port] =
     /^(https?):\/\/(\[[^\]]*\]|[^:/?#@[\]\\]*)(?::(\d+))?\/?$/i.exec(text) ?? [];
@@ -104,7 +104,10 @@ export function withoutMapping(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }
 
-/** True if a single host can have the address: false for unspecified, multicast and link-local (clouds' metadata). */
+/**
+ * True if the address can belong to a single host. False for unspecified, multicast and link-local addresses;
+ * link-local addresses include the metadata services of clouds.
+ */
 export function isUnicast(address: string): boolean {
   const family = isIP(address);
   return family !== 0 && !noHost.check(address, family === 6 ? "ipv6" : "ipv4");
@@ -138,13 +141,13 @@ loopback.addAddress("::1", "ipv6");
 const noHost = new BlockList();
 noHost.addSubnet("0.0.0.0", 8, "ipv4");
 noHost.addSubnet("169.254.0.0", 16, "ipv4");
-// Multicast, reserved and broadcast addresses.
+// Networks of addresses that are multicast, reserved or broadcast.
 noHost.addSubnet("224.0.0.0", 3, "ipv4");
 noHost.addAddress("::", "ipv6");
 noHost.addSubnet("fe80::", 10, "ipv6");
 noHost.addSubnet("ff00::", 8, "ipv6");
 
-/** True if the kernel refuses to bind both addresses at once. Port 0 always gets a free port. */
+/** True if the kernel refuses to bind both addresses. Port 0 never conflicts: the kernel picks a free port. */
 export function overlaps(one: Address, other: Address): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   return covers(one.host, other.host) || covers(other.host, one.host);

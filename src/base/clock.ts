@@ -9,13 +9,11 @@ export type Clock = {
   wall(): number;
   /** Calls `run` once after `ms`, however long. Returns a function that cancels the call. */
   after(ms: number, run: () => void): () => void;
-  /**
-   * Calls `run` once after the input of this event loop turn has been read, which is when sessions write their output.
-   */
+  /** Calls `run` once, after this turn of the event loop has read its input. Sessions write their output then. */
   soon(run: () => void): void;
 };
 
-/** Node fires a longer timer after 1 ms (nodejs.org/api/timers.html). */
+/** Longest delay of a Node timer: Node fires a timer with a longer delay after 1 ms (nodejs.org/api/timers.html). */
 const longestTimerMs = 2 ** 31 - 1;
 
 function afterLong(ms: number, run: () => void): () => void {
@@ -48,7 +46,7 @@ export function timestampOf(wallMs: number): string {
   return new Date(wallMs).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** Returns NaN if the text is no timestamp. */
+/** Returns the milliseconds since 1970 of an RFC 3339 timestamp; NaN for other text. */
 export function wallOf(timestamp: string): number {
   return Date.parse(timestamp);
 }

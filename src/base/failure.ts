@@ -1,4 +1,4 @@
-/** Which party caused a failure. It decides whose health suffers and which answer the client gets. */
+/** The party that caused a failure. It decides the client's answer, and whether the backend's health suffers. */
 export type Origin = "client" | "proxy" | "backend";
 
 export type FailureCode =
@@ -34,7 +34,7 @@ export class Failure {
 /** Node's error codes for a connection that never reached the backend. */
 const refusals = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EADDRNOTAVAIL"]);
 
-/** Node's error codes for a shortage on our side, which says nothing about the peer. */
+/** Node's error codes for a shortage in this process. They are no evidence against the peer. */
 const shortages = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
 
 export function isShortage(reason: unknown): boolean {
@@ -54,7 +54,7 @@ export function wordsOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-/** Returns the message of any thrown value; of an OpenSSL error only the reason, without addresses and file names. */
+/** Returns the message of any thrown value; for an OpenSSL error without addresses and file names. */
 function messageOf(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason);
   return "library" in reason && "reason" in reason ? `TLS: ${String(reason.reason)}` : reason.message;
@@ -83,7 +83,10 @@ export function isPortTaken({ cause }: Failure): boolean {
   return cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
 }
 
-/** The result of TCP and TLS on a fresh socket. refusal: the peer's kernel is alive, but not its process. */
+/**
+ * The result of TCP and TLS on a new connection to a backend. refusal: the backend's kernel answers, but its process
+ * does not accept connections. silence: nothing answers.
+ */
 export type Met = "answer" | "refusal" | "silence" | "untrusted";
 
 /** Node's error codes for a peer that did not answer. */
@@ -93,7 +96,7 @@ const silences = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH
 const distrusts =
   /^(ERR_TLS_CERT_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/;
 
-/** Returns the result of a failed dial, by Node's error or a Failure that was caused by it. */
+/** Returns the result of a failed attempt to connect; `reason`: Node's error, or a Failure whose cause is that error. */
 export function metOf(reason: unknown): Exclude<Met, "answer"> {
   const cause = reason instanceof Failure ? reason.cause : reason;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";

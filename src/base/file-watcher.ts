@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import type { Clock } from "./clock.ts";
 
-/** Returns a fingerprint of the file's current state. A missing file has one, too. */
+/** Returns a text that changes when the file changes. For a missing file, it is the text of the error. */
 function markOf(path: string): string {
   try {
     const found = statSync(path, { bigint: true });
@@ -13,8 +13,9 @@ function markOf(path: string): string {
 }
 
 /**
- * Calls `onChange` when one of `paths` has changed and then stayed the same for one poll, so that no half-written file
- * is read. Polls, because inotify misses a swapped `..data` link above a file. Returns a function that ends this.
+ * Calls `onChange` when one of `paths` has changed and then stayed the same for one poll, so that no half-written
+ * file is read. Polls, because inotify on the file misses a change of the `..data` link in the path of a mounted
+ * ConfigMap or Secret. Returns a function that ends the polling.
  */
 export function watchFiles(
   paths: readonly string[],

@@ -1,4 +1,4 @@
-/** Calls a function at a fixed interval between `start` and `stop`. Both may be called again. */
+/** Calls a function at a fixed interval between `start` and `stop`. `start` and `stop` may be called repeatedly. */
 import type { Clock } from "./clock.ts";
 
 export class Interval {

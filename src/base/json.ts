@@ -1,4 +1,4 @@
-/** Reads parsed JSON of unknown shape. A field that is missing or has another type reads as empty. */
+/** Functions that read parsed JSON of unknown shape. A field that is missing or has another type reads as empty. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 export function parseJson(text: string): unknown {

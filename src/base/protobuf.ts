@@ -1,12 +1,15 @@
-/** Decodes small protobuf messages completely, where a streaming decoder is not worth it. */
+/** Decodes a small protobuf message as a whole, where a streaming decoder is not worth its cost. */
 
-/** Values by field number, in wire order: numbers for varints, else bytes. Of a singular field the last one counts. */
+/**
+ * The values of a message by field number, in wire order: numbers for varints, else bytes. If a field that is not
+ * repeated has several values, the last one counts.
+ */
 export type Message = ReadonlyMap<number, readonly (number | Buffer)[]>;
 
 /** The prefix of every protobuf object that Kubernetes writes (apimachinery, serializer/protobuf). */
 const magic = Buffer.from("k8s\0");
 
-/** Returns the object in Kubernetes' envelope, `k8s\0 { 1 kind  2 object … }`; undefined if there is none. */
+/** Returns the object in Kubernetes' envelope `k8s\0 { 1 kind  2 object … }`; undefined: no such envelope. */
 export function enveloped(bytes: Buffer): Message | undefined {
   if (!bytes.subarray(0, magic.length).equals(magic)) return undefined;
   return messageIn(messageOf(bytes.subarray(magic.length)), 2);
@@ -31,7 +34,7 @@ export function messageIn(message: Message | undefined, number: number): Message
   return bytes === undefined ? undefined : messageOf(bytes);
 }
 
-/** Returns the values of `key` in a map field, whose entries are messages of key and value. */
+/** Returns the values for `key` in a protobuf map field. Each entry of such a field is a message of a key and a value. */
 export function entriesIn(message: Message | undefined, number: number, key: string): readonly string[] {
   return (message?.get(number) ?? []).flatMap((entry) => {
     const pair = typeof entry === "number" ? undefined : messageOf(entry);

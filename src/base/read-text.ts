@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { Failure, wordsOf } from "./failure.ts";
 
-/** Reads a regular file that an operator names, without ever blocking. A Failure's message does not name the file. */
+/** Returns a regular file's text. Never blocks. A Failure's message does not contain the file's name. */
 export function readText(file: string, limitBytes: number): string | Failure {
   try {
     // Without O_NONBLOCK, opening a named pipe blocks the process until another process writes to it.

@@ -1,26 +1,27 @@
 /**
- * Walks over many entries in slices, so that a request which arrives waits for one slice at most, and not for all
+ * Visits many entries in slices, so that an arriving request waits for one slice at most, and not for a walk over all
  * watches, requests or clients. The first slice runs at once; with few entries it is the whole walk.
  */
 import type { Clock } from "./clock.ts";
 
 export const sliceLimits = {
-  /** Milliseconds that one walk may take in an event loop turn. Three walks and the rest of it stay below 10 ms. */
+  /** Milliseconds of an event loop turn that one walk may take. A turn with three walks stays below 10 ms. */
   sliceMs: 2,
   sliceEntries: 1000,
 } as const;
 
-/** A `visit` that returns this ends its walk. */
+/** The symbol that a `visit` function returns to end its walk. */
 export const stop = Symbol("stop");
 
 /**
- * Visits each entry once. Calls `done` after the last visit, or after a visit that returned `stop`. Returns a function
- * that ends the walk: `done` is then not called.
+ * Visits each entry once. Calls `done` after the last visit, or after a visit that returned `stop`. Returns a
+ * function that ends the walk: `done` is then not called.
  *
- * `entries` may change meanwhile if it is a Map or a Set (ECMA-262 §24.2.6.2). Of an array, pass a copy, and let
- * `visit` check whether the entry still exists.
+ * `entries` may change meanwhile if it is a Map or a Set (ECMA-262 §24.2.6.2). If it is an array, pass a copy, and
+ * let `visit` check whether the entry still exists.
  *
- * A visit that throws affects only its own entry. In the first slice the caller gets the exception, later the clock.
+ * An exception in `visit` does not end the walk. In the first slice the caller of `inSlices` gets the exception, in
+ * later slices the clock.
  */
 export function inSlices<T>(
   clock: Clock,
@@ -32,7 +33,7 @@ export function inSlices<T>(
   let isOver = false;
   const slice = (): void => {
     if (isOver) return;
-    // Stays false until the slice is complete, so that an exception does not end the walk.
+    // Stays false if `visit` throws, so that the walk continues with the next slice.
     let isLast = false;
     try {
       isLast = visitSome(clock, walk, visit);
@@ -48,7 +49,7 @@ export function inSlices<T>(
   };
 }
 
-/** Visits the entries of one slice. Returns true if none is left or a visit ended the walk. */
+/** Visits the entries of one slice. Returns true if no entry is left, or if a visit ended the walk. */
 function visitSome<T>(clock: Clock, walk: Iterator<T>, visit: (entry: T) => unknown): boolean {
   const until = clock.now() + sliceLimits.sliceMs;
   for (let count = 0; count < sliceLimits.sliceEntries; count += 1) {

@@ -24,16 +24,18 @@ export class TokenBucket {
   }
 
   /**
-   * Takes `cost` tokens; returns false, and takes none, if fewer are left. `bonus` adds tokens for this call only.
-   * After a pause up to two bursts pass at once, because only an empty bucket is refilled; `isOpen` refills it earlier.
+   * Takes `cost` tokens and returns true. If fewer are left, takes none and returns false. `bonus` adds tokens for
+   * this call only. After a pause, `take` allows up to two bursts at once, because `take` refills only an empty
+   * bucket; `isOpen` always refills the bucket.
    */
   take(cost = 1, bonus = 0): boolean {
     this.#tokens -= cost;
-    // Few sessions ever use up their tokens, so the clock is rarely read.
+    // Returns without reading the clock, because most sessions never use up their tokens.
     if (this.#tokens >= 0) return true;
     this.#refill(this.#burst - cost);
     if (this.#tokens + bonus >= 0) return true;
-    // A rejected call costs nothing. Otherwise a steady excess would also block what the rate allows.
+    // A rejected call costs no tokens. Otherwise a steady excess of calls would also block the calls that the rate
+    // allows.
     this.#tokens += cost;
     return false;
   }

@@ -1,4 +1,4 @@
-/** Converts and checks the file's `admin` section. Pure. */
+/** Converts and checks the `admin` section of the configuration file. Pure. */
 import { type Address, isLoopback, parseAddress } from "../base/address.ts";
 import { checked, type PairFiles, type PathOf, pairOf } from "./cluster.ts";
 import { type Breach, quote } from "./problem.ts";
@@ -10,20 +10,20 @@ export type AdminConfig = {
   readonly readOnly: boolean;
   /** How clients are authorized; undefined: every client that can connect may use the API. */
   readonly authorization: AuthorizationConfig | undefined;
-  /** The key pair of the API; undefined: plain HTTP. */
+  /** The certificate and key files of the admin API; undefined: plain HTTP. */
   readonly tls: PairFiles | undefined;
 };
 
 export type AuthorizationConfig = {
   /** The name of the cluster that decides which clients may use the API. */
   readonly cluster: string;
-  /** The kubeconfig for the reviews; undefined: the pod's service account. */
+  /** The kubeconfig for requests that review clients' tokens; undefined: the pod's service account. */
   readonly kubeconfigFile: string | undefined;
   /** The audiences that a token must have; empty: the apiservers' own. */
   readonly audiences: readonly string[];
 };
 
-/** Converts a section that the rules have accepted. `only`: the name of the first cluster, which is the default. */
+/** Converts a section that the rules have accepted. `only`: the first cluster's name, which is the default. */
 export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): AdminConfig {
   const { authorization, tls } = written;
   const { mode, cluster = only, kubeconfigFile, audiences } = authorization;
@@ -39,7 +39,7 @@ export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): Ad
   };
 }
 
-/** Finds an API that is open to other machines, or that would send tokens over the network in clear text. */
+/** Finds an API open to other machines without authorization, or that would get tokens in clear text. */
 export function adminBreaches(written: Written): Breach[] {
   const { address, authorization, tls } = written.admin;
   const isGuarded = authorization.mode === "Webhook";
@@ -53,7 +53,7 @@ export function adminBreaches(written: Written): Breach[] {
   return [{ pointer: "/admin/address", message }, ...authorizationBreaches(written)];
 }
 
-/** Finds a cluster for authorization that does not exist, or has no TLS although tokens are sent to it. */
+/** Finds a missing cluster for authorization, and one without TLS although tokens are sent to it. */
 function authorizationBreaches(written: Written): Breach[] {
   const { mode, cluster, kubeconfigFile, audiences } = written.admin.authorization;
   const pointer = "/admin/authorization";

@@ -10,7 +10,7 @@ import {
 import { type Breach, quote, repeatedNames } from "./problem.ts";
 import type { Placed, Written } from "./schema.ts";
 
-/** Finds an apiserver that is listed twice: it would be probed twice, and its failures could not be told apart. */
+/** Finds an apiserver that is listed twice: probes and metrics would count it as two backends. */
 export function repeatedUrls({ cluster: { backends = [] }, pointer }: Placed): Breach[] {
   const places = backends.map(({ url }) => {
     const address = parseBackendUrl(url);
@@ -59,7 +59,7 @@ export function repeatedBackends({ cluster: { backends = [] }, pointer: at }: Pl
   return repeatedNames(`${at}/backends`, backends);
 }
 
-/** Finds a fallback with the name of a listed backend: logs and metrics could not tell the two apart. */
+/** Finds a fallback with the name of a listed backend, because logs and metrics tell backends apart by name. */
 export function fallbackBreaches({ cluster: { backends = [], discovery }, pointer: at }: Placed): Breach[] {
   const name = discovery?.fallback?.name;
   if (!backends.some((one) => one.name === name)) return [];
@@ -67,7 +67,7 @@ export function fallbackBreaches({ cluster: { backends = [], discovery }, pointe
   return [{ pointer: `${at}/discovery/fallback/name`, message }];
 }
 
-/** The required and the allowed fields of each type of discovery. */
+/** The required and the allowed fields of `discovery`, by its type. */
 const discoveryFields = {
   DNS: { needs: ["hostname"], takes: ["hostname", "port"] },
   File: { needs: ["file"], takes: ["file"] },
@@ -78,7 +78,7 @@ const discoveryFields = {
 export function discoveryBreaches({ cluster: { discovery, proxyProtocol }, pointer: at }: Placed): Breach[] {
   if (discovery === undefined) return [];
   const { type, interval: _, fallback: __, ...rest } = discovery;
-  // The npm package for Kubernetes opens its own connections, without a PROXY header.
+  // Rejected, because the npm package for these types opens its own connections, without a PROXY header.
   if (proxyProtocol !== undefined && (type === "EndpointSlice" || type === "Lease"))
     return [
       {

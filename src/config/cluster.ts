@@ -4,13 +4,13 @@ import { type BackendAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import type { WrittenCluster, WrittenDiscovery, WrittenPair, WrittenUpstreamTls } from "./schema.ts";
 
-/** A cluster with absolute paths, durations in milliseconds, and defaults. */
+/** The configuration of a cluster with absolute paths, durations in milliseconds, and defaults. */
 export type ClusterConfig = {
   readonly name: string;
-  /** The configured backends, which stay whatever is discovered. */
+  /** The configured backends. They stay, whatever discovery returns. */
   readonly backends: readonly BackendConfig[];
   readonly discovery: DiscoveryConfig | undefined;
-  /** Undefined only if every backend is plain http on loopback. */
+  /** The TLS settings for all backends; undefined only if every backend is plain http on loopback. */
   readonly tls: UpstreamTls | undefined;
   readonly connectionPool: WrittenCluster["connectionPool"];
   /** The version of the PROXY header that starts every connection to a backend; undefined: no header. */
@@ -21,7 +21,7 @@ export type UpstreamTls = {
   readonly caFile: string;
   readonly reloadIntervalMs: number;
   readonly serverName: string | undefined;
-  /** The proxy's credentials for asserting the identity of clients with certificates. */
+  /** The client certificate with which the proxy asserts the identity of clients that have certificates themselves. */
   readonly frontProxy: FrontProxy | undefined;
   readonly impersonator: PairFiles | undefined;
 };
@@ -34,7 +34,7 @@ export type PairFiles = {
 
 export type FrontProxy = PairFiles & { readonly names: HeaderNames };
 
-/** The apiservers' --requestheader-* names in lower case. The proxy sends the first of each list. */
+/** The apiservers' --requestheader-* header names in lower case. The proxy sends the first name of each list. */
 export type HeaderNames = {
   readonly user: readonly string[];
   readonly uid: readonly string[];
@@ -49,7 +49,7 @@ export type DiscoveryConfig = {
 } & (
   | { readonly type: "DNS"; readonly hostname: string; readonly port: number }
   | { readonly type: "File"; readonly file: string }
-  /** The kubeconfig for the lookups; undefined: the pod's service account. */
+  /** The kubeconfig for requests to the Kubernetes API; undefined: the pod's service account. */
   | { readonly type: "EndpointSlice" | "Lease"; readonly kubeconfigFile: string | undefined }
 );
 
@@ -116,7 +116,7 @@ function discoveryOf(written: WrittenDiscovery, pathOf: PathOf): DiscoveryConfig
   return { type, ...all, kubeconfigFile: kubeconfigFile && pathOf(kubeconfigFile) };
 }
 
-/** Returns a value that the rules have validated, so that undefined means a bug. */
+/** Returns a value that the rules have validated already. An undefined value is a bug. */
 export function checked<T>(value: T | undefined): T {
   assert(value !== undefined, "The schema accepted a text that cannot be parsed");
   return value;

@@ -60,11 +60,11 @@ export type ListenerConfig = {
   readonly name: string;
   readonly address: Address;
   readonly mode: "HTTP" | "Passthrough";
-  /** The name of the cluster for this listener, and for server names without an entry in `hosts`. */
+  /** Name of the cluster that serves this listener, and all server names without an entry in `hosts`. */
   readonly cluster: string;
-  /** For mode Passthrough: the backends by server name; empty: every name uses all backends of `cluster`. */
+  /** For mode Passthrough: the backends of each server name. Empty: all backends of `cluster` serve every name. */
   readonly routes: readonly RouteConfig[];
-  /** The certificate; undefined: plain HTTP, on loopback. */
+  /** The certificate and key; undefined: plain HTTP, which is allowed on loopback only. */
   readonly tls: ListenerTls | undefined;
   readonly hosts: readonly HostConfig[];
   /** Networks in CIDR notation whose X-Forwarded-For is trusted. */
@@ -74,10 +74,10 @@ export type ListenerConfig = {
 };
 
 export type RouteConfig = {
-  /** The TLS server names; empty: all that no other route has, and clients without one. */
+  /** TLS server names of this route. Empty: all names that no other route has, and clients that send no name. */
   readonly serverNames: readonly string[];
   readonly cluster: string;
-  /** Names of backends of `cluster`; empty: all. */
+  /** Names of the backends of `cluster` that serve this route; empty: all of them. */
   readonly backends: readonly string[];
 };
 
@@ -88,7 +88,7 @@ export type ListenerTls = PairFiles & {
 };
 
 export type HostConfig = {
-  /** Names in lower case; "*." matches one label. */
+  /** The TLS server names in lower case; "*." matches one label. */
   readonly serverNames: readonly string[];
   readonly cluster: string;
   readonly tls: ListenerTls;
@@ -98,7 +98,7 @@ export type ConfigForCluster = Omit<Config, "clusters"> & { readonly cluster: Cl
 
 export type IdentityPolicy =
   | { readonly clientCerts: "Reject" }
-  /** Without `names`, the default headers are removed from clients' requests. */
+  /** `names`: header names that the proxy removes from clients' requests; without `names`, the default ones. */
   | { readonly clientCerts: "Impersonate" | "ActAsImpersonator"; readonly names?: HeaderNames }
   | { readonly clientCerts: "FrontProxy"; readonly names: HeaderNames };
 
@@ -114,7 +114,7 @@ function changedIn(was: Record<string, unknown>, is: Record<string, unknown>): r
   return Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
 }
 
-/** Returns the names of changed parts that need a restart. All other changes apply at once. */
+/** Returns the names of changed parts that take effect only after a restart. All other changes take effect at once. */
 export function changedParts(before: Config, after: Config): readonly string[] {
   const ofClusters = after.clusters.flatMap(({ name, connectionPool }) => {
     const was = before.clusters.find((one) => one.name === name)?.connectionPool ?? connectionPool;
@@ -124,8 +124,8 @@ export function changedParts(before: Config, after: Config): readonly string[] {
 }
 
 /**
- * Returns the configuration in effect after a reload: `after`, except for the parts that need a restart. The next
- * reload is compared with it, so that a file that is read twice reports these parts twice.
+ * Returns the configuration in effect after a reload: `after`, except for the parts that need a restart. Because the
+ * next reload is compared with this result, it reports these parts again.
  */
 export function heldOf(before: Config, after: Config): Config {
   const { watches, health, admin, logging } = before;
@@ -137,7 +137,7 @@ export function heldOf(before: Config, after: Config): Config {
   return { ...after, watches, health, admin, logging, clusters: [held(first), ...others.map(held)] };
 }
 
-/** Parses a configuration. `file` names it in problems, and relative paths start in the file's directory. */
+/** Parses a configuration. `file` is the file's name in problems, and its directory is the base of relative paths. */
 export function parseConfig(text: string, file: string): Config | readonly Problem[] {
   if (text.length > limits.configBytes)
     return [problemOf(file, `is larger than ${limits.configBytes} bytes`)];
@@ -156,13 +156,13 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
   return [...problems, ...breaches].toSorted(inReadingOrder).slice(0, configLimits.configProblems);
 }
 
-/** Loads a configuration file. An unreadable file is a problem like any other. */
+/** Loads a configuration file. If the file cannot be read, returns this as a problem. */
 export function loadConfig(file: string): Config | readonly Problem[] {
   const text = readText(file, limits.configBytes);
   return text instanceof Failure ? [{ at: file, field: "", message: text.message }] : parseConfig(text, file);
 }
 
-/** Calls `onChange` whenever `file` has changed, also for a bad file. Returns a function that ends this. */
+/** Calls `onChange` whenever `file` has changed, even if it is invalid. Returns a function that ends the calls. */
 export function watchConfig(
   file: string,
   options: { readonly clock: Clock; readonly onChange: (loaded: Config | readonly Problem[]) => void },
@@ -213,7 +213,7 @@ function configOf(written: Written, file: string): Config {
 
 function listenerOf(listener: WrittenListener, clusters: Config["clusters"], pathOf: PathOf): ListenerConfig {
   const { tls } = listener;
-  // With several clusters, the rules require a name everywhere.
+  // The default is the first cluster. With several clusters, the rules require every listener and host to name one.
   const only = clusters[0].name;
   const { cluster = only } = listener;
   const serving = (host: Pick<WrittenHost, "tls" | "identity">, name: string): ListenerTls => {

@@ -16,7 +16,7 @@ export function passthroughBreaches(written: Written): Breach[] {
   });
 }
 
-/** Returns the clusters behind the listener, each once. */
+/** Returns the clusters that the listener uses, each once. */
 function clustersBehind({ cluster, routes }: WrittenListener, written: Written): readonly Placed[] {
   const names = routes?.map((route) => route.cluster) ?? [cluster];
   const found = [...new Set(names)].map((name) => clusterFor(written, name));
@@ -24,7 +24,7 @@ function clustersBehind({ cluster, routes }: WrittenListener, written: Written):
   return placed.filter((one, at) => placed.findIndex(({ pointer }) => pointer === one.pointer) === at);
 }
 
-/** Finds fields that need decrypted traffic, which a passthrough listener does not have. */
+/** Finds fields that require decrypted traffic. A passthrough listener does not decrypt traffic. */
 function decryptionBreaches(pointer: string, { tls, trustedForwarderCIDRs }: WrittenListener): Breach[] {
   const message = 'is not for mode "Passthrough": nothing is read behind TLS';
   const breaches: Breach[] = [];
@@ -34,7 +34,10 @@ function decryptionBreaches(pointer: string, { tls, trustedForwarderCIDRs }: Wri
   return breaches;
 }
 
-/** Finds backends without TLS, and clusters without an idle connection, whose PINGs must detect dead backends. */
+/**
+ * Finds backends without TLS, and clusters without an idle upstream connection. A passthrough listener requires one,
+ * because unanswered PINGs on it are how dead backends are detected.
+ */
 function healthBreaches(pointer: string, { cluster, pointer: at }: Placed): Breach[] {
   const plain = (cluster.backends ?? []).find(({ url }) => parseBackendUrl(url)?.isEncrypted === false);
   const breaches: Breach[] = [];
@@ -56,7 +59,7 @@ function routeBreaches(pointer: string, { routes = [] }: WrittenListener, writte
   return routes.flatMap(({ serverNames = [""], backends = [], ...route }, at) => {
     const own = `${pointer}/routes/${at}`;
     const cluster = clusterFor(written, route.cluster)?.cluster;
-    // Another rule reports a missing cluster.
+    // If the cluster is missing, this rule reports nothing, because another rule reports that.
     const listed = cluster === undefined ? backends : (cluster.backends ?? []).map(({ name }) => name);
     const unknown = backends.flatMap((name, index) =>
       listed.includes(name)

@@ -1,12 +1,12 @@
 export type Problem = {
-  /** "file:line:column", as editors and terminals recognise it; for an unreadable file only its name. */
+  /** Position as "file:line:column", which editors and terminals recognise; for an unreadable file only its name. */
   readonly at: string;
   /** The path of the field, such as "clusters[0].backends[0].url"; "": the problem concerns the whole file. */
   readonly field: string;
   readonly message: string;
 };
 
-/** A broken rule. Its position is a JSON pointer until it becomes a Problem. */
+/** A violation of a rule. `pointer` is the JSON pointer of the field. A Problem has a line and column instead. */
 export type Breach = { readonly pointer: string; readonly message: string };
 
 /** Returns one line for a terminal or a log. The file's content cannot add lines or escape sequences to it. */
@@ -25,22 +25,22 @@ export function isProblems(outcome: unknown): outcome is readonly Problem[] {
   return Array.isArray(outcome);
 }
 
-/** Returns a value for display: short, on one line, and without passwords in URLs. */
+/** Returns a value as text for messages: short, on one line, and without passwords in URLs. */
 export function quote(value: unknown): string {
   const text = JSON.stringify(value);
   const safe = text.replaceAll(/\/\/[^/"]*@/g, "//***@");
   return safe.length > 80 ? `${safe.slice(0, 77)}...` : safe;
 }
 
-/** Returns ` (did you mean "weight"?)`, or "" if no candidate is close. */
+/** Returns text such as ` (did you mean "weight"?)`; "" if no candidate is similar to `written`. */
 export function didYouMean(written: string, candidates: readonly string[]): string {
   const nearest = nearestOf(written, candidates);
   return nearest === undefined ? "" : ` (did you mean ${quote(nearest)}?)`;
 }
 
-/** Returns the candidate with the fewest edits; undefined if none is close. */
+/** Returns the candidate that is the fewest edits away from `written`; undefined if none is similar. */
 export function nearestOf(written: string, candidates: readonly string[]): string | undefined {
-  // The text is longer than all known names, and a comparison costs as much as the product of the lengths.
+  // No known name is longer, and a comparison takes time in proportion to the product of both lengths.
   if (written.length > 40) return undefined;
   const near = candidates
     .map((candidate) => ({ candidate, distance: distanceOf(written.toLowerCase(), candidate.toLowerCase()) }))
@@ -49,7 +49,7 @@ export function nearestOf(written: string, candidates: readonly string[]): strin
   return near[0]?.candidate;
 }
 
-/** Returns the number of edits between two words; a swap is one: "wieght" is one away from "weight". */
+/** Returns the number of edits between two words. A swap is one edit, as from "wieght" to "weight". */
 function distanceOf(one: string, other: string): number {
   let before: readonly number[] = [];
   let row: readonly number[] = Array.from({ length: other.length + 1 }, (_, column) => column);

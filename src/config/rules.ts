@@ -1,4 +1,4 @@
-/** Rules that a schema cannot express: fields that must agree with each other. Pure. */
+/** The rules that a schema cannot express, because they compare several fields. Pure. */
 import { type Address, isLoopback, overlaps, parseAddress } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import { adminBreaches } from "./admin.ts";
@@ -32,7 +32,7 @@ const each =
   (written) =>
     placedClusters(written).flatMap((placed) => breaches(placed, written));
 
-/** A rule runs only if the fields that it reads are valid, because its result would mean nothing otherwise. */
+/** All rules. A rule runs only if the fields that it reads are valid; otherwise its result means nothing. */
 export const rules: readonly Rule[] = [
   { reads: ["/listeners/*/name"], breaches: ({ listeners }) => repeatedNames("/listeners", listeners) },
   { reads: ["/clusters/*/name"], breaches: ({ clusters }) => repeatedNames("/clusters", clusters) },
@@ -92,7 +92,7 @@ function touches(pointer: string, read: string): boolean {
   return one.every((part, at) => at >= other.length || other[at] === "*" || other[at] === part);
 }
 
-/** Finds references to clusters that do not exist, and missing ones where there are several clusters. */
+/** Finds listeners and hosts whose cluster does not exist, and those that name no cluster although there are several. */
 function referenceBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;
@@ -109,7 +109,7 @@ function referenceBreaches(written: Written): Breach[] {
   });
 }
 
-/** Finds a listener's cluster beside routes: it has no effect, because every server name belongs to a route. */
+/** Finds a `cluster` of a listener with routes. It has no effect: every server name belongs to a route. */
 function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener, written: Written): Breach[] {
   if (mode !== "Passthrough" || routes === undefined) return referenceBreach(own, written);
   if (own.cluster === undefined) return [];
@@ -118,7 +118,10 @@ function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener,
   ];
 }
 
-/** Finds addresses in use, and plain HTTP beyond loopback, where bearer tokens would be in clear text. */
+/**
+ * Finds a listener's address that another listener or the admin port uses, and plain HTTP on other addresses than
+ * loopback, where bearer tokens would be in clear text.
+ */
 function listenerBreaches(written: Written): Breach[] {
   const taken: Address[] = [];
   const { address: api, metricsAddress } = written.admin;
@@ -146,7 +149,7 @@ function listenerBreaches(written: Written): Breach[] {
   });
 }
 
-/** Finds a PROXY protocol without trusted networks. None is the default, because it may claim any client address. */
+/** Finds a PROXY protocol without trusted networks. None is the default: a header may claim any address. */
 function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   return listeners.flatMap(({ proxyProtocol: { mode, trustedCIDRs } }, index) => {
     const pointer = `/listeners/${index}/proxyProtocol/trustedCIDRs`;
@@ -158,7 +161,10 @@ function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   });
 }
 
-/** Finds a CA bundle for client certificates without credentials that assert the client's identity, and the reverse. */
+/**
+ * Finds a CA bundle for client certificates without credentials with which the proxy asserts the client's identity,
+ * and such credentials without a CA bundle.
+ */
 function identityBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;
@@ -188,7 +194,7 @@ type CertificateHost = {
   readonly pointer: string;
 };
 
-/** Checks one host's policy. Without its cluster, which another rule reports, the credentials are not checked. */
+/** Checks the identity policy of one host. Without `placed`, the credentials are not checked. */
 function policyBreaches({ host, pointer: at }: CertificateHost, placed: Placed | undefined): Breach[] {
   const { clientCerts } = host.identity;
   const pointer = `${at}/tls/clientCAFile`;
@@ -205,7 +211,10 @@ function policyBreaches({ host, pointer: at }: CertificateHost, placed: Placed |
   return breaches;
 }
 
-/** Finds PING times in the wrong order: a connection must get a PING, then be suspect, then dead (D6). */
+/**
+ * Finds PING times in the wrong order. On a silent connection, the proxy must first send a PING, then treat the
+ * connection as suspect, and then as dead (D6).
+ */
 function pingBreaches({ health: { ping } }: Written): Breach[] {
   const [interval = 0, suspectAfter = 0, deadAfter = 0, deadAfterWhenAllSilent = 0] = [
     ping.interval,

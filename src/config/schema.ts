@@ -1,6 +1,6 @@
 /**
- * Validates a file against config/schema and fills in defaults. The schema defines what is valid; this file words the
- * problems.
+ * Validates a configuration file against the schema in config/schema and fills in defaults. The schema defines what
+ * is valid; this file words the problems.
  */
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
@@ -10,7 +10,7 @@ import { type Breach, didYouMean, nearestOf, type Problem, quote } from "./probl
 import { replacementsOf } from "./v1alpha1.ts";
 import { fieldOf, pointerTo, type YamlDocument } from "./yaml-document.ts";
 
-/** The structure of the file, with durations still as text. */
+/** The configuration in the structure of the file, with durations still as text. */
 export type Written = {
   readonly metadata: { readonly name: string };
   readonly listeners: readonly WrittenListener[];
@@ -131,7 +131,7 @@ export function placedClusters({ clusters }: Written): readonly Placed[] {
   return clusters.map((cluster, at) => ({ cluster, pointer: `/clusters/${at}` }));
 }
 
-/** Returns the cluster of this name; without a name, the only cluster. */
+/** Returns the cluster with this name. Without a name, returns the only cluster; undefined if there are several. */
 export function clusterFor(written: Written, name: string | undefined): Placed | undefined {
   const all = placedClusters(written);
   if (name === undefined) return all.length === 1 ? all[0] : undefined;
@@ -169,10 +169,7 @@ ajv.addKeyword({
 const validate = ajv.compile<Written>(schema);
 
 export type Checked = {
-  /**
-   * The value with defaults, of which only valid fields have the declared type; undefined: no watchkeeper
-   * configuration.
-   */
+  /** The value with defaults; only valid fields have the declared types. Undefined: no watchkeeper config. */
   readonly written: Written | undefined;
   readonly problems: readonly Problem[];
   /** JSON pointers to the invalid fields. */
@@ -184,7 +181,7 @@ export function checkSchema(document: YamlDocument): Checked {
   const { value } = document;
   if (validate(value)) return { written: value, problems: [], invalid: [] };
   const errors = validate.errors ?? [];
-  // In a file that is no watchkeeper configuration, every other key would be unknown: one problem is clearer.
+  // In a file of another kind, every key would be unknown, so the wrong kind is reported as the only problem.
   const foreign = errors.filter((error) => isAboutKind(error) && !isOnlyMissing(error, value));
   const shown = foreign.length > 0 ? foreign : errors.filter((error) => !isRepeated(error, errors));
   const old = replacementsOf(new Set(shown.filter(isUnknownKey).map(keyPointerOf)), document);
@@ -197,14 +194,14 @@ export function checkSchema(document: YamlDocument): Checked {
   };
 }
 
-/** Treats the value as `Written`, because the rules read only valid fields. */
+/** True if the value may be treated as `Written`, although fields may be invalid: rules read only the valid fields. */
 function mayBeRead(value: unknown): value is Written {
   return typeof value === "object" && value !== null;
 }
 
 /**
- * True if another error describes the value better: a field repeats the "type" of its definition for editors, but only
- * the definition has a title that says what is expected.
+ * True if another error describes the problem better. The schema repeats "type" at a field and in its definition, but
+ * only the definition has a title, which says what is expected.
  */
 function isRepeated({ keyword, parentSchema, instancePath }: ErrorObject, errors: ErrorObject[]): boolean {
   if (keyword !== "type" || parentSchema?.["title"] !== undefined) return false;
@@ -222,7 +219,7 @@ function keyPointerOf({ instancePath, params }: ErrorObject): string {
   return pointerTo(instancePath, String(params["additionalProperty"]));
 }
 
-/** Returns the JSON pointer that the error concerns: for an unknown key that of the key that was probably meant. */
+/** Returns the pointer of the field that the error concerns; for an unknown key, of the probable known key. */
 function pointerOf({ instancePath, keyword, params, parentSchema }: ErrorObject): string {
   if (keyword === "required") return pointerTo(instancePath, String(params["missingProperty"]));
   if (keyword !== "additionalProperties") return instancePath;
@@ -236,7 +233,7 @@ function isAboutKind({ instancePath, keyword, params }: ErrorObject): boolean {
   return keyword === "type" || ["apiVersion", "kind"].includes(String(params["missingProperty"]));
 }
 
-/** True if `apiVersion` or `kind` is missing in what is a watchkeeper configuration otherwise: only that has listeners. */
+/** True if a watchkeeper config, known by its `listeners`, only lacks `apiVersion` or `kind`. */
 function isOnlyMissing({ keyword }: ErrorObject, value: unknown): boolean {
   return keyword === "required" && mayBeRead(value) && "listeners" in value;
 }
@@ -266,7 +263,7 @@ const demandTitle: Demand = ({ parentSchema, data }) =>
 const numbers = ["no", "one"];
 const countOf = (limit: unknown): string => numbers[Number(limit)] ?? String(limit);
 
-/** The message for a field, by schema keyword. */
+/** The wording of a schema error, by schema keyword. */
 const demands: Readonly<Record<string, Demand>> = {
   pattern: demandTitle,
   format: demandTitle,

@@ -1,6 +1,7 @@
 /**
- * The changes from v1alpha1 to v1alpha2. A v1alpha1 file, and a v1alpha1 key in a v1alpha2 file, are rejected with the
- * replacement for each key. `watchkeeper config --convert` prints a file with the replacements made. Pure.
+ * The changes from v1alpha1 to v1alpha2 of the configuration. A v1alpha1 file is rejected, and so is a v1alpha1 key
+ * in a v1alpha2 file; the message has the replacement for each key. `watchkeeper config --convert` prints a file with
+ * the replacements made. Pure.
  */
 import { configLimits } from "./limits.ts";
 import { inReadingOrder, type Problem, quote } from "./problem.ts";
@@ -21,12 +22,12 @@ const was = "watchkeeper.dev/v1alpha1";
 const is = "watchkeeper.dev/v1alpha2";
 
 type Change = {
-  /** The new key, in the map that has the old one; "a/b" is the key b of a map a. Default: the old key. */
+  /** The new key, in the map that contains the old key; "a/b": the key b in a map a. Default: the key stays the same. */
   readonly key?: string;
-  /** A sibling of the old key; both become one map. */
+  /** Another old key in the same map. The values of both keys move into one new map. */
   readonly joins?: string;
   readonly isListed?: true;
-  /** The new value for each old one; undefined: the key is removed. */
+  /** The new value for each old value. Undefined: the old value is the default now, so the key is removed. */
   readonly values?: Readonly<Record<string, string | boolean | undefined>>;
 };
 
@@ -39,7 +40,7 @@ const clientCerts: Change = {
   },
 };
 
-/** Changes by the old key's JSON pointer. "*" is every entry of a list, `upstreams` also `upstream` and `clusters`. */
+/** Changes by the old key's JSON pointer. "*": every list entry; `upstreams`: also `upstream`, `clusters`. */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],
@@ -96,7 +97,7 @@ const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ],
 ]);
 
-/** Returns one problem for each key to replace in a v1alpha1 file; none for other files. */
+/** Returns one problem for each key that must be replaced in a v1alpha1 file; an empty list for other files. */
 export function replacements(document: YamlDocument, file: string): readonly Problem[] {
   if (document.tree.get("apiVersion") !== was) return [];
   const message = `is ${quote(was)}, which is no longer read: "watchkeeper config --convert ${file}" prints the file as ${quote(is)}`;
@@ -107,7 +108,7 @@ export function replacements(document: YamlDocument, file: string): readonly Pro
 
 type Replaced = Problem & { readonly pointer: string };
 
-/** Returns a problem for each key that has a replacement and is one of `unknown` (JSON pointers), or below one. */
+/** Returns a problem for each replaceable key that is one of `unknown` (JSON pointers), or inside one. */
 export function replacementsOf(unknown: ReadonlySet<string>, document: YamlDocument): readonly Replaced[] {
   if (unknown.size === 0) return [];
   return new Conversion(document).problems.filter(({ pointer }) => {
@@ -117,7 +118,7 @@ export function replacementsOf(unknown: ReadonlySet<string>, document: YamlDocum
   });
 }
 
-/** Returns the file's text with the replacements made. A file of another version stays as it is. */
+/** Returns the file's text with the replacements made. Returns the text unchanged if it is not v1alpha1. */
 export function converted(document: YamlDocument): string {
   if (document.tree.get("apiVersion") !== was) return document.text;
   return new Conversion(document).text
@@ -134,7 +135,7 @@ type Replacement = {
   readonly joins: string | undefined;
 };
 
-/** Describes what became of a value. `field`: the new key; "": the key has stayed. */
+/** Returns the message about a replaced value. `field`: the path of the new key; "": the key has not changed. */
 function newValue(old: string, value: string | boolean | undefined, field: string): string {
   if (value === undefined) return "is the default now: remove it";
   return field === ""
@@ -142,7 +143,7 @@ function newValue(old: string, value: string | boolean | undefined, field: strin
     : `is now ${field}: ${String(value)}`;
 }
 
-/** Edits the text instead of printing the parsed document, because printing would move the comments. */
+/** The conversion of one file. It edits the text, because printing the parsed document would move comments. */
 class Conversion {
   readonly problems: Replaced[] = [];
   readonly #document: YamlDocument;
@@ -155,7 +156,7 @@ class Conversion {
 
   get text(): string {
     const { text } = this.#document;
-    // At the same offset an insertion comes first. Edits within removed text are dropped.
+    // At equal offsets, an insertion comes before a removal. Edits inside removed text are dropped.
     const edits = this.#edits.toSorted((one, other) => one.from - other.from || one.to - other.to);
     let [next, end] = ["", 0];
     for (const edit of edits)
@@ -184,7 +185,7 @@ class Conversion {
     }
   }
 
-  /** Returns the message about the new value. */
+  /** Replaces the key and value of `pair`. Returns the message about the replacement. */
   #replace(map: KeyedMap, pair: KeyedPair, change: Change & { readonly field: string }): string {
     const { key = pair.key.value, values = {}, field } = change;
     const [first = "", inner = ""] = key.split("/");
@@ -210,7 +211,7 @@ class Conversion {
     }
   }
 
-  /** Makes the map the first entry of a list, which needs a name. Returns what that adds to the message. */
+  /** Turns the map into a list of one entry, which needs a name. Returns the text about the name, or "". */
   #list(map: Node | null): string {
     if (!isMap(map)) return "";
     const from = startOf(map);
@@ -245,7 +246,7 @@ class Conversion {
     this.#edit(startOf(node), endOf(node), isQuoted ? JSON.stringify(value) : String(value));
   }
 
-  /** Removes a pair and its line; of the first pair not the line, which may begin with a list entry's "-". */
+  /** Removes a pair and its line. The first pair's line stays: it may begin with the "-" of a list entry. */
   #remove(map: KeyedMap, pair: KeyedPair): void {
     const { text } = this.#document;
     const index = map.items.indexOf(pair);

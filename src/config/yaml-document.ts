@@ -1,6 +1,6 @@
 /**
- * Parses YAML 1.2 or JSON into plain values with positions. Never throws and takes little time for any text, because a
- * reload runs beside live traffic.
+ * Parses YAML 1.2 or JSON into plain values with positions. It never throws and takes little time for any text,
+ * because the proxy serves clients while it reloads its configuration.
  */
 import {
   type Document,
@@ -25,9 +25,9 @@ export type YamlDocument = {
   readonly value: unknown;
   readonly text: string;
   readonly tree: Document;
-  /** Returns the position of the value at a JSON pointer; for a missing value, of the closest one around it. */
+  /** Returns the position of the value at a JSON pointer; without a value, of the closest one around it. */
   positionOf(pointer: string): string;
-  /** Returns the position of the key at a JSON pointer; for a missing key, of the closest value around it. */
+  /** Returns the position of the key at a JSON pointer; without a key, of the closest value around it. */
   keyPositionOf(pointer: string): string;
 };
 
@@ -37,7 +37,8 @@ export function readYaml(text: string, file: string): YamlDocument | readonly Pr
     const { line, col } = lines.linePos(offset);
     return `${file}:${Math.max(line, 1)}:${Math.max(col, 1)}`;
   };
-  // The package would compare every key with every other (60,000 keys: 42 s); the walk below finds duplicates.
+  // The `yaml` package would compare every key with every other key (60,000 keys: 42 s). `Walk` below finds
+  // duplicates faster.
   const parsed = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
   const walk = new Walk(positionAt);
   const faults = [...parsed.errors, ...parsed.warnings];

@@ -1,6 +1,6 @@
 /**
- * The child process that sends requests to apiservers with a kubeconfig (kubernetes-child.ts). It keeps no state, so
- * its parent may end a slow one and start another.
+ * The main file of the child process that sends requests to apiservers with a kubeconfig (kubernetes-child.ts). The
+ * child keeps no state, so its parent may end a slow child and start another.
  */
 import { KubeConfig } from "@kubernetes/client-node";
 import { failureFrom } from "../base/failure.ts";
@@ -20,7 +20,7 @@ async function replyTo(question: ChildRequest): Promise<ChildReply> {
   }
 }
 
-/** Returns the kubeconfig's credentials for the given server, or for its own. */
+/** Returns the kubeconfig's credentials for `server`; "": for the server that the kubeconfig names. */
 function configFor({ kubeconfigFile, server, caFile, serverName }: ChildRequest): KubeConfig {
   const own = new KubeConfig();
   own.loadFromFile(kubeconfigFile);
@@ -45,5 +45,5 @@ process.on("message", (question: ChildRequest) => {
     .then((reply) => process.send?.(reply))
     .catch(() => process.exit(1));
 });
-// The parent has ended, so no process reads the replies.
+// Ends this child process, because its parent has ended and no process reads the replies.
 process.on("disconnect", () => process.exit(0));

@@ -16,7 +16,7 @@ import { type Access, firstAnswer, type Transport } from "./transport.ts";
 
 export type SourceParts = {
   readonly clock: Clock;
-  /** The credentials and servers of the cluster, read for each lookup. */
+  /** Returns the present credentials and servers of the cluster. Each lookup calls it. */
   readonly access: () => Access;
 };
 
@@ -37,7 +37,7 @@ const lists = {
   },
 };
 
-/** Returns a source that asks the known servers first, then the server that the credentials name. */
+/** Returns a source that asks the known apiservers first, then the server that the credentials name. */
 export function kubernetesSource(
   from: "EndpointSlice" | "Lease",
   transport: Transport,
@@ -68,7 +68,7 @@ function foundIn(list: unknown, from: "EndpointSlice" | "Lease"): readonly Disco
   return addresses.map(({ host, port }) => foundAt(host, port));
 }
 
-/** Resolves a name as this machine does, including /etc/hosts, which kubeadm's users edit. */
+/** Returns a source that resolves a name as this machine does: /etc/hosts, which operators edit, comes first. */
 function nameSource(name: string, port: number): Source {
   return {
     from: "DNS",
@@ -80,7 +80,7 @@ function nameSource(name: string, port: number): Source {
         return new Failure("bad-file", "proxy", `Cannot resolve: ${failureFrom(reason, "proxy").message}`);
       }
     },
-    giveUp() {}, // The resolver ends by itself, and no other lookup starts before.
+    giveUp() {}, // The resolver has its own timeout, and no other lookup starts before this one ends.
     stop() {},
   };
 }

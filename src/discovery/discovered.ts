@@ -1,4 +1,4 @@
-/** Validates discovered backends. Every source is untrusted input, so only single hosts are accepted. Pure. */
+/** Validates discovered backends. No source is trusted, so only addresses of single hosts are accepted. Pure. */
 import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl, textOf } from "../base/address.ts";
 import { Failure } from "../base/failure.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
@@ -6,7 +6,7 @@ import { limits } from "../base/limits.ts";
 import { isProblems, lineOf, quote } from "../config/problem.ts";
 import { readYaml } from "../config/yaml-document.ts";
 
-/** A discovered backend. Without a name in a file it is "10.0.0.11:6443", which no config allows as a name. */
+/** A discovered backend. Its name is "10.0.0.11:6443" unless a discovery file names it; no config allows such a name. */
 export type Discovered = {
   readonly name: string;
   readonly host: string;
@@ -18,7 +18,7 @@ export function foundAt(host: string, port: number): Discovered {
   return { name: textOf({ host, port }), host, port, isEncrypted: true };
 }
 
-/** Returns each backend once, in a stable order; a Failure if any is unusable: the previous result then stays. */
+/** Returns each backend once, in a stable order. Returns a Failure if any backend is unusable. */
 export function checkFound(found: readonly Discovered[]): readonly Discovered[] | Failure {
   const wrong = found.find((one) => !isUsable(one));
   if (wrong !== undefined)
@@ -26,7 +26,7 @@ export function checkFound(found: readonly Discovered[]): readonly Discovered[] 
   const byPlace = new Map(found.map((one) => [`${one.host} ${one.port}`, one]));
   const byName = new Map(Array.from(byPlace.values(), (one) => [one.name, one]));
   if (byName.size < byPlace.size) return refused("two backends with one name");
-  // A broken source may return an empty list, and no cluster has zero apiservers.
+  // Rejects an empty result, because no cluster has zero apiservers, so the source must be broken.
   if (byName.size === 0) return refused("no backends at all");
   if (byName.size > limits.discoveredBackends)
     return refused(`${byName.size} backends, more than ${limits.discoveredBackends}`);
@@ -39,11 +39,11 @@ function refused(what: string): Failure {
 
 function isUsable({ host, port, isEncrypted }: Discovered): boolean {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return false;
-  // Only a file, which an operator wrote, may contain host names.
+  // Other sources return IP addresses. Only a file, which an operator wrote, may contain host names.
   return (isIpAddress(host) ? isUnicast(host) : isHost(host)) && (isEncrypted || isLoopback(host));
 }
 
-/** Parses a list of `{name, url}`, as in a config. `file` is for messages. */
+/** Parses a list of `{name, url}`, as in a config. `file` is the file's name for messages. */
 export function foundInFile(text: string, file: string): readonly Discovered[] | Failure {
   const document = readYaml(text, file);
   if (isProblems(document)) return new Failure("bad-file", "proxy", document.map(lineOf).join("; "));
@@ -65,7 +65,7 @@ function foundInEntry(entry: unknown): Discovered | undefined {
   const { name, url, ...rest } = fields;
   if (typeof name !== "string" || typeof url !== "string" || Object.keys(rest).length > 0) return undefined;
   const address = parseBackendUrl(url);
-  // The config's own rule for names, which appear in metrics and logs.
+  // The same rule as for names in the config, because names appear in metrics and logs.
   const isName = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name);
   return address !== undefined && isName ? { name, ...address } : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Looks up backends again and again, and keeps the last good result: a source that fails, hangs or returns nothing
- * changes nothing (F21). A Source (discover.ts) does one lookup.
+ * Looks up the backends again and again, and keeps the last good result. A lookup that fails, hangs or returns
+ * nothing changes nothing (F21). A Source (discover.ts) does one lookup.
  */
 import type { Clock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
@@ -12,10 +12,10 @@ import { discoveryLimits } from "./limits.ts";
 export type Source = {
   /** The configured type: "DNS", "File", "EndpointSlice" or "Lease". */
   readonly from: string;
-  /** True if backends renew their entries in etcd, so that an outage of etcd removes them; default: false. */
+  /** True if an outage of etcd removes entries of working backends, which must renew them; default: false. */
   readonly expires?: boolean;
   ask(): Promise<readonly Discovered[] | Failure>;
-  /** Calls `run` when another lookup would find something new. Returns a function that ends this. */
+  /** Calls `run` when the source has changed. Returns a function that ends the calls. */
   watch?(run: () => void): () => void;
   /** Ends a lookup that has timed out. */
   giveUp(): void;
@@ -29,7 +29,7 @@ export type DiscoveryParts = {
   readonly prefix?: string;
   readonly source: Source;
   readonly intervalMs: number;
-  /** The previous result, perhaps of another source, which stays until a lookup succeeds. */
+  /** The backends that are used until the first lookup succeeds. They may come from another source. */
   readonly found: readonly Discovered[];
   /** True if the backend of this name is neither dead nor draining; default: false. */
   readonly answers?: (name: string) => boolean;
@@ -40,9 +40,9 @@ export class Discovery {
   readonly #parts: DiscoveryParts;
   #found: readonly Discovered[];
   #retryMs: number = discoveryLimits.discoveryRetryMs;
-  /** Why the last lookup failed; "": it succeeded. */
+  /** The reason for which the last lookup failed; "": it succeeded. */
   #complaint = "";
-  /** When each backend that is kept was removed from the list, by name. */
+  /** Clock reading (ms) at which the source dropped each backend that is kept, by the backend's name. */
   #unlisted: ReadonlyMap<string, number> = new Map();
   #hasListed = false;
   #lastSuccessAtMs = 0;
@@ -63,7 +63,7 @@ export class Discovery {
     return this.#found;
   }
 
-  /** `lastSuccessAtMs`: when the last lookup succeeded, in milliseconds since 1970; 0: never. */
+  /** The state of discovery. `lastSuccessAtMs`: when the last lookup succeeded, in milliseconds since 1970; 0: never. */
   get record(): { readonly lastSuccessAtMs: number; readonly failures: number; readonly found: number } {
     return {
       lastSuccessAtMs: this.#lastSuccessAtMs,
@@ -85,7 +85,7 @@ export class Discovery {
   }
 
   #look(): void {
-    // One lookup at a time, so that a hanging resolver does not occupy more and more threads.
+    // Lookups never overlap, so that a hanging resolver does not occupy more and more threads.
     this.#isStale = this.#isAsking;
     if (this.#isAsking || this.#isStopped) return;
     this.#isAsking = true;
@@ -101,7 +101,8 @@ export class Discovery {
       stopTimer();
       this.#isAsking = false;
       if (this.#isStopped) return;
-      // A late success is still used. A late failure was already reported as a timeout.
+      // A result after the timeout is still used. A failure after the timeout is not, because the timeout was already
+      // reported.
       if (!(isLate && outcome instanceof Failure)) this.#take(outcome);
       if (this.#isStale) this.#look();
       else this.#schedule();
@@ -136,15 +137,16 @@ export class Discovery {
   }
 
   /**
-   * Adds backends that are no longer listed but still answer, for a while. After an outage of etcd, the first apiserver
-   * that checks removes the entries of all others until they renew them (k8s.io/kubernetes,
-   * pkg/controlplane/reconcilers/lease.go). To move their watches away and back would help no client.
+   * Adds backends that the source no longer lists but that still answer; they are kept for `unlistedKeptMs`. After an
+   * outage of etcd, the first apiserver that checks removes the entries of all others until they renew them
+   * (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go). Moving their watches away and back would only disturb
+   * clients.
    */
   #withUnlisted(listed: readonly Discovered[]): readonly Discovered[] {
     const { clock, journal, source, answers } = this.#parts;
     const last = this.#unlisted;
     this.#unlisted = new Map();
-    // At the first lookup, the backends are still those of another source or of the config, which are not kept.
+    // Before the first lookup, the backends come from another source or from the config. These backends are not kept.
     const isFirst = !this.#hasListed;
     this.#hasListed = true;
     if (source.expires !== true || isFirst) return listed;

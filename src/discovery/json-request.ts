@@ -15,7 +15,8 @@ export type JsonOptions = Omit<RequestOptions, "headers"> & { headers?: Outgoing
 
 /**
  * Sends a request on a new socket, and returns the parsed body of a 2xx response.
- * @throws {Error} a rejected promise: another status, no JSON, too many bytes, a timeout, or Node's own error
+ * @throws {Error} a rejected promise: the status is not 2xx, the body is no JSON or is too large, a timeout, or
+ * Node's own error
  */
 export function jsonFrom(
   server: string,
@@ -24,7 +25,7 @@ export function jsonFrom(
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const sent = body === undefined ? {} : { "content-type": "application/json" };
-    // A server without TLS is possible only in a kubeconfig.
+    // Only a kubeconfig may name a server without TLS.
     const { request: open } = server.startsWith("http:") ? http : https;
     const request = open(`${server}${path}`, {
       ...options,

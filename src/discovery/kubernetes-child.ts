@@ -1,6 +1,6 @@
 /**
- * Sends requests to apiservers with a kubeconfig, in a child process (discover-child.ts), because the npm package for
- * it takes 85 MB, runs credential plugins and has had bugs that end a process.
+ * Sends requests to apiservers with a kubeconfig. A child process (discover-child.ts) does the work, because the npm
+ * package that reads kubeconfigs takes 85 MB, runs credential plugins and has had bugs that end a process.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { wallClock } from "../base/clock.ts";
@@ -10,13 +10,16 @@ import type { ApiRequest } from "./json-request.ts";
 import { discoveryLimits } from "./limits.ts";
 import { type Access, AccountTransport, type Answer, type Transport } from "./transport.ts";
 
-/** A request to the child; `server`: "" for the server that the kubeconfig names. */
+/** A request to the child process. `server`: address of the apiserver; "": the server that the kubeconfig names. */
 export type ChildRequest = ApiRequest &
   Omit<Access, "servers"> & { readonly id: number; readonly kubeconfigFile: string; readonly server: string };
 
 type Refusal = { readonly refusal: string };
 
-/** The child's reply. refusal: this server cannot be asked, or refuses. failure: no server can be asked. */
+/**
+ * The child's reply. refusal: this apiserver cannot be reached, or refuses. failure: no apiserver can be asked, for
+ * example because the kubeconfig cannot be read.
+ */
 export type ChildReply = { readonly id: number } & (Answer | Refusal | { readonly failure: string });
 
 type ChildParts = {
@@ -24,13 +27,13 @@ type ChildParts = {
   readonly access: () => Access;
   /** The child's name in messages, such as "discovery". */
   readonly name: string;
-  /** The file that the child runs; default: discover-child, as .ts in the repository and as .js when published. */
+  /** The file that the child runs. Default: discover-child, as .ts in the repository and as .js in the npm package. */
   readonly file?: string;
 };
 
 const childFile = import.meta.filename.replace("kubernetes-child", "discover-child");
 
-/** Characters kept of the end of the child's stderr. */
+/** Number of characters kept from the end of the child's stderr. */
 const wordsChars = 500;
 
 /** Returns the transport for a kubeconfig; undefined: for the pod's service account. */
@@ -48,10 +51,10 @@ export class KubernetesChild implements Transport {
   readonly #parts: ChildParts;
   #child: ChildProcess | undefined;
   #id = 0;
-  /** The end of the child's stderr, where Node prints why the child ended. */
+  /** The end of the child's stderr. Node prints there why the child ended. */
   #words = "";
 
-  /** The first question starts the child, and the next one starts it again after it has ended. */
+  /** The child is started by the first request, and by the next request after it has ended. */
   constructor(parts: ChildParts) {
     this.#parts = parts;
   }
@@ -68,7 +71,8 @@ export class KubernetesChild implements Transport {
 
   #send(question: ChildRequest): Promise<Answer | Refusal | Failure> {
     const child = this.#child ?? this.#start();
-    // The limit is long, so that a child which only starts slowly survives and answers the next question sooner.
+    // The child is killed only after a long time, so that a child that merely starts slowly can answer the next
+    // request.
     const stopKill = wallClock.after(discoveryLimits.childHungMs, () => child.kill("SIGKILL"));
     return new Promise((resolve) => {
       const done = (outcome: Answer | Refusal | Failure): void => {
@@ -94,7 +98,7 @@ export class KubernetesChild implements Transport {
     });
   }
 
-  /** Ends the child. Its "exit" event fails all pending questions. */
+  /** Ends the child process. Its "exit" event fails all pending requests. */
   abort(): void {
     this.#child?.kill("SIGKILL");
   }
@@ -102,10 +106,10 @@ export class KubernetesChild implements Transport {
   #start(): ChildProcess {
     const child = fork(this.#parts.file ?? childFile, [], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
-      // The child does not inherit our own arguments, because it must not open our inspector's port.
+      // The child does not inherit this process's arguments, because --inspect would make it open the same port.
       execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
     });
-    // Each pending question adds a listener, and there are never more questions than this.
+    // Each pending request adds a listener; `reviewsAtOnce` and a margin limit the pending requests.
     child.setMaxListeners(limits.reviewsAtOnce + 10);
     this.#words = "";
     child.stderr?.on("data", (chunk: Buffer) => {
@@ -115,7 +119,7 @@ export class KubernetesChild implements Transport {
       if (this.#child === child) this.#child = undefined;
     };
     child.once("exit", forget);
-    // Without a listener, a child that cannot be started would end our process.
+    // Without an "error" listener, a child that cannot be started would end the proxy's process.
     child.on("error", forget);
     this.#child = child;
     return child;
@@ -132,7 +136,7 @@ export class KubernetesChild implements Transport {
   }
 }
 
-/** Parses a message of the child. The package may have put anything into it, so every field is checked. */
+/** Parses a message of the child. It checks every field, because the npm package is not trusted. */
 function replyIn(message: unknown, id: number): Answer | Refusal | Failure | undefined {
   if (typeof message !== "object" || message === null || !("id" in message) || message.id !== id)
     return undefined;

@@ -1,7 +1,7 @@
 import type { Address } from "../base/address.ts";
 import { wallOf } from "../base/clock.ts";
 
-/** The fields of discovery.k8s.io/v1 EndpointSlice that are read. */
+/** The fields of a discovery.k8s.io/v1 EndpointSlice that the proxy reads. */
 export type EndpointSlice = {
   readonly endpoints?: readonly {
     readonly addresses: readonly string[];
@@ -10,17 +10,17 @@ export type EndpointSlice = {
   readonly ports?: readonly { readonly name?: string; readonly port?: number }[];
 };
 
-/** The fields of coordination.k8s.io/v1 Lease that are read. */
+/** The fields of a coordination.k8s.io/v1 Lease that the proxy reads. */
 export type Lease = {
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
   readonly spec?: {
     readonly leaseDurationSeconds?: number;
-    /** RFC 3339; `unknown` because the response is not validated. */
+    /** Time as RFC 3339; `unknown` because the response is not validated. */
     readonly renewTime?: unknown;
   };
 };
 
-/** Returns the addresses in the EndpointSlices of default/kubernetes. The API defines a missing "ready" as ready. */
+/** Returns the addresses in the EndpointSlices of default/kubernetes. By the API, a missing "ready" is true. */
 export function addressesInSlices(slices: readonly EndpointSlice[]): readonly Address[] {
   return slices.flatMap(({ endpoints = [], ports = [] }) => {
     const { port } = ports.find(({ name }) => name === "https") ?? ports[0] ?? {};
@@ -34,8 +34,8 @@ export function addressesInSlices(slices: readonly EndpointSlice[]): readonly Ad
 export const peerAddress = "kubernetes.io/peer-advertise-address";
 
 /**
- * Returns the addresses in kube-system's identity Leases at the wall time `now`. An expired Lease belongs to an
- * apiserver that is gone, and is deleted an hour later.
+ * Returns the addresses in the apiservers' identity Leases (namespace kube-system); `now`: milliseconds since 1970.
+ * Skips expired Leases: their apiservers are gone, and Kubernetes deletes them an hour later.
  */
 export function addressesInLeases(leases: readonly Lease[], now: number): readonly Address[] {
   return leases

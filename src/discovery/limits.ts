@@ -3,27 +3,27 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const discoveryLimits = {
-  /** Milliseconds that one lookup may take. The system's resolver waits 2 × 5 s for each of three servers. */
+  /** Milliseconds that one lookup may take. The system's resolver waits 2 × 5 s for each name server. */
   discoveryMs: 10_000,
   /**
-   * Milliseconds that an answering backend is kept although Kubernetes no longer lists it. An apiserver renews its
-   * entry every 10 s (reconcilers/lease.go), and etcd may have to elect a leader first.
+   * Milliseconds for which a backend that still answers is kept although Kubernetes no longer lists it. An apiserver
+   * renews its entry every 10 s (reconcilers/lease.go), and etcd may have to elect a leader first.
    */
   unlistedKeptMs: 60_000,
-  /** Milliseconds after which a failed lookup is repeated. The pause doubles up to the interval. */
+  /** Milliseconds until a failed lookup is repeated. The pause doubles with each failure, up to the interval. */
   discoveryRetryMs: 1000,
-  /** Milliseconds that one apiserver may take to answer before the next one is asked: three fit into a lookup. */
+  /** Milliseconds until the next apiserver is asked. Three attempts fit into one lookup. */
   discoveryAskMs: 3000,
   discoveryServers: 3,
-  /** Bytes of the largest response: 500 EndpointSlices or Leases take 1 MB. JSON.parse takes 40 ms for 4 MB. */
+  /** Bytes of the largest response. 500 EndpointSlices or Leases take 1 MB, and JSON.parse takes 40 ms for 4 MB. */
   discoveryBytes: 4 * MiB,
-  /** Milliseconds that one review may take, over all apiservers of the cluster. The CLI waits for two reviews. */
+  /** Milliseconds that one review may take, with all its attempts. The CLI waits for two reviews. */
   reviewMs: 4000,
   reviewServers: 2,
-  /** Milliseconds that one review may take with the start of a child process, which takes a second or two. */
+  /** Milliseconds that one review may take if a child process must be started first, which takes one or two seconds. */
   reviewChildMs: 6000,
-  /** Milliseconds without a reply after which a child is killed. */
+  /** Milliseconds without a reply after which the proxy kills the child process. */
   childHungMs: 20_000,
-  /** Heap limit of the child; the npm package alone takes 40 MB. */
+  /** Heap limit of the child process in MiB; its npm package alone takes 40 MB. */
   discoveryHeapMiB: 192,
 } as const;

@@ -1,6 +1,6 @@
 /**
- * Sends token and access reviews to a cluster for admin/authorization/reviews.ts. A pod's service account needs the
- * ClusterRole system:auth-delegator.
+ * Sends TokenReviews and SubjectAccessReviews to a cluster for admin/authorization/reviews.ts. A pod's service
+ * account needs the ClusterRole system:auth-delegator for this.
  */
 import { wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
@@ -8,7 +8,7 @@ import { transportOf } from "./kubernetes-child.ts";
 import { discoveryLimits } from "./limits.ts";
 import { type Access, firstAnswer, type Transport } from "./transport.ts";
 
-/** An object that is posted only for the apiserver's answer, and never stored. */
+/** An object that the proxy posts only to get the apiserver's answer. The apiserver does not store it. */
 export type Review = {
   readonly kind: "TokenReview" | "SubjectAccessReview";
   readonly path: string;
@@ -28,12 +28,10 @@ export class Reviewer {
     this.#access = access;
   }
 
-  /**
-   * Returns the object with its status, or a Failure, within `reviewChildMs`. The message contains nothing of the
-   * review.
-   */
+  /** Returns the answer or a Failure within `reviewChildMs`. A Failure's message contains no token. */
   ask({ path, body }: Review): Promise<{ readonly answer: unknown } | Failure> {
-    // The server that the credentials name is asked only if few others are known.
+    // `reviewServers` servers at most are asked: the known apiservers first, then the server that the credentials
+    // name.
     const servers = [...this.#access().servers, this.#transport.own].slice(0, discoveryLimits.reviewServers);
     const request = { path, body, timeoutMs: discoveryLimits.reviewMs / discoveryLimits.reviewServers };
     const late = Promise.withResolvers<Failure>();

@@ -1,6 +1,6 @@
 /**
  * Sends requests to apiservers: in a pod with the service account's token, elsewhere with a kubeconfig
- * (kubernetes-child.ts). Each request has a new socket, so that one that hangs does not block later ones.
+ * (kubernetes-child.ts). Each request uses a new socket, so that a hanging request does not block later ones.
  */
 import { readFileSync } from "node:fs";
 import tls from "node:tls";
@@ -19,20 +19,20 @@ export type Access = {
 export type Answer = { readonly answer: unknown };
 
 export type Transport = {
-  /** The server that the credentials name; it is asked last. */
+  /** The server that the credentials name. It is asked after all other servers. */
   readonly own: string;
   /**
-   * Returns the response's JSON, or a Failure that every server would return.
-   * @throws {Error} a rejected promise: this server cannot be asked, or refuses
+   * Returns the JSON of the response, or a Failure if no other server could succeed either.
+   * @throws {Error} a rejected promise: this server cannot be reached, or refuses
    */
   ask(server: string, request: ApiRequest): Promise<Answer | Failure>;
   abort(): void;
 };
 
-/** The directory in which the kubelet, or our sidecar, puts the token and the CA (client-go's rest.InClusterConfig). */
+/** The directory with the service account's token and CA, as in client-go's rest.InClusterConfig. */
 const accountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** Reads the token for each request, because the kubelet rotates it. */
+/** Returns the service account's token. The file is read for each request, because the kubelet rotates the token. */
 export function accountToken(directory: string): string | Failure {
   const token = readText(`${directory}/token`, limits.tokenBytes);
   if (token instanceof Failure)
@@ -40,7 +40,7 @@ export function accountToken(directory: string): string | Failure {
   return token.trim();
 }
 
-/** Returns the apiserver's URL as in-cluster clients build it: the kubelet sets both variables in every container. */
+/** Returns the apiserver's URL as in-cluster clients build it: the kubelet sets both variables. */
 export function serviceUrl({ env } = process): string {
   const host = env["KUBERNETES_SERVICE_HOST"] ?? "kubernetes.default.svc";
   return `https://${host.includes(":") ? `[${host}]` : host}:${env["KUBERNETES_SERVICE_PORT"] ?? "443"}`;
@@ -69,7 +69,8 @@ export class AccountTransport implements Transport {
       agent: false,
       ca: readFileSync(caFile),
       minVersion: "TLSv1.2",
-      // SNI allows no IP address (RFC 6066 §3); `checkServerIdentity` verifies the certificate against it anyway.
+      // SNI must not contain an IP address (RFC 6066 §3). `checkServerIdentity` verifies the certificate against the
+      // IP address anyway.
       servername: isIpAddress(serverName) ? "" : serverName,
       checkServerIdentity: (_name: string, certificate: tls.PeerCertificate) =>
         tls.checkServerIdentity(serverName, certificate),
@@ -90,7 +91,7 @@ export class AccountTransport implements Transport {
   }
 }
 
-/** Asks each server in turn until `read` accepts an answer. `read` throws the reason if it does not. */
+/** Asks each server in turn until `read` accepts an answer. `read` rejects one by throwing the reason. */
 export async function firstAnswer<T>(
   transport: Transport,
   servers: readonly string[],

@@ -2,18 +2,18 @@ import type { Clock } from "../base/clock.ts";
 import { failureFrom, wordsOf } from "../base/failure.ts";
 import type { ProxyEvent } from "./proxy-event.ts";
 
-/** An event and its cluster; undefined: there is only one cluster, or the event belongs to none. */
+/** A journal entry and its cluster; undefined: the only cluster, or the entry belongs to none. */
 export type Entry = ProxyEvent & { readonly cluster?: string };
 
 export type EntryOf<K extends Entry["kind"]> = Extract<Entry, { readonly kind: K }>;
 
 export type Reader = (entry: Entry, at: number) => void;
 
-/** The record of what happened. The data path writes to it and does not know who reads it. */
+/** The journal of everything that happens in the process. The code that writes entries does not depend on the readers. */
 export class Journal {
   readonly #clock: Clock;
   readonly #readers: Reader[];
-  /** The cluster of all events written here; "": there is only one cluster, or the events belong to none. */
+  /** The cluster of all entries that are written here; "": there is only one cluster, or the entries belong to none. */
   readonly #cluster: string;
 
   constructor(
@@ -25,12 +25,12 @@ export class Journal {
     this.#cluster = within.cluster;
   }
 
-  /** Returns a journal with the same readers. The events written there belong to `cluster`. */
+  /** Returns a journal with the same readers. Entries that are written to it belong to `cluster`. */
   of(cluster: string): Journal {
     return new Journal(this.#clock, { readers: this.#readers, cluster });
   }
 
-  /** Returns a function that unsubscribes. */
+  /** Calls `reader` for each entry. Returns a function that unsubscribes. */
   subscribe(reader: Reader): () => void {
     this.#readers.push(reader);
     return () => {
@@ -45,7 +45,7 @@ export class Journal {
     for (const reader of this.#readers) this.#tell(reader, told, at);
   }
 
-  /** Calls one reader. If it throws, the other readers get "internal.error", and the writer is not affected. */
+  /** Calls one reader. If it throws, the other readers get "internal.error", and the writer continues. */
   #tell(reader: Reader, entry: Entry, at: number): void {
     try {
       reader(entry, at);
@@ -58,7 +58,7 @@ export class Journal {
   }
 }
 
-/** Journals an error that ended one stream and nothing else (D10). */
+/** Writes a journal entry about an exception that ended one stream and nothing else (D10). */
 export function journalFault(journal: Journal, error: unknown): void {
   journal.write({ kind: "internal.error", scope: "stream", message: failureFrom(error, "proxy").message });
 }

@@ -1,6 +1,6 @@
 import type { Met } from "../base/failure.ts";
 
-/** The closed list of events in the journal, by kind, with their fields. A kind is `subject.past_tense`. */
+/** The closed list of journal entries by kind, with their fields. A kind has the form `subject.past_tense`. */
 type Events = {
   "listener.opened": { listener: string; address: string };
   /** The listener has lost its port and accepts no clients; "listener.opened" follows when it has the port again. */
@@ -9,7 +9,7 @@ type Events = {
     backend: string;
     from: string;
     to: string;
-    /** The detector, its measurement and limit in milliseconds (0: none), and a sentence. */
+    /** The detector, its measurement and limit in milliseconds (0: none), and the reason as a sentence. */
     detector: string;
     valueMs: number;
     limitMs: number;
@@ -20,13 +20,13 @@ type Events = {
   "backend.added": { backend: string };
   "backend.removed": { backend: string };
   /**
-   * A fresh socket to an unhealthy backend had a new result. `reached` is how far it got; "tcp": the kernel accepted it
-   * but the process did not answer; "": no answer at all.
+   * A new connection to an unhealthy backend had another result than the one before. `reached`: how far it got.
+   * "tls": TLS. "tcp": the kernel accepted it but the process did not answer. "": no answer at all.
    */
   "backend.probed": { backend: string; met: Met; reached: "" | "tcp" | "tls"; ms: number; reason: string };
   /**
-   * The backend's router does not know a resource that another backend serves: the apiservers have different versions,
-   * or this one has not learned of a new CRD yet. `api`: "resource.k8s.io/v1".
+   * A backend does not serve a resource that another backend serves: the apiservers have different versions, or this
+   * backend has not loaded a new CRD yet. `api`: for example "resource.k8s.io/v1".
    */
   "backend.api_missing": { backend: string; api: string; resource: string; servedBy: string };
   /** `from` is "" when the backend reports its version for the first time. */
@@ -40,12 +40,12 @@ type Events = {
     origin: string;
     message: string;
     auditId: string;
-    /** The client and the last backend tried, as far as they are known. */
+    /** The client and the last backend that was tried; undefined: unknown. */
     client?: string;
     userAgent?: string;
     backend?: string;
   };
-  /** Written for the requests that `logging.accessLog` selects. */
+  /** A request has ended. Written for the requests that `logging.accessLog` selects. */
   "request.ended": {
     client: string;
     agent: string;
@@ -61,10 +61,7 @@ type Events = {
     code: number;
     end: string;
     bytes: number;
-    /**
-     * For a watch: the number of events forwarded, the version from which a backend could have continued, and the
-     * number of moves.
-     */
+    /** For a watch: the events forwarded, the version at which it could have been resumed, and its moves. */
     events: number;
     version: string;
     moves: number;
@@ -77,10 +74,10 @@ type Events = {
     backend: string;
     auditId: string;
     reason: string;
-    /** For a watch over a WebSocket: the number of events. */
+    /** For a watch over a WebSocket: the number of events; undefined: no such watch. */
     events?: number;
   };
-  /** `sent` and `received` are bytes from the client's point of view. */
+  /** A passthrough connection has ended. `sent`: bytes from the client; `received`: bytes to the client. */
   "passthrough.ended": {
     client: string;
     listener: string;
@@ -92,7 +89,7 @@ type Events = {
     sent: number;
     received: number;
   };
-  /** No backend could be connected to a passthrough client. */
+  /** A passthrough client was rejected, because no backend could be connected to it. */
   "passthrough.refused": { client: string; listener: string; code: string; origin: string; message: string };
   "config.reloaded": {
     file: string;
@@ -101,16 +98,19 @@ type Events = {
   };
   "config.refused": { file: string; problems: readonly string[] };
   "discovery.changed": { from: string; added: readonly string[]; removed: readonly string[] };
-  /** Backends that discovery no longer lists, as after an outage of etcd, stay for a while because they answer. */
+  /**
+   * Some backends stay for a limited time although discovery no longer lists them, because they still answer.
+   * Discovery drops backends after an outage of etcd, for example.
+   */
   "discovery.backends_retained": { from: string; names: readonly string[] };
-  /** Written when discovery starts to fail, and when the reason changes. The last discovered backends stay. */
+  /** The last discovered backends stay in use. Written when discovery starts to fail, or the reason changes. */
   "discovery.failed": { from: string; reason: string };
   "discovery.recovered": { from: string };
   "certificate.loaded": { name: string; notAfter: string };
   /** A backend presented a new certificate; `purpose`: "backend" or "backend-loopback". */
   "certificate.observed": { backend: string; purpose: string; notAfter: string };
   "certificate.refused": { name: string; problem: string };
-  /** A certificate expires within `limitMs`, written once for each limit. `leftMs` is negative after the expiry. */
+  /** A certificate expires within `limitMs`. Written once for each limit. `leftMs`: negative after the expiry. */
   "certificate.expiring": {
     purpose: string;
     name: string;
@@ -118,26 +118,26 @@ type Events = {
     leftMs: number;
     limitMs: number;
   };
-  /** A certificate reported as expiring was replaced, or is no longer used (`notAfter` is then ""). */
+  /** A certificate reported as expiring was replaced, or is no longer used (then `notAfter` is ""). */
   "certificate.renewed": { purpose: string; name: string; notAfter: string };
   "internal.error": { scope: "stream" | "session" | "timer" | "process" | "reader"; message: string };
-  /** A readiness check of the proxy itself changed. `complaint`: what fails; "": nothing. */
+  /** The result of a readiness check of the proxy itself changed. `complaint`: the problem; "": the check succeeds. */
   "probe.changed": { probe: string; complaint: string };
-  /** Another watchkeeper process starts to take over the listening sockets. */
+  /** This process started another watchkeeper process, which takes over the listening sockets. */
   "successor.started": { pid: number };
   "successor.ready": { pid: number };
   "successor.failed": { reason: string };
-  /** `count` watches moved within one second. `slowestMs`: the longest time from the suspicion to the move. */
+  /** Watches moved: `count` of them within one second. `slowestMs`: the longest time from the suspicion to the move. */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
-   * `count` watches ended within one second although their clients wanted more events. `resource` and `version` are
-   * those of the last watch: the version from which it would have continued; "": none.
+   * `count` watches ended within one second although their clients wanted more events. `resource`: that of the last
+   * of these watches. `version`: the version from which this watch would have continued; "": none.
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
-   * A backend has sent nothing new of a resource for `behindMs` after others delivered `peersVersion`, so that its
-   * watches of the resource move. Detected by a bookmark of this backend, or by a watch that should have delivered that
-   * version.
+   * A backend has delivered no new version of a resource for `behindMs` after another backend delivered
+   * `peersVersion`, so its watches of the resource move. A bookmark of this backend shows this, or a watch that
+   * should have delivered that version.
    */
   "cache.stalled": {
     backend: string;
@@ -150,8 +150,9 @@ type Events = {
   };
   "cache.recovered": { backend: string; resource: string; version: string };
   /**
-   * `lateMs` after a list returned etcd's version, a backend's cache had not reached it, because etcd notifies the
-   * cache too rarely. "cache.progress_restored" follows when the cache has caught up, or when no watch needs it.
+   * A list returned etcd's version, and the watch cache of a backend had not reached that version `lateMs` later,
+   * because etcd notifies the cache too rarely. "cache.progress_restored" follows when the cache has caught up, or
+   * when no watch needs it.
    */
   "cache.progress_delayed": {
     backend: string;
@@ -161,7 +162,7 @@ type Events = {
     lateMs: number;
   };
   "cache.progress_restored": { backend: string; resource: string; version: string; lateMs: number };
-  /** A client got an older state of a resource than before. Written once a minute for each client and resource. */
+  /** A client got an older state than it had seen before. Written once a minute for each client and resource. */
   "response.stale": {
     client: string;
     userAgent: string;
@@ -170,9 +171,9 @@ type Events = {
     version: string;
     seen: string;
   };
-  /** No backend had the version that a client had seen, so the client may get an older state. */
+  /** No backend had the version that the client has seen, so the client may get an older state. */
   "stale_read_guard.bypassed": { client: string; userAgent: string; resource: string; seen: string };
-  /** A watch has missed its bookmarks although its connection answers PINGs, so it is opened on a second backend, too. */
+  /** A watch has missed its bookmarks although PINGs are answered, so it gets a second upstream stream. */
   "watch.hung": {
     client: string;
     userAgent: string;
@@ -182,8 +183,8 @@ type Events = {
     limitMs: number;
   };
   /**
-   * A backend sent an event that is older than one before it on the same watch (incident 001). Written once a minute
-   * for each backend and resource.
+   * A backend sent an event that is older than an earlier event of the same watch (incident 001). Written once a
+   * minute for each backend and resource.
    */
   "event.version_regressed": {
     client: string;
@@ -203,8 +204,9 @@ type Events = {
     clients: readonly string[];
   };
   /**
-   * A client renews a leader lease that it should not. `lease`: resource, namespace and name. `was`: the client that
-   * renewed it before, or the pod that should. Written once in a few seconds for each lease and verdict.
+   * A client's renewal of a leader lease is suspect. `lease`: resource, namespace and name. `was`: the client that
+   * renewed the lease before, or the pod that the lease names. Written at most once in a few seconds for each lease
+   * and verdict.
    */
   "lease.suspect": {
     verdict: "contested" | "ghost" | "unknown";
@@ -215,7 +217,7 @@ type Events = {
     userAgent: string;
     was: string;
     detector: string;
-    /** The measurement and its limit, in milliseconds; 0: none. */
+    /** The measurement and its limit in milliseconds; 0: there is none. */
     valueMs: number;
     limitMs: number;
     reason: string;
@@ -241,7 +243,7 @@ type Events = {
     clients: number;
     reason: string;
   };
-  /** A client has started a watch `times` times from one version in a minute. Written once a minute for each watch. */
+  /** A client started a watch `times` times within a minute from one version. Written once a minute per watch. */
   "watch.replay_loop": {
     client: string;
     userAgent: string;
@@ -249,7 +251,7 @@ type Events = {
     version: string;
     times: number;
   };
-  /** An operator has changed something at run time. `by` is the claimed identity and the address. */
+  /** An operator has changed something at run time. `by`: the claimed identity and the address of the operator. */
   "operation.done": {
     operation: string;
     target: string;
@@ -258,9 +260,9 @@ type Events = {
     reason: string;
     outcome: string;
   };
-  /** An operation was impossible, or was requested by a page of another origin. */
+  /** An operator requested an operation that was impossible, or that came from a web page of another origin. */
   "operation.refused": { operation: string; target: string; by: string; reason: string };
-  /** The admin API rejects all clients, because the cluster cannot verify tokens. Written when the reason changes. */
+  /** The admin API rejects all clients: the cluster cannot verify tokens. Written when the reason changes. */
   "review.failed": { review: string; reason: string };
   "drain.started": object;
   "drain.ended": { cut: number };

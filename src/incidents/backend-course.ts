@@ -1,6 +1,6 @@
 /**
- * Follows one backend through the journal, from the first suspicion until it is an incident or has passed. A short
- * suspicion is no incident, and neither is an announced restart, unless it lasts. Pure.
+ * Reads one backend's journal entries and decides when its trouble becomes an incident. A short suspicion is no
+ * incident. Neither is an announced restart, unless it takes too long. Pure.
  */
 
 import { limits } from "../base/limits.ts";
@@ -12,25 +12,25 @@ import { incidentLimits } from "./limits.ts";
 type Changed = EntryOf<"backend.changed">;
 type Probed = EntryOf<"backend.probed">;
 
-/** The result of the latest fresh socket since the backend is suspected. */
+/** The result of the latest new connection to the backend since the backend became suspect. */
 type ProbeResult = Pick<Probed, "met" | "reached">;
 
 export class BackendCourse {
   readonly name: string;
-  /** The cluster of the backend; "": there is only one. */
+  /** Name of the backend's cluster; "": there is only one cluster. */
   readonly cluster: string;
   state = "unknown";
-  /** When the backend was suspected, by the first measurement; -1: it is not. */
+  /** Clock reading (ms) since which the backend is suspect, according to the first measurement; -1: it is not suspect. */
   doubtAt = -1;
-  /** When the suspicion becomes an incident; Infinity: there is no suspicion, or it is an incident already. */
+  /** Clock reading (ms) at which the suspicion becomes an incident; Infinity: none, or already an incident. */
   dueAt = Number.POSITIVE_INFINITY;
   /** True if the backend announced its shutdown, which usually means a restart. */
   #isPlanned = false;
   #detector = "";
   #probe: ProbeResult | undefined;
-  /** The times at which the backend recently fell from ready, or failed again on a fresh socket. */
+  /** Clock readings (ms) at which the backend recently left ready, or failed again on a new connection. */
   #falls: number[] = [];
-  /** The evidence against a suspected backend that is not yet in an incident. */
+  /** Evidence against the backend that no incident contains yet. */
   rows: EvidenceRow[] = [];
   impact: Impact = noImpact();
   clients: string[] = [];
@@ -76,7 +76,7 @@ export class BackendCourse {
     if (to === "dead") this.dueAt = this.#isPlanned ? this.dueAt : Math.min(this.dueAt, at);
   }
 
-  /** Takes the result of a fresh socket: a backend that stays suspect shows further falls only there. */
+  /** Records the result of a new connection: only this shows that a suspect backend failed again. */
   met(entry: Probed, at: number): void {
     const { met, reached, ms } = entry;
     const isIll = this.state === "suspect" || this.state === "dead";
@@ -93,7 +93,7 @@ export class BackendCourse {
     if (client !== "" && this.clients.length < limits.incidentClients) this.clients.push(client);
   }
 
-  /** Forgets the evidence, because an incident has taken it. */
+  /** Clears the evidence after an incident has taken it over. */
   handOver(): void {
     this.dueAt = Number.POSITIVE_INFINITY;
     this.rows = [];
@@ -108,7 +108,7 @@ export class BackendCourse {
     if (met === "refusal") return "backend-dead";
     if (met === "silence") return reached === "" ? "backend-blackholed" : "backend-frozen";
     if (this.#detector === "readyz") return "backend-unready";
-    // No new socket has failed, so only the older connections are in trouble.
+    // No new connection has failed, so only the older connections have a problem.
     return this.state === "dead" ? "backend-dead" : "backend-blackholed";
   }
 
@@ -127,7 +127,7 @@ export class BackendCourse {
   }
 
   #fall(at: number): void {
-    // An announced restart is no fall.
+    // A failure after an announced shutdown does not count.
     if (this.#isPlanned) return;
     this.#falls = [...this.#falls.filter((fell) => at - fell < incidentLimits.flappingMs), at].slice(
       -incidentLimits.flaps,

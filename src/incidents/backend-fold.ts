@@ -25,7 +25,7 @@ type Named = { readonly backend: string; readonly cluster?: string };
 export class BackendFold {
   readonly #store: IncidentStore;
   readonly #courses = new Map<string, BackendCourse>();
-  /** The resources whose caches are affected, by backend and kind of incident. */
+  /** The resources whose watch caches have a problem, by kind of incident and then by backend. */
   readonly #caches = {
     "backend-stale": new Map<string, Set<string>>(),
     "cache-progress-delayed": new Map<string, Set<string>>(),
@@ -35,7 +35,7 @@ export class BackendFold {
     this.#store = store;
   }
 
-  /** When the caller must call `tick` next; Infinity: never. */
+  /** Clock reading (ms) at which the caller must call `tick` next; Infinity: never. */
   get dueAt(): number {
     let dueAt = Number.POSITIVE_INFINITY;
     for (const course of this.#courses.values()) dueAt = Math.min(dueAt, course.dueAt);
@@ -43,7 +43,8 @@ export class BackendFold {
   }
 
   take(entry: Entry, at: number): void {
-    // A backend without a verdict counts: otherwise "all backends are down" would be found too early.
+    // A new backend without a health state is recorded, too: otherwise "all backends are down" would be found too
+    // early.
     if (entry.kind === "backend.added") this.#courseOf(entry);
     else if (entry.kind === "backend.changed") this.#changed(entry, at);
     else if (entry.kind === "backend.probed") this.#met(entry, at);
@@ -89,7 +90,7 @@ export class BackendFold {
     const open = this.#downOf(course.name);
     if (open !== undefined) this.#join(open, course, at);
     else if (course.dueAt <= at) this.#open(course, at);
-    // Only a fall is evidence, not the failed probes of a backend that stays dead.
+    // Only a new failure is evidence of flapping. The failed probes of a backend that stays dead are not.
     if (course.isFlapping && course.fellAt === at) this.#flapping(course, at);
     this.#judgeAll(course.cluster, at);
   }
@@ -234,7 +235,10 @@ export class BackendFold {
     }
   }
 
-  /** Adds an impact to the backend's incident or suspicion. Moves for balance and by operators are no backend's fault. */
+  /**
+   * Adds an impact, such as a moved watch, to the incident of a backend or to its suspicion. Moves for balance and by
+   * operators are not counted, because no backend caused them.
+   */
   #charge(backend: string, impact: Partial<Impact>, client: string, reason: string): void {
     if (backend === "" || ["rebalance", "operator", "drained", "not_found"].includes(reason)) return;
     const stale = reason === "stale" ? this.#store.find("backend-stale", backend) : undefined;

@@ -1,13 +1,19 @@
-/** Journals certificates, of the proxy and of backends, that expire soon, and later their replacement. */
+/** Journals that a certificate of the proxy or of a backend expires soon, and that it was replaced. */
 import { type Clock, timestampOf } from "../base/clock.ts";
 import { Interval } from "../base/interval.ts";
 import type { Journal } from "../events/journal.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** soon: within a week, or a month for a loopback certificate; now: within a day; over: expired. */
+/**
+ * Time until a certificate expires. soon: at most a week, or a month for a loopback certificate; now: at most a day;
+ * over: it has expired; ok: longer.
+ */
 export type ExpiryLevel = "ok" | "soon" | "now" | "over";
 
-/** A loopback certificate is reported earlier, because only a restart of its apiserver renews it. */
+/**
+ * Returns the level of a certificate that expires in `leftMs`. A loopback certificate becomes "soon" earlier, because
+ * only a restart of its apiserver renews it.
+ */
 export function levelOf(leftMs: number, purpose: string): ExpiryLevel {
   if (leftMs <= 0) return "over";
   if (leftMs <= incidentLimits.expiryNowMs) return "now";

@@ -1,4 +1,4 @@
-/** Returns what one journal entry means: the incident that it opens or adds to, or the one that it ends. Pure. */
+/** Returns the meaning of one journal entry: it opens or continues an incident, or it ends one. Pure. */
 
 import { limits } from "../base/limits.ts";
 import type { Entry, EntryOf } from "../events/journal.ts";
@@ -194,7 +194,7 @@ export function findingIn(entry: Entry, at: number): Finding | undefined {
   return foundBy(entry.kind, entry, at);
 }
 
-/** TypeScript relates a function of `readers` to its entry only through the type parameter. */
+/** Without the type parameter, TypeScript does not connect the function from `readers` with the type of its entry. */
 function foundBy<K extends Entry["kind"]>(kind: K, entry: EntryOf<K>, at: number): Finding | undefined {
   const read: Readers[K] = readers[kind];
   return read?.(entry, at);

@@ -35,7 +35,7 @@ export class Fold {
       if (isOf(cluster, subject)) this.#store.end(kind, subject, "The cluster is no longer served", at);
   }
 
-  /** When the caller must call `tick` next; Infinity: not before the next entry. */
+  /** Clock reading (ms) at which the caller must call `tick` next; Infinity: not before the next entry. */
   get dueAt(): number {
     let { dueAt } = this.#backends;
     for (const { kind, lastSeenAt } of this.#store.active) {
@@ -53,7 +53,10 @@ export class Fold {
 
 type About = { readonly subject: string };
 
-/** Returns a subject with its cluster, so that one problem in two clusters is two incidents. Backends' names have it. */
+/**
+ * Returns the subject of an incident with the name of its cluster, so that the same problem in two clusters makes two
+ * incidents. The name of a backend contains its cluster already.
+ */
 function subjectIn(cluster: string, { subject }: About): string {
   if (cluster === "" || subject.startsWith(`${cluster}/`)) return subject;
   return subject === "" ? cluster : `${cluster}: ${subject}`;
@@ -71,8 +74,8 @@ function withCluster(cluster: string, finding: Finding): Finding {
 }
 
 /**
- * Finds clients that get stale responses again and again. A single one after a failover does no harm; a second one
- * within `quietMs` means that the client's state stays old. Pure.
+ * Finds clients that get stale responses repeatedly. One stale response after a failover does no harm. A second one
+ * within `quietMs` means that the client keeps an old state. Pure.
  */
 export class StaleResponses {
   readonly #latest = new Lru<string, number>(limits.anomalies);

@@ -1,9 +1,9 @@
-/** One problem, present or past, with its evidence and the clients that it affects. All times are clock readings. */
+/** A present or past problem, its evidence and the affected clients. All times are clock readings in ms. */
 import { limits } from "../base/limits.ts";
 import type { IncidentKind } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** One measurement with its detector and limit. If the text says everything, `unit` is "" and both numbers are 0. */
+/** One measurement with its detector and limit. A row without a number has the `unit` "", and its two numbers are 0. */
 export type EvidenceRow = {
   readonly at: number;
   readonly detector: string;
@@ -23,7 +23,7 @@ export type Impact = {
   requestsFailed: number;
 };
 
-/** The names of the first few affected clients, and the number of all. Beyond those names, a client may count twice. */
+/** The first affected clients by name, and the number of all. Clients without a name may be counted twice. */
 export type Affected = { readonly names: string[]; count: number };
 
 export type Incident = {
@@ -31,19 +31,19 @@ export type Incident = {
   readonly kind: IncidentKind;
   /** What the incident is about: a backend, a client with its watch, a lease, a certificate, or a file. */
   readonly subject: string;
-  /** The backend concerned; "": none. */
+  /** Name of the backend that the incident concerns; "": none. */
   readonly backend: string;
   readonly summary: string;
-  /** When the cause began, as far as known. */
+  /** Clock reading (ms) at which the cause began, as far as it is known. */
   readonly startedAt: number;
-  /** When the incident was opened. */
+  /** Clock reading (ms) at which the incident was opened. */
   readonly detectedAt: number;
   readonly evidence: EvidenceRow[];
   omitted: number;
   readonly impact: Impact;
   readonly affected: Affected;
   lastSeenAt: number;
-  /** When the incident ended; -1: it lasts. */
+  /** Clock reading (ms) at which the incident ended; -1: it is still active. */
   endedAt: number;
   ending: string;
 };
@@ -68,7 +68,10 @@ export function addAffected(affected: Affected, name: string): void {
   if (affected.names.length < limits.incidentClients) affected.names.push(clipped);
 }
 
-/** Adds a row. Too many lose one in the middle: the first rows prove the incident, the last ones show its state. */
+/**
+ * Adds a row of evidence. If there are too many, removes a row in the middle: the first rows prove the incident, and
+ * the last rows show its present state.
+ */
 export function addEvidence(incident: Incident, row: EvidenceRow): void {
   const { evidence } = incident;
   evidence.push({ ...row, text: row.text.slice(0, incidentLimits.textChars) });

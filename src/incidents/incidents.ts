@@ -1,4 +1,4 @@
-/** Reads the journal, keeps the incidents found in it, and journals when one begins and ends. */
+/** Reads the journal, keeps the incidents found in it, and writes a journal entry when an incident begins or ends. */
 import type { Clock } from "../base/clock.ts";
 import type { Entry, Journal } from "../events/journal.ts";
 import { Fold } from "./fold.ts";
@@ -32,7 +32,7 @@ export class Incidents {
   }
 
   #take(entry: Entry, at: number): void {
-    // An incident is never the cause of another.
+    // Entries about incidents are skipped, because an incident is never the cause of another incident.
     if (entry.kind === "incident.opened" || entry.kind === "incident.ended") return;
     this.#fold.take(entry, at);
     this.#schedule();

@@ -1,15 +1,15 @@
-/** The active incidents by kind and subject, and the latest ended ones. Bounded, no I/O. */
+/** The active incidents by kind and subject, and the latest of those that have ended. Limited in size. No I/O. */
 import { addAffected, addEvidence, type EvidenceRow, type Incident, noImpact } from "./incident.ts";
 import { type IncidentKind, incidentKinds } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** Evidence that opens an incident, or joins the open one of its kind and subject. */
+/** Evidence that opens an incident, or that is added to the active incident of the same kind and subject. */
 export type Finding = {
   readonly kind: IncidentKind;
   readonly subject: string;
   readonly backend?: string;
   readonly summary: string;
-  /** When the cause began, as a clock reading; default: the time of the first row. */
+  /** Clock reading (ms) at which the cause began; default: the time of the first evidence row. */
   readonly startedAt?: number;
   readonly evidence: readonly EvidenceRow[];
   /** The affected client; default: none. */
@@ -31,7 +31,7 @@ export class IncidentStore {
   #ended: Incident[] = [];
   #lastId = 0;
   readonly #counts = new Map<string, IncidentCount>();
-  /** Number of findings that were dropped because too many incidents were active. */
+  /** Number of findings that were dropped, because too many incidents were active. */
   dropped = 0;
 
   constructor(listener: StoreListener) {
@@ -59,7 +59,7 @@ export class IncidentStore {
     return this.all.find((incident) => incident.id === id);
   }
 
-  /** Adds a finding at the clock reading `at`. Returns undefined if there is no room for another incident. */
+  /** Opens an incident or adds to the active one, at the clock reading `at`. Undefined: too many incidents. */
   found(finding: Finding, at: number): Incident | undefined {
     const { client = "" } = finding;
     const known = this.find(finding.kind, finding.subject);
@@ -123,7 +123,7 @@ export class IncidentStore {
     }
   }
 
-  /** Counts an incident; without its backend's name if there are too many pairs already. */
+  /** Counts an incident by kind and backend. If there are too many such pairs, counts it by kind only. */
   #count(kind: IncidentKind, backend: string): void {
     const isNamed =
       this.#counts.has(`${kind} ${backend}`) || this.#counts.size < incidentLimits.incidentCounts;
