@@ -1,4 +1,4 @@
-/** Wires the parts of the process: a Config in, a running proxy out, or why there is none. */
+/** Connects all parts of the process. Turns a Config into a running proxy, or returns a Failure. */
 
 import { AdminRecords, AdminServers } from "./admin/admin-servers.ts";
 import { type Readiness, readinessOf } from "./admin/server/probes.ts";
@@ -28,31 +28,31 @@ export type Running = {
   /** The address of each listener, such as "127.0.0.1:8443", by its name. */
   readonly addresses: ReadonlyMap<string, string>;
   readonly adminAddress: string;
-  /** The address of the JSON API; "": another process still has its port. */
+  /** The address of the JSON API; "": another process still uses its port. */
   readonly apiAddress: string;
   readonly exchanges: LiveRequests;
   /**
-   * Applies another config, all of it or nothing. Returns the names of changed parts that take effect only after a
-   * restart. `loaded` is undefined if the file could not be loaded.
+   * Applies another config as a whole, or nothing of it. Returns the names of changed parts that take effect only after
+   * a restart. `loaded`: undefined if the file could not be loaded.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
-  /** The descriptor of every listening socket by its listener's name, for a successor. */
+  /** The file descriptor of each listening socket, by its listener's name. A successor inherits them. */
   readonly descriptors: ReadonlyMap<string, number>;
-  /** Drains and stops; `hurry` ends the drain early. `isHandedOver`: a successor already accepts the clients. */
+  /** Drains and stops. `hurry` ends the drain early. `isHandedOver`: another process already accepts the clients. */
   stop(hurry: AbortSignal, isHandedOver?: boolean): Promise<void>;
 };
 
 export type Surroundings = {
   readonly journal: Journal;
   readonly droppedLogLines?: () => number;
-  /** Listening sockets of another process. Clients that wait there are accepted only once a backend is ready. */
+  /** Listening sockets that another process has opened. Their clients are accepted only after a backend is ready. */
   readonly inherited?: Descriptors;
-  /** True if another process serves until this one does: a start without a ready backend then fails. */
+  /** True if another process serves until this one is ready. The start then fails without a ready backend. */
   readonly isSuccessor?: boolean;
   readonly readAgain?: () => Promise<ReloadOutcome>;
 };
 
-/** Opens every listener and the admin port, or none of them. */
+/** Opens all listeners and the admin port. If one cannot be opened, opens none and returns a Failure. */
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
   const clusters = Clusters.of(config, around.journal);
   if (clusters instanceof Failure) return clusters;
@@ -125,16 +125,15 @@ class Watchkeeper implements Running {
 
   async start(): Promise<Failure | undefined> {
     const { inherited } = this.#around;
-    // Clients may wait in the queues of inherited sockets, so a backend must be ready before they are accepted.
+    // Clients may wait in the queues of inherited sockets already, so a backend must be ready before the proxy accepts.
     const isAwaited = inherited !== undefined && !inherited.isEmpty;
     const failure =
       (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
-      // The admin port opens first, because a client that is accepted may ask at once for the proxy's health.
+      // The admin port opens first, because health checks may follow as soon as clients are accepted.
       (await this.#openAdmin()) ??
       (await this.#listeners.reconcile(this.#config.listeners));
-    // Backends are dialled last, because a port in use must be reported before, and the dials need the proxy's
-    // certificates.
+    // Backends are dialled last: a port in use must be reported first, and the dials need the certificates.
     if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
     if (failure !== undefined) await this.#abandon();
@@ -184,7 +183,7 @@ class Watchkeeper implements Running {
 
   async stop(hurry: AbortSignal, isHandedOver = false): Promise<void> {
     this.#isDraining = true;
-    // The successor has the admin port now, so a request here is meant for the successor.
+    // The successor has the admin port now, so a request to this one is meant for the successor.
     if (isHandedOver) await this.#servers?.close();
     const times = isHandedOver ? { ...this.#config.drain, shutdownDelayMs: 0 } : this.#config.drain;
     const parts = {
@@ -247,7 +246,7 @@ class Watchkeeper implements Running {
     return undefined;
   }
 
-  /** The checks of readiness. They fail while the proxy drains, and while no backend can answer new clients. */
+  /** The readiness checks. They fail while the proxy drains, and while no backend can serve new clients. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const { lost } = this.#listeners;

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Journal } from "../events/journal.ts";
 import { healthLimits } from "./limits.ts";
 
-/** The versions that the backends report at /version, such as "v1.36.1". */
+/** The Kubernetes versions that the backends report at /version, such as "v1.36.1". */
 export class BackendVersions {
   readonly #clock: Clock;
   readonly #journal: Journal;
@@ -13,12 +13,12 @@ export class BackendVersions {
     this.#journal = journal;
   }
 
-  /** Returns "" until the backend has reported a version. */
+  /** Returns the backend's version; "" until the backend has reported one. */
   of(backend: string): string {
     return this.#known.get(backend)?.version ?? "";
   }
 
-  /** True if the backend is to be asked now; then it is not due again for `versionLookMs`. */
+  /** True if the backend's version must be requested now. Then returns false for `versionLookMs`. */
   takeDue(backend: string): boolean {
     const askedAt = this.#clock.now();
     const known = this.#known.get(backend);
@@ -30,7 +30,7 @@ export class BackendVersions {
   /** Records a response to the request for the version; "": it had none, so the last version stays. */
   reported(backend: string, version: string): void {
     const known = this.#known.get(backend);
-    // The backend may have been removed while it was asked.
+    // The set does not have the backend if it was removed while the request was running.
     if (known === undefined || version === "" || version === known.version) return;
     const from = known.version;
     known.version = version;

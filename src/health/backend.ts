@@ -21,20 +21,17 @@ export type BackendView = {
   readonly name: string;
   readonly state: BackendState;
   readonly since: number;
-  /** True while neither an upstream connection nor a fresh socket to the backend gets an answer; absent: false. */
+  /** True while no upstream connection and no new socket to the backend gets an answer; absent: false. */
   readonly isMute?: boolean;
 };
 export const connectionStates = ["none", "answering", "silent", "going", "left", "lost"] as const;
 export type ConnectionState = (typeof connectionStates)[number];
-/** Everything known about one backend. Every time is a clock reading. */
+/** Everything known about one backend. All times are clock readings in milliseconds. */
 export type BackendFacts = {
   readonly state: BackendState;
-  /**
-   * The state of all upstream connections. going: all got GOAWAY; left: all ended after GOAWAY; lost: all ended
-   * without.
-   */
+  /** State of all upstream connections. going: all got GOAWAY; left: all closed after GOAWAY; lost: closed without. */
   readonly connections: ConnectionState;
-  /** The result of the latest fresh socket, if it was begun after the upstream connections fell silent or were lost. */
+  /** Result of the latest new socket that was opened after the connections became silent or lost; none: no result. */
   readonly fresh: "none" | "answer" | "refusal" | "silence";
   /** True if the backend's certificate has the wrong name or no trusted issuer. */
   readonly isUntrusted: boolean;
@@ -43,38 +40,38 @@ export type BackendFacts = {
   /** True if the backend's etcd has another history than clients have seen, so that its answers are wrong for them. */
   readonly isForked: boolean;
   readonly readiness: Readiness;
-  /** When /readyz last answered 200 or 5xx, which tells whether the backend is ready; -1: never. */
+  /** Clock reading (ms) of the last 200 or 5xx of /readyz: only these answers report readiness; -1: none. */
   readonly readinessAt: number;
-  /** Since when /readyz has answered 403; -1: it answers something else. */
+  /** Clock reading (ms) of the first 403 of /readyz in a row; -1: the last answer was no 403. */
   readonly forbiddenSince: number;
   readonly reads: "answering" | "hanging";
-  /** When reads that need etcd were last found to hang; 0: never. */
+  /** Clock reading (ms) at which reads that need etcd were last found to hang; 0: never. */
   readonly hungAt: number;
-  /** When the upstream connections last fell silent or were lost; 0: never. */
+  /** Clock reading (ms) at which the upstream connections last became silent or lost; 0: never. */
   readonly doubtedAt: number;
-  /** When the latest of the fresh sockets that were answered was begun; -1: never. */
+  /** Clock reading (ms) at which the newest answered socket was opened; -1: none was answered. */
   readonly answeredAt: number;
-  /** When the latest answer on a fresh socket arrived; -1: never. */
+  /** Clock reading (ms) at which the latest answer on a new socket arrived; -1: never. */
   readonly arrivedAt: number;
-  /** When the backend last began to answer, for the first time or after it had been mute; -1: never. */
+  /** Clock reading (ms) at which the backend last began to answer, for the first time or again; -1: never. */
   readonly answersAgainAt: number;
-  /** Number of fresh sockets in a row that got no answer. */
+  /** Number of new sockets in a row that got no answer. */
   readonly consecutiveTimeouts: number;
   /** Number of probes answered in a row while the backend recovers. */
   readonly consecutiveSuccesses: number;
-  /** When the first of `consecutiveSuccesses` was counted; 0: never. */
+  /** Clock reading (ms) of the first probe that `consecutiveSuccesses` counts; 0: never. */
   readonly risingSince: number;
-  /** Number of falls from ready to suspect or dead, each within `strikeMs` after the one before. */
+  /** Number of changes from ready to suspect or dead, each within `strikeMs` after the one before. */
   readonly ejections: number;
-  /** When the backend last changed from ready to suspect or dead; 0: never. */
+  /** Clock reading (ms) at which the backend last changed from ready to suspect or dead; 0: never. */
   readonly ejectedAt: number;
 };
 
-/** The rules of the verdict, which differ without probes. */
+/** The rules for verdicts, which differ between backends with and without probes. */
 export type Rules = {
-  /** Probes answered in a row until a backend that fell once is ready again; doubles with each fall; 0: ready at once. */
+  /** Probes in a row that make a failed backend ready; doubles with each repeated failure; 0: ready at once. */
   readonly rise: number;
-  /** True if only a failed fresh socket proves a backend dead; false where no probes run. */
+  /** True if only a failed new socket proves that a backend is dead; false where no probes run. */
   readonly needsProof: boolean;
 };
 
@@ -117,22 +114,22 @@ type VerdictRow = {
   readonly verdict: BackendState;
 };
 
-/** The verdict table. The first matching row decides. A fact that a row does not name may have any value. */
+/** The table of verdicts. The first row that matches the facts decides. A row may leave out any fact. */
 export const verdicts: readonly VerdictRow[] = [
-  // A forked backend gets no requests: reads would show another past, and writes would be lost (D13).
+  // A backend with a forked etcd history gets no requests: reads would be wrong, and writes would be lost (D13).
   { isForked: true, verdict: "dead" },
-  // The backend has no upstream connection, and refuses or ignores new sockets.
+  // The backend has no upstream connection, and rejects or ignores new sockets.
   { connections: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
-  // The backend has announced its shutdown, on /readyz or with GOAWAY, so its remaining work may finish (D6).
+  // The backend has announced its shutdown on /readyz or with GOAWAY, so its open requests may finish (D6).
   { connections: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
   { connections: ["left"], fresh: ["none"], verdict: "draining" },
   { connections: ["left", "lost"], isDrained: true, verdict: "draining" },
-  // An answered probe is not enough for ready: an upstream connection must be open, too.
+  // Answered probes do not make a backend ready without an upstream connection.
   { connections: ["silent", "left", "lost"], verdict: "suspect" },
-  // The certificate does not prove the backend's identity: new work goes elsewhere, existing work continues.
+  // The certificate does not prove the backend's identity: it gets no new requests, but open ones continue.
   { isUntrusted: true, verdict: "suspect" },
   { readiness: ["shutdown"], verdict: "draining" },
-  // The backend answers PINGs, but not reads, for example because its path to etcd is broken.
+  // The backend answers PINGs but not reads, for example because it cannot reach etcd.
   { readiness: ["failing", "hanging"], verdict: "suspect" },
   { reads: "hanging", verdict: "suspect" },
   { isDrained: true, verdict: "draining" },
@@ -141,14 +138,14 @@ export const verdicts: readonly VerdictRow[] = [
   { verdict: "unknown" },
 ];
 
-/** Returns the verdict on these facts, before recovery is damped. Pure. */
+/** Returns the verdict that follows from these facts alone, without the delay of recovery. Pure. */
 export function verdictOf(facts: Facts, needsProof = true): BackendState {
-  // Without probes, a backend that was lost is dead. One that left with GOAWAY may be back at the next dial.
+  // Without probes, a backend whose connections are lost is dead. After a GOAWAY, the next dial may succeed.
   if (facts.connections === "lost" && facts.fresh === "none" && !needsProof) return "dead";
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
 
-/** The facts of which a row names one value instead of a list. */
+/** Facts for which a row has one value; for all other facts, a row has a list of values. */
 const single = ["isUntrusted", "isDrained", "isForked", "reads"] as const;
 
 function fits(row: VerdictRow, facts: Facts): boolean {
@@ -172,11 +169,11 @@ export function judge(before: BackendFacts, evidence: Evidence, at: number, rule
   return { ...fallen, ejections: isSame ? before.ejections + 1 : 1, ejectedAt: at };
 }
 
-/** Damps recovery: the backend stays suspect until it has answered enough probes. */
+/** Delays recovery: a failed backend stays suspect until it has answered enough probes in a row. */
 function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
-  // Called only if the facts mean ready, so every answer of /readyz is a success.
+  // Every answer of /readyz counts here, because this function is called only if the facts mean ready.
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
   const isLong = consecutiveSuccesses > 0 && at - risingSince >= healthLimits.riseMs;
@@ -185,7 +182,7 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
   return { ...facts, state: "suspect", consecutiveSuccesses, risingSince };
 }
 
-/** Returns how many probes must be answered in a row: 4, 8, 16, 32, then 64, by the number of falls. */
+/** Returns how many probes in a row must be answered: 4, then 8, 16, 32 and 64 after repeated failures. */
 export function neededSuccesses({ ejections }: BackendFacts, { rise }: Rules): number {
   return rise * 2 ** Math.min(4, Math.max(0, ejections - 1));
 }
@@ -204,19 +201,19 @@ function isAnswering(facts: BackendFacts): boolean {
   return facts.fresh === "answer" || (facts.connections !== "none" && !isSilent(facts));
 }
 
-/** True if no upstream connection to the backend answers. */
+/** True if no upstream connection to the backend answers, or none is left. */
 export function isSilent({ connections }: BackendFacts): boolean {
   return connections === "silent" || connections === "left" || connections === "lost";
 }
 
-/** True if no upstream connection to the backend answers, and no fresh socket has been answered since. */
+/** True if no upstream connection to the backend answers, and no new socket has been answered since then. */
 export function isMute(facts: BackendFacts): boolean {
   return isSilent(facts) && facts.fresh !== "answer";
 }
 
 /**
- * True if no backend answers and at least one ignores new sockets instead of refusing them, so that our own network is
- * the most likely cause (D14). A backend that has never answered does not count, because no work is under way there.
+ * True if no backend answers and at least one ignores new sockets instead of rejecting them, so that our own network is
+ * the most likely cause (D14). Backends that have never answered do not count: no requests are open there.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const isUnused = ({ connections, fresh }: BackendFacts): boolean =>
@@ -229,20 +226,20 @@ export function areAllSilent(all: readonly BackendFacts[]): boolean {
   return all.every((facts) => isMute(facts) || isUnused(facts)) && all.some(isCutOff);
 }
 
-/** True if the backend is suspect for a reason that still holds, so that waiting requests should go elsewhere. */
+/** True if the backend is suspect for a reason that still holds, so that waiting requests should go to another. */
 export function needsAnother(facts: BackendFacts): boolean {
   return facts.state === "suspect" && verdictOf(facts) !== "ready";
 }
 
 /**
- * True if the backend is dead and ignores fresh sockets: work on connections without PINGs (exec, passthrough) is lost.
- * If it refuses them, its kernel is alive and closes the connections of dead processes itself.
+ * True if the backend is dead and ignores new sockets, so that its connections without PINGs (exec, passthrough) are
+ * lost. A kernel that rejects new sockets is alive, and closes the connections of dead processes itself.
  */
 export function isSilentlyDead(facts: BackendFacts): boolean {
   return facts.state === "dead" && facts.fresh === "silence";
 }
 
-/** Returns the facts after the evidence, with the old verdict. */
+/** Returns the facts with the evidence added. The verdict in them does not change yet. */
 function learnt(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   return isOfConnections(evidence)
     ? ofConnections(facts, evidence, at)
@@ -280,7 +277,7 @@ function ofConnections(facts: BackendFacts, evidence: OfConnections, at: number)
   }
 }
 
-/** Clears a "hanging" that was concluded from unanswered sockets, but not one of /readyz itself. */
+/** Clears "hanging" if it came from unanswered sockets. If it came from /readyz, it stays. */
 function opened(facts: BackendFacts): BackendFacts {
   const readiness =
     facts.consecutiveTimeouts > 1 && facts.readiness === "hanging" ? "unknown" : facts.readiness;
@@ -299,10 +296,10 @@ function ofAnswers(
     case "readyz":
       return read(asked(facts, evidence.readiness, at), at);
     case "packets-lost":
-      // Holds until the next probe is answered, because that takes large packets, too.
+      // "hanging" stays until a probe is answered, because an answered probe takes large packets, too.
       return { ...facts, readiness: "hanging" };
     case "reads-hanging":
-      // Only a probe can end "hanging", so without probes the backend would stay suspect for ever.
+      // Ignored without probes: only a probe can end "hanging", so the backend would stay suspect for ever.
       return rules.needsProof ? { ...facts, reads: "hanging", hungAt: at } : facts;
     case "reads-answer":
       return { ...facts, reads: "answering" };
@@ -322,23 +319,23 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   if (readiness === "unknown" || readiness === "hanging") return { ...facts, readiness };
   if (readiness !== "forbidden") return { ...facts, readiness, readinessAt: at, forbiddenSince: -1 };
   const since = facts.forbiddenSince < 0 ? at : facts.forbiddenSince;
-  // This 403 is no sign of readiness: a starting apiserver answers 403 to all clients until it has loaded its RBAC.
+  // A starting apiserver answers 403 to all clients until it has loaded its RBAC rules: it is not ready.
   const mayBoot = facts.readinessAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.readinessAt);
   if (mayBoot && at - since < healthLimits.forbiddenMs)
     return { ...facts, readiness: "failing", forbiddenSince: since };
-  // The probe has lost its permission, so the backend counts as one that never reported readiness.
+  // Otherwise the probe has no permission any more, so the backend's readiness is unknown again.
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
-/** Ends hanging reads if /readyz finds nothing wrong some time later: the backend gets no reads that could show it. */
+/** Ends "hanging" reads when /readyz is good after `hungReadsMs`: without new reads, no read could show recovery. */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
   return isGood && at - facts.hungAt >= healthLimits.hungReadsMs ? { ...facts, reads: "answering" } : facts;
 }
 
 /**
- * Forgets hanging reads, which the silence explains. If silent connections are then lost, the results of fresh sockets
- * since the silence began stay valid.
+ * Records that the connections are silent or lost, which also explains hanging reads. If silent connections are then
+ * lost, the results of new sockets since the silence began stay valid.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";
@@ -348,8 +345,8 @@ function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number
 }
 
 /**
- * True if a failed fresh socket proves nothing, because a socket that began later was answered. For silence, an answer
- * that arrived later is enough: the SYN was lost in an outage that is over.
+ * True if a failed new socket proves nothing, because a socket that was opened later was answered. An unanswered socket
+ * proves nothing if any answer arrived after it was opened: its SYN was lost in an outage that is over.
  */
 export function isOvertaken(
   { answeredAt, arrivedAt }: BackendFacts,
@@ -369,7 +366,7 @@ function met(facts: BackendFacts, evidence: Fresh, at: number): BackendFacts {
   }
   if (begunAt < facts.doubtedAt || isOvertaken(facts, evidence)) return facts;
   const consecutiveTimeouts = what === "silence" ? facts.consecutiveTimeouts + 1 : 0;
-  // One lost SYN proves nothing. Two unanswered sockets in a row mean that the server accepts no new ones.
+  // One lost SYN proves nothing. Two unanswered sockets in a row mean that the backend accepts no new ones.
   return {
     ...facts,
     fresh: what,

@@ -1,4 +1,4 @@
-/** The set of backends: takes evidence, keeps one verdict for each backend, and journals every change with its reason. */
+/** The set of backends. Takes evidence, keeps a verdict on each backend, and journals each change with its reason. */
 import type { Clock } from "../base/clock.ts";
 import type { Journal } from "../events/journal.ts";
 import {
@@ -20,30 +20,30 @@ import { reasonOf } from "./reason.ts";
 
 export type BackendsParts = {
   readonly clock: Clock;
-  /** A clock that stops while our own event loop is stalled; default: `clock`. */
+  /** A clock that stops while this process's event loop is stalled; default: `clock`. */
   readonly stallAwareClock?: Pick<Clock, "now">;
   readonly journal: Journal;
   readonly rules?: Rules;
-  /** Milliseconds for which existing work is kept while no backend answers (D14); default: 0. */
+  /** Milliseconds for which open requests are kept while no backend answers (D14); default: 0. */
   readonly deadAfterWhenAllSilentMs?: number;
   readonly onVerdict?: (view: BackendView) => void;
-  /** Called with true when requests that wait for a backend should go elsewhere, and with false when that is over. */
+  /** Called with true when requests that wait for the backend should go to another, with false when they need not. */
   readonly onNeed?: (name: string, needsAnother: boolean) => void;
   /** Called when a backend answers after all were silent. */
   readonly onAnswer?: () => void;
 };
 
-/** The rules without probes: nothing proves a backend dead, and one that answers is ready at once. */
+/** The rules without probes: no proof is needed that a backend is dead, and one that answers is ready at once. */
 export const unprobed: Rules = { rise: 0, needsProof: false };
 
 type Known = {
   facts: BackendFacts;
   view: BackendView;
-  /** When the backend entered its state, as a reading of `stallAwareClock`. */
+  /** Reading (ms) of `stallAwareClock` at which the backend entered its state. */
   since: number;
   /** Milliseconds that the backend was suspect before its present state. */
   suspectMs: number;
-  /** The last journalled result of a fresh socket; undefined while the backend is healthy. */
+  /** The last result of a new socket that was journalled; undefined while the backend is healthy. */
   met: string | undefined;
 };
 
@@ -55,7 +55,7 @@ export class Backends {
   #known: ReadonlyMap<string, Known> = new Map();
   #views: readonly BackendView[] = [];
   readonly #watchers = new Set<{ readonly name: string; readonly run: () => void }>();
-  /** When the last backend stopped answering, as a reading of `stallAwareClock`; undefined while one answers. */
+  /** Reading (ms) of `stallAwareClock` at which the last backend stopped answering; undefined while one answers. */
   #silentSince: number | undefined;
   #silenceOverAt = 0;
 
@@ -72,34 +72,34 @@ export class Backends {
     return this.#views;
   }
 
-  /** Returns all facts about a backend; those of an unknown backend if it is not configured. */
+  /** Returns all facts about a backend; for a name that is not configured, those of an unknown backend. */
   factsOf(name: string): BackendFacts {
     return this.#known.get(name)?.facts ?? noFacts;
   }
 
-  /** Returns undefined if the backend is no longer configured or discovered. */
+  /** Returns the backend's state; undefined if the backend is no longer configured or discovered. */
   stateOf(name: string): BackendState | undefined {
     return this.#known.get(name)?.view.state;
   }
 
-  /** True while no backend answers, for a limited time in which work is kept and requests wait (D14). */
+  /** True while no backend answers, for a limited time: open requests are kept, and new ones wait (D14). */
   get areAllSilent(): boolean {
     return this.#stallAwareClock.now() < this.silentUntil;
   }
 
-  /** The latest time at which `areAllSilent` ends, as a reading of `stallAwareClock`; 0 while a backend answers. */
+  /** Reading (ms) of `stallAwareClock` at which `areAllSilent` ends at the latest; 0 while a backend answers. */
   get silentUntil(): number {
     return this.#silentSince === undefined
       ? 0
       : this.#silentSince + (this.#parts.deadAfterWhenAllSilentMs ?? 0);
   }
 
-  /** When a backend last answered after all were silent, as a clock reading; 0: never. */
+  /** Clock reading (ms) at which a backend last answered after all had been silent; 0: never. */
   get silenceOverAt(): number {
     return this.#silenceOverAt;
   }
 
-  /** Returns the milliseconds that the backend has been in its state, not counting stalls of our own event loop. */
+  /** Returns the milliseconds that the backend has been in its state, without stalls of our own event loop. */
   stateMs(name: string): number {
     const now = this.#stallAwareClock.now();
     return now - (this.#known.get(name)?.since ?? now);
@@ -113,7 +113,7 @@ export class Backends {
     return suspectMs + (view.state === "suspect" ? this.#clock.now() - view.since : 0);
   }
 
-  /** Replaces the set of backends. A backend that stays keeps its facts; a new one starts as unknown. */
+  /** Replaces the set of backends. A backend in both sets keeps its facts; a new one starts as unknown. */
   reconcile(names: readonly string[]): void {
     const { journal } = this.#parts;
     const before = this.#known;
@@ -144,8 +144,8 @@ export class Backends {
   }
 
   /**
-   * Calls `run` once when the backend is dead and ignores new sockets, for work on connections without PINGs. Returns a
-   * function that cancels this.
+   * Calls `run` once when the backend is dead and ignores new sockets. Callers use it for connections without PINGs.
+   * Returns a function that cancels the call.
    */
   onLost(name: string, run: () => void): () => void {
     const watcher = { name, run };
@@ -163,7 +163,7 @@ export class Backends {
     this.#parts.onAnswer?.();
   }
 
-  /** Journals how a fresh socket failed, before the verdict that follows from it. */
+  /** Journals a changed result of a new socket, before the verdict that follows from it. */
   #journalProbe(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;
     const { name } = known.view;
@@ -228,7 +228,10 @@ export class Backends {
   }
 }
 
-/** Returns how far a fresh socket got. The failed dial of a connection does not show it, so the last probe counts. */
+/**
+ * Returns how far a new socket got. The dial of an upstream connection does not report this if it fails, so the last
+ * probe counts (`before`).
+ */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

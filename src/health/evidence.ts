@@ -1,10 +1,10 @@
 /** The closed list of evidence about a backend, from probes and from traffic. */
 import type { Met } from "../base/failure.ts";
 
-/** unknown: the backend does not report its readiness (401, 404, 429); hanging: no answer in time. */
+/** Readiness by /readyz. unknown: the response reports none (401, 404, 429); hanging: no response in time. */
 export type Readiness = "unknown" | "ready" | "failing" | "hanging" | "shutdown";
 
-/** forbidden (403): the probe lacks permission, or the apiserver has not loaded its RBAC yet. */
+/** The result of a probe. forbidden (403): no permission, or the apiserver has not loaded its RBAC yet. */
 export type ReadyAnswer = Readiness | "forbidden";
 
 export type Fresh = Extract<Evidence, { kind: "fresh" }>;
@@ -12,42 +12,43 @@ export type Fresh = Extract<Evidence, { kind: "fresh" }>;
 export type Evidence =
   /** The first SETTINGS of an upstream connection arrived `ms` after the dial began. */
   | { readonly kind: "connection-opened"; readonly ms: number }
-  /** Every open upstream connection has a PING that is unanswered for longer than `limitMs`; `ms`: the oldest. */
+  /** A PING on each open upstream connection is unanswered for longer than `limitMs`. `ms`: the longest wait. */
   | { readonly kind: "connections-silent"; readonly ms: number; readonly limitMs: number }
   /** At least one of the silent upstream connections answers again. */
   | { readonly kind: "connections-answer" }
   /** The backend has sent GOAWAY on every open upstream connection. */
   | { readonly kind: "connections-going" }
-  /**
-   * No upstream connection is open any more. `by` ended the last one: an unanswered PING, a failed dial, or its socket.
-   */
+  /** The last upstream connection was closed. `by`: an unanswered PING, a failed dial, or its socket was the cause. */
   | { readonly kind: "connections-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
-  /** A fresh socket, of a probe or an upstream connection, had a result `ms` after `begunAt` (a clock reading). */
+  /** A new socket, of a probe or an upstream connection, had a result after `ms`. `begunAt`: a clock reading. */
   | {
       readonly kind: "fresh";
       readonly met: Met;
       readonly begunAt: number;
       readonly ms: number;
       readonly reason: string;
-      /** For a failed probe: true if the TCP connection was established. Undefined for an upstream connection. */
+      /** For a failed probe: true if TCP was established. For an upstream connection: undefined. */
       readonly hasConnected?: boolean;
     }
-  /** /readyz answered after `ms`, or failed to answer for so long. */
+  /** /readyz answered after `ms`, or has not answered for `ms`. */
   | { readonly kind: "readyz"; readonly readiness: ReadyAnswer; readonly ms: number; readonly reason: string }
-  /** `count` reads in a row were unanswered here for longer than `limitMs`, and answered elsewhere; `ms`: the longest. */
+  /**
+   * This backend left `count` reads in a row unanswered for longer than `limitMs`; other backends answered them. `ms`:
+   * the longest wait.
+   */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
-   * Small packets pass, but large ones are lost: a connection in use and a probe, or the TLS handshakes of three
-   * probes, got no answer for `ms`.
+   * Large packets are lost although small ones arrive: for `ms` there was no answer to the TLS handshakes of three
+   * probes, or on a connection in use and to a probe.
    */
   | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
   /** The backend has answered a request that requires etcd. */
   | { readonly kind: "reads-answer" }
-  /** An operator starts or ends a drain: the backend gets no new work while others are ready. */
+  /** An operator starts or ends a drain. A draining backend gets no new requests while others are ready. */
   | { readonly kind: "drain"; readonly isDrained: boolean; readonly by: string }
   /**
-   * The backend's etcd has another history than the one that clients have seen, or has theirs again. The backend has
-   * `resource` at `version`, clients have seen `seen`; "": no backend has their history.
+   * The backend's etcd has another history than clients have seen, or has the same history again. `version`: what the
+   * backend has of `resource`. `seen`: what clients have seen; "": no backend has this history.
    */
   | {
       readonly kind: "history";
@@ -56,5 +57,5 @@ export type Evidence =
       readonly version: string;
       readonly seen: string;
     }
-  /** No other backend is ready, so this one becomes ready although it still recovers. */
+  /** No other backend is ready, so this backend becomes ready before it has answered enough probes. */
   | { readonly kind: "alone" };

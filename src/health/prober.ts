@@ -11,34 +11,34 @@ import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
 import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
-/** What a probe reports, in this order. After `dialed` with anything but an answer it reports nothing more. */
+/** What a probe reports, in this order. If `dialed` gets anything but "answer", nothing follows. */
 export type ProbeListener = {
   /** The backend's kernel accepted the TCP connection; TLS follows. */
   connected(): void;
-  /** Our side had no descriptor or memory for the socket, which says nothing about the backend. */
+  /** The proxy's process had no descriptor or memory for the socket. This is no evidence about the backend. */
   gaveUp(): void;
   dialed(met: Met, reason: string): void;
   answered(readiness: ReadyAnswer, reason: string): void;
 };
 
-/** Probes a backend on a fresh socket. Returns a function that stops the probe; the prober always calls it. */
+/** Probes a backend on a new socket. Returns a function that ends the probe; the prober always calls it. */
 export type Probe = (backend: string, listener: ProbeListener) => () => void;
 
 export type ProbeTimes = { readonly intervalMs: number; readonly timeoutMs: number };
 
 export type ProberParts = {
   readonly clock: Clock;
-  /** Returns a number from 0 to below 1, so that many proxies do not probe in step. */
+  /** Returns a number from 0 to below 1. Random delays keep several proxies from probing at the same time. */
   readonly random: () => number;
   readonly times: ProbeTimes;
   readonly probe: (listener: ProbeListener) => () => void;
   readonly facts: () => BackendFacts;
   readonly learn: (evidence: Evidence) => void;
-  /** Returns the milliseconds that a handshake may take at the backend's distance. */
+  /** Returns the milliseconds that TCP and TLS may take, by the round-trip time to this backend. */
   readonly dialMs: () => number;
-  /** True while an upstream connection in use is silent and the PINGs of another are answered on time. */
+  /** True while a connection in use is silent although PINGs on another connection are answered on time. */
   readonly mayLoseLargePackets: () => boolean;
-  /** True if a PING that was sent after the clock reading `since` was answered, and none was late recently. */
+  /** True if a PING sent after the clock reading `since` was answered, and no PING was late recently. */
   readonly passesSmallPackets: (since: number) => boolean;
 };
 
@@ -53,7 +53,7 @@ type Run = {
   stopLargePacketWait: () => void;
   stopHandshakeWait: () => void;
   stopProbe: () => void;
-  /** True if the probe was started because another probe's handshake is late. */
+  /** True if the probe was started because the handshake of another probe is late. */
   readonly isAgain: boolean;
 };
 
@@ -63,12 +63,12 @@ export class Prober {
   #stopTimer: (() => void) | undefined;
   #nextAt = 0;
   #askedAt = Number.NEGATIVE_INFINITY;
-  /** Milliseconds that /readyz takes if the backend is ready. */
+  /** Milliseconds that /readyz takes to answer when the backend is ready. */
   readonly #times = new Rtt();
-  /** Milliseconds that TLS takes once TCP has connected. */
+  /** Milliseconds that the TLS handshake takes after TCP has connected. */
   readonly #handshakes = new Rtt();
   #hastyUntil = Number.NEGATIVE_INFINITY;
-  /** When /readyz last answered anything. */
+  /** Clock reading (ms) of the latest response of /readyz, whatever its status; -Infinity: none yet. */
   #answeredAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
   readonly #counts = { answers: 0, failures: 0, lastMs: 0 };
@@ -81,12 +81,12 @@ export class Prober {
     return this.#counts;
   }
 
-  /** Starts after a random delay; until then, the upstream connections that are dialled now give the same evidence. */
+  /** Starts after a random delay. Meanwhile the dials of upstream connections give the same evidence. */
   start(): void {
     this.#wait(this.#parts.times.intervalMs * this.#parts.random());
   }
 
-  /** Probes now, because something is wrong; at most one extra probe per `urgentProbeMs`. */
+  /** Starts a probe now, because something is wrong; at most one extra probe per `urgentProbeMs`. */
   probeNow(): void {
     const { clock } = this.#parts;
     const now = clock.now();
@@ -97,8 +97,8 @@ export class Prober {
   }
 
   /**
-   * Probes now, because requests are unanswered although PINGs are answered. For `hastyMs`, every probe must be
-   * answered about as fast as usual.
+   * Starts a probe now, because requests are unanswered although PINGs are answered. For `hastyMs`, every probe has a
+   * short deadline, which follows from the usual response time.
    */
   expediteProbe(): void {
     const now = this.#parts.clock.now();
@@ -110,8 +110,8 @@ export class Prober {
   }
 
   /**
-   * Probes now, because an upstream connection in use fell silent while others answer. The handshake and the response
-   * of a probe each take a large packet: if one is missing, two connections have lost large packets.
+   * Starts a probe now, because an upstream connection in use became silent while others answer PINGs. The handshake
+   * and the response of a probe each take a large packet. If the probe is unanswered, too, large packets are lost.
    */
   probeLargePackets(): void {
     if (this.#isStopped) return;
@@ -121,7 +121,7 @@ export class Prober {
 
   #awaitLargePacket(run: Run): void {
     const { clock, learn, mayLoseLargePackets } = this.#parts;
-    // TCP's own packets are small, so the wait for large ones begins when the socket is connected.
+    // The packets of the TCP handshake are small, so the wait for a large one begins after it.
     const since = run.askedAt ?? run.connectedAt;
     if (since === undefined) return;
     run.stopLargePacketWait();
@@ -135,7 +135,7 @@ export class Prober {
     });
   }
 
-  /** If a TLS handshake is slow, tries two more sockets to find out whether large packets are lost. */
+  /** If the TLS handshake of a probe is slow, opens two more sockets to find out whether large packets are lost. */
   #awaitHandshake(run: Run): void {
     if (run.isAgain || !this.#handshakes.hasSamples) return;
     const { clock } = this.#parts;
@@ -154,7 +154,7 @@ export class Prober {
     );
   }
 
-  /** Reports lost large packets if all handshakes are unanswered but a PING is not: a frozen process answers neither. */
+  /** Reports lost large packets if no handshake is answered but a PING is. A frozen process answers neither. */
   #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
     const { clock, learn, passesSmallPackets } = this.#parts;
     const [first] = tried;
@@ -180,8 +180,8 @@ export class Prober {
   #next(): void {
     const facts = this.#parts.facts();
     const most = isUrgent(facts) && facts.fresh !== "answer" ? healthLimits.probesAtOnce : 1;
-    // The next probe is scheduled first, so that an exception does not end the series. Jitter keeps proxies out of
-    // step.
+    // The next probe is scheduled before this one starts, so that an exception does not end the series. The random
+    // factor keeps several proxies from probing at the same time.
     this.#wait(this.#paceMs(facts) * (0.9 + 0.2 * this.#parts.random()));
     if (this.#running.size < most) this.#begin();
   }
@@ -189,7 +189,7 @@ export class Prober {
   #paceMs(facts: BackendFacts): number {
     const { clock, times } = this.#parts;
     if (!isUrgent(facts)) return times.intervalMs;
-    // A recovering backend is probed as often as one that has just failed, because recovery counts answers.
+    // A recovering backend is probed as often as one that has just failed, because it must answer several probes.
     const isNews = !isSilent(facts) || clock.now() - facts.doubtedAt < healthLimits.urgentProbesMs;
     return Math.min(times.intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.slowProbeMs);
   }
@@ -268,7 +268,7 @@ export class Prober {
     this.#end(run);
     const now = this.#parts.clock.now();
     if (readiness !== "hanging") this.#answeredAt = now;
-    // A later request was answered, so the outage that lost the packets of this one is over.
+    // A probe that started later was answered, so the outage in which this one's packets were lost is over.
     else if ((run.askedAt ?? now) < this.#answeredAt) return;
     this.#counts.lastMs = now - run.begunAt;
     this.#times.fade(now);

@@ -1,6 +1,6 @@
 /**
- * Measures how long one backend takes to read one object, and notices when other backends must answer instead: one
- * whose path to etcd is broken answers PINGs and cached reads, while consistent reads hang for a minute. Pure.
+ * Measures how long one backend takes to read one object, and counts reads that other backends had to answer instead. A
+ * backend that cannot reach etcd answers PINGs and cached reads, but consistent reads hang for a minute. Pure.
  */
 
 import type { Evidence } from "./evidence.ts";
@@ -12,15 +12,12 @@ export class ReadLatency extends Rtt {
   #lostHedges = 0;
   #longestMs = 0;
 
-  /**
-   * Returns the milliseconds after which a read is also sent to another backend: fewer than one in a hundred takes 2 ×
-   * p99.
-   */
+  /** Returns the milliseconds after which a read is hedged: 2 × p99, so that this happens to fewer than 1 %. */
   hedgeAfterMs(leastMs: number): number {
     return Math.max(leastMs, 2 * this.quantile(0.99));
   }
 
-  /** Counts a read that this backend left unanswered for `ms` while another answered. The third in a row is evidence. */
+  /** Counts a read that took this backend longer than `ms`, so that another answered. The third in a row is evidence. */
   lostHedge(ms: number, limitMs: number): Evidence | undefined {
     this.#lostHedges += 1;
     this.#longestMs = Math.max(this.#longestMs, ms);
@@ -33,7 +30,10 @@ export class ReadLatency extends Rtt {
     return this.#lostHedges > 0;
   }
 
-  /** Ends that count, because this backend has answered a request that requires etcd. */
+  /**
+   * Resets the count of reads that others had to answer, because this backend has answered a request that requires
+   * etcd. Returns evidence if the count had been reported.
+   */
   proven(): Evidence | undefined {
     const wasReported = this.#lostHedges >= healthLimits.hungReads;
     this.#lostHedges = 0;

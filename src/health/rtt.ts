@@ -3,11 +3,11 @@
  * costs the same for 2 and for 600 upstream connections, and forgets old samples.
  */
 
-/** Each edge of the histogram is a quarter above the previous one, up to 80 s: deadlines are a quarter off at most. */
+/** Each edge of the histogram is 1.25 times the one before, up to 80 s, so deadlines are at most a quarter too long. */
 const firstEdgeMs = 0.1;
 const growth = 1.25;
 const edges = 62;
-/** Half-life of the counts, long enough for one outage's late answers to be only 0.4 % of the weight. */
+/** Half-life of the counts: the late answers of one outage keep 0.4 % of their weight. */
 const halfLifeMs = 40_000;
 
 export type PingTimes = { readonly suspectAfterMs: number; readonly deadAfterMs: number };
@@ -24,7 +24,7 @@ export class Rtt {
     this.#total += 1;
   }
 
-  /** Reduces the weight of old samples. The caller calls this regularly, with a clock reading. */
+  /** Reduces the weight of old samples; `now`: a clock reading in ms. Must be called regularly. */
   fade(now: number): void {
     const kept = 0.5 ** ((now - this.#fadedAt) / halfLifeMs);
     this.#fadedAt = now;
@@ -36,7 +36,7 @@ export class Rtt {
     return this.#total > 0;
   }
 
-  /** Returns the milliseconds within which this share of the PINGs was answered; 0: no samples. */
+  /** Returns the milliseconds within which this share of the samples lies, such as 0.99; 0: no samples. */
   quantile(share: number): number {
     let left = this.#total * (1 - share);
     if (this.#total === 0) return 0;
@@ -49,8 +49,8 @@ export class Rtt {
 
   /**
    * Returns the milliseconds of silence after which a connection is suspect (8 × p99) and dead (twice that), at least
-   * `floor`. The first is at most 16 × the median, because a few late answers among many prompt ones come from outages
-   * and not from distance.
+   * `floor`. The limit for suspect is at most 16 × the median, because a few late answers among many prompt ones come
+   * from outages and not from distance.
    */
   deadlines(floor: PingTimes): PingTimes {
     const farMs = Math.min(8 * this.quantile(0.99), 16 * this.quantile(0.5));

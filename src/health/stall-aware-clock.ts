@@ -2,13 +2,16 @@ import type { Clock } from "../base/clock.ts";
 import { limits } from "../base/limits.ts";
 
 const sliceMs = 250;
-/** A timer for less, a rounding error, may fire again and again before the clock moves. */
+/**
+ * Remaining time (ms) that counts as none. It is a rounding error, and a timer for it might fire endlessly before the
+ * clock advances.
+ */
 const nothingMs = 0.001;
 
 /**
- * Calls `run` after `ms` in which our own event loop ran, so that a stall of ours never counts against a peer (F11).
- * The time is cut into slices, and a slice that ends late counts with its nominal length. Input that arrived during a
- * stall is read before `run`. Returns a function that cancels the call.
+ * Calls `run` after `ms` milliseconds in which this process's event loop was not stalled, so that a stall never counts
+ * against a peer (F11). A timer runs for each slice of the time; one that fires late counts only as its slice. Input
+ * that arrived during a stall is read before `run`. Returns a function that cancels the call.
  */
 export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): () => void {
   let isOver = false;
@@ -33,7 +36,7 @@ export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): ()
   };
 }
 
-/** A clock that stops while our own event loop is stalled (F11). `wall` and `soon` are those of the real clock. */
+/** A clock that stops while this process's event loop is stalled (F11). `wall` and `soon` are not changed. */
 export class StallAwareClock implements Clock {
   readonly #clock: Clock;
   #stalledMs = 0;

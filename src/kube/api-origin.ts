@@ -1,20 +1,20 @@
 /**
- * Knows which server assigns the resourceVersions of an API (watch.md §1.4). Built-in and custom resources are in the
- * cluster's etcd. An aggregated API belongs to another server: its versions need not be etcd's, and each of its
- * replicas may count by itself, so its watches are neither resumed nor compared. An unknown group is treated as
- * aggregated.
+ * Records which server assigns the resourceVersions of each API (watch.md §1.4). Built-in and custom resources are in
+ * the cluster's etcd. An aggregated API is served by another server: its versions need not be etcd's, and each replica
+ * of that server may count its own, so the proxy neither resumes nor compares its watches. An API of an unknown group
+ * is treated as aggregated.
  */
 
 export const originLimits = {
-  /** Number of APIs (one group and version each) whose origin is remembered: large clusters have 500. */
+  /** Number of APIs (a group and a version each) whose origin is remembered. Large clusters have 500. */
   apiOrigins: 2000,
-  /** Bytes read of an API's OpenAPI document: the title is within the first 60 (Kubernetes 1.24 to 1.36). */
+  /** Bytes read of an API's OpenAPI document. The title is within the first 60 (Kubernetes 1.24 to 1.36). */
   openApiTitleBytes: 512,
 } as const;
 
 const events = new Set(["", "events.k8s.io"]);
 
-/** True for events, which expire in batches: many are deleted at one version (§5.3). Events have no watch cache. */
+/** True for Kubernetes events: many expire and are deleted at one version (watch.md §5.3). No watch cache has them. */
 export function repeatsVersions(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
 }
@@ -34,7 +34,7 @@ const builtIn = [
 ];
 const own: ReadonlySet<string> = new Set(["", ...builtIn]);
 
-/** True if kube-apiserver serves the group itself; "" is the core group. */
+/** True if kube-apiserver itself serves the group; "" is the core group. */
 export function isBuiltIn(group: string): boolean {
   return own.has(group);
 }
@@ -48,19 +48,16 @@ export const aggregatedGroups: readonly string[] = [
   "packages.operators.coreos.com",
 ];
 
-/**
- * Who assigns the versions of a group and version. Its watches share this object, so that they see what is learnt
- * later.
- */
+/** Who assigns the versions of an API. All its watches share one object, so that each sees a later change. */
 export type Origin = {
-  /** True if the versions are not etcd's, or if that is unknown. */
+  /** True if the versions are not etcd's, or if it is unknown whose they are. */
   isForeign: boolean;
   isKnown: boolean;
 };
 
 export const ownOrigin: Origin = Object.freeze({ isForeign: false, isKnown: true });
 export const foreignOrigin: Origin = Object.freeze({ isForeign: true, isKnown: true });
-/** The origin of an API until a backend has answered a watch of it. */
+/** The origin of an API while no backend has answered a watch of it. */
 export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: false });
 
 export type OriginRules = {
@@ -78,15 +75,15 @@ export class Origins {
     this.#own = new Set(customResourceAPIGroups);
   }
 
-  /** Returns `unseenOrigin` if nothing is known of the API. */
+  /** Returns an API's origin; `unseenOrigin` if nothing is known of the API. */
   of({ group, version }: { readonly group: string; readonly version: string }): Origin {
     if (isBuiltIn(group) || this.#own.has(group)) return ownOrigin;
-    // The group of a custom resource contains a dot.
+    // The group of a custom resource always contains a dot.
     if (this.#foreign.has(group) || !group.includes(".")) return foreignOrigin;
     return this.#seen.get(`${group}/${version}`) ?? unseenOrigin;
   }
 
-  /** Remembers an API, because a backend has answered a watch of it. Beyond `apiOrigins` it stays `unseenOrigin`. */
+  /** Adds an API after a backend has answered a watch of it. More than `apiOrigins` are not remembered. */
   met(api: { readonly group: string; readonly version: string }): Origin {
     const known = this.of(api);
     if (known !== unseenOrigin || this.#seen.size >= originLimits.apiOrigins) return known;
@@ -95,7 +92,7 @@ export class Origins {
     return origin;
   }
 
-  /** Built-in and configured APIs are not counted. */
+  /** Number of known APIs by origin, without built-in and configured ones. */
   get counts(): { readonly custom: number; readonly aggregated: number; readonly unknown: number } {
     const all = [...this.#seen.values()];
     const unknown = all.filter(({ isKnown }) => !isKnown).length;
@@ -107,7 +104,7 @@ export class Origins {
 const titled = /^\{"openapi":"3[^"\\]*","info":\{"title":"([^"\\]*)"/;
 const customTitle = "Kubernetes CRD Swagger";
 
-/** Reads an API's origin from the start of `/openapi/v3/apis/GROUP/VERSION`, by the title that CRDs have. */
+/** Finds out whether an API is custom or aggregated: the title in `/openapi/v3/apis/GROUP/VERSION` differs. */
 export class OpenApiTitle {
   #head = "";
   version: "" | "custom" | "aggregated" = "";

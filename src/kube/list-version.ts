@@ -1,7 +1,7 @@
 /**
- * Extracts the resourceVersion of a list while it is relayed, from the places where the apiserver writes it, because
- * users may store text that looks alike. Typed lists and Tables have it within their first bytes; lists of custom
- * resources, whose keys are sorted, within their last (watch.md §2.2).
+ * Extracts the resourceVersion of a list while the proxy forwards it. Reads only the places where the apiserver writes
+ * the version, because objects of users may contain similar text. Typed lists and Tables have it in their first bytes.
+ * Lists of custom resources, whose keys are sorted, have it in their last bytes (watch.md §2.2).
  */
 import { constants, gunzipSync } from "node:zlib";
 import { isVersion } from "./resource-version.ts";
@@ -12,10 +12,10 @@ export const listLimits = {
   listUnzippedBytes: 1024 * 1024,
 } as const;
 
-/** Matches `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"…`, which no user text precedes. */
+/** Matches the start `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"…` of a list. */
 const jsonHead =
   /^\{"kind":"[^"\\]*","apiVersion":"[^"\\]*","metadata":\{(?:"selfLink":"[^"\\]*",)?"resourceVersion":"(\d+)"/;
-/** Matches the metadata at the end of a list. Only brackets follow it, so that no object's metadata matches. */
+/** Matches a list's metadata at its end. Only brackets follow it, so no object's metadata matches. */
 const jsonTail =
   /,"kind":"[^"\\]*","metadata":\{(?:"continue":"[^"\\]*",)?(?:"remainingItemCount":\d+,)?"resourceVersion":"(\d+)"(?:,"selfLink":"[^"\\]*")?\}\}\s*$/;
 
@@ -25,10 +25,10 @@ export class ListVersion {
   #head = Buffer.alloc(0);
   #tail = Buffer.alloc(0);
   #isHeadRead = false;
-  /** The list's version; "": not known yet, or not in the list. */
+  /** The resourceVersion of the list; "": not found yet, or not in the list. */
   version = "";
 
-  /** Takes the fields of the response head, "" if absent. */
+  /** Takes two header values of the response; "": the header is absent. */
   constructor(contentType: string, contentEncoding: string) {
     this.#isJson = contentType.startsWith("application/json");
     this.#isZipped = contentEncoding === "gzip";
@@ -41,7 +41,7 @@ export class ListVersion {
     return this.version !== "";
   }
 
-  /** Takes the next bytes of the body, `bytes[start, end)`; `isLast`: no more follow. */
+  /** Takes the next bytes of the body, `bytes[start, end)`. `isLast`: the body ends with them. */
   feed(bytes: Buffer, start: number, end: number, isLast: boolean): void {
     if (this.#isKnown) return;
     if (!this.#isHeadRead) this.#feedHead(bytes, start, end, isLast);
@@ -76,7 +76,7 @@ function unzipped(head: Buffer): Buffer {
       maxOutputLength: listLimits.listUnzippedBytes,
     });
   } catch {
-    // The bytes are no gzip, or the list's start is far too large.
+    // The bytes are not valid gzip, or they decompress to too much.
     return Buffer.alloc(0);
   }
 }
@@ -87,7 +87,7 @@ function protobufVersion(bytes: Buffer): string | undefined {
   const raw = fieldIn(bytes, 4, bytes.length, 2);
   const meta = raw && fieldIn(bytes, raw.start, raw.end, 1);
   const version = meta && fieldIn(bytes, meta.start, meta.end, 2);
-  // A version that ends with the buffer may be truncated, and would look like an older version.
+  // If the version ends with the buffer, more digits may follow: the number may be too small.
   if (version === undefined || version.end === bytes.length) return undefined;
   return bytes.toString("latin1", version.start, version.end);
 }
@@ -95,7 +95,8 @@ function protobufVersion(bytes: Buffer): string | undefined {
 type Span = { readonly start: number; readonly end: number };
 
 /**
- * Returns the position of a length-delimited field that only such fields precede. A truncated one ends with the buffer.
+ * Returns the position of a length-delimited field; all fields before it must be of this kind, too. The position of a
+ * truncated field ends with the buffer.
  */
 function fieldIn(bytes: Buffer, start: number, end: number, number: number): Span | undefined {
   for (let at = start; at < end; ) {

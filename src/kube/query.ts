@@ -1,6 +1,6 @@
 /**
- * Parses paths and queries as the apiserver's net/url does: byte by byte, in latin1 strings. Another parser (URL,
- * URLSearchParams) might see another request than the apiserver (A30).
+ * Parses paths and queries as Go's net/url in the apiserver does: byte by byte, in latin1 strings. Another parser (URL,
+ * URLSearchParams) might find another request in the same text than the apiserver (A30).
  */
 const percent = 0x25;
 const ampersand = 0x26;
@@ -11,14 +11,17 @@ const digits = Int8Array.from({ length: 256 }, (_, byte) =>
   "0123456789abcdef".indexOf(String.fromCharCode(byte).toLowerCase()),
 );
 
-/** Returns the byte that the two characters after a `%` encode; -1 if they are no hexadecimal digits. */
+/** Returns the byte for the two characters after the `%` at `at`; -1 if they are no hexadecimal digits. */
 function escapeAt(text: string, at: number): number {
   const high = digits[text.charCodeAt(at + 1)] ?? -1;
   const low = digits[text.charCodeAt(at + 2)] ?? -1;
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/** Decodes %XX, and `+` in queries. Undefined for a bad escape, where net/url rejects a path and skips a query's pair. */
+/**
+ * Decodes %XX, and in queries `+`. Returns undefined for an invalid escape. net/url then rejects a path, and skips a
+ * pair of a query.
+ */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;
   if (!isEscaped(text)) return undefined;
@@ -35,7 +38,7 @@ export function unescape(text: string, blank: "+" | " "): string | undefined {
   return bytes.toString("latin1", 0, length);
 }
 
-/** True if every escape is valid. Checked before the text is copied, which costs more (A59). */
+/** True if every escape is valid. Runs before the text is copied, because the copy costs more (A59). */
 function isEscaped(text: string): boolean {
   for (let at = text.indexOf("%"); at >= 0; at = text.indexOf("%", at + 3))
     if (escapeAt(text, at) < 0) return false;
@@ -43,8 +46,8 @@ function isEscaped(text: string): boolean {
 }
 
 /**
- * Returns the value of `key` in a query without `?`; "" without an `=`. The first of several pairs counts. Pairs that
- * net/url skips (with a `;` or an invalid escape) do not.
+ * Returns the value of `key` in a query without `?`; "" if it has no `=`; undefined if there is no such key. If there
+ * are several pairs, the first counts. Pairs that net/url skips (with a `;` or an invalid escape) do not count.
  */
 export function firstValue(query: string, key: string): string | undefined {
   if (!query.includes(key) && !query.includes("%")) return undefined;
@@ -60,18 +63,18 @@ export function firstValue(query: string, key: string): string | undefined {
 }
 
 /**
- * Returns a boolean as apimachinery converts it (runtime/conversion.go): only `0` and `false` are false, even `watch=`
- * is true. Undefined if the key is absent.
+ * Returns a boolean as apimachinery converts it (runtime/conversion.go): only `0` and `false` are false, so that even
+ * `watch=` is true. Returns undefined if the key is absent.
  */
 export function flagIn(query: string, key: string): boolean | undefined {
   const value = firstValue(query, key);
-  // Go's EqualFold takes U+017F, which is two bytes here, for an `s`.
+  // Go's EqualFold treats U+017F, which is two bytes in this latin1 string, like an `s`.
   return value === undefined
     ? undefined
     : value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";
 }
 
-/** Returns where the key at `at` ends if it is `key`, escaped or not; otherwise -1. */
+/** Returns the end of the key at `at` if it is `key`, escaped or not; otherwise -1. */
 function endOfKey(query: string, at: number, key: string): number {
   let here = at;
   for (let index = 0; index < key.length; index++) {

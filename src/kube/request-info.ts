@@ -5,19 +5,19 @@ import { limits } from "../base/limits.ts";
 import { isBuiltIn } from "./api-origin.ts";
 import { flagIn, unescape } from "./query.ts";
 
-/** A plain request may be hedged, a watch moved; a long-running one is left alone (D6, D7). */
+/** How the proxy treats a request: it may hedge a plain one and move a watch, but not a long-running one (D6, D7). */
 export type Kind = "plain" | "watch" | "long-running";
 
 export type RequestInfo = {
   readonly kind: Kind;
   readonly isResource: boolean;
-  /** One of: get list watch create update patch delete deletecollection proxy "". Without a resource, the method. */
+  /** get, list, watch, create, update, patch, delete, deletecollection, proxy or ""; without a resource: the method. */
   readonly verb: string;
   readonly group: string;
   readonly version: string;
   readonly namespace: string;
   readonly resource: string;
-  /** The name in the path. A name in a field selector does not count. */
+  /** The object's name in the path; "": none. A name in a field selector does not count. */
   readonly name: string;
   readonly subresource: string;
 };
@@ -31,19 +31,19 @@ const verbs = new Map([
   ["DELETE", "delete"],
 ]);
 
-/** The apiserver's list (controlplane/apiserver/config.go): a log request is long-running even without `follow`. */
+/** Subresources that are long-running by controlplane/apiserver/config.go: `log` even without `follow`. */
 const longRunning = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
-/** apis, group, version, watch, namespaces, namespace, resource, name and subresource. The rest does not matter. */
+/** Most parts of a path that are read: apis, group, version, watch, namespaces, namespace, resource, name, subresource. */
 const partLimit = 9;
 
-/** Classifies a request. The target begins with a slash, because the caller rejects others (A30). */
+/** Classifies a request. `target` begins with a slash, because the caller rejects all others (A30). */
 export function classify(method: string, target: string): RequestInfo {
   const mark = target.indexOf("?");
   const path = unescape(mark < 0 ? target : target.slice(0, mark), "+");
-  // The apiserver answers 400 to an invalid escape, whatever else the path contains.
+  // The apiserver answers 400 to any path with an invalid escape.
   if (path === undefined) return nonResource(method, "");
-  // The parts are copied because they are kept, and a substring would keep the whole target in memory.
+  // The parts of a long target are copied, because a substring would keep the whole target in memory.
   const parts = target.length > limits.targetChars ? partsOf(path).map(detach) : partsOf(path);
   const versionAt = parts[0] === "apis" ? 2 : 1;
   const isResource = parts.length > versionAt + 1 && (parts[0] === "api" || parts[0] === "apis");
@@ -51,19 +51,19 @@ export function classify(method: string, target: string): RequestInfo {
   return resource(method, parts, versionAt, mark < 0 ? "" : target.slice(mark + 1));
 }
 
-/** True for a GET of an object of a built-in API, or of its subresource. */
+/** True for a GET of one object of a built-in API, or of such an object's subresource. */
 export function isObjectRead(info: RequestInfo): boolean {
   return info.kind === "plain" && info.verb === "get" && info.isResource && isOwnResource(info);
 }
 
 /**
- * True if the apiserver answers from its own storage, so that a missing answer is evidence of its health. False for an
- * aggregated API, which another server answers; for a custom resource, whose webhook may hang; and for
- * componentstatuses, which are those of other components.
+ * True if the apiserver answers from its own storage, so that a missing answer is evidence against it. False for an
+ * aggregated API (another server answers), a custom resource (its webhook may hang) and componentstatuses (the status
+ * of other components).
  */
 export function isOwnApi(info: RequestInfo, target: string): boolean {
   if (info.isResource) return isOwnResource(info);
-  // The server of a group also serves its discovery and OpenAPI documents.
+  // Discovery and OpenAPI documents of a group come from the server that serves the group.
   return !target.startsWith("/apis/") && !target.startsWith("/openapi/");
 }
 
@@ -71,7 +71,7 @@ function isOwnResource(info: RequestInfo): boolean {
   return isBuiltIn(info.group) && info.resource !== "componentstatuses";
 }
 
-/** Returns the parts of a path without leading and trailing slashes. The version of `/api//pods` is "". */
+/** Returns the parts of a path without leading and trailing slashes. `/api//pods` has an empty second part. */
 function partsOf(path: string): string[] {
   let start = 0;
   let end = path.length;
@@ -82,7 +82,7 @@ function partsOf(path: string): string[] {
 
 function nonResource(method: string, path: string): RequestInfo {
   const verb = method.toLowerCase();
-  // The apiserver takes these methods for verbs. `watch` is long-running here, because only resources can be watched.
+  // Without a resource, the method is the verb. A method `watch` is long-running, because only resources have watches.
   const isLong = verb === "watch" || verb === "proxy" || path.startsWith("/debug/pprof/");
   const kind = isLong ? "long-running" : "plain";
   return {
@@ -101,7 +101,7 @@ function nonResource(method: string, path: string): RequestInfo {
 function resource(method: string, parts: readonly string[], versionAt: number, query: string): RequestInfo {
   const prefix = prefixOf(part(parts, versionAt + 1));
   const first = prefix === "" ? versionAt + 1 : versionAt + 2;
-  // requestinfo.go returns an error for `/api/v1/watch` alone, and the apiserver answers 500.
+  // For `/api/v1/watch` alone, requestinfo.go returns an error, and the apiserver answers 500.
   if (first === parts.length) return nonResource(method, "");
   const at = resourceAt(parts, first);
   const name = part(parts, at + 1);
@@ -124,13 +124,14 @@ function part(parts: readonly string[], at: number): string {
   return parts[at] ?? "";
 }
 
-/** Returns the verb that an older client put into the path, after the version; otherwise "". */
+/** Returns the word if it is a verb that older clients put into the path after the version; otherwise "". */
 function prefixOf(word: string): "" | "watch" | "proxy" {
   return word === "watch" || word === "proxy" ? word : "";
 }
 
 /**
- * Returns the index of the resource, which follows `namespaces/<namespace>`, but is "namespaces" for its subresources.
+ * Returns the index of the resource in the path. It follows `namespaces/<namespace>`; for a namespace itself and its
+ * subresources, it is the index of "namespaces".
  */
 function resourceAt(parts: readonly string[], first: number): number {
   const next = parts[first + 2];
@@ -150,6 +151,7 @@ function verbOf(method: string, name: string, query: string): string {
 function kindOf(method: string, verb: string, subresource: string): Kind {
   if (verb === "proxy" || longRunning.has(subresource)) return "long-running";
   if (verb !== "watch") return "plain";
-  // The path can make any method a watch, but a request that may have a body is never sent twice.
+  // The path can make any method a watch. A request that may have a body must not be sent twice, so it is no watch
+  // here.
   return method === "GET" || method === "HEAD" ? "watch" : "long-running";
 }

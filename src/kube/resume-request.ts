@@ -1,11 +1,11 @@
 /**
- * Builds the requests that the proxy sends for a client's watch, and judges their responses (watch.md §5.2). The
- * selectors identify the watch, so only parameters that must change are changed.
+ * Builds the requests that the proxy itself sends for a client's watch, and judges their responses (watch.md §5.2).
+ * Selectors stay as they are, because they define what the watch delivers.
  */
 import { limits } from "../base/limits.ts";
 import { unescape } from "./query.ts";
 
-/** The parameters that a resume sets. A client's `sendInitialEvents` would deliver the whole state again. */
+/** Query parameters that a resumed watch sets anew. A client's `sendInitialEvents` would deliver the whole state again. */
 const replaced = new Set([
   "resourceVersion",
   "resourceVersionMatch",
@@ -27,7 +27,7 @@ export type Resume = {
 
 /** Returns the request that continues a watch after `version`; `target`: the client's own `:path`. */
 export function resumeTarget(target: string, { version, hasBookmarks, ageMs, leftMs }: Resume): string {
-  // If the client set no deadline, the watch ends when the apiserver would have ended it.
+  // Without a client's deadline, the watch ends when the apiserver would have ended the first one.
   const seconds = Math.max(1, Math.ceil((leftMs ?? limits.watchMostMs - ageMs) / 1000));
   const added = [
     `resourceVersion=${version}`,
@@ -37,29 +37,30 @@ export function resumeTarget(target: string, { version, hasBookmarks, ageMs, lef
   return targetWith(target, replaced, added);
 }
 
-/** Returns the client's own request with its remaining time, if the client has received nothing so far. */
+/** Returns the client's own request with its remaining time. For a watch that has delivered nothing yet. */
 export function replayTarget(target: string, leftMs: number | undefined): string {
   if (leftMs === undefined) return target;
   const seconds = Math.max(1, Math.ceil(leftMs / 1000));
   return targetWith(target, new Set(["timeoutSeconds"]), [`timeoutSeconds=${seconds}`]);
 }
 
-/** Returns the client's own request with bookmarks (watch.md §6.5). */
+/** Returns the client's own watch request with bookmarks switched on (watch.md §6.5). */
 export function bookmarkedTarget(target: string): string {
   return targetWith(target, new Set(["allowWatchBookmarks"]), ["allowWatchBookmarks=true"]);
 }
 
 const listed = new Set([...replaced, "watch"]);
-/** Matches the deprecated form of a watch, whose list has another path (watch.md §1.1). */
+/** Matches the deprecated path of a watch, which differs from the path of the list (watch.md §1.1). */
 const watchPath = /^\/+(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/+watch\//;
 
 /**
- * Returns a list of at most one object of what `target` watches, as current as etcd, or as the version `least`;
- * undefined for a watch of the deprecated form. The selectors stay, because some clients may list only with them.
+ * Returns the target of a list with at most one object of what the watch `target` delivers. The list is at least as new
+ * as `least`; without `least`, as new as etcd. Undefined for a deprecated path. Selectors stay, because some clients
+ * may list only with them.
  */
 export function listTarget(target: string, least?: string): string | undefined {
   if (watchPath.test(target)) return undefined;
-  // A `limit` with a version alone is an exact read, and with version 0 it is ignored (delegator.go, cacher.go).
+  // `limit` with a version alone means an exact version; with version 0, `limit` is ignored (delegator.go, cacher.go).
   const from = least === undefined ? [] : [`resourceVersion=${least}`, "resourceVersionMatch=NotOlderThan"];
   return targetWith(target, listed, [...from, "limit=1"]);
 }
@@ -67,14 +68,15 @@ export function listTarget(target: string, least?: string): string | undefined {
 const floored = new Set(["resourceVersion", "resourceVersionMatch", "limit"]);
 
 /**
- * Returns the client's read for any version, changed to require at least `seen` (watch.md §3.1). It loses its limit,
- * which a cache ignores for version 0 but would apply here (apiserver storage/cacher, computeListLimit).
+ * Returns a read of any version, changed so that it requires at least the version `seen` (watch.md §3.1). Its `limit`
+ * is removed, because a cache ignores it for version 0 but would apply it to this request (apiserver storage/cacher,
+ * computeListLimit).
  */
 export function flooredTarget(target: string, seen: string): string {
   return targetWith(target, floored, [`resourceVersion=${seen}`, "resourceVersionMatch=NotOlderThan"]);
 }
 
-/** Returns the part of a request that is the same in every retry. */
+/** Returns the target without `timeoutSeconds`, which is all that a client changes in a retry. */
 export function identityOf(target: string): string {
   return targetWith(target, new Set(["timeoutSeconds"]), []);
 }
@@ -87,7 +89,7 @@ function targetWith(target: string, without: ReadonlySet<string>, added: readonl
   return `${path}?${[...kept, ...added].join("&")}`;
 }
 
-/** Returns a pair's key as the apiserver parses it; "" if the apiserver skips the pair. */
+/** Returns the key of a query pair as the apiserver parses it; "" if the apiserver skips the pair. */
 function keyOf(pair: string): string {
   const equals = pair.indexOf("=");
   const key = equals < 0 ? pair : pair.slice(0, equals);
@@ -98,27 +100,28 @@ export type ResponseHead = {
   readonly status: number;
   readonly contentType: string;
   readonly contentEncoding: string;
-  /** Milliseconds in Retry-After; undefined: absent. */
+  /** The delay in the response's Retry-After, in milliseconds; undefined: absent. */
   readonly retryAfterMs: number | undefined;
 };
 
 /**
- * What the response to a resumed watch means. go: it continues the watch. end: end the client's watch, so that the
- * client gets the real answer. elsewhere: another backend may accept the watch, or this one after `inMs`.
+ * What the proxy does after the response to a resumed watch. go: continues the client's watch with it. end: ends the
+ * client's watch, so that the client sends a request and gets the response itself. elsewhere: tries another backend, or
+ * this one again after `inMs` milliseconds.
  */
 export type Acceptance =
   | { readonly kind: "go" | "end" }
   | { readonly kind: "elsewhere"; readonly inMs: number };
 
 /**
- * True if the backend's watch cache of this resource is not filled yet ("storage is (re)initializing", watch.md §5.4).
- * A 429 from a layer in front of the storage (priority and fairness, shutdown) is plain text.
+ * True if the backend has not filled its watch cache of this resource yet ("storage is (re)initializing", watch.md
+ * §5.4). All other causes of a 429 (priority and fairness, shutdown) send plain text.
  */
 export function isInitialising({ status, contentType }: ResponseHead): boolean {
   return status === 429 && contentType !== "" && !contentType.startsWith("text/plain");
 }
 
-/** Judges a response head by the content type of the response that the client got. */
+/** Judges the response to a resumed watch. It must have the `contentType` that the client got before. */
 export function acceptanceOf(answer: ResponseHead, contentType: string): Acceptance {
   const { status } = answer;
   if (status === 401 || status === 403) return { kind: "end" };
@@ -127,13 +130,10 @@ export function acceptanceOf(answer: ResponseHead, contentType: string): Accepta
   return isAlike ? { kind: "go" } : { kind: "elsewhere", inMs: 0 };
 }
 
-/**
- * Judges an ERROR as first event, with which a backend refuses despite status 200. `isForgotten`: no backend has the
- * version.
- */
+/** Judges an ERROR event that is first in a response with status 200. `isForgotten`: no backend has the version. */
 export function acceptanceOfError(code: number, isForgotten: boolean): Acceptance {
   if (code === 401 || code === 403) return { kind: "end" };
-  // A freshly started backend has less history than others, so a 410 is final only when every candidate returned it.
+  // A backend that started recently has less history, so a 410 is final only if every candidate returned it.
   if (code === 410 && isForgotten) return { kind: "end" };
   return { kind: "elsewhere", inMs: 0 };
 }

@@ -2,23 +2,23 @@ import { firstValue, flagIn } from "./query.ts";
 import { isVersion } from "./resource-version.ts";
 
 /**
- * Where a watch starts (watch.md §1.3). exact: after a version. state: with all present objects. now: at a moment that
- * only the server knows.
+ * Where a watch starts (watch.md §1.3). exact: after a given version. state: with an ADDED for each present object.
+ * now: at a version that only the server chooses.
  */
 export type Start = "exact" | "state" | "now";
 
 export type WatchRequest = {
   readonly start: Start;
-  /** The version of an exact start; otherwise "". */
+  /** The version after which an exact watch starts; otherwise "". */
   readonly version: string;
   readonly hasBookmarks: boolean;
   /** True if the client waits for the bookmark that ends the initial events. */
   readonly awaitsMarker: boolean;
-  /** Milliseconds after which the client wants the watch to end; undefined: the server decides. */
+  /** Milliseconds after which the watch ends by the client's request; undefined: the server chooses. */
   readonly timeoutMs: number | undefined;
 };
 
-/** Returns the parameters in a request's `:path`, if the apiserver accepts the request. */
+/** Returns the parameters of a watch in a request's `:path`. Invalid ones do not matter: the apiserver rejects them. */
 export function watchRequestOf(target: string): WatchRequest {
   const mark = target.indexOf("?");
   const query = mark < 0 ? "" : target.slice(mark + 1);
@@ -35,14 +35,14 @@ export function watchRequestOf(target: string): WatchRequest {
   };
 }
 
-/** Returns where the watch starts. Version 0, which is "" here, stands for any state. */
+/** Returns where the watch starts. `version` "" stands for the version 0 as well. */
 function startOf(version: string, sendsState: boolean | undefined): Start {
   if (sendsState === true) return "state";
   if (isVersion(version)) return "exact";
   return sendsState === undefined ? "state" : "now";
 }
 
-/** Returns milliseconds. 0 counts as not set, and a negative timeout ends the watch at once (watch.md §1.2). */
+/** Returns the timeout in milliseconds; undefined for 0. A negative timeout ends the watch at once (watch.md §1.2). */
 function timeoutOf(query: string): number | undefined {
   const seconds = Number(firstValue(query, "timeoutSeconds") ?? 0);
   return Number.isSafeInteger(seconds) && seconds !== 0 ? seconds * 1000 : undefined;

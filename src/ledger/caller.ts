@@ -4,7 +4,7 @@ import type { Subject } from "./subject.ts";
 
 export type CallerName = { readonly subject: Subject; readonly agent: string; readonly address: string };
 
-/** Anomalies of a caller, as the admin page and the API name them. */
+/** An anomaly of a caller, by the name that the admin page and the API use. */
 export type Oddity = "new" | "no-agent" | "anonymous" | "failing" | "relisting" | "re-watching";
 
 export class Caller implements CallerName {
@@ -15,15 +15,15 @@ export class Caller implements CallerName {
   lastAt: number;
   requests = 0;
   watches = 0;
-  /** Repeated lists and watches of a resource that the caller had already watched. */
+  /** Number of lists, and of watches with the initial state, of a resource that the caller had watched before. */
   relists = 0;
   errors = 0;
   bytes = 0;
-  /** Requests that have begun and not ended. */
+  /** Number of requests that have begun and not ended. */
   active = 0;
-  /** True once the ledger has evicted this caller: holders of a reference must look the caller up again. */
+  /** True after the ledger has evicted this caller. Code with a reference must then look up the caller again. */
   isForgotten = false;
-  /** The resources that the caller watched most recently, by `resourceKey`. */
+  /** The resources that the caller watched most recently, in the format of `resourceKey`. */
   #watched: string[] = [];
 
   constructor({ subject, agent, address }: CallerName, now: number) {
@@ -63,9 +63,7 @@ export class Caller implements CallerName {
     return true;
   }
 
-  /**
-   * Returns the caller's anomalies. `isWarm`: true if the process has run long enough to know which callers are new.
-   */
+  /** Returns the caller's anomalies. `isWarm`: the process has run long enough to tell which callers are new. */
   oddities(now: number, isWarm: boolean): readonly Oddity[] {
     const { requests, errors, relists, watches } = this;
     const isNew = isWarm && now - this.since < ledgerLimits.callerNewMs;
@@ -77,7 +75,7 @@ export class Caller implements CallerName {
       ["anonymous", this.subject.source === "none"],
       ["failing", isKnown && errors * 2 > requests],
       ["relisting", relists >= ledgerLimits.callerRelists && relists * 10 > requests],
-      // An informer starts at most one watch in two seconds on average.
+      // An anomaly above one watch in two seconds on average: an informer starts fewer.
       ["re-watching", isMostlyWatches && watches > (now - this.since) / 2000],
     ];
     return all.flatMap(([oddity, isSo]) => (isSo ? [oddity] : []));

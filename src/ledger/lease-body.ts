@@ -1,7 +1,7 @@
 /**
- * Parses writes to a leader lease: a Lease object, or the annotation that older client-go locks keep on a ConfigMap or
- * Endpoints object (client-go, tools/leaderelection/resourcelock). Accepts JSON and protobuf, whole objects and
- * patches.
+ * Parses the body of a write to a leader lease. The lease is a Lease object, or an annotation of a ConfigMap or
+ * Endpoints object (older locks of client-go, tools/leaderelection/resourcelock). The body is JSON or protobuf, a whole
+ * object or a patch.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../base/json.ts";
 import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from "../base/protobuf.ts";
@@ -9,21 +9,21 @@ import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from 
 export const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader";
 
 export type LeaseRecord = {
-  /** The object's name; "" in a patch. */
+  /** Name of the object; "": the body is a patch without one. */
   readonly name: string;
-  /** Undefined: the patch does not change the holder; "": the write releases the lease. */
+  /** The new holder; undefined: a patch that does not change the holder; "": the write releases the lease. */
   readonly holder: string | undefined;
   readonly durationMs: number | undefined;
-  /** True if the write sets a renewal time. A write that only labels the lease does not renew it. */
+  /** True if the write sets a renewal time. A write that only sets labels does not renew the lease. */
   readonly isRenewal: boolean;
 };
 
-/** Returns the lease that a write's body contains; undefined: none, or unreadable. `isLease`: a Lease object. */
+/** Returns the lease in a write's body; undefined: none, or unreadable. `isLease`: the object is a Lease. */
 export function leaseRecordIn(body: Buffer, isLease: boolean): LeaseRecord | undefined {
   if (!isLease && !body.includes(leaderAnnotation)) return undefined;
   const object = enveloped(body);
   if (object !== undefined) return isLease ? ofLease(object) : ofAnnotated(object);
-  // Renewals in YAML or CBOR are not tracked.
+  // Bodies in YAML or CBOR are not parsed.
   const parsed = parseJson(body.toString());
   if (Array.isArray(parsed)) return ofJsonPatch(parsed);
   if (!isRecord(parsed)) return undefined;
@@ -41,7 +41,7 @@ function ofLease(object: Message): LeaseRecord {
   };
 }
 
-/** Field 12 of the metadata is the annotations. */
+/** Field 12 of an object's metadata contains its annotations. */
 function ofAnnotated(object: Message): LeaseRecord | undefined {
   const metadata = messageIn(object, 1);
   const annotation = parseJson(entriesIn(metadata, 12, leaderAnnotation).at(-1) ?? "");
@@ -59,7 +59,7 @@ function ofAnnotatedJson(object: JsonRecord): LeaseRecord | undefined {
   return isRecord(annotation) ? ofSpec(nameIn(object), annotation) : undefined;
 }
 
-/** Reads a JSON patch (RFC 6902). Operations on paths outside the spec are ignored. */
+/** Reads a JSON patch (RFC 6902). Ignores operations on paths outside of `spec`. */
 function ofJsonPatch(operations: readonly unknown[]): LeaseRecord | undefined {
   const spec: Record<string, unknown> = {};
   for (const operation of operations) {
@@ -70,7 +70,7 @@ function ofJsonPatch(operations: readonly unknown[]): LeaseRecord | undefined {
   return Object.keys(spec).length === 0 ? undefined : ofSpec("", spec);
 }
 
-/** The annotation uses the field names of a Lease. A null removes a field, so a null holder releases the lease. */
+/** The annotation has the fields of a Lease. A null removes a field, so a null holder releases the lease. */
 function ofSpec(name: string, spec: JsonRecord): LeaseRecord {
   const seconds = spec["leaseDurationSeconds"];
   return {

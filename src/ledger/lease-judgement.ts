@@ -1,6 +1,6 @@
 /**
- * Judges a lease renewal from the lease's previous state and the present renewal. Only requests are evidence: a correct
- * leader election never causes one of these judgements.
+ * Judges each renewal of a lease by the lease's previous state. Only requests count as evidence, and a correct leader
+ * election causes no judgement.
  */
 
 import type { Caller } from "./caller.ts";
@@ -48,7 +48,8 @@ function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judge
       reason,
     };
   }
-  // The token names the client's pod. A holder name in a private format proves nothing; another pod's name does.
+  // The token names the client's pod. The lease is suspect only if its holder is another known pod: other holder names
+  // may have any format.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
   const reason = `Lease names pod ${named} but is renewed with the token of pod ${pod} from ${caller.address}`;
@@ -67,7 +68,10 @@ function goneOf(pods: Pods, names: readonly (readonly [string, string])[]): Dele
 
 // --- two clients hold the lease ---
 
-/** This client, another and this one again renewed under one holder name, which no restarted process can cause. */
+/**
+ * Finds two clients that renew in turn under one holder name: this one, another, and this one again. A restarted
+ * process cannot cause this.
+ */
 function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Judgement | undefined {
   const last = lease.renewers.at(-1);
   const own = lease.renewers.find(
@@ -82,14 +86,14 @@ function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Ju
   return { verdict: "contested", detector: "alternation", was: other, valueMs, limitMs, reason };
 }
 
-/** Returns a judgement if another holder took the lease before it was released or expired, or if holders alternate. */
+/** Finds a holder that took the lease before it was released or expired, and holders that alternate. */
 function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
   const before = lease.holder;
   if (before === "" || before === holder || isCreate) return undefined;
   const last = lease.renewers.at(-1);
   const was = last === undefined ? before : textOf(last.caller);
   const valueMs = Math.round(at - lease.renewedAt);
-  // A slightly fast clock, or a renewal that reached the proxy late, does not count as a wrongful takeover.
+  // A takeover just before the expiry is allowed: clocks differ, and renewals may reach the proxy late.
   const limitMs = Math.round(lease.durationMs * ledgerLimits.leaseShare);
   if (valueMs < limitMs) {
     const reason = `Lease was taken from ${before} ${seconds(valueMs)} after its renewal, by ${textOf(caller)} as ${holder}`;
@@ -109,7 +113,7 @@ function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgeme
   };
 }
 
-/** Returns a judgement if neither the client's identity nor its program has held the lease before. */
+/** Finds a client if neither its identity nor its program has held the lease before. */
 function stranger(lease: Lease, { caller }: Renewal): Judgement | undefined {
   if (lease.renewals < ledgerLimits.leaseRenewals || lease.knownKinds.includes(kindOf(caller)))
     return undefined;

@@ -1,4 +1,4 @@
-/** One leader lease: its holder, and the clients that have renewed it recently. Times are clock readings. */
+/** One leader lease: its holder, and the clients that renewed it recently. All times are clock readings in ms. */
 import { limits } from "../base/limits.ts";
 import type { Caller } from "./caller.ts";
 
@@ -11,9 +11,7 @@ export type LeaseName = {
 /** A client that renews the lease under one holder name. */
 export type Renewer = {
   readonly caller: Caller;
-  /**
-   * Id of the client's HTTP/2 session. A process has one session, whatever other proxies are in between. 0: unknown.
-   */
+  /** Id of the client's HTTP/2 session, which tells apart two processes behind one address; 0: unknown. */
   readonly session: number;
   readonly holder: string;
   readonly since: number;
@@ -21,7 +19,7 @@ export type Renewer = {
   renewals: number;
 };
 
-/** A change of holder. `isReleased`: the previous holder had released the lease, or the lease was new. */
+/** A change of holder. `isReleased`: the previous holder released the lease before, or the lease was new. */
 export type Handover = {
   readonly from: string;
   readonly to: string;
@@ -31,7 +29,7 @@ export type Handover = {
 
 export type Verdict = "contested" | "ghost" | "unknown";
 
-/** Why a lease is suspect. */
+/** The reason for which a lease is suspect. */
 export type Judgement = {
   readonly verdict: Verdict;
   readonly detector: "alternation" | "takeover" | "turns" | "pod" | "deleted-pod" | "identity";
@@ -46,7 +44,7 @@ export class Lease {
   holder = "";
   durationMs = 0;
   renewedAt = 0;
-  /** When the present holder got the lease. */
+  /** Clock reading (ms) at which the present holder got the lease. */
   heldSince = 0;
   renewals = 0;
   /** The clients that renewed the lease recently, the latest last. */
@@ -54,7 +52,7 @@ export class Lease {
   handovers: readonly Handover[] = [];
   /** Identities and programs of the recent holders, in the format of `kindOf`. */
   knownKinds: readonly string[] = [];
-  /** The latest judgement and its time. A judgement expires after `limits.leaseQuietMs`. */
+  /** The latest judgement and its clock reading (ms). A judgement expires after `limits.leaseQuietMs`. */
   judgement: Judgement | undefined;
   judgedAt = Number.NEGATIVE_INFINITY;
   reportedAt = Number.NEGATIVE_INFINITY;
@@ -68,7 +66,7 @@ export class Lease {
     return `${resource} ${namespace}/${name}`;
   }
 
-  /** Returns the latest judgement unless it has expired; undefined: the lease is in order. */
+  /** Returns the latest judgement; undefined: there is none, or it has expired. */
   verdictAt(now: number): Judgement | undefined {
     return now - this.judgedAt < limits.leaseQuietMs ? this.judgement : undefined;
   }

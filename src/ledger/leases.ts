@@ -1,4 +1,4 @@
-/** The leader leases renewed through the proxy, up to a limit: the least recently renewed one is evicted first. */
+/** The leader leases that clients renew through the proxy. The least recently renewed one is evicted first. */
 
 import { clipped } from "../base/detach.ts";
 import { Lru } from "../base/lru.ts";
@@ -9,7 +9,7 @@ import { judgeRenewal, type Renewal } from "./lease-judgement.ts";
 import { ledgerLimits } from "./limits.ts";
 import { Pods } from "./pods.ts";
 
-/** A write to a lease that the backend has accepted. */
+/** A write to a lease that a backend has accepted. */
 export type LeaseWrite = {
   readonly name: LeaseName;
   readonly record: LeaseRecord;
@@ -18,7 +18,7 @@ export type LeaseWrite = {
   readonly isCreate: boolean;
 };
 
-/** A judgement that is to be reported, and its lease. */
+/** A judgement that must be journalled, and its lease. */
 export type LeaseReport = { readonly lease: Lease; readonly judgement: Judgement };
 
 export class Leases {
@@ -29,14 +29,14 @@ export class Leases {
     return [...this.#leases.values()];
   }
 
-  /** Records a write. Returns a report if the write makes the lease suspect, unless one was written recently. */
+  /** Records a write. Returns a report if the write makes the lease suspect, unless the last report is recent. */
   written({ name, record, caller, session, isCreate }: LeaseWrite, at: number): LeaseReport | undefined {
     const lease = this.#of(name);
     this.pods.seen(caller.subject.namespace, caller.subject.pod);
     const holder = clipped(record.holder ?? lease.holder, ledgerLimits.holderChars);
     if (record.durationMs !== undefined) lease.durationMs = record.durationMs;
     if (holder === "") return this.#released(lease, at);
-    // A write without a renewal time and with the same holder only labels the lease, or changes something else.
+    // A write that neither renews the lease nor changes its holder sets labels, for example.
     if (!record.isRenewal && holder === lease.holder) return undefined;
     const renewal = { caller, session, holder, isCreate, at };
     const judgement = judgeRenewal(lease, renewal, this.pods);

@@ -1,12 +1,12 @@
-/** The recent callers, up to a limit: the callers that have been idle for longest are evicted first. */
+/** The recent callers, at most `ledgerLimits.callers`. A new caller evicts an idle one. */
 
 import { Caller, type CallerName } from "./caller.ts";
 import { ledgerLimits } from "./limits.ts";
 
 export class Ledger {
-  /** Callers by identity, program and address, in insertion order; an eviction moves callers in use to the end. */
+  /** Callers by identity, program and address, in insertion order. An eviction moves callers in use to the end. */
   readonly #callers = new Map<string, Caller>();
-  /** Requests of evicted callers, by agent label. */
+  /** Number of requests of evicted callers, by their program's metric label. */
   readonly #past = new Map<string, number>();
   readonly #agents = new Set<string>();
   readonly #startedAt: number;
@@ -20,7 +20,7 @@ export class Ledger {
     return [...this.#callers.values()];
   }
 
-  /** Returns the requests of all callers so far: the first few programs by name, the rest as "other". */
+  /** Number of requests of all callers so far, by program. The first few programs have a name, the rest is "other". */
   get requestsByAgent(): ReadonlyMap<string, number> {
     const sums = new Map(this.#past);
     for (const { agent, requests } of this.#callers.values()) add(sums, this.#labelOf(agent), requests);
@@ -31,12 +31,12 @@ export class Ledger {
     return this.#callers.size;
   }
 
-  /** True if the process has run long enough to know which callers are new. */
+  /** True if the process has run long enough to tell which callers are new. */
   isWarm(now: number): boolean {
     return now - this.#startedAt >= ledgerLimits.callerNewMs;
   }
 
-  /** Returns the caller of this name; the same object every time until the ledger evicts the caller. */
+  /** Returns the caller of this name: the same object each time, until the ledger evicts it. */
   of(name: CallerName, now: number): Caller {
     const { subject, agent, address } = name;
     const key = `${subject.source} ${subject.name} ${subject.pod} ${agent} ${address}`;
@@ -49,12 +49,12 @@ export class Ledger {
     return caller;
   }
 
-  /** The first programs get a label of their own. Labels never change, so that their counters never decrease. */
+  /** Returns the metric label of a program. Labels never change, so that the counters never decrease. */
   #labelOf(agent: string): string {
     return this.#agents.has(agent) ? agent : "other";
   }
 
-  /** Evicts an idle caller. Callers in use move to the end, so that a flood of new callers evicts only itself. */
+  /** Evicts an idle caller. Skips callers in use, so that a flood of new callers evicts only callers of the flood. */
   #forgetOne(now: number): void {
     let tries = ledgerLimits.callerTurns;
     for (const [key, caller] of this.#callers) {

@@ -1,36 +1,36 @@
-/** Limits of the callers, leases and pods that are remembered, each with its reason (see src/base/limits.ts). */
+/** Limits of the recorded callers, leases and pods, each with its reason (see src/base/limits.ts). */
 export const ledgerLimits = {
-  /** Callers remembered, 400 bytes each: a cluster of 1,000 nodes has about as many kubelets, kube-proxies and agents. */
+  /** Most callers, 400 bytes each: 1,000 nodes have about as many kubelets, kube-proxies and agents. */
   callers: 5000,
-  /** Callers that one eviction checks to find an idle one. */
+  /** Number of callers that one eviction checks to find an idle one. */
   callerTurns: 32,
-  /** How long a caller counts as new. */
+  /** Milliseconds for which a caller counts as new. */
   callerNewMs: 600_000,
-  /** A caller with fewer requests is not judged. */
+  /** Number of requests below which the ledger reports no anomalies of a caller, except that it is new. */
   callerRequests: 20,
   callerRelists: 10,
-  /** Watched resources remembered per caller: a controller-manager watches 60. */
+  /** Number of watched resources remembered for each caller. A controller-manager watches 60. */
   callerResources: 100,
-  /** Most programs that get a metric label of their own. */
+  /** Number of programs that get a metric label of their own. */
   agents: 50,
-  /** The number of leases remembered, about 600 bytes each: each node has one, and each controller. */
+  /** Number of leases remembered, about 600 bytes each. Each node and each controller has one. */
   leases: 8000,
-  /** Most renewers, and most changes of holder, that are remembered per lease. */
+  /** Number of renewers, and of changes of holder, that are remembered for each lease. */
   leaseRenewers: 8,
   leaseHandovers: 8,
-  /** Assumed duration of a lease whose object states none. */
+  /** Duration in milliseconds that is assumed for a lease whose object states none. */
   leaseLeastMs: 5000,
-  /** A takeover earlier than this share of the lease's duration after the last renewal counts as wrongful. */
+  /** A takeover is wrongful if less than this share of the lease's duration has passed since the last renewal. */
   leaseShare: 0.8,
-  /** Two holders alternate if the lease moves there and back within this time, and neither holder releases it. */
+  /** Two holders alternate if each takes the lease from the other, without a release, within these milliseconds. */
   leaseTurnsMs: 120_000,
-  /** A lease needs this many renewals before a first-time holder counts as a stranger. */
+  /** Number of renewals after which a holder that never held the lease before counts as a stranger. */
   leaseRenewals: 3,
-  /** Shortest pause between two reports on one lease. */
+  /** Milliseconds between two reports on one lease. */
   leaseReportMs: 15_000,
-  /** Most pods remembered that sent requests, and most pods that were deleted. */
+  /** Number of remembered pods that sent requests, and of remembered pods that were deleted. */
   pods: 10_000,
-  /** How long a renewal by a deleted pod may have been on its way to the proxy, in ms. */
+  /** Milliseconds for which a renewal by a deleted pod may have been on its way to the proxy. */
   podGoneMs: 1000,
   /** Characters read of a token's claims, and kept of a lease's holder name. */
   claimsChars: 16 * 1024,

@@ -1,15 +1,18 @@
 /**
- * What clients' requests reveal about pods: which pods sent requests with their own token, and which were deleted.
- * Bounded: the oldest entries are evicted first. The proxy sends no requests of its own to learn this.
+ * Records which pods sent requests with their own token, and which pods were deleted, by clients' requests alone: the
+ * proxy sends no requests for this. At most `ledgerLimits.pods` of each: the oldest are evicted.
  */
 
 import { Lru } from "../base/lru.ts";
 import { ledgerLimits } from "./limits.ts";
 
 export class Pods {
-  /** The pods that sent a request, by namespace and name. */
+  /** The pods that sent a request, by "namespace/name". */
   readonly #seen = new Lru<string, true>(ledgerLimits.pods);
-  /** When each pod was deleted without a grace period: finally by its kubelet, by the garbage collector, or by force. */
+  /**
+   * Clock reading (ms) of each pod's deletion. Only deletions without a grace period count: by the kubelet, the garbage
+   * collector, or force.
+   */
   readonly #deleted = new Lru<string, number>(ledgerLimits.pods);
 
   seen(namespace: string, name: string): void {
@@ -20,41 +23,39 @@ export class Pods {
     return this.#seen.has(`${namespace}/${name}`);
   }
 
-  /** The pod object is deleted. Its containers may still run. */
+  /** Records that a pod's object was deleted. The pod's containers may still run. */
   deleted(namespace: string, name: string, at: number): void {
     this.#deleted.set(`${namespace}/${name}`, at);
   }
 
-  /** Forgets a deletion: the pod was bound to a node, or a kubelet wrote its status, so a pod of that name exists. */
+  /** Removes a recorded deletion: the pod exists, because it was bound to a node or a kubelet wrote its status. */
   exists(namespace: string, name: string): void {
     this.#deleted.delete(`${namespace}/${name}`);
   }
 
-  /** Returns when the pod was deleted; undefined: the pod may still exist. */
+  /** Returns the clock reading (ms) of the pod's deletion; undefined: the pod may still exist. */
   deletedAt(namespace: string, name: string): number | undefined {
     return this.#deleted.get(`${namespace}/${name}`);
   }
 }
 
-/**
- * Returns the pod that a holder name contains: client-go writes "name_uuid", many other clients the pod's name alone.
- */
+/** Returns the pod in a holder name: client-go writes "name_uuid", many other clients the pod's name alone. */
 export function podNamedBy(holder: string): string {
   const at = holder.indexOf("_");
   return at < 0 ? holder : holder.slice(0, at);
 }
 
-/** True if a holder name begins with this pod's or node's name. Some clients append words of their own. */
+/** True if a holder name begins with the pod's or node's name. Some clients append text of their own. */
 export function isNamed(holder: string, name: string): boolean {
   if (name === "") return false;
   const next = holder.charAt(name.length);
   return holder.startsWith(name) && (next === "" || !/[a-z0-9]/i.test(next));
 }
 
-/** Suffixes of the pods of one workload: an ordinal, or five letters without vowels (apimachinery, util/rand). */
+/** Endings of pod names within one workload: a number, or five characters of apimachinery's util/rand. */
 const suffixes = [/^(.+)-\d+$/, /^(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}$/];
 
-/** True if both pods belong to one workload, judged by the names that workloads give to their pods. */
+/** True if both names look like pods of one workload, such as "web-0" and "web-1". */
 export function isSibling(one: string, other: string): boolean {
   if (one === other) return false;
   return suffixes.some((suffix) => {

@@ -1,6 +1,6 @@
 /**
- * The identity that a request claims. The claims of a JWT are not verified here, and are shown as unverified: the
- * apiserver decides what is true. Apart from these claims nothing of a credential is kept.
+ * The identity that a request claims. The proxy does not verify the claims of a JWT, and shows them as unverified,
+ * because the apiserver verifies them. The proxy keeps nothing else of a credential.
  */
 
 import { clipped } from "../base/detach.ts";
@@ -8,14 +8,14 @@ import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../base/
 import { limits } from "../base/limits.ts";
 import { ledgerLimits } from "./limits.ts";
 
-/** `jwt`: unverified claims of a token; `vouched`: an identity that the proxy itself has verified. */
+/** Source of an identity. jwt: unverified claims of a token; vouched: verified by the proxy itself. */
 export type SubjectSource = "jwt" | "vouched" | "bearer" | "basic" | "none";
 
 export type Subject = {
-  /** For example "system:serviceaccount:kube-system:job-controller"; "": unknown. */
+  /** The user's name, such as "system:serviceaccount:kube-system:job-controller"; "": unknown. */
   readonly name: string;
   readonly source: SubjectSource;
-  /** The pod and the node to which a service account's token is bound (kubernetes.io claims); "": none. */
+  /** The pod and the node that a service account's token is bound to (kubernetes.io claims); "": none. */
   readonly namespace: string;
   readonly pod: string;
   readonly node: string;
@@ -26,7 +26,7 @@ export const noSubject: Subject = { ...nothing, source: "none" };
 const opaqueBearer: Subject = { ...nothing, source: "bearer" };
 const basic: Subject = { ...nothing, source: "basic" };
 
-/** Returns the identity that the value of an Authorization field claims. */
+/** Returns the identity that the value of an Authorization header claims. */
 export function subjectOf(authorization: string): Subject {
   if (authorization === "") return noSubject;
   if (/^basic /i.test(authorization)) return basic;
@@ -37,12 +37,12 @@ export function subjectOf(authorization: string): Subject {
 
 function claimsIn(payload: string): JsonRecord | undefined {
   if (payload.length > ledgerLimits.claimsChars) return undefined;
-  // Three words with dots between them need not be a JWT.
+  // Text with two dots is not always a JWT, so its claims may be missing.
   const claims = parseJson(Buffer.from(payload, "base64url").toString());
   return isRecord(claims) ? claims : undefined;
 }
 
-/** Reads the claims of serviceaccount/claims.go. A legacy token from a Secret has its namespace under a flat key. */
+/** Reads the claims of serviceaccount/claims.go. A legacy token from a Secret has the namespace in a claim of its own. */
 function subjectIn(claims: JsonRecord): Subject {
   const kubernetes = recordAt(claims, "kubernetes.io");
   const legacy = printableAt(claims, "kubernetes.io/serviceaccount/namespace");
@@ -55,7 +55,7 @@ function subjectIn(claims: JsonRecord): Subject {
   };
 }
 
-/** Replaces unprintable characters, because the admin page shows the claim. */
+/** Returns a claim without unprintable characters, because the admin page shows it. */
 function printableAt(parent: JsonRecord | undefined, key: string): string {
   return clipped(textAt(parent, key), limits.subjectChars).replace(/[^\x21-\x7e]/g, "?");
 }

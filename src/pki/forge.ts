@@ -1,6 +1,6 @@
 /**
- * Makes node-forge, which supports RSA only, write certificates with EC keys: in its ASN.1 tree the public key and the
- * signature are replaced by those of node:crypto.
+ * Lets node-forge, which supports only RSA, write certificates with EC keys: node:crypto provides the public key and
+ * the signature, which replace forge's in the ASN.1 tree.
  */
 import { type KeyObject, sign } from "node:crypto";
 import type * as NodeForge from "node-forge";
@@ -8,7 +8,7 @@ import type * as NodeForge from "node-forge";
 export type Forge = typeof NodeForge;
 type Tree = NodeForge.asn1.Asn1;
 
-// Functions of forge that its published types lack.
+// Functions of node-forge that its published types lack.
 declare module "node-forge" {
   namespace pki {
     function getTBSCertificate(certificate: pki.Certificate): asn1.Asn1;
@@ -16,12 +16,12 @@ declare module "node-forge" {
   }
 }
 
-/** Loads forge on first use, because it takes 11 MB. */
+/** Loads node-forge on first use, because it takes 11 MB. */
 export async function loadForge(): Promise<Forge> {
   return (await import("node-forge")).default;
 }
 
-/** Returns an RSA key that forge accepts, until `replacePart` inserts the real key. */
+/** Returns an RSA key as a placeholder that forge accepts. `replacePart` inserts the real key. */
 export function placeholderKey(forge: Forge): NodeForge.pki.rsa.PublicKey {
   const one = new forge.jsbn.BigInteger("1");
   return forge.pki.setRsaPublicKey(one, one);
@@ -46,7 +46,7 @@ export function algorithmOf(forge: Forge, signer: KeyObject): Tree {
   return nodeOf(forge, signer.asymmetricKeyType === "ec" ? algorithms.ec : algorithms.rsa);
 }
 
-/** Signs `tree` and returns PEM. Certificates and requests both are {tree, algorithm, signature}. */
+/** Signs `tree` and returns it as PEM. Certificates and certificate requests have the form {tree, algorithm, signature}. */
 export function sealed(
   forge: Forge,
   { type, tree, signer }: { readonly type: string; readonly tree: Tree; readonly signer: KeyObject },

@@ -1,6 +1,7 @@
 /**
  * Creates CAs, certificates and certificate requests (PKCS #10), which Node can only read. Keys are EC P-256 by
- * default: creating one takes 0.1 ms instead of 100 for RSA, and a handshake's signature 13 µs instead of 200.
+ * default: creating a key takes 0.1 ms instead of 100 ms for RSA, and the signature of a handshake 13 µs instead of 200
+ * µs.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { isIpAddress } from "../base/address.ts";
@@ -15,28 +16,28 @@ import {
   sealed,
 } from "./forge.ts";
 
-/** A certificate and its private key, both PEM. */
+/** A certificate and its private key, both in PEM. */
 export type Pair = { readonly certificate: string; readonly key: string };
 
 export type KeyType = "ec" | "rsa";
 
 export type CertificateOptions = {
   readonly name: string;
-  /** The subject's organisations, which are a client's groups. */
+  /** The organisations of the subject. In a client certificate, they are the client's groups. */
   readonly groups?: readonly string[];
   readonly hosts?: readonly string[];
   readonly usage?: "server" | "client";
   readonly keyType?: KeyType;
-  /** Milliseconds since 1970; default: an hour ago. */
+  /** Start of the validity in milliseconds since 1970; default: an hour ago. */
   readonly notBefore?: number;
-  /** Milliseconds since 1970; default: a year from now. */
+  /** End of the validity in milliseconds since 1970; default: a year from now. */
   readonly notAfter?: number;
 };
 
 export type Authority = {
   readonly certificate: string;
   issue(wanted: CertificateOptions): Pair;
-  /** Returns the CA's private key as PEM. */
+  /** Returns the private key of the CA in PEM. */
   exportKey(): string;
 };
 
@@ -97,7 +98,7 @@ function pemOf(key: KeyObject): string {
   return key.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-/** Returns a key identifier: any 20 bytes that are unique to the key (RFC 5280), as a latin1 string for forge. */
+/** Returns a key identifier for forge, in latin1. RFC 5280 requires only that it is unique to the key. */
 function keyIdOf(publicKey: KeyObject): string {
   const spki = publicKey.export({ type: "spki", format: "der" });
   return createHash("sha256").update(spki).digest().toString("latin1", 0, 20);
@@ -116,10 +117,10 @@ function usesOf({ hosts = [], usage = "server" }: Pick<CertificateOptions, "host
   ];
 }
 
-/** A request for a certificate, and its private key, both PEM. */
+/** A certificate request and its private key, both in PEM. */
 export type SigningRequest = { readonly request: string; readonly key: string };
 
-/** Creates a request (RFC 2986) for another CA, which chooses dates and issuer. */
+/** Creates a certificate request (RFC 2986). The CA that signs it chooses the dates and the issuer. */
 export async function createRequest(
   wanted: Pick<CertificateOptions, "name" | "hosts" | "usage" | "keyType">,
 ): Promise<SigningRequest> {
@@ -156,7 +157,7 @@ function write(forge: Forge, wanted: Certificate, signer: KeyObject): string {
 
 function draft(forge: Forge, wanted: Certificate): ReturnType<Forge["pki"]["createCertificate"]> {
   const certificate = forge.pki.createCertificate();
-  // Placeholders: `write` inserts the real key and algorithm.
+  // Placeholders, which `write` replaces with the real key and algorithm.
   certificate.siginfo.algorithmOid = "1.2.840.113549.1.1.11";
   certificate.publicKey = placeholderKey(forge);
   // DER requires a positive number without a leading zero, so the first byte is between 01 and 7f.
@@ -165,8 +166,8 @@ function draft(forge: Forge, wanted: Certificate): ReturnType<Forge["pki"]["crea
   certificate.validity.notAfter = dateOf(wanted.notAfter);
   const nameOf = (name: string, value: string): { name: string; value: string } => {
     const field = { name, value };
-    // The published types declare the tag's class, but forge expects the tag. Go compares issuer and subject byte by
-    // byte, so both must have the same tag.
+    // The published types declare the tag's class here, but forge expects the tag. Go compares issuer and subject byte
+    // by byte, so both must have the same tag.
     Reflect.set(field, "valueTagClass", forge.asn1.Type.UTF8);
     return field;
   };

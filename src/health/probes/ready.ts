@@ -1,9 +1,9 @@
 /**
- * Probes one backend's /readyz on a fresh socket, because a reused one does not show that a firewall refuses new ones.
+ * Probes one backend's /readyz on a new socket, because an open one does not show that a firewall rejects new ones.
  * undici speaks HTTP without its timers, which are coarse; the prober sets all deadlines.
  *
- * A padding field fills a large packet with the request, and the list of all checks fills one with the response, so
- * that a probe also fails on a path that loses large packets (path MTU) after the TLS handshake.
+ * The request has a padding header and the response lists all checks, so each takes a large packet. The probe therefore
+ * also fails on a path that loses large packets (path MTU) after the TLS handshake.
  */
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
@@ -21,11 +21,11 @@ export type ReadyParts = {
   readonly open: (backend: string) => Socket;
   readonly path: string;
   readonly seen: (backend: string, notAfter: string) => void;
-  /** Default: no backend is asked for its version. */
+  /** Requests each backend's version, too; default: none is requested. */
   readonly versions?: BackendVersions;
 };
 
-/** Returns the probe that requests `path`, and /livez if that fails without naming a check. */
+/** Returns the probe that requests `path`, and then /livez if `path` fails without naming a check. */
 export function createReadyProbe(parts: ReadyParts): Probe {
   return (backend, listener) => {
     const socket = parts.open(backend);
@@ -50,8 +50,9 @@ export function createReadyProbe(parts: ReadyParts): Probe {
 }
 
 /**
- * Requests /version on a socket of its own, so that a slow response does not delay the probe. Every client may read it
- * unless anonymous requests are disabled (ClusterRole `system:public-info-viewer`); without it the version is unknown.
+ * Requests /version on another socket, so that a slow response does not delay the probe. The ClusterRole
+ * `system:public-info-viewer` lets every client read /version, unless anonymous requests are disabled. In that case the
+ * version stays unknown.
  */
 function askVersion(socket: Socket, backend: string, versions: BackendVersions): void {
   socket.on("error", () => {});
@@ -65,17 +66,17 @@ function askVersion(socket: Socket, backend: string, versions: BackendVersions):
   });
 }
 
-/** Returns "" if the response has no version. */
+/** Returns the version in a response to /version; "" if it has none. */
 function versionIn({ status, body }: ProbeResponse): string {
   const json = status === 200 ? parseJson(body) : undefined;
   const version = isRecord(json) ? textAt(json, "gitVersion") : "";
   return /^v\d[\w.+-]*$/.test(version) ? clipped(version, healthLimits.versionChars) : "";
 }
 
-/** Returns an HTTP client on an open socket. */
+/** Returns an HTTP client that uses an open socket. */
 function clientOn(socket: Socket): Client {
   return new Client(socket instanceof TLSSocket ? "https://backend" : "http://backend", {
-    // Deferred, because undici looks at its queue only after `connect` has returned, and would otherwise wait for ever.
+    // Deferred, because undici checks its queue only after `connect` has returned, and would otherwise wait for ever.
     connect: (_options, done) => queueMicrotask(() => done(null, socket)),
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -85,7 +86,7 @@ function clientOn(socket: Socket): Client {
 
 type ProbeResponse = { readonly status: number; readonly body: string };
 
-/** Requests `path` and reports the result. Never rejects. */
+/** Requests `path` and reports the result to `listener`. The returned promise is never rejected. */
 async function ask(socket: Socket, path: string, listener: ProbeListener): Promise<void> {
   const client = clientOn(socket);
   try {
@@ -111,7 +112,7 @@ async function alive(client: Client): Promise<string> {
 
 const padding = "0".repeat(1500);
 
-/** Adds `verbose`, with which the apiserver answers with the list of all checks. */
+/** Returns the path with `verbose` added. The apiserver then answers with the list of all checks. */
 function verbose(path: string): string {
   if (/[?&]verbose\b/.test(path)) return path;
   return `${path}${path.includes("?") ? "&" : "?"}verbose`;
@@ -134,12 +135,12 @@ async function answerOf(
   return { status: statusCode, body: Buffer.concat(chunks).toString("utf8", 0, healthLimits.probeBodyBytes) };
 }
 
-/** A backend that refuses the request (401, 404, 429) is alive, and its readiness is unknown. */
+/** Returns the readiness by the response's status. After 401, 404 or 429 the readiness is unknown. */
 function readinessOf({ status, body }: ProbeResponse): ReadyAnswer {
   if (status === 200) return "ready";
   if (status === 403) return "forbidden";
   if (status < 500) return "unknown";
-  // An apiserver that shuts down fails this check first.
+  // "shutdown" is the first check that fails when an apiserver shuts down.
   return /^\[-\]shutdown /m.test(body) ? "shutdown" : "failing";
 }
 
@@ -149,8 +150,8 @@ function reasonOf({ status, body }: ProbeResponse): string {
 }
 
 /**
- * Returns the names of failing checks, "etcd" of "[-]etcd failed: reason withheld"; a few, as the response is
- * untrusted.
+ * Returns the names of failing checks: "etcd" for "[-]etcd failed: reason withheld". Only a few, because the response
+ * is not trusted.
  */
 function failingChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\]([\w./-]{1,64}) /gm)].map((match) => match[1] ?? "");

@@ -1,6 +1,6 @@
 /**
- * Finds sockets of this network namespace with unacknowledged data in Linux's /proc/net/tcp and tcp6. Where these
- * cannot be read the result is empty, and only TCP keepalive finds dead peers.
+ * Finds the sockets of this network namespace with unacknowledged data, in Linux's /proc/net/tcp and tcp6. If these
+ * files cannot be read, the result is empty, and only TCP keepalive finds dead peers.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { healthLimits } from "../limits.ts";
@@ -14,8 +14,8 @@ export type Endpoints = {
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
 /**
- * Returns by socket key how often the kernel has retransmitted. For an idle peer this is the number of unanswered
- * keepalive probes plus one, because the kernel waits a second before each probe.
+ * Returns how often the kernel has retransmitted, by socket key. If the connection is idle, this is the number of
+ * unanswered keepalive probes plus one, because the kernel waits a second before each probe.
  */
 export async function readRetransmissions(
   tables: readonly string[] = files,
@@ -24,15 +24,12 @@ export async function readRetransmissions(
   return new Map(texts.flatMap((text) => retransmissionsIn(text)));
 }
 
-/** Returns a key from both ports and four bytes of the peer's address, enough to tell our own sockets apart. */
+/** Returns a key for a socket: both ports and four bytes of the peer's address tell our own sockets apart. */
 export function keyOf({ localPort = 0, remotePort = 0, remoteAddress = "" }: Endpoints): string {
   return `${localPort}-${remotePort}-${lastBytes(remoteAddress)}`;
 }
 
-/**
- * Parses lines "sl local remote state tx:rx timer:when retransmits uid probes …", of which only the last two are
- * decimal.
- */
+/** Parses lines "sl local remote state tx:rx timer:when retransmits uid probes …". Only uid and probes are decimal. */
 export function retransmissionsIn(text: string): [string, number][] {
   const line = /^ *\d+: [\dA-F]+:([\dA-F]{4}) ([\dA-F]+):([\dA-F]{4}) 01 \S+ \S+ ([\dA-F]{8}) +\d+ +(\d+) /gm;
   return [...text.matchAll(line)].flatMap((match): [string, number][] => {
@@ -45,7 +42,7 @@ export function retransmissionsIn(text: string): [string, number][] {
   });
 }
 
-/** Reverses four bytes, because the kernel prints an address as a little-endian number on all platforms of Node. */
+/** Reverses the bytes of a 32-bit word: the kernel prints it little-endian on all platforms of Node. */
 function swapped(word: string): string {
   return (word.match(/../g) ?? []).toReversed().join("").toLowerCase();
 }
@@ -72,7 +69,7 @@ async function readFrom(handle: FileHandle): Promise<string> {
   const bytes = Buffer.allocUnsafe(healthLimits.socketTableBytes);
   let length = 0;
   while (length < bytes.length) {
-    // The kernel returns one page for each read.
+    // The kernel returns at most one page for each read.
     const { bytesRead } = await handle.read(bytes, length, bytes.length - length);
     if (bytesRead === 0) break;
     length += bytesRead;
