@@ -15,6 +15,7 @@ import type { CacheTracker } from "../../watch/cache/cache-progress.ts";
 import {
   firstFields,
   resourceKey,
+  uncompressed,
   type WatchContext,
   watchContextOf,
   withBookmarks,
@@ -167,6 +168,7 @@ function fieldsOf(
   asked: WatchContext | undefined,
   guardedRead: GuardedRead | undefined,
 ): readonly Field[] {
-  if (guardedRead?.isDemanded === true) return withPath(fields, guardedRead.target);
-  return asked === undefined ? fields : firstFields(asked, fields);
+  const own = asked === undefined ? fields : uncompressed(fields);
+  if (guardedRead?.isDemanded === true) return withPath(own, guardedRead.target);
+  return asked === undefined ? own : firstFields(asked, own);
 }

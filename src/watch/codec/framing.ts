@@ -15,7 +15,7 @@ export function decoderFor(
   contentEncoding: string,
   keepsKeys: boolean,
 ): EventDecoder | undefined {
-  // The apiserver never compresses a watch (watch.md §2.1), so a compressed response is not one.
+  // The proxy requests every watch without compression (`uncompressed`), so this is no apiserver's watch.
   if (contentEncoding !== "") return undefined;
   const [type = "", ...parameters] = contentType.toLowerCase().split(";", 8);
   if (type.trim() === "application/json") return new JsonEvents(keepsKeys);

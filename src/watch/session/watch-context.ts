@@ -113,6 +113,16 @@ export function firstFields(asked: WatchContext, fields: readonly Field[]): read
     : fields.slice();
 }
 
+/**
+ * Returns a watch's fields without codings that compress. Since 1.37 apiservers compress a watch that begins with the
+ * state if its client accepts gzip, as client-go does; the proxy cannot decode such a stream, so it could not move it.
+ */
+export function uncompressed(fields: readonly Field[]): readonly Field[] {
+  return fields.map((field) => (field.name === "accept-encoding" ? identityCoding : field));
+}
+
+const identityCoding = new Field("accept-encoding", "identity");
+
 export function withPath(fields: readonly Field[], path: string): readonly Field[] {
   return fields.map((field) => (field.role === role.path ? new Field(":path", path) : field));
 }

@@ -4,6 +4,15 @@ import { type Defect, defect } from "../defect.ts";
 
 export const watches: readonly Defect[] = [
   defect(
+    "a watch may be compressed",
+    {
+      file: "proxy/request/handler.ts",
+      find: "asked === undefined ? fields : uncompressed(fields);",
+      replace: "fields;",
+    },
+    ["proxy/request/serve", "a watch is requested without compression"],
+  ),
+  defect(
     "an event without end is held",
     {
       file: "watch/codec/json-events.ts",

@@ -9,6 +9,20 @@ import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/request/serve");
 
+test("a watch is requested without compression, and any other request as its client sent it", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const client = path.client();
+  const compressed = [bearer("t"), new Field("accept-encoding", "gzip")];
+  for (const target of ["/api/v1/pods?watch=true&resourceVersion=0", "/api/v1/pods"])
+    client.ask("GET", target, compressed);
+  path.settle();
+  const asked = ["a", "b"].flatMap((name) => path.backend(name).asked);
+  assert.equal(
+    asked.map(({ request }) => request.fields.find(({ name }) => name === "accept-encoding")?.value),
+    ["identity", "gzip"],
+  );
+});
+
 test("a client stays with one backend, and clients spread over all", () => {
   const path = new PlayedPath(["a", "b"]);
   const clients = [path.client(), path.client(), path.client(), path.client()];
