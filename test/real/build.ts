@@ -1,6 +1,7 @@
 /**
  * Builds every program the rig runs into the cache, and the Python client's environment beside them.
  * What is already there is left alone; cheap programs first, so that suites which need only those can start.
+ * Programs of other versions of Kubernetes are built only when they are named: kube-apiserver-1.33, kubectl-1.33.
  *
  * node test/real/build.ts [program ...]
  */
@@ -11,6 +12,7 @@ import {
   crdPath,
   goFolder,
   has,
+  isOnDemand,
   monitoringKinds,
   type Program,
   pathOf,
@@ -19,14 +21,24 @@ import {
   pythonPath,
 } from "./rig/parts.ts";
 
-/** kube-apiserver answers /version and kubectl warns about skew with what is stamped here: the pinned version. */
-const kubernetes = "v1.36.1";
-const stamps = ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"].flatMap((place) => [
-  `-X ${place}.gitVersion=${kubernetes}`,
-  `-X ${place}.gitMajor=1`,
-  `-X ${place}.gitMinor=36`,
-  `-X ${place}.gitTreeState=clean`,
-]);
+/** The version of Kubernetes that a module pins; a module that pins none gets the one of the rig's apiservers. */
+function kubernetesOf(module: string): string {
+  const pinned = (folder: string): string | undefined =>
+    /\bk8s\.io\/kubernetes (v\S+)/.exec(readFileSync(join(goFolder, folder, "go.mod"), "utf8"))?.[1];
+  return pinned(module) ?? pinned("kubernetes") ?? "";
+}
+
+/** kube-apiserver answers /version and kubectl warns about skew with what is stamped here. */
+function stamps(module: string): string[] {
+  const version = kubernetesOf(module);
+  const minor = version.split(".")[1];
+  return ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"].flatMap((place) => [
+    `-X ${place}.gitVersion=${version}`,
+    `-X ${place}.gitMajor=1`,
+    `-X ${place}.gitMinor=${minor}`,
+    `-X ${place}.gitTreeState=clean`,
+  ]);
+}
 
 function seconds(since: number): string {
   return `${((Date.now() - since) / 1000).toFixed(0)} s`;
@@ -54,7 +66,7 @@ function build(program: Program): void {
   const { module, package: path } = programs[program];
   // Built aside and renamed, so that a build cut short is never taken for a finished one.
   const aside = `${target}.${process.pid}`;
-  const flags = ["-p", "2", "-buildvcs=false", "-ldflags", ["-s", "-w", ...stamps].join(" ")];
+  const flags = ["-p", "2", "-buildvcs=false", "-ldflags", ["-s", "-w", ...stamps(module)].join(" ")];
   const verb = program.endsWith(".test") ? ["test", "-c"] : ["build"];
   run("go", [...verb, ...flags, "-o", aside, path], join(goFolder, module));
   renameSync(aside, target);
@@ -109,7 +121,7 @@ for (const command of ["go", "python3", "nice"]) {
 }
 const started = Date.now();
 for (const program of Object.keys(programs) as Program[]) {
-  if (wanted.length === 0 || wanted.includes(program)) build(program);
+  if (wanted.includes(program) || (wanted.length === 0 && !isOnDemand(program))) build(program);
 }
 if (wanted.length === 0 || wanted.includes("crds")) fetchCrds();
 if (wanted.length === 0 || wanted.includes("python")) buildPython();

@@ -12,6 +12,13 @@ import type { Test } from "uvu";
 export const goFolder = fileURLToPath(new URL("../go/", import.meta.url));
 export const pythonFolder = fileURLToPath(new URL("../python/", import.meta.url));
 
+/** Versions of Kubernetes that a test can name. 1.36 is the one of the other suites; the others are built only when named. */
+export const versions = ["1.33", "1.34", "1.35", "1.36", "1.37"] as const;
+export type Version = (typeof versions)[number];
+
+const apiserverPackage = "k8s.io/kubernetes/cmd/kube-apiserver";
+const kubectlPackage = "k8s.io/kubernetes/cmd/kubectl";
+
 /** program -> the module under go/ that pins it, and the package to build. Cheapest first. */
 export const programs = {
   h2spec: { module: "h2spec", package: "github.com/summerwind/h2spec/cmd/h2spec" },
@@ -20,8 +27,8 @@ export const programs = {
   etcd: { module: "etcd", package: "go.etcd.io/etcd/server/v3" },
   helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm" },
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok" },
-  "kube-apiserver": { module: "kubernetes", package: "k8s.io/kubernetes/cmd/kube-apiserver" },
-  kubectl: { module: "kubernetes", package: "k8s.io/kubernetes/cmd/kubectl" },
+  "kube-apiserver": { module: "kubernetes", package: apiserverPackage },
+  kubectl: { module: "kubernetes", package: kubectlPackage },
   // After kube-apiserver, whose packages it shares: alone it would take a minute, so it is linked in seconds.
   signer: { module: "signer", package: "." },
   // A module of their own: with them kube-apiserver would be pinned to other dependencies, and built again.
@@ -33,9 +40,27 @@ export const programs = {
   },
   /** The package's tests, compiled. ginkgo runs a file of this ending. */
   "e2e.test": { module: "conformance", package: "k8s.io/kubernetes/test/e2e" },
+  "kube-apiserver-1.33": { module: "kubernetes-1.33", package: apiserverPackage },
+  "kubectl-1.33": { module: "kubernetes-1.33", package: kubectlPackage },
+  "kube-apiserver-1.34": { module: "kubernetes-1.34", package: apiserverPackage },
+  "kubectl-1.34": { module: "kubernetes-1.34", package: kubectlPackage },
+  "kube-apiserver-1.35": { module: "kubernetes-1.35", package: apiserverPackage },
+  "kubectl-1.35": { module: "kubernetes-1.35", package: kubectlPackage },
+  "kube-apiserver-1.37": { module: "kubernetes-1.37", package: apiserverPackage },
+  "kubectl-1.37": { module: "kubernetes-1.37", package: kubectlPackage },
 } as const;
 
 export type Program = keyof typeof programs;
+
+/** A program that takes minutes and that few commands need: `build.ts` builds it only when it is named. */
+export function isOnDemand(program: Program): boolean {
+  return programs[program].module.startsWith("kubernetes-");
+}
+
+/** `program` of that version of Kubernetes. */
+export function programOf(program: "kube-apiserver" | "kubectl", version: Version): Program {
+  return version === "1.36" ? program : `${program}-${version}`;
+}
 
 export function cacheFolder(): string {
   const named = process.env["WATCHKEEPER_CACHE"];
@@ -97,7 +122,9 @@ export const clusterNeeds: readonly Need[] = [
   "kubelet",
 ];
 
-const prepare = "run test/real/prepare.sh (minutes, once)";
+function prepare(...named: readonly Program[]): string {
+  return `run ${["test/real/prepare.sh", ...named].join(" ")} (minutes, once)`;
+}
 
 /** True if `command` is on the PATH. Exported for build.ts. */
 export function has(command: string): boolean {
@@ -114,14 +141,15 @@ export function has(command: string): boolean {
 /** What to do for something that this machine has not; undefined: it has it. */
 export function lacking(need: Need): string | undefined {
   if (need === "root") return process.geteuid?.() === 0 ? undefined : "root, for network namespaces";
-  if (need === "python") return existsSync(pythonPath()) ? undefined : `the Python client: ${prepare}`;
+  if (need === "python") return existsSync(pythonPath()) ? undefined : `the Python client: ${prepare()}`;
   if (need === "crds") {
     const isThere = monitoringKinds.every((kind) => existsSync(crdPath(kind)));
-    return isThere ? undefined : `the CRDs of the operator of Prometheus: ${prepare}`;
+    return isThere ? undefined : `the CRDs of the operator of Prometheus: ${prepare()}`;
   }
   if (need in programs) {
     const program = need as Program;
-    return existsSync(pathOf(program)) ? undefined : `${program}, built with Go: ${prepare}`;
+    const command = isOnDemand(program) ? prepare(program) : prepare();
+    return existsSync(pathOf(program)) ? undefined : `${program}, built with Go: ${command}`;
   }
   return has(need) ? undefined : `${need}: apt-get install ${commands[need as keyof typeof commands]}`;
 }
