@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ask } from "./ask.ts";
 import { Child } from "./child.ts";
 import type { Direction, Network, Reach } from "./network.ts";
-import { pathOf } from "./parts.ts";
+import { pathOf, programOf, type Version } from "./parts.ts";
 import type { Pair, Pki } from "./pki.ts";
 
 const port = 6_443;
@@ -35,6 +35,8 @@ export class Apiserver {
   readonly address: string;
   readonly url: string;
   readonly caFile: string;
+  /** Of Kubernetes. A process that runs keeps its own: set it before a restart, as an upgrade does. */
+  version: Version;
   readonly #shared: Shared;
   /** What it serves with, and two pairs to put there: it reads the files again when they change. */
   readonly #serving: Pair;
@@ -44,7 +46,8 @@ export class Apiserver {
   #child: Child;
   #etcdUrl: string;
 
-  constructor(number: number, shared: Shared) {
+  constructor(number: number, shared: Shared, version: Version) {
+    this.version = version;
     this.name = `api-${number}`;
     this.#shared = shared;
     this.#etcdUrl = shared.etcdUrl;
@@ -82,7 +85,7 @@ export class Apiserver {
   #launch(flags: readonly string[] = []): Child {
     return new Child({
       name: this.name,
-      command: pathOf("kube-apiserver"),
+      command: pathOf(programOf("kube-apiserver", this.version)),
       args: [...this.#flags(), ...this.#shared.flags, ...flags],
       logFile: join(this.#shared.folder, `${this.name}.log`),
       namespace: this.namespace,

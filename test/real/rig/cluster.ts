@@ -11,11 +11,13 @@ import { runFolder } from "./folder.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { Network } from "./network.ts";
 import { PodNode } from "./node.ts";
-import { pathOf } from "./parts.ts";
+import { pathOf, type Version } from "./parts.ts";
 import { type Pair, Pki } from "./pki.ts";
 
 export type ClusterOptions = {
   readonly apiservers?: number;
+  /** The version of Kubernetes of each apiserver, from the first on; 1.36 where none is given. */
+  readonly versions?: readonly Version[];
   /** Extra kube-apiserver flags, such as `--event-ttl=60s`. */
   readonly flags?: readonly string[];
   /** Extra etcd flags. Default: none, so etcd notifies progress every 10 minutes; kubeadm sets 5 s. */
@@ -74,7 +76,7 @@ export class Cluster {
     const shared = this.#shared(this.etcdUrl, options);
     this.apiservers = Array.from(
       { length: options.apiservers ?? 2 },
-      (_, number) => new Apiserver(number, shared),
+      (_, number) => new Apiserver(number, shared, options.versions?.[number] ?? "1.36"),
     );
   }
 
