@@ -1,8 +1,8 @@
-/** Counts all bytes that this process buffers, against one limit. Windows bound single streams only (D2). */
+/** Counts all bytes that this process buffers, against one limit: windows limit only single streams (D2). */
 export class Buffered {
   readonly #limitBytes: number;
   #bytes = 0;
-  /** Called whenever bytes are added above the limit. It must end the exchange that holds the most bytes. */
+  /** Called whenever an addition leaves the total above the limit. Must end the exchange that buffers the most bytes. */
   onOver: () => void = () => {};
 
   constructor(limitBytes: number) {
@@ -17,7 +17,7 @@ export class Buffered {
     return this.#bytes > this.#limitBytes;
   }
 
-  /** True above half of the limit. Receive windows then stop growing, and large ones shrink. */
+  /** True if more than half of the limit is used. Receive windows then stop growing, and large ones shrink. */
   get isTight(): boolean {
     return this.#bytes * 2 > this.#limitBytes;
   }
@@ -32,8 +32,8 @@ export class Buffered {
 const none: Buffer = Buffer.alloc(0);
 
 /**
- * Keeps bytes until they can be forwarded, in one buffer that grows by doubling. One Buffer object for each chunk would
- * cost 200 bytes, even for a chunk of one byte (A16, A60).
+ * Keeps bytes until they can be forwarded, in one buffer that doubles when it is full. A Buffer object for each chunk
+ * would cost 200 bytes, even for a chunk of one byte (A16, A60).
  */
 export class AccountedBuffer {
   readonly #buffered: Buffered;
@@ -61,7 +61,7 @@ export class AccountedBuffer {
     this.#buffered.add(end - start);
   }
 
-  /** Returns all buffered bytes in order and keeps them. Bytes added later do not change the returned ones. */
+  /** Returns all buffered bytes in order, which also stay in the buffer. Later additions do not change them. */
   peek(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }

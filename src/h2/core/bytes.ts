@@ -1,7 +1,6 @@
 /**
- * Reads and writes big-endian integers, as HTTP/2 encodes them. These functions are as fast as inlined indexing and
- * three times as fast as Buffer's own methods. Callers must have checked the length, because the casts here hide that a
- * read beyond the end returns undefined.
+ * Reads and writes big-endian integers, as HTTP/2 encodes them. These functions are three times as fast as Buffer's own
+ * methods. Callers must check the length before, because a read beyond the end returns undefined, which the casts hide.
  */
 export function u8(bytes: Uint8Array, at: number): number {
   return bytes[at] as number;
@@ -19,7 +18,7 @@ export function u32(bytes: Uint8Array, at: number): number {
   return u24(bytes, at) * 256 + (bytes[at + 3] as number);
 }
 
-/** Returns a stream id or a window increment: 31 bits. The reserved top bit is ignored (RFC 9113 §4.1). */
+/** Returns a stream id or a window increment, which has 31 bits. Ignores the reserved top bit (RFC 9113 §4.1). */
 export function u31(bytes: Uint8Array, at: number): number {
   return (
     (((bytes[at] as number) & 0x7f) << 24) |
@@ -57,7 +56,7 @@ export function putFrameHeader(
   putU32(bytes, at + 5, id);
 }
 
-/** Methods that Buffer's type declaration lacks: twice as fast as toString("latin1") and write(text, "latin1"). */
+/** Methods of Buffer that its published type lacks: twice as fast as toString("latin1") and write(text, "latin1"). */
 type Latin1 = {
   latin1Slice(start: number, end: number): string;
   latin1Write(text: string, at: number, length: number): number;
@@ -71,7 +70,7 @@ export function latin1(bytes: Buffer, start: number, end: number): string {
 /** Longest string, in characters, for which a loop in JavaScript is faster than Node's native write. */
 const loopedCharacters = 24;
 
-/** Writes a latin1 string, for which `bytes` must have room. Returns the position after it. */
+/** Writes a latin1 string, for which `bytes` must have room. Returns the position after the string. */
 export function putLatin1(bytes: Buffer, at: number, text: string): number {
   const { length } = text;
   if (length > loopedCharacters) (bytes as unknown as Latin1).latin1Write(text, at, length);

@@ -1,9 +1,9 @@
 /**
- * One header field in latin1, so its bytes are forwarded unchanged. An HPACK table returns the same Field object for
- * each repetition of a field, so the derived properties (role, fault, key) are computed once.
+ * One header field. Its text is in latin1, so that its bytes are forwarded unchanged. An HPACK table returns the same
+ * Field object for each repetition of a field, so the derived properties (role, fault, key) are computed once.
  */
 
-/** What a field's name means when a message is checked (RFC 9113 §8); `ordinary`: nothing. */
+/** The meaning of a field's name when a message is checked (RFC 9113 §8); `ordinary`: no special meaning. */
 export const role = {
   ordinary: 0,
   method: 1,
@@ -22,7 +22,8 @@ export const role = {
   expect: 14,
   /**
    * `credential`: a field besides `authorization` that authenticates a client. `identity`: a field that asserts an
-   * identity. Neither may enter an HPACK table, because another client could then guess its value (RFC 7541 §7.1.3).
+   * identity. HPACK tables must not contain either, because another client of the table could guess its value (RFC 7541
+   * §7.1.3).
    */
   credential: 15,
   identity: 16,
@@ -55,26 +56,26 @@ const roles = new Map<string, Role>([
 ]);
 
 /**
- * Names of headers in which a proxy asserts an identity to the apiserver (`x-remote-user`, `impersonate-extra-...`).
- * Any character may stand in place of `-`, because some servers read `_` and the like as `-` (A39).
+ * Header names with which a proxy asserts an identity to the apiserver (`x-remote-user`, `impersonate-extra-...`). Any
+ * character may replace `-`, because some servers read `_` and others as `-` (A39).
  */
 const identityName = /^(?:x[^0-9a-z]remote[^0-9a-z]|impersonate[^0-9a-z])/;
 
-/** A token (RFC 9110 §5.6.2) in lower case, as RFC 9113 §8.2.1 demands. */
+/** Matches a token (RFC 9110 §5.6.2) in lower case, as RFC 9113 §8.2.1 requires. */
 const goodName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-/** No control character except HTAB, and no DEL. Bytes above 0x7f (obs-text) are allowed (RFC 9110 §5.5). */
+/** Matches text without control characters, except HTAB. Bytes above 0x7f are allowed (RFC 9110 §5.5). */
 const goodValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export class Field {
   readonly name: string;
   readonly value: string;
   readonly role: Role;
-  /** Bytes that this field counts in an HPACK table or a header list (RFC 7541 §4.1). */
+  /** Number of bytes that this field counts in an HPACK table or a header list (RFC 7541 §4.1). */
   readonly size: number;
-  /** True if no hop may index this field (RFC 7541 §7.1.3): the sender said so, or it is a secret. */
+  /** True if no hop may index this field (RFC 7541 §7.1.3): its sender forbade it, or it is a secret. */
   readonly isNeverIndexed: boolean;
   #key = "";
-  /** Null until `fault` is read, because a field beyond the header list limit is never checked (A7). */
+  /** The result of `fault`; null until it is read, because not every field is checked (A7). */
   #fault: string | undefined | null = null;
 
   constructor(name: string, value: string, isNeverIndexed = false) {
@@ -85,7 +86,7 @@ export class Field {
     this.isNeverIndexed = isNeverIndexed || isSensitive(this.role);
   }
 
-  /** Why this field alone makes its message malformed (RFC 9113 §8.2.1), without its value; else undefined. */
+  /** The reason, without the value, why this field alone makes its message malformed (RFC 9113 §8.2.1); undefined: none. */
   get fault(): string | undefined {
     if (this.#fault === null) this.#fault = faultOf(this);
     return this.#fault;
@@ -109,7 +110,7 @@ function isSensitive(of: Role): boolean {
   return of === role.authorization || of === role.credential || of === role.identity;
 }
 
-/** True if `roles` lists every name of this role. Such a name is well-formed and needs no further check. */
+/** True if only the names in `roles` have this role. Such a name is well-formed and needs no further check. */
 function isKnownName(of: Role): boolean {
   return of !== role.ordinary && of !== role.unknownPseudo && of !== role.identity;
 }

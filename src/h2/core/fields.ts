@@ -1,7 +1,7 @@
 /**
  * Checks a head or trailers in one pass (RFC 9113 §8). A message that violates a rule is rejected. Fields are never
  * dropped, trimmed or merged, because the backend would then get a request that the client did not send (A10, A27-A32).
- * Error texts name the violated rule and never a value. No regular expression here can backtrack (A59).
+ * An error text names the violated rule, but no value. No regular expression here can backtrack (A59).
  */
 import { isIpAddress } from "../../base/address.ts";
 import { type Field, type Role, role } from "./field.ts";
@@ -41,7 +41,7 @@ export function readRequest(fields: readonly Field[]): RequestHead | string {
   };
 }
 
-/** Returns the response's head, which may be an interim one (1xx), or a text that says which rule it violates. */
+/** Returns the response's head, which may be interim (1xx), or a text that says which rule it violates. */
 export function readResponse(fields: readonly Field[]): ResponseHead | string {
   const found: Found = [];
   const fault = scan(fields, responseRules, found);
@@ -54,24 +54,24 @@ export function readResponse(fields: readonly Field[]): ResponseHead | string {
   const status = Number(text);
   const contentLength = contentLengthOf(found);
   if (typeof contentLength === "string") return contentLength;
-  // RFC 9110 §8.6 forbids content-length here. A 204 with length 0 is accepted, because that length is true.
+  // RFC 9110 §8.6 forbids content-length in these responses. A 204 with length 0 is accepted, because 0 is true.
   if ((status < 200 && contentLength >= 0) || (status === 204 && contentLength > 0))
     return "content-length in a response without content";
   return { status, contentLength, fields };
 }
 
-/** Returns which rule these trailers violate; undefined if none. */
+/** Returns the rule that these trailers violate; undefined: none. */
 export function trailersFault(fields: readonly Field[]): string | undefined {
   return scan(fields, trailerRules, []);
 }
 
-/** By role: the value of each field that may occur only once. */
+/** The value of each field that may occur only once, by the field's role. */
 type Found = (string | undefined)[];
 
 type Rule = {
   readonly isPseudo: boolean;
   readonly isOnce: boolean;
-  /** Why a field of this role is forbidden; undefined if it is allowed. */
+  /** The reason why a field of this role is forbidden; undefined: it is allowed. */
   readonly fault: string | undefined;
 };
 
@@ -88,10 +88,10 @@ const pseudoOfRequest = refused("pseudo-field of a request");
 const pseudoOfResponse = refused("pseudo-field of a response");
 const unknownPseudo = refused("unknown pseudo-field");
 const pseudoInTrailers = refused("pseudo-field in trailers");
-/** Forbidden in trailers, because a receiver that merges trailers into the head would act on them (A38). */
+/** Fields that are forbidden in trailers, because a receiver that merges trailers into the head would obey them (A38). */
 const headOnly = refused("field in trailers that belongs in the head");
 
-/** Returns the rules by role: each row is a rule and its roles. All other roles get the rule `free`. */
+/** Returns the rule of each role. A row has a rule and its roles; a role without a row gets the rule `free`. */
 function rulesOf(...rows: readonly (readonly [Rule, ...Role[]])[]): readonly Rule[] {
   const rules = Object.values(role).map(() => free);
   for (const [rule, ...roles] of rows) for (const of of roles) rules[of] = rule;
@@ -120,7 +120,7 @@ const trailerRules = rulesOf(
   [headOnly, role.contentLength, role.host, role.expect, role.authorization, role.credential, role.identity],
 );
 
-/** Checks each field once and fills `found`. Returns the first violation; undefined if there is none. */
+/** Checks each field once and fills `found`. Returns the first violation; undefined: none. */
 function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): string | undefined {
   let hasRegular = false;
   for (const field of fields) {
@@ -138,13 +138,13 @@ function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): s
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /**
- * An absolute path of visible characters except `#`, because a fragment is never sent (RFC 9112 §3.2). Bytes above
- * ASCII should be percent-encoded, but the apiserver accepts them, so the proxy does as well (A30).
+ * Matches an absolute path of visible characters except `#`, because a fragment is never sent (RFC 9112 §3.2). Bytes
+ * above ASCII should be percent-encoded, but the apiserver accepts them, so the proxy does, too (A30).
  */
 const pathForm = /^\/[!"$-~\x80-\xff]*$/;
-/** host [":" port] of RFC 3986 §3.2, without userinfo (RFC 9113 §8.3.1). */
+/** Matches host [":" port] of RFC 3986 §3.2, without userinfo (RFC 9113 §8.3.1). */
 const authorityForm = /^(?:\[[0-9A-Za-z:.%_~-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
-/** Characters of the longest IPv6 address with a port: six groups, then an IPv4 address in place of the last two. */
+/** Characters of the longest IPv6 address with a port: six groups, and an IPv4 address for the last two. */
 const longestIpv6 = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255:65535".length;
 const statusForm = /^[1-5][0-9][0-9]$/;
 const digits = /^[0-9]{1,16}$/;
@@ -155,7 +155,7 @@ function requestFault(found: Found): string | undefined {
   return methodFault(found) ?? targetFault(found) ?? authorityFault(found);
 }
 
-/** Accepts any token except CONNECT. Methods are case-sensitive (RFC 9110 §9.1): apiservers answer `get`. */
+/** Accepts any token except CONNECT. Methods are case-sensitive (RFC 9110 §9.1), and apiservers answer `get`. */
 function methodFault(found: Found): string | undefined {
   const method = found[role.method];
   if (method === undefined) return "no :method";
@@ -173,7 +173,7 @@ function targetFault(found: Found): string | undefined {
   return ":path is not an absolute path of visible characters";
 }
 
-/** Requires one authority, because different values of `:authority` and `host` allow request smuggling (A31). */
+/** Rejects different values of `:authority` and `host`, because they allow request smuggling (A31). */
 function authorityFault(found: Found): string | undefined {
   const authority = found[role.authority];
   const host = found[role.host];
@@ -185,13 +185,13 @@ function authorityFault(found: Found): string | undefined {
   return host.toLowerCase() === requested.toLowerCase() ? undefined : "host differs from :authority";
 }
 
-/** True for an IPv6 address without brackets, which Node's HTTP/2 client sends and apiservers accept. */
+/** True for an IPv6 address without brackets. Node's HTTP/2 client sends this form, and apiservers accept it. */
 function isBareIpv6(authority: string): boolean {
   if (authority.length > longestIpv6) return false;
   return isIpAddress(authority) || isIpAddress(authority.replace(/:[0-9]+$/, ""));
 }
 
-/** Returns the value of `content-length`, -1 if there is none, or a text that says what is wrong with it. */
+/** Returns the value of `content-length`, -1 if it is absent, or a text that says what is wrong with it. */
 function contentLengthOf(found: Found): number | string {
   const text = found[role.contentLength];
   if (text === undefined) return -1;

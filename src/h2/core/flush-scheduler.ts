@@ -1,4 +1,4 @@
-/** Flushes all writers with output once per turn of the event loop, after the turn's input has been read. */
+/** Flushes all writers with output once in each turn of the event loop, after the turn's input was read. */
 import type { Clock } from "../../base/clock.ts";
 
 type Flushable = { flush(): void };
@@ -11,13 +11,13 @@ export class FlushScheduler {
     this.#clock = clock;
   }
 
-  /** Queues a writer for the flush at the end of this turn. A writer must not call this twice in a turn. */
+  /** Queues a writer for the flush at the end of this turn. Must not be called twice for a writer in one turn. */
   mark(session: Flushable): void {
     if (this.#dirty.length === 0) this.#clock.soon(() => this.#flush());
     this.#dirty.push(session);
   }
 
-  /** Flushes all queued writers. After an exception the remaining ones are flushed in the next turn. */
+  /** Flushes all queued writers. If one throws, the others after it are flushed in the next turn. */
   #flush(): void {
     const dirty = this.#dirty;
     this.#dirty = [];

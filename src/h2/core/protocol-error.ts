@@ -15,16 +15,16 @@ export const errorCode = {
   INADEQUATE_SECURITY: 12,
   HTTP_1_1_REQUIRED: 13,
 } as const;
-/** Passed to a stream's owner in place of a code if its session ended: the stream's fate is unknown. */
+/** Passed to a stream's owner instead of an error code if the session ended: the stream may have been processed or not. */
 export const lost = -1;
 export type ErrorCode = (typeof errorCode)[keyof typeof errorCode];
 
-/** What a violation ends: its stream, with RST_STREAM, or the whole session, with GOAWAY. */
+/** What a protocol violation ends: its stream, with RST_STREAM, or the whole session, with GOAWAY. */
 type Scope = "stream" | "session";
 
 /**
  * A protocol violation by the peer, thrown and caught only inside h2: streams.ts answers it with RST_STREAM, session.ts
- * with GOAWAY. The message goes to the log and into GOAWAY, so it names rules and numbers, never field values.
+ * with GOAWAY. The message goes to the log and into GOAWAY, so it has rules and numbers but no field values.
  */
 export class ProtocolError extends Error {
   readonly code: ErrorCode;

@@ -16,20 +16,20 @@ export const flag = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4, PADDED: 0x8, 
 
 export const frameHeaderBytes = 9;
 /**
- * Largest payload of a frame in bytes, sent or received: the smallest allowed value of SETTINGS_MAX_FRAME_SIZE, which
+ * Largest payload of a frame in bytes, sent or received. It is the smallest allowed SETTINGS_MAX_FRAME_SIZE, which
  * every peer accepts (RFC 9113 §4.2). The proxy never advertises more.
  */
 export const frameBytes = 16_384;
 export const clientPreface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /**
- * Callbacks of FrameReader for frames that belong to a stream. They get positions in the received chunk instead of
- * copies, because this is the hot path. The bytes are valid only during the call.
+ * Callbacks of FrameReader for frames that belong to a stream. On this hot path they get positions in the received
+ * chunk instead of copies. The bytes are valid only during the call.
  */
 export type StreamFrames = {
   /** Called for a DATA frame, or for a part of one. */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** Called before `data` of a padded frame: `count` more bytes use the windows (§6.9.1). */
+  /** Called before `data` for a padded frame: `count` bytes of padding use up the windows, too (§6.9.1). */
   padding(id: number, count: number): void;
   /** Called for a complete header block. `dependsOnSelf`: its priority names its own stream as the parent. */
   headers(
@@ -41,11 +41,11 @@ export type StreamFrames = {
     dependsOnSelf: boolean,
   ): void;
   reset(id: number, code: number): void;
-  /** Called for a WINDOW_UPDATE frame; id 0: for the session. */
+  /** Called for a WINDOW_UPDATE frame; `id` 0: for the session. */
   windowUpdate(id: number, increment: number): void;
 };
 
-/** Callbacks of FrameReader for all other frames. */
+/** Callbacks of FrameReader for frames that belong to no stream, and for PRIORITY frames. */
 export type SessionFrames = {
   priority(id: number, dependsOnSelf: boolean): void;
   settings(bytes: Buffer, start: number, end: number): void;
@@ -53,6 +53,6 @@ export type SessionFrames = {
   ping(bytes: Buffer, start: number): void;
   pong(bytes: Buffer, start: number): void;
   goAwayReceived(lastId: number, code: number): void;
-  /** Called for a frame of an unknown type, which is ignored. Its `count` bytes of payload cost budget (A17). */
+  /** Called for a frame of an unknown type, which is ignored. The `count` bytes of its payload cost budget (A17). */
   unknown(count: number): void;
 };

@@ -1,7 +1,7 @@
 /**
- * Parses bytes into frames. A chunk may be cut at any position, and a frame is passed on as a position in its chunk.
- * Only the beginning of a frame that a chunk cuts off is copied; a large DATA frame is passed on in pieces. The reader
- * checks sizes and flags (RFC 9113 §4, §6). The session decides what a frame means.
+ * Parses bytes into frames. A chunk may end at any position, and frames are passed on as positions in their chunk. If a
+ * chunk ends inside a frame, only the frame's beginning is copied; a large DATA frame is passed on in pieces. The
+ * reader checks sizes and flags (RFC 9113 §4, §6). The session interprets the frames.
  */
 import { u8, u24, u31, u32 } from "../core/bytes.ts";
 import { h2Limits } from "../core/limits.ts";
@@ -16,7 +16,7 @@ import {
   type StreamFrames,
 } from "./frame.ts";
 
-/** An incomplete DATA frame with fewer bytes waits for its rest, because many tiny pieces would cost more. */
+/** An incomplete DATA frame with fewer bytes is not passed on yet, because many tiny pieces would cost more. */
 const pieceBytes = 2048;
 
 function sizeError(what: string): ProtocolError {
@@ -31,9 +31,9 @@ export class FrameReader {
   readonly #streams: StreamFrames;
   readonly #session: SessionFrames;
   readonly #block = new HeaderBlock();
-  /** Copy of the beginning of a frame whose rest has not arrived; undefined if there is none. */
+  /** Copy of the beginning of an incomplete frame; undefined: no frame is incomplete. */
   #carry: Buffer | undefined;
-  /** The DATA frame that is being passed on in pieces, with the number of missing bytes; undefined if there is none. */
+  /** The DATA frame that is passed on in pieces, and the number of missing bytes; undefined: none. */
   #piece: { readonly id: number; readonly flags: number; left: number } | undefined;
   #prefaceLeft: number;
   #isStopped = false;
@@ -45,14 +45,14 @@ export class FrameReader {
     this.#prefaceLeft = expectsPreface ? clientPreface.length : 0;
   }
 
-  /** True if a frame or a header block is incomplete. The session sets a deadline for the rest of it (A6, A18). */
+  /** True if a frame or a header block is incomplete. The session then sets a deadline for it (A6, A18). */
   get isMidFrame(): boolean {
     return this.#carry !== undefined || this.#piece !== undefined || this.#block.id !== 0;
   }
 
   /**
-   * Counter of complete frames and pieces of DATA. While it does not change, the same frame is incomplete. On a busy
-   * session most chunks end inside a frame. Frames of an incomplete header block do not count (A6).
+   * Counter of complete frames and of pieces of DATA. If it does not change, the same frame is still incomplete: on a
+   * busy session most chunks end inside some frame. Frames of an incomplete header block do not count (A6).
    */
   get progress(): number {
     return this.#progress;
@@ -62,12 +62,12 @@ export class FrameReader {
     return this.#block.id !== 0;
   }
 
-  /** Stops reading, including the rest of the present chunk. */
+  /** Stops the reader, which then also ignores the rest of the present chunk. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** Parses a chunk. Throws a ProtocolError that ends the session, or what a callback throws. */
+  /** Parses a chunk. Throws a ProtocolError that ends the session, or whatever a callback throws. */
   receive(chunk: Buffer): void {
     let at = this.#preface(chunk, 0);
     at = this.#resumePiece(chunk, at);
@@ -96,7 +96,7 @@ export class FrameReader {
     return count;
   }
 
-  /** Passes on the part of a DATA frame that has arrived. False if the whole frame is needed first. */
+  /** Passes on the part of a DATA frame that has arrived. Returns false if the frame must be complete first. */
   #startPiece(chunk: Buffer, at: number, length: number): boolean {
     const flags = u8(chunk, at + 4);
     const have = chunk.length - at - frameHeaderBytes;
@@ -126,7 +126,7 @@ export class FrameReader {
     return at + count;
   }
 
-  /** Joins the copied beginning of a frame with the rest. Returns the position after that rest. */
+  /** Joins the copied beginning of a frame with the frame's rest in `chunk`. Returns the position after the rest. */
   #completeCarry(chunk: Buffer, at: number): number {
     const carry = this.#carry;
     if (carry === undefined) return at;
@@ -147,7 +147,7 @@ export class FrameReader {
       this.#frame(joined, 0, length);
     } else {
       this.#carry = this.#startPiece(joined, 0, length) ? undefined : joined;
-      // This counts as progress, because a slow upload is legitimate as long as bytes arrive (A23).
+      // A piece of DATA counts as progress, because a slow upload is legitimate as long as bytes arrive (A23).
       if (u8(joined, 3) === frameType.DATA && this.#block.id === 0) this.#progress += 1;
     }
     return end;
@@ -227,8 +227,8 @@ export class FrameReader {
     switch (type) {
       case frameType.PRIORITY:
         if (id === 0) throw protocolError("PRIORITY on stream 0");
-        // RFC 9113 §6.3 makes a wrong size a stream error. Ending the whole session is simpler and affects only a
-        // broken peer (A2).
+        // RFC 9113 §6.3 makes a wrong size a stream error. Ending the session is simpler, and only a broken peer sends
+        // one (A2).
         if (length !== 5) throw sizeError("PRIORITY");
         return this.#session.priority(id, u31(bytes, start) === id);
       case frameType.RST_STREAM:
@@ -265,7 +265,7 @@ export class FrameReader {
   }
 }
 
-/** Returns where the payload of a padded frame ends (§6.1). Throws if the padding is as long as the frame or longer. */
+/** Returns the end of a padded frame's payload (§6.1). Throws if the padding fills the frame or exceeds it. */
 function withoutPadding(bytes: Buffer, start: number, end: number): number {
   if (end === start) throw sizeError("Padded frame");
   const to = end - u8(bytes, start);
@@ -273,7 +273,7 @@ function withoutPadding(bytes: Buffer, start: number, end: number): number {
   return to;
 }
 
-/** Joins a HEADERS frame and its CONTINUATION frames. Throws if they are too many or too large (A5). */
+/** Joins a HEADERS frame and its CONTINUATION frames. Throws if the frames are too many or too large (A5). */
 export class HeaderBlock {
   #id = 0;
   #parts: Buffer[] = [];
@@ -281,12 +281,12 @@ export class HeaderBlock {
   endStream = false;
   dependsOnSelf = false;
 
-  /** Id of the stream whose header block is incomplete; 0: none. No other frame may interrupt it (§6.10). */
+  /** Id of the stream whose header block is incomplete; 0: none. No other frame may come before its end (§6.10). */
   get id(): number {
     return this.#id;
   }
 
-  /** Copies the bytes, because the reader's chunk is reused. */
+  /** Stores a copy of the bytes, because the reader's chunk is reused. */
   open(id: number, bytes: Buffer, start: number, end: number): void {
     this.#id = id;
     this.#parts = [Buffer.from(bytes.subarray(start, end))];

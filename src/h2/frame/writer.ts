@@ -1,8 +1,8 @@
 /**
- * Serialises frames into pooled buffers. All frames of one turn of the event loop leave in one write (one TLS record,
- * one system call), which saves a quarter of the total cost.
+ * Serialises frames into pooled buffers. All frames of one turn of the event loop are sent with one write (one TLS
+ * record, one system call), which saves a quarter of the proxy's total cost.
  *
- * DATA is copied as well. If it were sent in the chunk that it arrived in, that chunk could not be reused, each read
+ * DATA is copied as well. If it were sent from the chunk in which it arrived, that chunk could not be reused, each read
  * would need a new one, and V8 would run a full collection for every 64 MiB outside its heap. Measurements showed that
  * this costs far more than a copy.
  */
@@ -12,9 +12,12 @@ import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
 
 const poolBufferBytes = 65_536;
-/** Most buffers that the pool keeps. The sessions that write in one turn seldom need more. */
+/** Number of unused buffers that the pool keeps. The sessions that write in one turn seldom need more. */
 const pooledBuffers = 32;
-/** A pooled buffer with fewer bytes is copied, because 10,000 slow readers would hold 64 KiB each (A16). */
+/**
+ * A pooled buffer with fewer bytes of output is copied and reused at once: otherwise 10,000 slow readers would hold 64
+ * KiB each (A16).
+ */
 const lentBytes = poolBufferBytes / 4;
 
 const pool: Buffer[] = [];
@@ -26,20 +29,20 @@ export class FrameWriter {
   #isDirty = false;
   #out: Buffer = none;
   #at = 0;
-  /** Position and stream of the DATA frame written last, which more DATA may join; id 0: no such frame. */
+  /** Position and stream of a DATA frame that is last in the buffer, so that it can be extended; id 0: none. */
   #dataAt = 0;
   #dataId = 0;
   #segments: Buffer[] = [];
-  /** Pooled buffers that are in use as segments; undefined: none. */
+  /** The pooled buffers that `take` returns as part of the output; undefined: none. */
   #lent: Buffer[] | undefined;
-  /** Frames that leave first in their turn: PING, the answer to a PING, and the proxy's SETTINGS. */
+  /** Frames that are sent before all others of their turn: PING, its acknowledgement, and the proxy's SETTINGS. */
   #urgent: Buffer[] = [];
 
   constructor(becameDirty: () => void) {
     this.#becameDirty = becameDirty;
   }
 
-  /** Returns this turn's output in order and empties the writer. */
+  /** Returns the output of this turn in order and empties the writer. */
   take(): Buffer[] {
     this.#isDirty = false;
     this.#cut();
@@ -52,8 +55,8 @@ export class FrameWriter {
   }
 
   /**
-   * Returns a function that puts the pooled buffers taken last back into the pool; undefined if there are none. Call it
-   * once the socket has written them, and not earlier.
+   * Returns a function that puts the pooled buffers of the last `take` back into the pool; undefined: there are none.
+   * Call the function only after the socket has written these buffers.
    */
   release(): (() => void) | undefined {
     const lent = this.#lent;
@@ -79,8 +82,8 @@ export class FrameWriter {
   }
 
   /**
-   * Acknowledges the peer's SETTINGS. The frame is not urgent, because frames written before it in this turn still
-   * follow the previous settings (RFC 9113 §6.5.3).
+   * Acknowledges the peer's SETTINGS. The frame is not sent before others of its turn, because frames written before it
+   * still obey the previous settings (RFC 9113 §6.5.3).
    */
   settingsAcknowledgement(): void {
     this.#room(frameHeaderBytes);
@@ -88,7 +91,7 @@ export class FrameWriter {
     this.#at += frameHeaderBytes;
   }
 
-  /** Writes a PING frame, or the answer to one, with the eight bytes of `payload` from `at` on. */
+  /** Writes a PING, or its acknowledgement, with the eight bytes of `payload` from `at` on. */
   ping(payload: Buffer, at: number, isAnswer: boolean): void {
     const frame = Buffer.alloc(frameHeaderBytes + 8);
     putFrameHeader(frame, 0, 8, frameType.PING, isAnswer ? flag.ACK : 0, 0);
@@ -156,18 +159,18 @@ export class FrameWriter {
     }
   }
 
-  /** True if the frame written last is DATA of this stream, so that more DATA may join it. */
+  /** True if the last frame in the buffer is DATA of this stream, so that it can be extended. */
   endsWith(id: number): boolean {
     return this.#dataId === id;
   }
 
-  /** Writes DATA, which extends the frame written last if that is of the same stream: tiny frames join (A16). */
+  /** Writes DATA. If the last frame in the buffer is DATA of the same stream, extends it: tiny frames become one (A16). */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const length = end - start;
     if (id === this.#dataId && this.#joins(bytes, start, end, endStream)) return;
     this.#room(frameHeaderBytes + length);
     this.#dataAt = this.#at;
-    // A frame that ends its stream cannot be extended.
+    // A frame with END_STREAM must not be extended.
     if (!endStream) this.#dataId = id;
     putFrameHeader(this.#out, this.#at, length, frameType.DATA, endStream ? flag.END_STREAM : 0, id);
     bytes.copy(this.#out, this.#at + frameHeaderBytes, start, end);
@@ -186,7 +189,7 @@ export class FrameWriter {
     return true;
   }
 
-  /** Makes the content of the current buffer a segment. */
+  /** Turns the content of the current buffer into a segment of the output. */
   #cut(): void {
     const length = this.#at;
     if (length === 0) return;

@@ -1,7 +1,7 @@
 /**
- * Decodes header blocks into fields (RFC 7541 §3). An error ends the session, because the table would then differ from
- * the peer's. A header list that is too large is cut, but its block is decoded to the end, so that the tables stay
- * equal (A7).
+ * Decodes header blocks into fields (RFC 7541 §3). An error ends the session, because the decoder's table would then
+ * differ from the peer's. A header list that is too large is cut, but its block is still decoded to the end, so that
+ * both tables stay equal (A7).
  */
 import { limits } from "../../base/limits.ts";
 import { holds, latin1, u8 } from "../core/bytes.ts";
@@ -11,12 +11,15 @@ import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { DynamicTable, staticTable } from "./hpack-table.ts";
 import { decodedBound, huffmanDecode } from "./huffman.ts";
 
-/** Bytes that an entry counts in addition to its name and value (RFC 7541 §4.1). */
+/** Bytes that a table entry counts in addition to its name and value (RFC 7541 §4.1). */
 const entryOverhead = 32;
-/** 28 bits and a prefix: far more than a valid index or length, and still a small integer in V8 (A9). */
+/**
+ * Most bytes of an integer after its prefix: 28 bits suffice for any valid index or length, and V8 stores them as a
+ * small integer (A9).
+ */
 const maxContinuationBytes = 4;
 
-/** Buffer into which Huffman codes are decoded. All decoders share it, because decode() is never re-entered. */
+/** Buffer for decoded Huffman codes. All decoders share it, because no decode() runs inside another. */
 const scratch = Buffer.allocUnsafeSlow(decodedBound(h2Limits.headerBlockBytes));
 
 function compressionError(message: string): ProtocolError {
@@ -24,7 +27,7 @@ function compressionError(message: string): ProtocolError {
 }
 
 export class HpackDecoder {
-  /** True if the last decode() cut the list, because it exceeded a limit on bytes or fields. */
+  /** True if the last decode() cut the list, because the list exceeded a limit on bytes or fields. */
   isOversize = false;
   readonly #table: DynamicTable;
   readonly #advertisedBytes: number;
@@ -34,7 +37,7 @@ export class HpackDecoder {
   #listBytes = 0;
   #listFields = 0;
 
-  /** `tableBytes` is the value advertised in SETTINGS_HEADER_TABLE_SIZE. */
+  /** `tableBytes`: the value that was advertised in SETTINGS_HEADER_TABLE_SIZE. */
   constructor(tableBytes: number = h2Limits.hpackTableBytes) {
     this.#table = new DynamicTable(tableBytes);
     this.#advertisedBytes = tableBytes;
@@ -66,8 +69,9 @@ export class HpackDecoder {
   }
 
   /**
-   * Reuses the previous Field if its bytes are the same. A client that does not index credentials (nghttp2, Rust's h2)
-   * sends the whole token with each request, and decoding it costs more than the rest of the head.
+   * Reads a never-indexed field. Returns the previous Field if the bytes are the same: clients that do not index
+   * credentials (nghttp2, Rust's h2) send the whole token with each request, and decoding it costs more than the rest
+   * of the head.
    */
   #readNeverIndexed(bytes: Buffer, end: number, list: Field[]): void {
     const start = this.#at;
@@ -82,17 +86,17 @@ export class HpackDecoder {
     this.#at = start;
     this.#readLiteral(bytes, end, 0x0f, list);
     const field = list.at(-1);
-    // A name in the dynamic table does not last: its index may stand for another name next time.
+    // A field whose name is in the dynamic table is not kept: the same index may mean another name in the next block.
     const isLasting =
       index > 0 && index < staticTable.length && this.#at - start <= h2Limits.hpackIndexedBytes;
     if (field === undefined || this.isOversize || !isLasting) return;
-    // A buffer from Node's pool would keep 64 KiB alive as long as its session.
+    // Not from Node's pool: a pooled slice would keep 64 KiB in memory as long as the session.
     const encoded = Buffer.allocUnsafeSlow(this.#at - start);
     bytes.copy(encoded, 0, start, this.#at);
     this.#lastSecret = { encoded, field };
   }
 
-  /** Reads a literal field. `prefix`: the mask of the name's index; 0x3f: the field enters the table. */
+  /** Reads a literal field. `prefix`: the mask of the name's index; 0x3f: the field is added to the table. */
   #readLiteral(bytes: Buffer, end: number, prefix: number, list: Field[]): void {
     const goesToTable = prefix === 0x3f;
     const isNeverIndexed = (u8(bytes, this.#at) & 0xf0) === 0x10;
@@ -124,7 +128,7 @@ export class HpackDecoder {
     return field;
   }
 
-  /** Reads an integer (RFC 7541 §5.1), which begins in the low bits of the current byte, masked by `prefix`. */
+  /** Reads an integer (RFC 7541 §5.1). It begins in those bits of the current byte that `prefix` masks. */
   #readInteger(bytes: Buffer, end: number, prefix: number): number {
     let value = u8(bytes, this.#at++) & prefix;
     if (value < prefix) return value;
@@ -139,8 +143,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads a string (RFC 7541 §5.2). Its decoded length is counted first: once the list is cut, strings are created only
-   * for the table, and the block's length bounds those. Skipped Huffman codes are validated as well.
+   * Reads a string (RFC 7541 §5.2). Counts its decoded length first: after the list was cut, only strings for the table
+   * are created, and the block's length limits these. Skipped Huffman codes are validated as well.
    */
   #readString(bytes: Buffer, end: number, goesToTable: boolean): string {
     if (this.#at >= end) throw compressionError("Block ends before a string");

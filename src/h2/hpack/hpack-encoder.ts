@@ -1,14 +1,14 @@
 /**
  * Encodes fields into header blocks (RFC 7541 §6). A repeated field costs one Map lookup.
  *
- * Two kinds of fields never enter the table. Credentials and identities (`Field.isNeverIndexed`), because clients share
- * upstream connections, and the size of a block would reveal to one client whether it has guessed another client's
- * value (RFC 7541 §7.1, as in CRIME); they are sent as 'never indexed', so that no later hop indexes them. And fields
- * that will not repeat, because they would evict fields that do.
+ * Two kinds of fields never enter the table. The first are credentials and identities (`Field.isNeverIndexed`): clients
+ * share upstream connections, and the size of a block would reveal to a client whether it has guessed another client's
+ * value (RFC 7541 §7.1, as in CRIME). They are sent as 'never indexed', so that no later hop indexes them. The second
+ * are fields that do not repeat, because they would evict fields that do.
  *
- * Strings are sent without Huffman coding, because that costs more time than it saves. It would save 19 of the 67 bytes
- * of a typical path in 165 ns, and 192 of the 896 bytes of a token in 2.9 µs, and take the receiver two thirds of that
- * time again. Sending a byte costs 2 ns, TLS at both ends included.
+ * Strings are sent without Huffman coding, because it costs more time than it saves. It would save 19 of the 67 bytes
+ * of a typical path in 165 ns, and 192 of the 896 bytes of a token in 2.9 µs; decoding takes two thirds of that time
+ * again. Sending a byte costs 2 ns, including TLS at both ends.
  */
 
 import { putLatin1 } from "../core/bytes.ts";
@@ -16,7 +16,7 @@ import { type Field, type Role, role } from "../core/field.ts";
 import { h2Limits } from "../core/limits.ts";
 import { DynamicTable, staticIndexByKey, staticIndexByName, staticTable } from "./hpack-table.ts";
 
-/** Patterns of the first byte of an encoded field (RFC 7541 §6). An integer begins in the bits below the pattern. */
+/** Bit patterns of a field's first byte (RFC 7541 §6). An integer begins in the bits below the pattern. */
 const indexed = 0x80;
 const literalIndexed = 0x40;
 const sizeUpdate = 0x20;
@@ -24,12 +24,12 @@ const literalNeverIndexed = 0x10;
 const literalNotIndexed = 0x00;
 
 const onceRoles: readonly Role[] = [role.path, role.contentLength, role.auditId, role.forwardedFor];
-/** By role: true if such a value will not repeat. An array, because it is read for every field of every block. */
+/** True for each role whose values do not repeat. An array is fastest, and every field of every block reads it. */
 const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRoles.includes(of));
 
-/** Bytes of the peer's table until the peer's SETTINGS arrive (RFC 9113 §6.5.2). */
+/** Table size in bytes that the peer's decoder has before its SETTINGS arrive (RFC 9113 §6.5.2). */
 const defaultTableBytes = 4096;
-/** Most bytes of a table size update. */
+/** Most bytes of a dynamic table size update. */
 const updateBound = 6;
 
 export class HpackEncoder {
@@ -38,7 +38,7 @@ export class HpackEncoder {
   readonly #table = new DynamicTable(Math.min(defaultTableBytes, h2Limits.hpackTableBytes), (field) =>
     this.#numbers.delete(field.key),
   );
-  /** Table limit in bytes that the peer's decoder was sent last, and the one that it should get. */
+  /** Table limit in bytes that was announced to the peer's decoder last. `#wantedBytes`: the limit to reach. */
   #announcedBytes = this.#table.limitBytes;
   #wantedBytes = this.#table.limitBytes;
 
@@ -48,14 +48,14 @@ export class HpackEncoder {
     if (this.#wantedBytes < this.#table.limitBytes) this.#table.resize(this.#wantedBytes);
   }
 
-  /** Returns an upper bound for encode(): the 32 extra bytes of each Field.size exceed its prefixes. */
+  /** Returns an upper bound of encode(): the prefixes of a field take less than the 32 extra bytes of its `size`. */
   bound(fields: readonly Field[]): number {
     let bytes = updateBound;
     for (const field of fields) bytes += field.size;
     return bytes;
   }
 
-  /** Writes the block from `out[at]` on, where bound() bytes must fit. Returns the position after it. */
+  /** Writes the header block to `out` from `at` on, where bound() bytes must fit. Returns the end position. */
   encode(fields: readonly Field[], out: Buffer, at: number): number {
     let next = this.#announceLimit(out, at);
     for (const field of fields) next = this.#put(field, out, next);
@@ -63,8 +63,9 @@ export class HpackEncoder {
   }
 
   /**
-   * Announces a changed table limit. If it fell and rose since the last block, this block announces the smaller limit
-   * (§4.2) and the next block the larger: golang.org/x/net rejects two updates in a block while its table is not empty.
+   * Announces a changed table limit. If the limit was lowered and raised since the last block, this block announces the
+   * smaller limit (§4.2) and the next block the larger. golang.org/x/net rejects two updates in one block while its
+   * table is not empty.
    */
   #announceLimit(out: Buffer, at: number): number {
     if (this.#table.limitBytes === this.#announcedBytes) this.#table.resize(this.#wantedBytes);

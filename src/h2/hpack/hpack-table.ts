@@ -1,10 +1,10 @@
 /**
- * The tables of HPACK (RFC 7541 §2.3): the shared static one, and the dynamic one, of which each decoder and each
- * encoder has its own.
+ * The tables of HPACK (RFC 7541 §2.3): the static one, which all share, and the dynamic one, which each decoder and
+ * each encoder has for itself.
  */
 import { Field } from "../core/field.ts";
 
-/** The static table (RFC 7541 appendix A) from index 1 on: a name, then a blank and the value if there is one. */
+/** The static table (RFC 7541 appendix A) from index 1 on. Each text is a name, or a name, a blank and a value. */
 const appendixA = [
   ":authority",
   ":method GET",
@@ -69,9 +69,7 @@ const appendixA = [
   "www-authenticate",
 ];
 
-/**
- * The static table by HPACK index. Index 0 is unused; the dynamic table's indexes begin at the length of this array.
- */
+/** The static table by HPACK index. Index 0 is unused. The dynamic table's indexes follow after its last index. */
 export const staticTable: readonly (Field | undefined)[] = [undefined, ...appendixA.map(fieldOf)];
 
 function fieldOf(line: string): Field {
@@ -79,7 +77,7 @@ function fieldOf(line: string): Field {
   return new Field(name, words.join(" "));
 }
 
-/** The lowest index in the static table, by a field's key and by its name. */
+/** The lowest index in the static table for a field's key, and (below) for its name. */
 export const staticIndexByKey: ReadonlyMap<string, number> = firstIndexes((field) => field.key);
 export const staticIndexByName: ReadonlyMap<string, number> = firstIndexes((field) => field.name);
 
@@ -92,11 +90,11 @@ function firstIndexes(wordOf: (field: Field) => string): Map<string, number> {
   return indexes;
 }
 
-/** Initial slots of the ring, a power of two. Most sessions never need more. */
+/** Initial number of slots in the ring, a power of two. Most sessions never need more. */
 const firstRoom = 16;
 
 /**
- * The dynamic table: a ring buffer that grows as needed, so that an idle session's table takes little memory and an
+ * The dynamic table: a ring buffer that grows as needed, so that an idle session's table takes little memory, and an
  * eviction moves no entry. Entries are numbered from 0 in the order of insertion and keep their numbers.
  */
 export class DynamicTable {
@@ -116,18 +114,18 @@ export class DynamicTable {
     return this.#limitBytes;
   }
 
-  /** Number that the next entry will get. */
+  /** The number that the next added entry gets. */
   get next(): number {
     return this.#next;
   }
 
-  /** Returns the entry that is `back` positions older than the newest; undefined if there is none. */
+  /** Returns the entry that is `back` positions older than the newest entry; undefined: there is none. */
   at(back: number): Field | undefined {
     const number = this.#next - 1 - back;
     return number < this.#oldest ? undefined : this.#ring[number & (this.#ring.length - 1)];
   }
 
-  /** Evicts the oldest entries for the new one. A field larger than the table empties it and is not kept (§4.4). */
+  /** Adds an entry and evicts the oldest ones. A field larger than the table empties it and is not added (§4.4). */
   add(field: Field): void {
     this.#evictDownTo(this.#limitBytes - field.size);
     if (field.size > this.#limitBytes) return;

@@ -1,11 +1,11 @@
-/** Decodes Huffman codes (RFC 7541 §5.2), one byte per step. hpack-encoder.ts says why there is no encoder. */
+/** Decodes Huffman codes (RFC 7541 §5.2), one byte per step. hpack-encoder.ts explains why there is no encoder. */
 import { u8 } from "../core/bytes.ts";
 
 const endOfString = 256;
 
 /**
- * By code length in bits: the bytes with such a code (appendix B), in hexadecimal, ranges inclusive. The code is
- * canonical (codes of one length count upwards in the order of their bytes), so the lengths define it.
+ * The bytes with a code of each length in bits (appendix B), in hexadecimal; ranges are inclusive. The lengths define
+ * the codes, because codes of one length count upwards in the order of their bytes.
  */
 const bytesByLength: ReadonlyMap<number, string> = new Map([
   [5, "30-32 61 63 65 69 6f 73-74"],
@@ -38,7 +38,7 @@ function bytesIn(ranges: string): number[] {
   });
 }
 
-/** The code of one byte: the low `length` bits of `code`, sent from the most significant bit on. */
+/** The code of one byte: the low `length` bits of `code`, of which the most significant is sent first. */
 type Code = { readonly byte: number; readonly code: number; readonly length: number };
 
 export const huffmanCodes: readonly Code[] = canonicalCodes();
@@ -55,9 +55,9 @@ function canonicalCodes(): Code[] {
   return codes;
 }
 
-/** Inner nodes of the code tree, which are the automaton's states: one less than its 257 leaves. 0 is the root. */
+/** Number of inner nodes of the code tree, one less than its 257 leaves. They are the decoder's states; 0 is the root. */
 const innerNodes = 256;
-/** `children[2 * node + bit]`: the next inner node, or ~byte at a leaf. */
+/** `children[2 * node + bit]`: the next inner node, or ~byte for a leaf. */
 const children = new Int16Array(innerNodes * 2);
 
 function growTree(): void {
@@ -75,16 +75,16 @@ function growTree(): void {
 growTree();
 
 /**
- * `steps[256 * state + byte]` is what a byte of input does. Bits 0-7: the next state. Bits 8-15 and 16-23: the decoded
- * bytes, two at most, because the shortest code has five bits. Bits 24-25: the number of decoded bytes. -1: the input
- * contains the end-of-string code, which is an error. The table takes 256 KiB, of which text uses about 20. A table of
- * 16 KiB that steps by four bits takes twice the time.
+ * `steps[256 * state + byte]`: the effect of an input byte in a state. Bits 0-7: the next state. Bits 8-15 and 16-23:
+ * the decoded bytes, at most two, because the shortest code has five bits. Bits 24-25: the number of decoded bytes. -1:
+ * the input contains the end-of-string code, which is an error. The table takes 256 KiB, of which usual text needs
+ * about 20. A table of 16 KiB with steps of four bits would take twice the time.
  */
 const steps = new Int32Array(innerNodes * 256);
 
 /**
- * Fills the entries from `at` on for all bytes that begin with the bits walked so far: these lead to `node` and have
- * produced `step`, and `bits` bits are left.
+ * Fills the entries from `at` on: those of all input bytes that begin with the bits so far. These bits lead to `node`
+ * and have produced `step`; `bits` bits are left.
  */
 function fillSteps(at: number, node: number, bits: number, step: number): void {
   if (bits === 0) {
@@ -106,14 +106,14 @@ function withByte(step: number, byte: number): number {
 }
 for (let state = 0; state < innerNodes; state++) fillSteps(256 * state, state, 8, 0);
 
-/** 1 if a string may end in the state: as padding, at most seven 1 bits may follow the last code. */
+/** 1 for each state in which a string may end: at most seven 1 bits of padding may follow the last code. */
 const mayEnd = new Uint8Array(innerNodes);
 for (let node = 0, depth = 0; depth < 8; depth++) {
   mayEnd[node] = 1;
   node = children[2 * node + 1] ?? 0;
 }
 
-/** Returns the room for decoding `count` bytes: codes have five bits or more, and one byte is overwritten. */
+/** Returns the room in bytes for decoding `count` bytes: codes have five bits or more, and one byte is overwritten. */
 export function decodedBound(count: number): number {
   return Math.floor((count * 8) / 5) + 1;
 }
@@ -128,7 +128,7 @@ export function huffmanDecode(bytes: Uint8Array, start: number, end: number, out
   for (let at = start; at < end; at++) {
     const step = steps[(state << 8) | u8(bytes, at)] ?? -1;
     if (step < 0) return -1;
-    // Two bytes are always written, which is cheaper than a branch. `length` then grows by the number of decoded ones.
+    // Always writes two bytes, which is cheaper than a branch. `length` then grows by the number that is valid.
     out[length] = step >>> 8;
     out[length + 1] = step >>> 16;
     length += step >>> 24;

@@ -1,11 +1,11 @@
 /**
- * Limits the frames of a peer that cost work without bringing an exchange forward: control frames, resets, empty
- * frames. Each kind has its own budget. An exhausted budget ends the session with ENHANCE_YOUR_CALM, and the message
- * names the kind for the operator.
+ * Limits frames of a peer that cause work but no progress of a request: control frames, resets, empty frames. Each kind
+ * has its own budget. An exhausted budget ends the session with ENHANCE_YOUR_CALM; the message names the kind for the
+ * operator.
  *
  * Some clients send control frames with every request, for example PRIORITY (RFC 7540). Each request that a backend has
  * answered therefore earns credit for a few frames of any kind except resets (D16). A request that the proxy itself
- * answers or refuses earns none, because a client can send such requests as cheaply as the frames.
+ * answers or refuses earns none, because such requests cost a client as little as the frames.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -17,22 +17,22 @@ export type FloodKind = "control" | "priority" | "update" | "empty" | "connectio
 
 export class Floods {
   readonly #clock: Clock;
-  /** Created on first use, because a budget takes a hundred bytes and most sessions need few of them. */
+  /** The budgets in use. Each is created on first use: it takes a hundred bytes, and most sessions need few. */
   readonly #budgets: Partial<Record<FloodKind, TokenBucket>> = {};
-  /** Frames beyond the budgets for which answered requests have earned credit. */
+  /** Number of frames beyond the budgets for which answered requests have earned credit. */
   #earned = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Takes `cost` from a budget or the credit; throws if neither is enough. `bonus`: see `TokenBucket.take`. */
+  /** Takes `cost` from a budget or the credit. Throws if neither has enough. `bonus`: see `TokenBucket.take`. */
   charge(kind: FloodKind, cost = 1, bonus = 0): void {
     if (!this.#budget(kind).take(cost, bonus) && !this.#isPaid(kind, cost))
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", `Too many frames: ${kind}`);
   }
 
-  /** Adds credit for a request that a backend has answered, up to a bound (A4). */
+  /** Adds credit for a request that a backend has answered, up to `earnedFrames` (A4). */
   answered(): void {
     if (this.#earned < h2Limits.earnedFrames)
       this.#earned = Math.min(h2Limits.earnedFrames, this.#earned + h2Limits.framesPerAnswer);
@@ -48,8 +48,8 @@ export class Floods {
 
   /**
    * Raises the budget for WINDOW_UPDATE by 20, as Envoy does, because a DATA frame was sent. Go's client updates its
-   * windows for every 4 KiB that it reads, on the stream and on the session: eight times for 16 KiB. The bound covers
-   * ten streams of client-go whose 4 MiB windows are read after the last DATA has arrived.
+   * windows for every 4 KiB that it reads, on the stream and on the session: eight updates for 16 KiB. The budget's
+   * limit suffices for ten streams of client-go whose 4 MiB windows are read after the last DATA has arrived.
    */
   earnUpdates(): void {
     (this.#budgets.update ?? this.#budget("update")).earn(20, 20 * h2Limits.updateBurst);

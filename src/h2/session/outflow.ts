@@ -1,12 +1,12 @@
-/** What a session's streams share when sending: its window, the socket's backlog, and the order of turns. */
+/** What a session's streams share when they send: the session's window, the socket's backlog, and their order. */
 
 import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../core/buffered.ts";
 import { defaultWindow, widened } from "./window.ts";
 
-/** A stream with DATA that waits for its turn. */
+/** A stream with DATA that waits to be sent. */
 export type WaitingStream = {
-  /** Sends one quantum at most, as the windows allow. Returns true if the stream could send more at once. */
+  /** Sends at most one quantum (64 KiB) within the windows. Returns true if the stream could send more at once. */
   pump(): boolean;
 };
 
@@ -15,11 +15,11 @@ export class Outflow {
   readonly #waiting = new Set<WaitingStream>();
   #window = defaultWindow;
   #queuedBytes = 0;
-  /** Bytes of DATA written since the last flush. Beyond a limit streams wait until the socket drains. */
+  /** Bytes of DATA written since the last flush. Above `socketBacklogBytes`, streams wait for the socket to drain. */
   #unflushedBytes = 0;
   #isCongested = false;
   #isGathering = false;
-  /** Number of turns of the event loop in which the session wrote something. */
+  /** Number of event loop turns in which the session has written something. */
   turn = 0;
   #isPumping = false;
 
@@ -27,7 +27,7 @@ export class Outflow {
     this.#buffered = buffered;
   }
 
-  /** Bytes of DATA that wait in streams, for windows or for the socket. */
+  /** Bytes of DATA that wait in streams for a window or for the socket. */
   get queuedBytes(): number {
     return this.#queuedBytes;
   }
@@ -59,7 +59,7 @@ export class Outflow {
     this.#buffered.add(count);
   }
 
-  /** Called by a stream that keeps tiny DATA until the end of the turn, so that it leaves in one frame. */
+  /** Called by a stream that keeps tiny DATA until the end of the turn, so that one frame carries all of it. */
   gather(): void {
     this.#isGathering = true;
   }
@@ -72,7 +72,8 @@ export class Outflow {
   }
 
   /**
-   * Called when the turn's buffers are with the socket. `isDrained`: the result of its write(); if false, DATA waits.
+   * Called after the turn's output was written to the socket. `isDrained`: what the socket's write() returned; if
+   * false, DATA waits.
    */
   flushed(isDrained: boolean): void {
     this.#unflushedBytes = 0;
@@ -86,7 +87,7 @@ export class Outflow {
     this.pump();
   }
 
-  /** Lets each waiting stream send one quantum in turn, until none can send more. */
+  /** Lets the waiting streams send in turn, one quantum each, until none can send more. */
   pump(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -98,7 +99,7 @@ export class Outflow {
     }
   }
 
-  /** Lets each stream send one quantum, then moves it to the end: small window steps then serve all streams. */
+  /** Lets each stream send one quantum, then moves it to the end, so that small window steps serve all streams in turn. */
   #round(): boolean {
     let isMoving = false;
     const streams = [...this.#waiting];

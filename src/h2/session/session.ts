@@ -1,7 +1,8 @@
 /**
- * One HTTP/2 session without its socket: received chunks in, buffers to write out, once per turn of the event loop. As
- * a server it accepts a client's requests, as a client (an upstream connection) it opens streams. streams.ts handles
- * the streams; this file SETTINGS, PING, GOAWAY and deadlines. Only here a ProtocolError ends a session.
+ * One HTTP/2 session without its socket: it takes received chunks and returns buffers to write, once per turn of the
+ * event loop. As a server it accepts a client's requests. As a client, on an upstream connection, it opens streams.
+ * streams.ts handles the streams; this file handles SETTINGS, PING, GOAWAY and deadlines. Only this file ends the
+ * session after a ProtocolError.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -20,18 +21,18 @@ import type { Stream } from "./stream.ts";
 import { type Role, Streams, type StreamsOwner } from "./streams.ts";
 import { largestWindow } from "./window.ts";
 
-/** What a session calls on the owner of its socket. */
+/** Callbacks of a session, which the owner of its socket implements. */
 export type SessionOwner = StreamsOwner & {
   /**
-   * Writes the buffers in order. Returns false if DATA has to wait until `drained` is called. The owner calls
-   * `written`, if given, once the socket no longer reads the buffers, because they are reused from then on.
+   * Writes the buffers in order. Returns false if DATA must wait until `drained` is called. The owner calls `written`,
+   * if it is given, after the socket has written the buffers, because they are reused then.
    */
   write(buffers: Buffer[], written: (() => void) | undefined): boolean;
-  /** SETTINGS or GOAWAY arrived, or a stream closed: requests that wait for a stream should check again. */
+  /** Called when SETTINGS or GOAWAY arrived, or a stream closed: requests that wait for a stream must check again. */
   changed(): void;
-  /** Called when the peer has answered the PING with this number. */
+  /** Called when the peer has answered the PING with this `number`. */
   ponged(number: number): void;
-  /** The session is over. The owner writes what is queued (GOAWAY on an error) and ends the socket. */
+  /** Called when the session is over. The owner writes what is queued (after an error GOAWAY) and ends the socket. */
   ended(error: ProtocolError | undefined): void;
 };
 
@@ -40,7 +41,7 @@ type SessionOptions = {
   readonly clock: Clock;
   readonly turn: FlushScheduler;
   readonly owner: SessionOwner;
-  /** Most streams that the peer may have open (server role); default: `downstreamStreams`. */
+  /** Server role: most streams that the peer may have open; default: `downstreamStreams`. */
   readonly maxStreams?: number;
   /** Counts the DATA that waits in this session; default: a counter without a limit. */
   readonly buffered?: Buffered;
@@ -55,9 +56,9 @@ export class Session implements SessionFrames {
   readonly #streams: Streams;
   readonly #floods: Floods;
   #pings = 0;
-  /** Clock reading by which the peer's first SETTINGS must have arrived (A22). */
+  /** Clock reading (ms) by which the peer's first SETTINGS must have arrived (A22). */
   readonly #settingsDueAt: number;
-  /** Clock reading since which the same frame or header block has been incomplete; 0: none is. */
+  /** Clock reading (ms) since which the same frame or header block is incomplete; 0: none is. */
   #midFrameSince = 0;
   #isGoing = false;
   #isPeerGoing = false;
@@ -96,12 +97,12 @@ export class Session implements SessionFrames {
 
   // --- called by the owner ---
 
-  /** Client role: true if another stream can be opened. False after a GOAWAY of either side, or without ids. */
+  /** Client role: true if another stream can be opened: neither side has sent GOAWAY, and ids are left. */
   get isOpen(): boolean {
     return !this.#isOver && !this.#isGoing && !this.#isPeerGoing && this.#streams.hasIds;
   }
 
-  /** True if the peer's SETTINGS have arrived. Until then its stream limit is unknown. */
+  /** True if the peer's SETTINGS have arrived. Before, the peer's stream limit is unknown. */
   get isSettled(): boolean {
     return this.#streams.peer.hasArrived;
   }
@@ -144,12 +145,12 @@ export class Session implements SessionFrames {
       this.#midFrameSince = this.#clock.now();
   }
 
-  /** Opens a stream and sends its head (client role). The caller must have checked `isOpen`. `isHead`: the method is HEAD. */
+  /** Client role: opens a stream and sends its head. The caller must check `isOpen` first. `isHead`: the method is HEAD. */
   open(fields: readonly Field[], end: boolean, owner: StreamListener, isHead = false): Stream {
     return this.#streams.start(fields, end, owner, isHead);
   }
 
-  /** Sends a PING and returns its number. `ponged` gets that number when the peer answers. */
+  /** Sends a PING and returns its number, which `ponged` gets when the peer answers. */
   sendPing(): number {
     const payload = Buffer.alloc(8);
     this.#pings += 1;
@@ -158,12 +159,12 @@ export class Session implements SessionFrames {
     return this.#pings;
   }
 
-  /** First step of a graceful end: sends a GOAWAY that announces the end and refuses no stream yet (RFC 9113 §6.8). */
+  /** First step of a graceful end: sends a GOAWAY that announces the end and refuses no stream (RFC 9113 §6.8). */
   announceEnd(): void {
     if (!this.#isOver && !this.#isGoing) this.#writer.goAway(largestWindow, errorCode.NO_ERROR, "");
   }
 
-  /** Second step: sends a GOAWAY that refuses later streams. The session ends with its last stream. */
+  /** Second step of a graceful end: sends a GOAWAY that refuses new streams. The session ends with its last stream. */
   goAway(code: ErrorCode = errorCode.NO_ERROR, debug = ""): void {
     if (this.#isOver || this.#isGoing) return;
     this.#isGoing = true;
@@ -172,22 +173,22 @@ export class Session implements SessionFrames {
     this.#endIfDone();
   }
 
-  /** Server role: a backend answered one of the client's requests, which allows some control frames. */
+  /** Server role: called when a backend has answered a client's request, which earns credit for control frames. */
   answered(): void {
     this.#floods.answered();
   }
 
-  /** Called when the socket's buffer is empty: DATA may be sent again. */
+  /** Called when the socket's write buffer is empty: DATA may be sent again. */
   drained(): void {
     if (!this.#isOver) this.#streams.outflow.drained();
   }
 
-  /** Called when the socket is closed: the owner of every stream gets `lost`. */
+  /** Called when the socket is closed. The owner of every open stream gets `lost`. */
   lose(): void {
     if (!this.#isOver) this.#end(undefined);
   }
 
-  /** Ends the session after a missed deadline of the peer (A6, A18, A22). Called about once a second. */
+  /** Ends the session if the peer has missed a deadline (A6, A18, A22). Called about once a second. */
   check(): void {
     if (this.#isOver) return;
     const now = this.#clock.now();
@@ -218,7 +219,7 @@ export class Session implements SessionFrames {
     if ((end - start) / 6 > h2Limits.settingsEntries) {
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", "SETTINGS with too many entries");
     }
-    // Open streams do not raise this budget, because a changed window costs time for each of them (A13).
+    // Open streams do not raise this budget, because each open stream makes a changed window cost more (A13).
     this.#floods.charge("control");
     const { peer, encoder } = this.#streams;
     const before = peer.initialWindow;
@@ -238,7 +239,7 @@ export class Session implements SessionFrames {
     this.#writer.ping(bytes, start, true);
   }
 
-  /** Takes the answer to a PING. A client's answers cost budget, because the proxy sends it only one PING. */
+  /** Takes the answer to a PING. A client's answers cost budget, because the proxy sends a client only one PING. */
   pong(bytes: Buffer, start: number): void {
     if (this.#role === "server") this.#chargeControl();
     this.#owner.ponged(bytes.readUInt32BE(start + 4));
@@ -247,7 +248,7 @@ export class Session implements SessionFrames {
   goAwayReceived(lastId: number): void {
     this.#chargeControl();
     this.#isPeerGoing = true;
-    // The last id in a client's GOAWAY is that of a pushed stream. The client's own streams continue (§6.8).
+    // A client's GOAWAY concerns only streams that a server pushed, so the client's own streams continue (§6.8).
     if (this.#role === "client") this.#streams.refuseAbove(lastId);
     this.#changed();
   }

@@ -20,7 +20,7 @@ type PeerSettings = {
   initialWindow: number;
 };
 
-/** Returns the values until the peer's SETTINGS arrive: streams are unlimited (RFC 9113 §6.5.2). */
+/** Returns the values that hold until the peer's SETTINGS arrive: streams are unlimited (RFC 9113 §6.5.2). */
 export function defaultSettings(): PeerSettings {
   return {
     hasArrived: false,
@@ -35,12 +35,12 @@ export function applySettings(into: PeerSettings, bytes: Buffer, start: number, 
   into.hasArrived = true;
 }
 
-/** Validates and stores one parameter. MAX_FRAME_SIZE is not stored: the proxy's frames are never larger. */
+/** Validates and stores one parameter. MAX_FRAME_SIZE is ignored: the proxy sends only the smallest size. */
 function applyOne(into: PeerSettings, id: number, value: number): void {
   const [least, most] = ranges.get(id) ?? [0, 0xffff_ffff];
   if (value < least || value > most) {
     const code = id === setting.INITIAL_WINDOW_SIZE ? errorCode.FLOW_CONTROL_ERROR : errorCode.PROTOCOL_ERROR;
-    // The message omits the value, because it becomes the label of a metric (A54).
+    // The message does not contain the value, because the message becomes the label of a metric (A54).
     throw new ProtocolError(code, "session", `SETTINGS out of range for ${id}`);
   }
   if (id === setting.HEADER_TABLE_SIZE) into.headerTableBytes = value;
@@ -48,7 +48,7 @@ function applyOne(into: PeerSettings, id: number, value: number): void {
   if (id === setting.INITIAL_WINDOW_SIZE) into.initialWindow = value;
 }
 
-/** The ranges of RFC 9113 §6.5.2 for parameters that do not accept every value. */
+/** The valid ranges of parameters that do not accept every value (RFC 9113 §6.5.2). */
 const ranges = new Map<number, readonly [least: number, most: number]>([
   [setting.ENABLE_PUSH, [0, 1]],
   [setting.INITIAL_WINDOW_SIZE, [0, largestWindow]],

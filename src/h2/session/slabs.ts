@@ -1,13 +1,16 @@
 /**
- * Allocates the memory of waiting DATA: blocks, which are cut from slabs of 1 MiB. A slab that has been empty for a
- * while is returned to the kernel. Memory of separate Buffers would never be returned, because malloc returns only the
- * end of its heap, where after hundreds of MiB some small allocation always lies. The limit on buffered bytes also
- * bounds the blocks, because a block is at least half full (buffered.ts).
+ * Allocates memory for waiting DATA: blocks, which are cut from slabs of 1 MiB. A slab that has been empty for a while
+ * is returned to the kernel. The memory of separate Buffers would never be returned: malloc returns only the end of its
+ * heap, and after hundreds of MiB some small allocation always lies there. The limit on buffered bytes also limits the
+ * blocks, because a block is at least half full (buffered.ts).
  */
 import { frameBytes } from "../frame/frame.ts";
 
 const slabBytes = 1 << 20;
-/** Ms between two calls of `shrinkRoom`, and slabs of a size that each returns: 10 ms of work, 8 s for 1 GiB. */
+/**
+ * Milliseconds between two calls of `shrinkRoom`. Each call returns at most `slabsPerLook` slabs of a size: 10 ms of
+ * work, and 8 s for 1 GiB.
+ */
 export const slabLookMs = 500;
 const slabsPerLook = 64;
 
@@ -15,32 +18,32 @@ type Slab = {
   readonly owner: Slabs;
   readonly memory: ArrayBuffer;
   readonly free: Block[];
-  /** Number of blocks cut so far, and of those in use. */
+  /** Number of blocks cut from the slab so far, and of those in use. */
   cut: number;
   taken: number;
 };
 
-/** A piece of a slab's memory. It is released once, and its bytes must not be used after that. */
+/** A piece of a slab's memory. It must be released once, and its bytes must not be used after that. */
 export type Block = { readonly bytes: Buffer; readonly slab: Slab };
 
 export class Slabs {
   readonly blockBytes: number;
   readonly #blocksOfOne: number;
-  /** Slabs with a free block. The oldest is filled first, so that the others become empty. */
+  /** Slabs with a free block. The first of them is filled first, so that the others become empty. */
   readonly #open = new Set<Slab>();
   #count = 0;
-  /** Slabs without a block in use, and the smallest number of such slabs since the last `shrink`. */
+  /** Slabs without a block in use. `#fewestEmpty`: the smallest number of such slabs since the last `shrink`. */
   readonly #empty = new Set<Slab>();
   #fewestEmpty = 0;
   #taken = 0;
 
-  /** `blockBytes` must divide a MiB. */
+  /** `blockBytes`: size of the blocks; must divide 1 MiB. */
   constructor(blockBytes: number) {
     this.blockBytes = blockBytes;
     this.#blocksOfOne = slabBytes / blockBytes;
   }
 
-  /** Bytes allocated, used or not. */
+  /** Number of bytes in all slabs, used or not. */
   get bytes(): number {
     return this.#count * slabBytes;
   }
@@ -68,8 +71,9 @@ export class Slabs {
   }
 
   /**
-   * Returns slabs to the kernel that have been empty since the last call. Only some at a time, because unmapping a MiB
-   * takes 0.15 ms. Touching a new slab costs as much as copying four, so slabs in recurrent use are kept.
+   * Returns some of those slabs to the kernel that have been empty since the last call; only some, because unmapping 1
+   * MiB takes 0.15 ms. Slabs that are used again and again are kept: the first use of a new slab costs as much as
+   * copying 4 MiB.
    */
   shrink(): void {
     let left = Math.min(this.#fewestEmpty, slabsPerLook);
@@ -79,13 +83,13 @@ export class Slabs {
       this.#count -= 1;
       this.#empty.delete(slab);
       this.#open.delete(slab);
-      // Transferring to length zero unmaps the memory now, not at V8's next collection.
+      // A transfer to length zero unmaps the memory now, and not only when V8 collects garbage.
       slab.memory.transferToFixedLength(0);
     }
     this.#fewestEmpty = this.#empty.size;
   }
 
-  /** The buffer is resizable, because V8 maps only such a buffer's memory itself; any other comes from malloc. */
+  /** Allocates a slab. V8 maps the memory of a resizable buffer itself; any other buffer comes from malloc. */
   #begin(): Slab {
     const memory = new ArrayBuffer(slabBytes, { maxByteLength: slabBytes });
     const slab: Slab = { owner: this, memory, free: [], cut: 0, taken: 0 };
@@ -105,7 +109,7 @@ export class Slabs {
     this.#fewestEmpty = Math.min(this.#fewestEmpty, this.#empty.size);
   }
 
-  /** Marks the slab as empty and moves it to the end of the order in which slabs are filled. */
+  /** Marks the slab as empty, and moves it to the end of the order in which slabs are filled. */
   #isEmpty(slab: Slab): void {
     this.#open.delete(slab);
     this.#open.add(slab);
@@ -117,7 +121,7 @@ const quarters = new Slabs(frameBytes / 4);
 const halves = new Slabs(frameBytes / 2);
 const wholes = new Slabs(frameBytes);
 
-/** Returns a block with room for `count` bytes, at most one frame. The caller returns it with `giveBack`. */
+/** Returns a block with room for `count` bytes, at most one frame. The caller must return it with `giveBack`. */
 export function roomFor(count: number): Block {
   if (count <= quarters.blockBytes) return quarters.take();
   return count <= halves.blockBytes ? halves.take() : wholes.take();
@@ -127,12 +131,12 @@ export function giveBack(block: Block): void {
   block.slab.owner.release(block);
 }
 
-/** Returns the number of blocks in use, of any size; 0 if no DATA waits. */
+/** Returns the number of blocks of any size in use; 0: no DATA waits. */
 export function takenBlocks(): number {
   return quarters.taken + halves.taken + wholes.taken;
 }
 
-/** Must be called every `slabLookMs`. */
+/** Returns unused memory to the kernel. Must be called every `slabLookMs`. */
 export function shrinkRoom(): void {
   for (const slabs of [quarters, halves, wholes]) slabs.shrink();
 }

@@ -51,7 +51,7 @@ const table: Record<StreamState, Partial<Record<StreamInput, StreamState>>> = {
   closed: { reset: "closed" },
 };
 
-/** Returns the next state, or undefined if RFC 9113 §5.1 forbids the input. */
+/** Returns the next state; undefined: RFC 9113 §5.1 forbids the input in this state. */
 export function next(state: StreamState, input: StreamInput): StreamState | undefined {
   return table[state][input];
 }

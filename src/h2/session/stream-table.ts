@@ -1,15 +1,15 @@
 /**
- * The open streams of a session by id. It is not a Map, because a Map keeps past streams alive: V8 rebuilds a Map that
- * is filled and emptied all the time, and each old table points to its successor. Once an old table is in the old
- * space, the chain keeps every past stream with its exchange and fields until the next full collection. On a busy proxy
- * that cost a third more time for each request.
+ * The open streams of a session by id. It is not a Map, because a Map keeps closed streams in memory: V8 rebuilds a Map
+ * that is filled and emptied all the time, and each old table points to its successor. When an old table has reached
+ * the old space, this chain keeps every closed stream with its exchange and fields until the next full collection. With
+ * a Map, a busy proxy took a third more time for each request.
  */
 
-/** Initial slots, a power of two as all later sizes are: room for four streams. Most clients have no more open. */
+/** Initial number of slots, enough for four streams; most clients have no more open. Always a power of two. */
 const firstRoom = 8;
 
 export class StreamTable<T extends { readonly id: number }> {
-  /** The slots: open addressing with linear probing. At most half of them are used, so that a search visits few. */
+  /** Hash table with open addressing and linear probing. At most half of the slots are used, so that a search is short. */
   #slots: (T | undefined)[] = Array.from({ length: firstRoom });
   #size = 0;
 
@@ -21,14 +21,14 @@ export class StreamTable<T extends { readonly id: number }> {
     return this.#slots[this.#find(id)];
   }
 
-  /** Adds a stream, whose id must not be in the table. */
+  /** Adds a stream. Its id must not be in the table already. */
   add(stream: T): void {
     if (2 * (this.#size + 1) > this.#slots.length) this.#grow();
     this.#slots[this.#find(stream.id)] = stream;
     this.#size += 1;
   }
 
-  /** Removes a stream and moves later entries up towards their home slots, so that no search meets a gap. */
+  /** Removes a stream, and moves later entries back towards their home slots, so that no gap ends a search too early. */
   delete(id: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -51,7 +51,7 @@ export class StreamTable<T extends { readonly id: number }> {
     return this.#slots.filter((stream) => stream !== undefined).toSorted((a, b) => a.id - b.id);
   }
 
-  /** Returns the slot of this id, or the free slot where it belongs. */
+  /** Returns the slot with this id, or the free slot where the id belongs. */
   #find(id: number): number {
     const mask = this.#slots.length - 1;
     let at = homeOf(id) & mask;
@@ -69,7 +69,7 @@ export class StreamTable<T extends { readonly id: number }> {
   }
 }
 
-/** Returns where a search begins. The lowest bit is dropped: it is the same in all ids of a session. */
+/** Returns the slot at which a search begins. Ignores the lowest bit, which is the same in all ids of a session. */
 function homeOf(id: number): number {
   return id >>> 1;
 }

@@ -1,7 +1,7 @@
 /**
- * One open stream: its state, its message (RFC 9113 §8.1), its windows, and the DATA that waits for the peer. It implements
- * StreamWriter for the exchange that owns it and calls that exchange's StreamListener. The session calls it for the peer's
- * frames.
+ * One open stream: its state, its message (RFC 9113 §8.1), its windows, and the DATA that waits to be sent. It
+ * implements StreamWriter for the exchange that owns it, and calls that exchange's StreamListener. The session calls it
+ * for the peer's frames.
  */
 import { limits } from "../../base/limits.ts";
 import { Field } from "../core/field.ts";
@@ -17,15 +17,15 @@ import { type Block, giveBack, roomFor } from "./slabs.ts";
 import { next, type StreamInput, type StreamState } from "./stream-state.ts";
 import { ReceiveWindow, widened } from "./window.ts";
 
-/** What a stream calls on its session. Streams implements it. */
+/** Callbacks of a stream, which `Streams`, the set of the session's streams, implements. */
 export type StreamHost = {
   readonly writer: FrameWriter;
   readonly encoder: HpackEncoder;
   readonly outflow: Outflow;
-  /** `count` bytes of DATA were sent. `isCrumb`: so few because a window allowed no more. */
+  /** Called after `count` bytes of DATA were sent. `isCrumb`: so few because a window allowed no more. */
   spent(count: number, isCrumb: boolean): void;
   granted(count: number): void;
-  /** Called when RST_STREAM has been sent. The peer's frames for this stream may still be in flight. */
+  /** Called after RST_STREAM was sent. Frames of the peer for this stream may still arrive. */
   resetSent(stream: Stream): void;
   closed(stream: Stream): void;
 };
@@ -36,18 +36,18 @@ type Piece = {
   end: number;
   endStream: boolean;
   readonly trailers: readonly Field[] | undefined;
-  /** The block that `bytes` is a part of; undefined if `bytes` is a Buffer of its own. */
+  /** The block that contains `bytes`; undefined: `bytes` is a separate Buffer. */
   readonly block: Block | undefined;
 };
 
 const empty = Buffer.alloc(0);
 const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
-/** If the first waiting piece has fewer bytes, it gets its own Buffer: mostly one event, it would waste a block. */
+/** A smaller first piece gets a separate Buffer, because it is mostly one watch event and would waste a block. */
 const smallBytes = 2048;
-/** Most bytes that a stream sends before it is the next waiting stream's turn. */
+/** Most bytes that a stream sends before the next waiting stream may send. */
 const quantumBytes = 4 * frameBytes;
 
-/** The queue of all streams without waiting DATA, shared because most never have any. Never pushed to. */
+/** The empty queue. Streams without waiting DATA share it, because most never have any. It is never changed. */
 const noPieces: Piece[] = [];
 
 export class Stream implements StreamWriter {
@@ -58,21 +58,21 @@ export class Stream implements StreamWriter {
   #sendWindow: number;
   readonly #receiveBytes: number;
   #receiveWindow: ReceiveWindow | undefined;
-  /** Body bytes that must still come according to `content-length`; -1: the message has none (A29). */
+  /** Number of body bytes that must still arrive by `content-length`; -1: the message has none (A29). */
   #expected = -1;
   #isAnswered = false;
   #isMalformed = false;
   #hasAnswered = false;
   #interimHeads = 0;
-  /** True for a HEAD request, whose response states the length of a body that it does not have. */
+  /** True for a HEAD request. Its response states the length of a body, but has no body. */
   readonly #isHead: boolean;
   #queue = noPieces;
   #queuedBytes = 0;
-  /** Value of `Outflow.turn` when DATA was last written at once; -1: never. */
+  /** Value of `Outflow.turn` when DATA of this stream was last written without waiting; -1: never. */
   #dataTurn = -1;
-  /** True if RST_STREAM(NO_ERROR) has to follow the end of the stream, which waits in the queue. */
+  /** True if RST_STREAM(NO_ERROR) must follow the frame that ends the stream, which still waits in the queue. */
   #stopsAtEnd = false;
-  /** Bytes delivered to the owner for which it has not returned flow-control credit. */
+  /** Number of bytes that the owner got and for which it has not returned flow-control credit yet. */
   #owed = 0;
 
   constructor(
@@ -90,7 +90,7 @@ export class Stream implements StreamWriter {
     this.#isHead = isHead;
   }
 
-  /** Created on first use, because a request without a body never needs a receive window. */
+  /** The receive window. It is created on first use: a request without a body never needs it. */
   get receiveWindow(): ReceiveWindow {
     this.#receiveWindow ??= new ReceiveWindow(this.#receiveBytes);
     return this.#receiveWindow;
@@ -131,13 +131,13 @@ export class Stream implements StreamWriter {
     return this.#hasAnswered;
   }
 
-  /** Server role: passes the stream of a valid request to its owner. `contentLength`: -1 if the request states none. */
+  /** Server role: gives the stream of a valid request to its owner. `contentLength`: -1 if the request has none. */
   accept(owner: StreamListener, contentLength: number): void {
     this.#owner = owner;
     this.#expected = contentLength;
   }
 
-  /** Takes a response head: up to `limits.interimHeads` interim ones, then the final one (A37). */
+  /** Takes a response head: at most `limits.interimHeads` interim heads, then the final one (A37). */
   receiveAnswer(fields: readonly Field[], end: boolean): void {
     const head = readResponse(fields);
     if (typeof head === "string") throw malformed(head);
@@ -148,7 +148,7 @@ export class Stream implements StreamWriter {
       return;
     }
     this.#isAnswered = true;
-    // A response to HEAD and a 304 state the length of a body that is not sent (RFC 9110 §8.6).
+    // A response to HEAD, and a 304, may state the length of a body that is not sent (RFC 9110 §8.6).
     const isBodiless = this.#isHead || head.status === 304 || head.status === 204;
     this.#expected = isBodiless ? 0 : head.contentLength;
     if (end && this.#expected > 0) throw malformed("content-length without a body");
@@ -161,7 +161,7 @@ export class Stream implements StreamWriter {
     this.countBody(0, true);
   }
 
-  /** Enforces `content-length` (A29): more bytes, or fewer at the end, make the message malformed. */
+  /** Enforces `content-length` (A29): a body with more or fewer bytes makes the message malformed. */
   countBody(count: number, end: boolean): void {
     if (this.#expected < 0) return;
     this.#expected -= count;
@@ -175,12 +175,12 @@ export class Stream implements StreamWriter {
     this.reset(errorCode.NO_ERROR);
   }
 
-  /** Changes the send window by `increment`. Throws an error of this scope if it becomes too large. */
+  /** Changes the send window by `increment`. If it becomes too large, throws an error that ends `scope`. */
   widen(increment: number, scope: "stream" | "session"): void {
     this.#sendWindow = widened(this.#sendWindow, increment, scope);
   }
 
-  /** Resets the stream, because the peer has violated a rule. */
+  /** Resets the stream after the peer has violated a rule. */
   refuse(code: number): void {
     this.#isMalformed = true;
     this.reset(code);
@@ -193,7 +193,7 @@ export class Stream implements StreamWriter {
     this.#host.closed(this);
   }
 
-  /** Moves to the next state. Throws STREAM_CLOSED for the stream if RFC 9113 §5.1 forbids the input. */
+  /** Moves to the next state. Throws a stream error STREAM_CLOSED if RFC 9113 §5.1 forbids the input. */
   step(input: StreamInput): void {
     const after = next(this.#state, input);
     if (after === undefined)
@@ -222,23 +222,23 @@ export class Stream implements StreamWriter {
     }
     const isFirst = this.#queue.length === 0;
     this.#keep(bytes, start, end, endStream);
-    // One quantum is sent now, the rest after the flush.
+    // Sends at most one quantum now; the rest is sent after the flush.
     if (isFirst) this.pump();
   }
 
-  /** True if DATA of this stream was written in this turn, and another frame after it. */
+  /** True if this turn's output contains DATA of this stream, and other frames after it. */
   get #isScattered(): boolean {
     const { outflow, writer } = this.#host;
     return this.#dataTurn === outflow.turn && !writer.endsWith(this.id);
   }
 
-  /** Keeps tiny DATA that alternates with other streams' until the end of the turn, to send it in one frame. */
+  /** Keeps tiny DATA that alternates with DATA of other streams, to send it in one frame at the end of the turn. */
   #gather(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#keep(bytes, start, end, endStream);
     this.#host.outflow.gather();
   }
 
-  /** Queues a copy of the bytes, in the last piece if that has room: a million single bytes stay small (A16). */
+  /** Queues a copy of the bytes, in the last piece if it has room, so that many single bytes take little memory (A16). */
   #keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const count = end - start;
     const last = this.#queue.at(-1);
@@ -250,7 +250,7 @@ export class Stream implements StreamWriter {
       return;
     }
     let from = start;
-    // Split into pieces of one frame each, because no block holds more.
+    // Split into pieces of one frame each, because no block is larger.
     do {
       const to = Math.min(end, from + frameBytes);
       this.#keepPiece(bytes, from, to, endStream && to === end);
@@ -270,7 +270,8 @@ export class Stream implements StreamWriter {
   reset(code: number): void {
     if (this.#state === "closed") return;
     if (code === errorCode.NO_ERROR && this.#queue.at(-1)?.endStream === true) {
-      // RST_STREAM(NO_ERROR) makes the peer stop its upload. It must not overtake the response (RFC 9113 §8.1).
+      // RST_STREAM(NO_ERROR) asks the peer to stop its upload. It must not be sent before the whole response (RFC 9113
+      // §8.1).
       this.#stopsAtEnd = true;
       return;
     }
@@ -281,12 +282,12 @@ export class Stream implements StreamWriter {
     this.close();
   }
 
-  /** Counts bytes delivered to the owner, which the session's window lacks until the owner returns credit. */
+  /** Counts bytes that the owner got. The session's window is smaller by them until the owner returns credit. */
   owe(count: number): void {
     this.#owed += count;
   }
 
-  /** Returns the delivered bytes that the owner returns no flow-control credit for, because the stream closes. */
+  /** Returns how many bytes the owner got without returning credit, for the session to return it: the stream closes. */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;
@@ -302,26 +303,26 @@ export class Stream implements StreamWriter {
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Takes `count` bytes of padding. Credit for them is returned at once, because the owner never gets them. */
+  /** Takes `count` bytes of padding. Returns credit for them at once, because the owner never gets them. */
   padded(count: number): void {
     this.receiveWindow.use(count);
     const increment = this.receiveWindow.grant(count);
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Raises the receive window to `size` bytes at once, for a fast receiver behind a long path. */
+  /** Raises the receive window to `size` bytes at once, for a fast receiver with a long round-trip time. */
   growReceiveWindow(size: number): void {
     if (size <= this.receiveWindow.size || this.#state === "closed") return;
     const increment = this.receiveWindow.grow(size);
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Lowers the receive window to `size` bytes by returning less credit, because memory is short. */
+  /** Lowers the receive window to `size` bytes by withholding credit, because memory is short. */
   shrinkReceiveWindow(size: number): void {
     this.receiveWindow.shrink(size);
   }
 
-  /** Sends what the windows allow, at most one quantum. Returns true if more can be sent at once. */
+  /** Sends what the windows allow, at most one quantum. Returns true if the stream can send more at once. */
   pump(): boolean {
     let left = quantumBytes;
     for (;;) {
@@ -343,7 +344,7 @@ export class Stream implements StreamWriter {
     this.#host.outflow.wait(this, false);
   }
 
-  /** Sends at most `most` bytes of a piece. Returns the number of bytes sent; -1 if a window is closed. */
+  /** Sends at most `most` bytes of a piece. Returns the number of bytes sent; -1: a window is closed. */
   #sendPiece(piece: Piece, most: number): number {
     const want = piece.end - piece.start;
     const count = Math.min(
@@ -389,7 +390,7 @@ export class Stream implements StreamWriter {
     this.#host.outflow.queued(count);
   }
 
-  /** True if more may be sent. False once the end has been sent, or waits in the queue. */
+  /** True if more may be sent. False after the end of the stream was sent or queued. */
   #maySend(): boolean {
     return (
       this.#state !== "closed" &&
@@ -425,7 +426,7 @@ export class Stream implements StreamWriter {
     this.#host.writer.data(this.id, bytes, start, end, endStream);
   }
 
-  /** The owner is called last, so that it finds this stream in a consistent state. */
+  /** The owner is called last, so that this stream is in a consistent state during the call. */
   #dataSent(count: number, endStream: boolean): void {
     if (endStream) this.#sentEnd();
     if (count > 0) this.#owner.sent(count);

@@ -1,6 +1,7 @@
 /**
- * The streams of one session: opening, heads, bodies, ends, and the windows they share. A violation of a stream's rules
- * ends that stream here; a violation of the session's rules is thrown to session.ts.
+ * The streams of one session: opening them, their heads, bodies and ends, and the windows that they share. If a peer
+ * violates the rules of a stream, that stream ends here. For the rules of the session, an error is thrown to
+ * session.ts.
  */
 import { Lru } from "../../base/lru.ts";
 import type { Buffered } from "../core/buffered.ts";
@@ -23,15 +24,15 @@ import { defaultWindow, ReceiveWindow } from "./window.ts";
 export type Role = "server" | "client";
 
 export type StreamsOwner = {
-  /** Server role: called for each valid request. Returns the listener of its stream. `end`: no body follows. */
+  /** Server role: called for each valid request. Returns the listener for the request's stream. `end`: no body follows. */
   opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
-  /** Called when a stream's owner has thrown, which is a bug in the proxy. The stream is reset. */
+  /** Called when a stream's owner has thrown an exception, which is a bug in the proxy. The stream is reset. */
   fault?(error: unknown): void;
 };
 
-/** The highest stream id that a client can use (RFC 9113 §5.1.1). A busy upstream connection reaches it within days. */
+/** Highest stream id (RFC 9113 §5.1.1). A busy upstream connection reaches it within days. */
 const lastStreamId = 0x7fff_ffff;
-/** Most resets to remember. A peer stops within a round trip after RST_STREAM, so few are in flight. */
+/** Number of the proxy's resets that a session remembers. A peer stops within one round trip, so few matter. */
 const rememberedResets = 256;
 const ignored: StreamListener = { headers() {}, data() {}, reset() {}, sent() {} };
 
@@ -53,17 +54,17 @@ export class Streams implements StreamHost, StreamFrames {
   readonly #maxStreams: number;
   readonly #receiveWindow: ReceiveWindow;
   /**
-   * Streams that the proxy has reset recently. Frames that the peer sent before it received the reset are ignored (RFC
-   * 9113 §5.1). When the peer ends a stream, its id is deleted, because later frames are errors.
+   * Ids of streams that the proxy reset recently. The peer may have sent frames before it got the reset; they are
+   * ignored (RFC 9113 §5.1). If such a frame ends the stream, its id is removed, because any later frame is an error.
    */
   readonly #resetIds = new Lru<number, true>(rememberedResets);
   #lastId = 0;
-  /** The highest stream id that the peer has used, whether the stream was accepted or not. Higher ids are idle. */
+  /** Highest stream id that the peer has used, in an accepted stream or not. Streams with higher ids are idle. */
   #seenId = 0;
   #nextId = 1;
   readonly #refusals = new Refusals();
   readonly #strayBytes = new StrayBytes();
-  /** The last stream id that GOAWAY has named: streams with higher ids are not served. Infinite before GOAWAY. */
+  /** The last stream id in the proxy's GOAWAY: streams with higher ids are not served; Infinity: no GOAWAY was sent. */
   #acceptUpTo = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -98,7 +99,7 @@ export class Streams implements StreamHost, StreamFrames {
     return this.#nextId <= lastStreamId;
   }
 
-  /** The first WINDOW_UPDATE: it raises the session's window from its initial 65,535 bytes (§6.9.2). */
+  /** Increment of the first WINDOW_UPDATE, which raises the session's window from the initial 65,535 bytes (§6.9.2). */
   get firstUpdate(): number {
     return this.#receiveWindow.size - defaultWindow;
   }
@@ -116,16 +117,19 @@ export class Streams implements StreamHost, StreamFrames {
     this.#acceptUpTo = this.#lastId;
   }
 
-  /** Ends every stream, because the session is over. Each owner gets `lost`. */
+  /** Ends every stream after the session has ended. Each owner gets `lost`. */
   endAll(): void {
     for (const stream of this.open.all()) {
-      // No flow-control credit is returned to the peer of an ended session.
+      // Discards the owed flow-control credit: the peer of an ended session gets none.
       stream.settle();
       this.#end(stream, lost);
     }
   }
 
-  /** Ends the streams above a GOAWAY's last id: the peer has not processed them, so a retry is safe (§6.8). */
+  /**
+   * Ends the streams with higher ids than the peer's GOAWAY: the peer has not processed them, so a retry is safe
+   * (§6.8).
+   */
   refuseAbove(lastId: number): void {
     for (const stream of this.open.all()) {
       if (stream.id > lastId) this.#end(stream, errorCode.REFUSED_STREAM);
@@ -134,7 +138,10 @@ export class Streams implements StreamHost, StreamFrames {
 
   // --- called by a stream ---
 
-  /** A crumb does not raise the budget for WINDOW_UPDATE: a peer could open its windows in tiny steps (A19). */
+  /**
+   * A crumb (fewer than `crumbBytes`) does not raise the budget for WINDOW_UPDATE: a peer could open its windows in
+   * tiny steps (A19).
+   */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
     if (!isCrumb) this.#floods.earnUpdates();
@@ -146,7 +153,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   resetSent(stream: Stream): void {
     if (!this.#isServer) this.#strayBytes.allow(stream.receiveWindow.open);
-    // A peer that has ended its side can only have frames in flight that any closed stream ignores.
+    // If the peer has ended its side, only frames that any closed stream ignores can still arrive.
     else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
   }
 
@@ -162,8 +169,8 @@ export class Streams implements StreamHost, StreamFrames {
     this.#expectSettings();
     const count = end - start;
     this.#use(count);
-    // On an upstream connection credit for the session's window is returned on receipt, on a client's when the bytes
-    // have been forwarded (core/limits.ts).
+    // Credit for the session's window is returned on receipt on an upstream connection, and on a client's after the
+    // bytes were forwarded (core/limits.ts).
     if (!this.#isServer) this.#grantSession(count);
     if (count === 0 && !endStream) this.#emptyData();
     const stream = this.open.get(id);
@@ -184,8 +191,8 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   /**
-   * Charges a reset of a stream that is over already as a control frame, because it cancels nothing. Go's client sends
-   * one for a response whose body it has not read to the end.
+   * Charges a reset of a closed stream as a control frame, because it cancels nothing. Go's client sends such a reset
+   * for a response whose body it has not read to the end.
    */
   #lateReset(): void {
     this.#floods.charge("control", 1, h2Limits.framesPerStream * this.open.size);
@@ -196,7 +203,7 @@ export class Streams implements StreamHost, StreamFrames {
     else this.#floods.charge("connection");
   }
 
-  /** Takes padding. It uses the windows as DATA does (§6.9.1); its flow-control credit is returned at once. */
+  /** Takes padding. It uses the windows as DATA does (§6.9.1), but its credit is returned at once. */
   padding(id: number, count: number): void {
     this.#expectSettings();
     this.#use(count);
@@ -235,13 +242,14 @@ export class Streams implements StreamHost, StreamFrames {
     const stream = this.open.get(id);
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
-      // A client's reset that crosses the proxy's is free, but only once (A15).
+      // If the proxy has reset this stream as well, the first reset by the client costs no budget, but later ones do
+      // (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
     }
-    // A client's reset after the response head is normal, because it cancels a long-running request that way. Before
-    // the response head it costs budget (A1).
+    // After the response head, a client's reset is normal: it cancels a long-running request this way. Before, it costs
+    // budget (A1).
     if (this.#isServer && !stream.hasAnswered) this.#floods.charge("reset");
     this.#end(stream, code);
   }
@@ -263,7 +271,7 @@ export class Streams implements StreamHost, StreamFrames {
     if (stream.queuedBytes > 0) this.outflow.pump();
   }
 
-  /** Applies a changed INITIAL_WINDOW_SIZE to every open stream. The budget for SETTINGS bounds this (A13). */
+  /** Applies a changed INITIAL_WINDOW_SIZE to every open stream. The budget for SETTINGS limits this work (A13). */
   windowsChanged(change: number): void {
     for (const stream of this.open.all()) stream.widen(change, "session");
     this.outflow.pump();
@@ -298,7 +306,7 @@ export class Streams implements StreamHost, StreamFrames {
     if (end && !stream.isClosed) stream.step("receive-end");
   }
 
-  /** True if this head opens a stream. False if it crossed a GOAWAY or reset, and so must be ignored. */
+  /** True if this head opens a stream. False if it was sent before the peer got a GOAWAY or reset; it is ignored then. */
   #isNew(id: number): boolean {
     if (id % 2 === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "HEADERS on an even stream");
     const isKnown = id <= this.#seenId;
@@ -308,7 +316,7 @@ export class Streams implements StreamHost, StreamFrames {
       this.#lastId = id;
       return true;
     }
-    // Trailers that were in flight at the reset. They end the stream, so later frames are errors.
+    // These are trailers that the peer sent before it got the reset. They end the stream, so later frames are errors.
     if (this.#resetIds.delete(id)) return false;
     throw sessionError(errorCode.STREAM_CLOSED, "HEADERS on a closed stream");
   }
@@ -356,7 +364,7 @@ export class Streams implements StreamHost, StreamFrames {
     this.#notifyReset(stream.owner, code);
   }
 
-  /** Contains an exception of the owner, because the owners of other streams must be notified as well. */
+  /** Catches an exception of the owner, because the owners of other streams must be notified as well. */
   #notifyReset(owner: StreamListener, code: number): void {
     try {
       owner.reset(code);
@@ -366,8 +374,8 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   /**
-   * Resets a stream whose owner has thrown, which is a bug in the proxy, whatever the peer sent. The exchange ends
-   * (D10). The session continues, because it may be an upstream connection with eighty streams.
+   * Resets a stream whose owner has thrown an exception. This is a bug in the proxy, whatever the peer sent, and ends
+   * the exchange (D10). The session continues, because it may be an upstream connection with eighty streams.
    */
   #ownerFault(stream: Stream, error: unknown): void {
     const { owner } = stream;
@@ -376,7 +384,7 @@ export class Streams implements StreamHost, StreamFrames {
     this.#notifyReset(owner, errorCode.INTERNAL_ERROR);
   }
 
-  /** Resets a stream whose rules the peer has violated. A client pays for that from its budget (A2). */
+  /** Resets a stream after its peer has violated the stream's rules. A client's budget is charged for this (A2). */
   #streamError(stream: Stream, error: unknown): void {
     if (!(error instanceof ProtocolError) || error.scope === "session") throw error;
     const { owner } = stream;
@@ -400,12 +408,15 @@ function calm(what: string): ProtocolError {
   return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", what);
 }
 
-/** Counts requests that are refused unread: too many streams, or too long heads. Too many end the session. */
+/**
+ * Counts requests that are refused without being processed, because too many streams are open or the head is too long.
+ * Too many such requests end the session.
+ */
 export class Refusals {
   #inRow = 0;
   #longHeads = 0;
 
-  /** Returns the error for a stream beyond the limit (A3). It was not processed, so the client may retry it. */
+  /** Returns the error for a stream beyond the limit (A3), which the client may retry; undefined: within the limit. */
   ofOneOf(openCount: number, mostStreams: number): ProtocolError | undefined {
     if (openCount <= mostStreams) {
       this.#inRow = 0;
@@ -416,7 +427,7 @@ export class Refusals {
     return new ProtocolError(errorCode.REFUSED_STREAM, "stream", "Too many streams at once");
   }
 
-  /** Counts a header list beyond the limit. The first is answered; the second ends the session (A7). */
+  /** Counts a request whose header list is too large. The first gets a response; the second ends the session (A7). */
   longHead(): void {
     this.#longHeads += 1;
     if (this.#longHeads > 1) throw calm("Header lists too long");
@@ -424,18 +435,18 @@ export class Refusals {
 }
 
 /**
- * Limits DATA from a backend for streams that are over. As many bytes as the window of a reset stream allowed may still
- * be in flight. A backend that sends more violates flow control (A60).
+ * Limits DATA from a backend for closed streams. When the proxy resets a stream, as many bytes as its window allowed
+ * may still arrive. A backend that sends more violates flow control (A60).
  */
 export class StrayBytes {
   #left = 0;
 
-  /** Adds the bytes that the window of a reset stream still allowed. */
+  /** Adds the bytes that a stream's window still allowed when the stream was reset. */
   allow(openBytes: number): void {
     this.#left = Math.min(h2Limits.strayBytes, this.#left + Math.max(0, openBytes));
   }
 
-  /** Takes bytes for a closed stream. Ends the session if the backend has sent more than windows allowed. */
+  /** Counts bytes for a closed stream. Ends the session if the backend has sent more than the windows allowed. */
   take(count: number): void {
     this.#left -= count;
     if (this.#left < 0)

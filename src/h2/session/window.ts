@@ -1,14 +1,14 @@
 /**
- * Flow-control arithmetic (RFC 9113 §6.9). A send window is what the peer accepts. It becomes negative if the peer
- * lowers INITIAL_WINDOW_SIZE while data is in flight: with 65535 of 65535 sent, a setting of 16384 leaves 16384 - 65535
- * = -49151, and nothing may be sent until updates raise it above zero.
+ * Flow-control arithmetic (RFC 9113 §6.9). A send window is the number of bytes that the peer accepts. The window
+ * becomes negative if the peer lowers INITIAL_WINDOW_SIZE while data is on its way: after 65535 of 65535 bytes, a
+ * setting of 16384 leaves 16384 - 65535 = -49151. Nothing may be sent until updates raise the window above zero.
  */
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 
 export const defaultWindow = 65_535;
 export const largestWindow = 0x7fff_ffff;
 
-/** Returns a send window after an update. Throws FLOW_CONTROL_ERROR of this scope above 2^31 - 1 (A20). */
+/** Returns a send window after an update. Above 2^31 - 1, throws FLOW_CONTROL_ERROR for `scope` (A20). */
 export function widened(window: number, increment: number, scope: "stream" | "session"): number {
   const wider = window + increment;
   if (wider > largestWindow)
@@ -17,15 +17,15 @@ export function widened(window: number, increment: number, scope: "stream" | "se
 }
 
 /**
- * A receive window: how many bytes the peer may send. Credit for received bytes is returned when they have been
- * forwarded, and announced in quarters of the window, so that WINDOW_UPDATE frames are few.
+ * A receive window: the number of bytes that the peer may send. Credit for received bytes is returned after they were
+ * forwarded, and announced in quarters of the window, so that there are few WINDOW_UPDATE frames.
  */
 export class ReceiveWindow {
   #open: number;
-  /** Bytes of the window when flow-control credit for all received bytes has been returned. */
+  /** Size of the window in bytes while credit for all received bytes has been returned. */
   #size: number;
   #saved = 0;
-  /** Credit in bytes that is still to be withheld, to make the window smaller. */
+  /** Number of bytes of credit that must still be withheld to make the window smaller. */
   #excess = 0;
 
   constructor(size: number) {
@@ -42,18 +42,18 @@ export class ReceiveWindow {
     return this.#open;
   }
 
-  /** Received bytes whose flow-control credit was not returned yet: the proxy holds them. */
+  /** Number of received bytes whose credit was not returned yet: the proxy holds these bytes. */
   get held(): number {
     return this.#size - this.#open - this.#saved;
   }
 
-  /** Uses the window for `count` received bytes. Returns false if the peer has sent more than the window allowed. */
+  /** Counts `count` received bytes. Returns false if the peer has sent more than the window allowed. */
   use(count: number): boolean {
     this.#open -= count;
     return this.#open >= 0;
   }
 
-  /** Returns credit for `count` bytes. The result is the increment to announce now; 0 while credit is collected. */
+  /** Returns credit for `count` bytes. The result is the increment to announce now; 0: it is not enough yet. */
   grant(count: number): number {
     const kept = Math.min(count, this.#excess);
     this.#excess -= kept;
@@ -71,7 +71,7 @@ export class ReceiveWindow {
     return this.#announce();
   }
 
-  /** Makes the window smaller by withholding credit, because a window that was announced cannot be taken back. */
+  /** Makes the window smaller by withholding credit: a window that was announced cannot be reduced otherwise. */
   shrink(size: number): void {
     this.#excess = Math.max(0, this.#size - size);
   }
