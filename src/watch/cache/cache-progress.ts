@@ -1,8 +1,8 @@
 /**
- * Tracks how far the watch cache of each backend has come with each resource and each scope (`WatchContext.scope`), by
- * the events and bookmarks of its watches (watch.md §4). Versions are compared within one resource only (§6.3). Silence
- * alone proves nothing: a cache that lacks an event of another backend is suspected, and a watch that should have
- * delivered the event is the proof (`wouldShow`).
+ * Tracks the newest version that the watch cache of each backend has delivered, for each resource and each scope
+ * (`WatchContext.scope`). The versions come from the events and bookmarks of watches (watch.md §4). Versions are
+ * compared within one resource only (§6.3). If a cache lacks an event that another backend has delivered, the cache is
+ * suspected. The lack alone proves nothing; a watch that should have delivered the event is the proof (`wouldShow`).
  */
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
@@ -11,32 +11,32 @@ import { watchLimits } from "./limits.ts";
 
 const none: readonly string[] = [];
 
-/** Until the clock reading `until`, watches avoid this stalled cache. A repeated stall lasts twice as long. */
+/** A stall of a cache. Watches avoid the cache until the clock reading `until`: each time for twice as long. */
 type Stall = {
-  /** Version that other backends had delivered and this one had not. */
+  /** Version of an event that other backends had delivered and this backend had not. */
   readonly version: string;
   readonly since: number;
   readonly until: number;
   readonly spellMs: number;
 };
 
-/** How far one backend's cache of a resource or scope has come, by all watches of it. Times are clock readings. */
+/** How far one backend's cache of a resource or scope has come, according to its watches. Times are clock readings. */
 export class CacheProgress {
   readonly backend: string;
   readonly resource: string;
-  /** Newest version that the cache has delivered, and newest version of an event; "": none yet. */
+  /** Newest version that the cache has delivered, and newest version of an event (not a bookmark); "": none yet. */
   version = "";
   event = "";
   /** Number of open watches of the cache, and of those that cover the whole resource. */
   watches = 0;
   wholeWatches = 0;
-  /** When the last bookmark came; -1 before the first. */
+  /** Clock reading of the last periodic bookmark; -1: none yet. */
   bookmarkAt = -1;
-  /** When the cache got its first open watch, and when it last delivered something new. */
+  /** Clock reading at which the cache got its first open watch, and at which it last delivered a newer version. */
   watchedSince = 0;
   stillSince = 0;
   stall: Stall | undefined;
-  /** Newest version from which the backend refused a watch with 410, because its cache lacks later events; "": none. */
+  /** Newest version that is too old for this cache: the backend answered a watch from it with 410; "": none. */
   refused = "";
   #hasForgotten = false;
 
@@ -59,7 +59,7 @@ export class CacheProgress {
     if (isWhole) this.wholeWatches -= 1;
   }
 
-  /** Takes an event that a watch of this cache has delivered. */
+  /** Called for each event that a watch of this cache delivers. */
   showEvent(version: string, now: number): void {
     const ahead = compareVersions(version, this.version);
     if (ahead === 0) this.event = this.version;
@@ -70,15 +70,15 @@ export class CacheProgress {
     }
   }
 
-  /** Takes a bookmark, which proves that the cache has come this far. One after initial events is not periodic. */
+  /** Called for each bookmark: the cache has come this far. The one that ends initial events is not periodic. */
   showBookmark({ version, endsInitialEvents }: WatchEvent, now: number): void {
     if (!endsInitialEvents) this.bookmarkAt = now;
     if (compareVersions(version, this.version) > 0) this.#reach(version, now);
   }
 
-  /** Takes a 410 to a watch from `version`. `oldest`: the oldest accepted version; "": the 410 names none. */
+  /** Records a 410 to a watch from `version`. `oldest`: the oldest accepted version; "": the 410 names none. */
   refuse(version: string, oldest: string): void {
-    // An `oldest` that is not newer than the refused version contradicts the refusal and is ignored.
+    // If `oldest` is not newer than the refused version, it contradicts the refusal and is ignored.
     const isSaid = compareVersions(oldest, version) > 0;
     const newest = isSaid ? versionBefore(oldest) : version;
     if (compareVersions(newest, this.refused) <= 0) return;
@@ -86,14 +86,14 @@ export class CacheProgress {
     this.#hasForgotten = true;
   }
 
-  /** True if `refused` has grown since the last call. */
+  /** True if `refused` has become newer since the last call of this method. */
   takeForgotten(): boolean {
     const hasForgotten = this.#hasForgotten;
     this.#hasForgotten = false;
     return hasForgotten;
   }
 
-  /** Returns for how many ms the cache has been known to be stalled; -1: it is not. */
+  /** Returns the ms for which the cache has been known to be stalled; -1 if it is not stalled. */
   stalledMs(now: number): number {
     return this.stall !== undefined && this.isStalled(now) ? now - this.stall.since : -1;
   }
@@ -108,7 +108,7 @@ export class CacheProgress {
   }
 }
 
-/** The version of the newest event that any backend had delivered at a time. */
+/** The newest event version that any backend had delivered at the clock reading `at`. */
 export type Mark = { readonly version: string; readonly at: number };
 
 /** A cache that has lacked an event of another backend for longer than a threshold. */
@@ -117,7 +117,7 @@ export type LagSuspicion = {
   /** Version of the oldest missing event. */
   readonly version: string;
   readonly behindMs: number;
-  /** True if a bookmark of this cache has since been older than the missing event, which proves that it lags. */
+  /** True if this cache has since sent a bookmark older than the missing event, which proves that the cache lags. */
   readonly isProven: boolean;
   /** True if any backend sends bookmarks for this resource. A resource without a watch cache has none. */
   readonly hasBookmarks: boolean;
@@ -127,24 +127,24 @@ export type LagSuspicion = {
 
 /** The condition under which a cache that lacks an event becomes suspect. */
 type Threshold = {
-  /** Ms for which the cache must have lacked the event, by backend. */
+  /** Returns, for a backend, the ms for which its cache must have lacked the event. */
   readonly afterMs: (backend: string) => number;
-  /** True if it must also have delivered nothing new for that time. */
+  /** True if the cache must also have delivered nothing new during these ms. */
   readonly isStill: boolean;
 };
 
 const stalling: Threshold = { afterMs: () => limits.behindMs, isStill: true };
 
-/** The caches of one resource or scope at all backends, and the marks by which they are compared. */
+/** The caches of one resource or scope at all backends, and the marks (`Mark`) by which they are compared. */
 class Peers {
   readonly caches = new Map<string, CacheProgress>();
   readonly #markMs: number;
-  /** Newest version that backends had delivered that are now removed or dead; "": none. */
+  /** Newest version that any backend delivered before it was removed or became dead; "": none. */
   #seen = "";
-  /** The marks, oldest first. */
+  /** Oldest first. */
   #marks: Mark[] = [];
 
-  /** `markMs`: least time in ms between two marks while a cache lacks an event. */
+  /** `markMs`: least ms between two marks while a cache lacks an event. */
   constructor(markMs: number) {
     this.#markMs = markMs;
   }
@@ -185,12 +185,12 @@ class Peers {
     return suspicions;
   }
 
-  /** Moves the marks `ms` later: the proxy's event loop stood still and has not read what came meanwhile. */
+  /** Moves the marks `ms` later, because the proxy's event loop stood still and did not read what arrived meanwhile. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
 
-  /** Adds and drops marks. Versions of bookmarks are no marks, because they may come from other resources. */
+  /** Adds and drops marks. A bookmark adds none: its version may be that of a change of another resource. */
   #mark(now: number): void {
     const latest = newestOf(this.caches.values(), ({ event }) => event);
     const slowest = this.#slowest;
@@ -199,13 +199,13 @@ class Peers {
     const isDue = last === undefined || now - last.at >= this.#markMs || !isLacked(last);
     if (isDue && compareVersions(latest, last?.version ?? "") > 0)
       this.#marks.push({ version: latest, at: now });
-    // Drops the marks that all caches have reached. The last one stays, so that it is not added again as new.
+    // Drops the marks that all caches have reached. The last mark stays, so that its version is not added again as new.
     const shown = this.#marks.findIndex(isLacked);
     const kept = shown === -1 ? 1 : Math.min(this.#marks.length - shown, watchLimits.cacheMarks);
     if (this.#marks.length > kept) this.#marks = this.#marks.slice(-kept);
   }
 
-  /** The cache with the oldest version among those with a watch; undefined if none has one. */
+  /** The cache with the oldest version among the caches that have an open watch; undefined if there is none. */
   get #slowest(): CacheProgress | undefined {
     let slowest: CacheProgress | undefined;
     for (const cache of this.caches.values()) {
@@ -228,14 +228,14 @@ function lacks({ version }: CacheProgress, mark: Mark): boolean {
 
 /**
  * Finds caches that lack an event that another backend has delivered. A cache of a resource is *stalled* if it also
- * delivers nothing new for 8 s. A cache of a scope *lags* earlier, after the silence that makes a PING suspicious.
+ * delivers nothing new for 8 s. A cache of a scope *lags* sooner: after the ms for which a PING may stay unanswered.
  */
 export class CacheTracker {
   readonly #resources = new Map<string, Peers>();
   readonly #scopes = new Map<string, Peers>();
   readonly #stalled = new Set<CacheProgress>();
 
-  /** Returns the progress of a cache, which its watches keep. Beyond the limit a new resource is not compared. */
+  /** Returns the progress of a cache, updated by its watches. At the limit, a new resource's is not compared. */
   of(backend: string, resource: string): CacheProgress {
     return progressIn(this.#resources, backend, resource, 0);
   }
@@ -244,12 +244,12 @@ export class CacheTracker {
     return progressIn(this.#scopes, backend, scope, watchLimits.lagMarkMs);
   }
 
-  /** Returns the caches that lacked an event, and delivered nothing new, for `behindMs`. Called every second. */
+  /** Returns a suspicion for each cache that lacked an event, and delivered nothing new, for `limits.behindMs`. */
   stalling(now: number): LagSuspicion[] {
     return [...this.#resources.values()].flatMap((peers) => peers.suspicions(now, stalling));
   }
 
-  /** Returns the caches of scopes that have lacked an event for `afterMs`. Called several times a second. */
+  /** Returns a suspicion for each cache of a scope that has lacked an event for `afterMs`. */
   lagging(now: number, afterMs: (backend: string) => number): LagSuspicion[] {
     const threshold = { afterMs, isStill: false };
     const lagging: LagSuspicion[] = [];
@@ -262,19 +262,19 @@ export class CacheTracker {
     for (const peers of this.#scopes.values()) peers.discountStall(ms);
   }
 
-  /** True if the backend has accepted a watch of this resource since it was forgotten last. */
+  /** True if the backend has accepted a watch of this resource since it was last dead or new. */
   knows(backend: string, resource: string): boolean {
     return this.#resources.get(resource)?.caches.has(backend) === true;
   }
 
-  /** Returns the backends whose caches begin after this version, which a 410 has shown (watch.md §5.4). */
+  /** Returns the backends that have answered with 410 that this version is too old for their cache (watch.md §5.4). */
   refusing(resource: string, version: string): readonly string[] {
     const caches = this.#resources.get(resource)?.caches.values().toArray() ?? [];
     const refusing = caches.filter(({ refused }) => compareVersions(version, refused) <= 0);
     return refusing.length === 0 ? none : refusing.map(({ backend }) => backend);
   }
 
-  /** Returns the caches whose `refused` has grown since the last call. */
+  /** Returns the caches whose `refused` has become newer since the last call. */
   takeForgetful(): CacheProgress[] {
     const all = this.#resources.values().flatMap(({ caches }) => caches.values());
     return all.filter((cache) => cache.takeForgotten()).toArray();
@@ -284,7 +284,7 @@ export class CacheTracker {
     return this.#resources.size;
   }
 
-  /** Forgets a dead or removed backend. If it returns, its caches are new ones. */
+  /** Forgets the caches of a dead or removed backend, because a backend that returns has new caches. */
   forget(backend: string): void {
     for (const all of [this.#resources, this.#scopes])
       for (const [name, peers] of all) {
@@ -325,7 +325,7 @@ export class CacheTracker {
     this.#stalled.add(cache);
   }
 
-  /** Returns the stalled caches that have delivered what they lacked, and ends their stall. */
+  /** Returns the stalled caches that have delivered the events that they lacked, and ends their stall. */
   takeRecovered(): CacheProgress[] {
     const recovered = [...this.#stalled].filter(
       ({ stall, version }) => stall === undefined || compareVersions(version, stall.version) >= 0,
@@ -371,20 +371,20 @@ function progressIn(all: Map<string, Peers>, backend: string, name: string, mark
   return progress;
 }
 
-/** True if one more resource or scope may be compared. At the limit, drops one that no watch covers. */
+/** True if one more resource or scope may be compared. At the limit, makes room: drops one that no watch covers. */
 function hasRoom(all: Map<string, Peers>): boolean {
   if (all.size < watchLimits.comparedResources) return true;
   for (const [name, peers] of all) if (!peers.isWatched) return all.delete(name);
   return false;
 }
 
-// --- what the silence of one upstream stream means ---
+// --- what it means that one upstream stream delivers nothing ---
 
 /**
- * True if the cache moves but has not reached the version of the stream's request for `caughtUpMs`. Then etcd's
- * versions went back, for example because it was restored from a backup. The apiserver accepts such a watch and sends
- * nothing until its versions have passed the requested one (k/k 107457, watch.md §11 row 13). A cache that does not
- * move is no evidence, because it may be stalled.
+ * True if the cache has delivered something new since the stream was accepted, but after `caughtUpMs` has not reached
+ * the version that the stream was requested from. Then etcd's versions went back, for example because etcd was restored
+ * from a backup. The apiserver accepts such a watch, but sends nothing until etcd's versions have passed the requested
+ * one (k/k 107457, watch.md §11 row 13). A cache that delivers nothing new is no evidence, because it may be stalled.
  */
 export function isRewound(
   { from, since }: Pick<Coverage, "from" | "since">,
@@ -395,11 +395,11 @@ export function isRewound(
   return isMoving && now - since >= watchLimits.caughtUpMs && compareVersions(version, from) < 0;
 }
 
-/** Which events of its backend's cache an upstream stream must deliver. */
+/** The events of its backend's cache that an upstream stream must deliver. */
 export type Coverage = {
   /** Version that the stream was requested from; "" if the request named none. */
   readonly from: string;
-  /** Clock reading at which the response was accepted. */
+  /** Clock reading at which the backend's response was accepted. */
   readonly since: number;
   /** True if the stream covers the whole resource, in every namespace. */
   readonly isWhole: boolean;
@@ -407,9 +407,9 @@ export type Coverage = {
 };
 
 /**
- * True if this stream proves that the cache lacks a missing event, because it would have delivered the event by now. A
- * stream of the whole resource delivers it within `wholeMs`. Any other shows it by its next bookmark, which comes
- * within 62.3 s from a cache that moves (watch.md §6.1), also after a move (§6.4).
+ * True if this stream proves that the cache lacks a missing event, because the stream would have delivered the event by
+ * now. A stream of the whole resource delivers it within `wholeMs`. Any other stream would show by its next bookmark
+ * that the cache has the event: a cache that moves sends one within 62.3 s (watch.md §6.1), also after a move (§6.4).
  */
 export function wouldShow(
   { from, since, isWhole, hasBookmarks }: Coverage,
@@ -421,8 +421,8 @@ export function wouldShow(
   const withinMs = isWhole ? wholeMs : watchLimits.caughtUpMs;
   if (!isWhole && !(hasBookmarks && suspicion.hasBookmarks)) return false;
   return suspicion.missing.some(({ version, at }) => {
-    // A stream opened at about the time of the event may have got a state that includes it, so its silence is no
-    // evidence.
+    // If the stream was opened at about the time of the event, the stream's initial state may include the event. Then
+    // the stream never delivers the event, and its silence is no evidence.
     const isEarlier = since + watchLimits.sightMs <= at;
     return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
   });

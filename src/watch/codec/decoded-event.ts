@@ -1,7 +1,7 @@
-/** What both decoders share: an event's fields, and the parsing of BOOKMARKs and ERRORs, which are small. */
+/** What the JSON and protobuf decoders share: an event's fields, and the parsing of BOOKMARKs and ERRORs. */
 import { type EventDecoder, type EventType, eventLimits, eventTypes } from "./event.ts";
 
-/** What parsing an object whole returns. */
+/** The fields that are found only if a whole object is parsed. */
 export type Parsed = {
   readonly endsInitialEvents: boolean;
   readonly code: number;
@@ -34,7 +34,7 @@ export abstract class DecodedEvent implements EventDecoder {
 
   abstract readonly isWhole: boolean;
   abstract next(bytes: Buffer, start: number, end: number): number;
-  /** Parses an event without its head. Returns undefined if the event is invalid. */
+  /** Parses the bytes of an event that follow its head (its type). Returns undefined if the event is invalid. */
   protected abstract parse(whole: Buffer): Parsed | undefined;
 
   get version(): string {
@@ -67,7 +67,7 @@ export abstract class DecodedEvent implements EventDecoder {
     return this.type === "BOOKMARK" || this.type === "ERROR";
   }
 
-  /** True if the event is parsed whole. */
+  /** True if the event is parsed as a whole. */
   protected get isSmall(): boolean {
     return this.isRare;
   }
@@ -76,12 +76,12 @@ export abstract class DecodedEvent implements EventDecoder {
     this.#parsed = undefined;
   }
 
-  /** Takes bytes[object, end), a piece of an incomplete event. */
+  /** Reads bytes[object, end), a piece of an incomplete event. */
   protected continues(bytes: Buffer, object: number, end: number): void {
     if (this.isSmall) this.#small.keep(bytes, object, end);
   }
 
-  /** Takes bytes[object, end), the last piece of an event. Returns false if the event is invalid. */
+  /** Reads bytes[object, end), the last piece of an event. Returns false if the event is invalid. */
   protected complete(bytes: Buffer, object: number, end: number): boolean {
     this.events++;
     if (!this.isSmall) {
@@ -90,12 +90,12 @@ export abstract class DecodedEvent implements EventDecoder {
     }
     const whole = this.#small.take(bytes, object, end);
     if (whole !== undefined) this.#parsed = this.parse(whole);
-    // A Table too long to parse is valid, but without a key: its watch cannot continue on another backend.
+    // A Table that is too long to parse is valid, but has no key. Its watch cannot continue on another backend.
     return this.#parsed !== undefined || (whole === undefined && !this.isRare);
   }
 }
 
-/** Returns the heads that an event may begin with, by the first letter of its type. */
+/** Returns the heads (the bytes before an event's object) that are possible, by the first letter of their type. */
 export function headsByLetter(
   headOf: (type: EventType) => Buffer,
 ): ReadonlyMap<number, { readonly type: EventType; readonly head: Buffer }> {
@@ -105,8 +105,8 @@ export function headsByLetter(
 const none: Buffer = Buffer.alloc(0);
 
 /**
- * Collects the bytes of an event that is parsed whole. They are copied only while the event is incomplete; an event
- * that comes in one piece is read in place.
+ * Collects the bytes of an event that is parsed as a whole. The bytes are copied only while the event is incomplete. An
+ * event that arrives in one piece is read in place.
  */
 export class SmallEvent {
   #pieces: Buffer = none;

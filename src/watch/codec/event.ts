@@ -1,6 +1,6 @@
 /**
- * One event of a watch, and the decoder interface. Decoders read by structure and never search text, so that no object
- * that a user stores can be taken for an event (watch.md §2).
+ * One event of a watch, and the decoder interface. Decoders follow the structure of the data and never search its text,
+ * so that no object that a user stores can be taken for an event (watch.md §2).
  */
 
 export const eventLimits = {
@@ -22,30 +22,30 @@ export type WatchEvent = {
   /** `code` and `reason` of an ERROR's Status; 0 and "" if there is none. */
   readonly code: number;
   readonly reason: string;
-  /** Of an ERROR 410: the oldest version that the cache can continue from, if the message names it; else "". */
+  /** For an ERROR 410: the oldest version that the cache can continue from; "" if the message does not name it. */
   readonly oldest: string;
   /** `namespace/name` if the decoder was asked for keys; "" if the event has none. */
   readonly key: string;
 };
 
-/** What `EventDecoder.next` returns instead of a position. */
+/** `EventDecoder.next` returns these instead of a position: the event is incomplete; the stream is undecodable. */
 export const needsMore = -1;
 export const isOpaque = -2;
 
 /**
  * Decodes the bytes of one watch. The caller keeps the bytes of an incomplete event, because the decoder keeps only
- * what it has to parse whole. The decoder object is itself the event completed last, valid until `next` is called
- * again.
+ * what it has to parse as a whole. The decoder object is itself the last complete event. Its fields are valid until
+ * `next` is called again.
  */
 export type EventDecoder = WatchEvent & {
   readonly events: number;
-  /** True between two events, when no bytes are held back. */
+  /** True if the bytes that were read so far end between two events. */
   readonly isWhole: boolean;
   /**
    * Reads bytes[start, end), which follow all bytes read before, up to the end of one event. Returns the position
-   * behind that event. Returns `needsMore` if all bytes were read and the event continues: do not pass them again.
-   * Returns `isOpaque` if the stream is not in the announced format, or one event exceeds `eventLimits.eventBytes`:
-   * pass no more bytes, and forward all held bytes as they are.
+   * behind that event. Returns `needsMore` if all bytes were read and the event continues; the caller does not pass
+   * these bytes again. Returns `isOpaque` if the stream is not in the announced format, or one event exceeds
+   * `eventLimits.eventBytes`; the caller passes no more bytes, and forwards all held bytes as they are.
    */
   next(bytes: Buffer, start: number, end: number): number;
 };

@@ -1,6 +1,6 @@
 /**
- * Decides which watch responses the proxy can decode. Of those only whole events are forwarded, so that a backend may
- * die at any byte (D3). A response in another format is opaque: it is forwarded as it comes and never repaired.
+ * Decides which watch responses the proxy can decode. Of these it forwards only whole events, so that a backend may die
+ * at any byte (D3). A response in another format is opaque: it is forwarded as it comes and never repaired.
  */
 import type { EventDecoder } from "./event.ts";
 import { JsonEvents } from "./json-events.ts";
@@ -8,14 +8,14 @@ import { ProtobufEvents } from "./protobuf-events.ts";
 
 /**
  * Returns the decoder for a response's `content-type` and `content-encoding` ("" if absent); undefined for opaque
- * responses. `keepsKeys`: true if the events' keys are needed, which is so only if several events may share a version.
+ * responses. `keepsKeys`: true if the events' keys are needed, because several events may share a version.
  */
 export function decoderFor(
   contentType: string,
   contentEncoding: string,
   keepsKeys: boolean,
 ): EventDecoder | undefined {
-  // The proxy requests every watch without compression (`uncompressed`), so this is no apiserver's watch.
+  // The proxy requests every watch without compression (`uncompressed`), so a compressed one is not an apiserver's.
   if (contentEncoding !== "") return undefined;
   const [type = "", ...parameters] = contentType.toLowerCase().split(";", 8);
   if (type.trim() === "application/json") return new JsonEvents(keepsKeys);

@@ -1,6 +1,6 @@
 /**
- * Decodes watch events in JSON, one event to a line. Go escapes control characters, so a line feed always ends an
- * event. The head of every line is checked byte by byte: a stream of an aggregated server that formats JSON differently
+ * Decodes watch events in JSON, one event in each line. Go escapes control characters, so a line feed always ends an
+ * event. The head of every line is checked byte by byte. If an aggregated server formats JSON differently, its stream
  * becomes opaque, and is never cut at line feeds inside an object.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
@@ -19,18 +19,18 @@ function headOf(type: string): Buffer {
   return Buffer.from(`{"type":"${type}","object":`);
 }
 
-/** All heads are the same up to the type, whose first letter identifies the head. */
+/** All heads are the same up to the type. The type's first letter identifies the head. */
 const anyHead = headOf("ADDED");
 const typeAt = anyHead.indexOf("ADDED");
 const typesByLetter = headsByLetter(headOf);
 
-/** Up to this many bytes a loop is faster than indexOf, which also searches behind `end`. */
+/** For at most this many bytes, a loop is faster than indexOf, which also searches behind `end`. */
 const shortBytes = 64;
 
 export class JsonEvents extends DecodedEvent {
   readonly #metadata: JsonMetadata;
   /**
-   * The current line: its bytes so far, the head that it must have, the matched bytes of that head, and its last byte.
+   * The current line: its length so far, the head that it must have, the matched bytes of that head, and its last byte.
    */
   #length = 0;
   #head = anyHead;
@@ -59,7 +59,7 @@ export class JsonEvents extends DecodedEvent {
     return needsMore;
   }
 
-  /** Counts bytes[start, end) as part of this line. Returns false if the line is too long. */
+  /** Counts bytes[start, end) as part of the current line. Returns false if the line is too long. */
   #take(bytes: Buffer, start: number, end: number): boolean {
     this.#length += end - start;
     if (end > start) this.#last = bytes[end - 1] ?? 0;
@@ -72,7 +72,7 @@ export class JsonEvents extends DecodedEvent {
     this.#matched = 0;
   }
 
-  /** Returns the position after the head, or `end` within it; -1 if the line begins with no known head. */
+  /** Returns the position after the head; `end` if the head is incomplete; -1 if the line begins with no known head. */
   #readHead(bytes: Buffer, start: number, end: number): number {
     let matched = this.#matched;
     if (matched === this.#head.length) return start;
@@ -95,19 +95,19 @@ export class JsonEvents extends DecodedEvent {
     return known?.head ?? anyHead;
   }
 
-  /** If keys are needed, a Table is parsed whole, too, because the object's name is in its row. */
+  /** If keys are needed, a Table is also parsed as a whole, because the name of its object is in its row. */
   protected override get isSmall(): boolean {
     return this.isRare || (this.keepsKeys && this.#metadata.name === "");
   }
 
-  /** Takes bytes[object, stop), the last piece of the line after its head. Returns false if the event is invalid. */
+  /** Reads bytes[object, stop), the last piece of the line after its head. Returns false if the event is invalid. */
   #endLine(bytes: Buffer, object: number, stop: number): boolean {
     if (this.#last !== closingBrace) return false;
     this.#length = 0;
     return this.complete(bytes, object, stop);
   }
 
-  /** The last byte, a brace, closes the event and not the object. */
+  /** Leaves out the last byte: this brace closes the event and not its object. */
   protected parse(whole: Buffer): Parsed | undefined {
     return parsedJson(whole.subarray(0, -1));
   }
@@ -126,7 +126,7 @@ function lineFeedIn(bytes: Buffer, start: number, end: number): number {
 export function parsedJson(text: Buffer): Parsed | undefined {
   const object = parseJson(text.toString());
   if (!isRecord(object)) return undefined;
-  // The metadata of a Table is that of a list. The object's own is in the Table's row (watch.md §2.2).
+  // A Table's own metadata is that of a list. The metadata of its object is in the Table's row (watch.md §2.2).
   const metadata = rowMetadataIn(object) ?? recordAt(object, "metadata");
   const name = textAt(metadata, "name");
   return {
@@ -138,7 +138,7 @@ export function parsedJson(text: Buffer): Parsed | undefined {
   };
 }
 
-/** Checks apiVersion as well, because a custom resource may be called Table and have rows. */
+/** Returns the metadata in a Table's first row. Checks apiVersion, because a custom resource may be called Table. */
 function rowMetadataIn(object: JsonRecord): JsonRecord | undefined {
   const isTable = object["kind"] === "Table" && textAt(object, "apiVersion").startsWith("meta.k8s.io/");
   const rows = isTable ? object["rows"] : undefined;

@@ -1,8 +1,8 @@
 /**
  * Finds resourceVersion, name and namespace in an object of compact JSON without parsing the object, which may come in
  * pieces that are cut anywhere. Only a `metadata` key at the object's own depth counts, and only the keys directly in
- * it are read (watch.md §2.2). Custom resources sort their keys, so megabytes of user data may come first; these are
- * skipped byte by byte.
+ * it are read (watch.md §2.2). Custom resources sort their keys, so megabytes of user data may precede `metadata`;
+ * these bytes are skipped one by one.
  */
 import { isVersion } from "../../kube/resource-version.ts";
 
@@ -17,16 +17,16 @@ const resourceVersion = Buffer.from("resourceVersion");
 const name = Buffer.from("name");
 const namespace = Buffer.from("namespace");
 
-/** In place of a position: the bytes are not valid compact JSON. */
+/** Returned in place of a position if the bytes are not valid compact JSON. */
 const fault = -1;
 
-/** Characters of an incomplete key that are kept: more than any key that is looked for has. */
+/** Most characters that are kept of an incomplete key: all keys that are looked for are shorter. */
 const keyBytes = 64;
 
-/** Which value the current string is; `none`: one that is not needed. */
+/** What the current string value is; `none`: a value that is not needed. */
 type Wanted = "none" | "version" | "name" | "namespace";
 
-/** The states of the walk. Up to `after`, one byte decides the next state. The others skip a value. */
+/** The states of the parser. In a state up to `after`, one byte decides the next state. The others skip a value. */
 const at = {
   /** The input is not compact JSON. */
   bad: 0,
@@ -67,7 +67,7 @@ const steps: readonly (readonly [from: number, bytes: string, to: number])[] = [
 const table = new Uint8Array(16 * 256);
 for (const [from, bytes, to] of steps) for (const byte of Buffer.from(bytes)) table[from * 256 + byte] = to;
 
-/** By byte: how much it changes the depth in a nested value, outside strings. */
+/** By byte: how much it changes the depth inside a nested value. Strings are skipped separately. */
 const deeper = new Int8Array(256);
 for (const byte of Buffer.from("{[")) deeper[byte] = 1;
 for (const byte of Buffer.from("}]")) deeper[byte] = -1;
@@ -77,11 +77,11 @@ export class JsonMetadata {
   #state: number = at.open;
   #isInMetadata = false;
   #isEscaped = false;
-  /** In a nested value: the depth, and whether the walk is inside a string. */
+  /** While a nested value is skipped: its depth, and whether the position is inside a string. */
   #depth = 0;
   #isInText = false;
   #wanted: Wanted = "none";
-  /** True if the last key was `metadata`, at the object's own depth. */
+  /** True if the last key was `metadata` at the object's own depth. */
   #opensMetadata = false;
   /** The beginning of a key or a value that was cut between two chunks; "": none. */
   #token = "";
@@ -107,7 +107,7 @@ export class JsonMetadata {
     this.namespace = "";
   }
 
-  /** Reads on. Returns the position that it reached; -1 if the input is not compact JSON. */
+  /** Reads bytes[start, end). Returns the position that it reached; -1 if the object is not compact JSON. */
   walk(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (here < end && this.#state !== at.over) {
@@ -141,7 +141,7 @@ export class JsonMetadata {
     }
   }
 
-  /** Skips complete members with plain string values, twice as fast as single steps, with the same result. */
+  /** Skips complete members with plain string values, twice as fast as byte by byte, with the same result. */
   #passMembers(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (bytes[here] === quote) {
@@ -210,7 +210,7 @@ export class JsonMetadata {
     return this.#state === at.key || (this.#state === at.text && this.#wanted !== "none");
   }
 
-  /** A key that is too long to be needed is not kept whole. */
+  /** The rest of a key is not kept if the key is longer than any that is looked for. */
   #keepToken(bytes: Buffer, start: number, end: number): void {
     if (this.#state === at.key && this.#token.length > keyBytes) return;
     this.#token += bytes.toString("latin1", start, end);
@@ -254,8 +254,8 @@ export class JsonMetadata {
 }
 
 /**
- * Returns where the string that continues at `start` is closed. Returns `end` if it continues beyond, `end + 1` if its
- * last backslash escapes a byte that has not arrived, and `fault` if it contains a control character.
+ * Returns the position of the quote that closes the string. Returns `end` if the string continues beyond, `end + 1` if
+ * its last backslash escapes a byte that has not arrived, and `fault` if it contains a control character.
  */
 function closingQuote(bytes: Buffer, start: number, end: number): number {
   let here = start;
@@ -268,7 +268,7 @@ function closingQuote(bytes: Buffer, start: number, end: number): number {
   return here;
 }
 
-/** Returns where the string that begins at `start` is closed; `end` if it is incomplete or has escapes. */
+/** Returns the position of the quote that closes the string; `end` if the string is incomplete or has escapes. */
 function endOfPlain(bytes: Buffer, start: number, end: number): number {
   for (let here = start; here < end; here++) {
     const byte = bytes[here] ?? 0;

@@ -1,6 +1,6 @@
 /**
  * Decodes watch events in Kubernetes protobuf: a length of four bytes, big-endian, then an event of that length
- * (watch.md §2.1). The apiserver writes the two separately, so either may be cut anywhere.
+ * (watch.md §2.1). The apiserver writes the length and the event separately, so a chunk may end anywhere in either.
  */
 import {
   bytesIn,
@@ -31,9 +31,9 @@ const letterAt = 2;
 
 export class ProtobufEvents extends DecodedEvent {
   readonly #metadata: ProtobufMetadata;
-  /** Bytes of the length that are missing; 0 while the event itself is read. */
+  /** Number of bytes of the length that have not arrived; 0 while the event itself is read. */
   #lengthLeft = lengthBytes;
-  /** First the part of the length that was read, then the missing bytes of the event. */
+  /** While the length is read: its value so far. Then: number of bytes of the event that have not arrived. */
   #left = 0;
   #head = anyHead;
   #matched = 0;
@@ -85,7 +85,7 @@ export class ProtobufEvents extends DecodedEvent {
     return this.#matched === this.#head.length;
   }
 
-  /** Returns the position after the head, or `end` within it; -1 if the event begins with no known head. */
+  /** Returns the position after the head; `end` if the head is incomplete; -1 if the event has no known head. */
   #readHead(bytes: Buffer, start: number, end: number): number {
     if (this.#isHeadRead) return start;
     let here = start;
@@ -110,7 +110,7 @@ export class ProtobufEvents extends DecodedEvent {
     return byte === this.#head[index];
   }
 
-  /** Takes bytes[object, stop), the last piece of the event after its head. Returns false if the event is invalid. */
+  /** Reads bytes[object, stop), the last piece of the event after its head. Returns false if the event is invalid. */
   #endEvent(bytes: Buffer, object: number, stop: number): boolean {
     if (!this.#isHeadRead || !this.#metadata.isOver) return false;
     this.#lengthLeft = lengthBytes;
@@ -122,13 +122,13 @@ export class ProtobufEvents extends DecodedEvent {
   }
 }
 
-/** Parses what follows an event's type (layout: protobuf-metadata.ts). Undefined if the bytes are no such message. */
+/** Parses the bytes after an event's type (layout: protobuf-metadata.ts). Returns undefined if they are invalid. */
 export function parsedProtobuf(bytes: Buffer): Parsed | undefined {
   const raw = bytesIn(messageIn(messageOf(bytes), 2), 1);
   const object = raw === undefined ? undefined : enveloped(raw);
   if (object === undefined) return undefined;
   return {
-    // Field 12 of the metadata is the annotations.
+    // Field 12 of the metadata contains the annotations.
     endsInitialEvents: entriesIn(messageIn(object, 1), 12, initialEventsEnd).includes("true"),
     code: numberIn(object, 6) ?? 0,
     reason: textIn(object, 4),

@@ -6,10 +6,10 @@
  */
 import { isVersion } from "../../kube/resource-version.ts";
 
-/** What a length in `layout` is the length of. */
+/** The part of the event that a length in `layout` measures. */
 const lengthOf = { rest: -1, kind: -2, object: -3, metadata: -4 } as const;
 
-/** The bytes and lengths before the fields of the metadata. */
+/** The bytes of the event before the fields of the metadata: fixed values, and lengths (`lengthOf`). */
 const layout: readonly number[] = [
   0x12,
   lengthOf.rest,
@@ -35,18 +35,18 @@ const atFault = atTag + 4;
 const field = { name: 1, namespace: 3, resourceVersion: 6 } as const;
 const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
-/** Most bits to shift: a varint of 64 bits has ten bytes of seven bits. */
+/** Largest shift of a byte of a varint: a varint of 64 bits has ten bytes of seven bits. */
 const mostShift = 63;
 
 export class ProtobufMetadata {
   readonly #keepsKeys: boolean;
   #step = 0;
-  /** Bytes of the event that are left, and how many will be left at the end of the object or the metadata. */
+  /** Number of unread bytes of the event, and how many of them lie behind the end of the object or the metadata. */
   #left = 0;
   #floor = 0;
   #varint = 0;
   #shift = 0;
-  /** The current value: the bytes left, its field, and its beginning if it was cut between two chunks. */
+  /** The current value: its unread bytes, its field's number, and its beginning if it was cut between two chunks. */
   #value = 0;
   #field = 0;
   #token = "";
@@ -76,7 +76,7 @@ export class ProtobufMetadata {
     this.namespace = "";
   }
 
-  /** Reads on. Returns the position that it reached; -1 if lengths and tags do not fit together. */
+  /** Reads bytes[start, end). Returns the position that it reached; -1 if lengths and tags do not fit together. */
   walk(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (here < end && this.#step < atEnd) {
@@ -92,7 +92,7 @@ export class ProtobufMetadata {
     return this.#step === atFault ? -1 : here;
   }
 
-  /** Skips complete short strings that are not needed, twice as fast as single steps, with the same result. */
+  /** Skips complete short strings that are not needed, twice as fast as byte by byte, with the same result. */
   #passTexts(bytes: Buffer, start: number, end: number): number {
     const most = Math.min(end, start + this.#left - this.#floor);
     let here = start;
@@ -100,7 +100,7 @@ export class ProtobufMetadata {
       const tag = bytes[here] ?? 0;
       const length = bytes[here + 1] ?? 0;
       const isPassed = tag % 8 === wire.bytes && tag < 0x80 && length < 0x80 && !this.#isWanted(tag >> 3);
-      // The last field ends the metadata; the single steps handle that.
+      // Stops before the last field, because the end of the metadata is handled byte by byte.
       if (!isPassed || here + 2 + length >= most) break;
       here += 2 + length;
     }
@@ -136,18 +136,18 @@ export class ProtobufMetadata {
     else this.#endNumber(number);
   }
 
-  /** Takes a length of the layout, which is the length of `of`. */
+  /** Handles a length in the layout. `of`: the part of the event that it measures (`lengthOf`). */
   #endLength(of: number, length: number): void {
     this.#step++;
     const left = this.#left;
-    // A length of kind `rest` must reach to the end of the event. All others must end within their parent.
+    // A `rest` length must reach to the end of the event. Every other part must end within the part that contains it.
     if (length > left - this.#floor || (of === lengthOf.rest && length < left)) this.#step = atFault;
     else if (of === lengthOf.kind) this.#value = length;
     else if (of === lengthOf.object || of === lengthOf.metadata) this.#floor = left - length;
     if (this.#step === atTag) this.#endField();
   }
 
-  /** Takes a number among the metadata's fields: a tag, a varint or a length. */
+  /** Handles a number among the metadata's fields: a tag, a varint or a length. */
   #endNumber(number: number): void {
     if (this.#step === atTag) this.#beginField(number);
     else if (this.#step === atVarint) this.#endField();
@@ -171,7 +171,7 @@ export class ProtobufMetadata {
     if (length === 0) this.#endField();
   }
 
-  /** Reads more of the current value, and keeps it if it is needed. */
+  /** Reads more bytes of the current value, and keeps them if the value is needed. */
   #readValue(bytes: Buffer, start: number, end: number): number {
     const stop = Math.min(end, start + this.#value);
     this.#value -= stop - start;

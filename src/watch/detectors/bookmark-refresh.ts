@@ -1,9 +1,9 @@
 /**
  * Keeps the resume versions of watches new enough for a backend that has just come back. The caches of such a backend
  * begin at its start (watch.md §5.4), so a watch on another backend could not move there if its last event or bookmark
- * is older. First the cache of the watch's own backend is made to follow etcd (progress-requests.ts). Then a second
- * stream is opened on that same backend, with a timeout so short that a bookmark comes at once (§6.1). Both streams are
- * merged as usual; only the watch's version changes.
+ * is older. First, the proxy makes the cache of the watch's own backend follow etcd (progress-requests.ts). Then it
+ * opens a second stream of the watch on that same backend, with a timeout so short that a bookmark comes at once
+ * (§6.1). The two streams are merged as usual, and the bookmark makes the watch's resume version newer.
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices, stop } from "../../base/slices.ts";
@@ -34,7 +34,7 @@ export type BookmarkRefresherParts = {
 export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /** Watches whose version may be too old, and the clock reading up to which each must be proven complete. */
+  /** Watches that may be too old for another backend, and the clock reading up to which a bookmark must prove each. */
   readonly #old = new Map<WatchSession, number>();
   #isUnderWay = false;
 
@@ -48,21 +48,21 @@ export class BookmarkRefresher {
     return this.#progress.counts;
   }
 
-  /** Refreshes the watches on other backends, because this backend is ready, with caches that begin now. */
+  /** Refreshes the watches on other backends, because this backend became ready and its caches begin now. */
   returned(backend: string): void {
     this.#begin(backend, () => true);
   }
 
-  /** A cache of this backend has refused versions up to `refused`: refreshes watches elsewhere that are no newer. */
+  /** Called after a 410 to versions up to `refused`. Refreshes the watches on other backends that are no newer. */
   forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
     const isOld = ({ resource: of, progress: { resumeVersion = "" } }: WatchSession): boolean =>
       of === resource && compareVersions(resumeVersion, refused) <= 0;
     this.#begin(backend, isOld);
   }
 
-  /** Refreshes a watch whose version the backend that it should move to does not know. */
+  /** Refreshes a watch whose resume version is too old for the backend that the watch should move to. */
   refused(watch: WatchSession): void {
-    // Plus 1, because an event that came in this very millisecond is part of the refused version.
+    // Plus 1 ms, because the refused version may be that of an event that came in this very millisecond.
     this.#add([{ watch, since: this.#parts.clock.now() + 1 }]);
   }
 
@@ -71,7 +71,7 @@ export class BookmarkRefresher {
     this.#begin(backend, (watch) => watch.resource === resource);
   }
 
-  /** Refreshes the watches on other backends that `isMeant` selects: each must be proven complete up to now. */
+  /** Refreshes the watches on other backends that `isMeant` selects, so that each is proven complete up to now. */
   #begin(backend: string, isMeant: (watch: WatchSession) => boolean): void {
     const { clock, exchanges } = this.#parts;
     const since = clock.now();
@@ -102,7 +102,7 @@ export class BookmarkRefresher {
     });
   }
 
-  /** Refreshes the next watch. Watches that need no refresh any more, or wait for a list, are skipped at once. */
+  /** Refreshes the next watch. Skips watches that need no refresh any more, or that wait for a list. */
   #next(done: () => void): void {
     const refresh = ([watch, since]: readonly [WatchSession, number]): unknown => {
       this.#old.delete(watch);
@@ -124,9 +124,9 @@ export class BookmarkRefresher {
 }
 
 /**
- * True if a bookmark is possible, and needed to prove that the watch is complete up to `at` (a clock reading).
- * `version`: etcd's version at that time; undefined while it is not known, "" if it cannot be known. If it is known, a
- * bookmark since then does not suffice, because a cache that etcd does not notify sends bookmarks of old versions.
+ * True if a bookmark is possible, and is needed to prove that the watch has all events up to the clock reading `at`.
+ * `version`: etcd's version at that time; undefined while it is not known, "" if it cannot be known. A known version
+ * must be reached. A later bookmark alone is no proof, because a cache that etcd does not notify sends old versions.
  */
 function isOlderThan(watch: WatchSession, at: number, version: string | undefined): boolean {
   const { lastEventAt, lastChangeAt } = watch.progress;

@@ -1,14 +1,14 @@
 /**
  * Finds a backend whose etcd has another history than the one that clients have seen, for example an apiserver that
- * came back with a restored copy of etcd. The proxy asks each ready backend from time to time for a list of one object,
- * which is read from etcd. Versions read from etcd never go back, so a list that is older than what backends had
- * delivered before the request proves another history. So does an event that one of two backends delivers and the
- * other, already past the event's version, does not (upstream-merge.ts).
+ * came back with a restored copy of etcd. The proxy regularly asks each ready backend for a list of one object, which
+ * the apiserver reads from etcd. Versions that are read from etcd never go back. So if a list is older than what
+ * backends had delivered before the request, the backend has another history. Events prove this, too: one backend
+ * delivers an event, and another backend, which is already past the event's version, does not (upstream-merge.ts).
  *
  * The history with the greatest version that clients have seen counts as the right one. A backend with another history
- * counts as dead until its lists show the right one again. A watch that got events of the wrong history is reset, so
- * that client-go lists again; other watches move to another backend. If no backend has the right history any more, the
- * other one becomes right.
+ * counts as dead until its lists show the right history again. If a watch got events of the wrong history, the proxy
+ * resets it, so that client-go lists again. Other watches move to another backend. If no backend has the right history
+ * any more, the other history becomes the right one.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -32,37 +32,37 @@ type HistoriesParts = {
   readonly migrations: Migrations;
 };
 
-/** One list request: the watch whose identity it carries, and the newest version of the resource seen before it. */
+/** A list request: the watch whose identity it carries, and the version that clients had seen before the request. */
 type Question = {
   readonly watch: WatchSession;
   readonly resource: string;
   readonly seen: string;
-  /** True if no other resource has a newer version. */
+  /** True if clients have seen no newer version of any other resource. */
   readonly isNewest: boolean;
 };
 
 /** A resource, and the newest version of it that clients may have seen. */
 type Seen = { readonly name: string; readonly seen: string };
 
-/** The resource whose list or event proved another history. An unchanged one may be equal in both histories. */
+/** The resource whose list or event proved another history. A resource that has not changed may be equal in both. */
 type Proof = {
   readonly resource: string;
-  /** True if a list of that resource has since been as new as what clients have seen. */
+  /** True if a later list of that resource was as new as what clients have seen, or no client can list the resource. */
   isRefuted: boolean;
-  /** Clock reading before which lists do not refute the proof, because it is of events; 0: it is of a list. */
+  /** Clock reading before which no list refutes the proof; 0 if the proof is a list and not an event. */
   readonly until: number;
 };
 
 export class Histories extends Interval {
   readonly #parts: HistoriesParts;
-  /** Clock reading at which each backend is asked next. */
+  /** By backend: clock reading at which the proxy requests the next list from it. */
   readonly #dueAt = new Map<string, number>();
-  /** Resources that the identity tried last may not list, and the clock reading until which they are skipped. */
+  /** Resources that could not be listed, with the clock reading until which each is skipped. */
   readonly #unread = new Map<string, number>();
-  /** By backend with another history: the proof of that. */
+  /** The proof, for each backend with another history. */
   readonly #proofs = new Map<string, Proof>();
   #questions = 0;
-  /** Clock reading since which only backends with another history answer; -1: this is not so. */
+  /** Clock reading since which no backend is ready and at least one has another history; -1: this is not so. */
   #aloneSince = -1;
 
   constructor(parts: HistoriesParts) {
@@ -72,7 +72,7 @@ export class Histories extends Interval {
       this.#unlike(resource, ours, theirs, version);
   }
 
-  /** Asks a backend at once that has become ready, before many watches move there. */
+  /** Requests a list from a backend as soon as it becomes ready, before many watches move there. */
   returned(backend: string): void {
     this.#dueAt.delete(backend);
     this.#askIfDue(backend);
@@ -101,8 +101,8 @@ export class Histories extends Interval {
   }
 
   /**
-   * Picks the resource to ask about, and a watch whose identity may list it. The resource with the newest version
-   * proves the most, but it may be in an etcd of its own, so every other request is about the next resource in turn.
+   * Returns the resource to list, and a watch whose client may list it. The resource with the newest version proves the
+   * most. But its objects may be in an etcd of their own, so every other request lists the next resource in turn.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -112,7 +112,7 @@ export class Histories extends Interval {
         false,
       );
       if (own !== undefined) return own;
-      // The resource that differed can no longer be asked about, because no client that may list it watches it.
+      // The resource of the proof cannot be listed any more, because no client that may list it watches it.
       proof.isRefuted = true;
     }
     this.#questions += 1;
@@ -124,7 +124,7 @@ export class Histories extends Interval {
     return this.#first(inTurn, isNewest);
   }
 
-  /** Returns the watched resources with a known version, without those that recently could not be listed. */
+  /** Returns the watched resources with a known version, except those that recently could not be listed. */
   #readable(now: number): readonly Seen[] {
     const { migrations, caches } = this.#parts;
     for (const [resource, until] of this.#unread) if (until <= now) this.#unread.delete(resource);
@@ -133,7 +133,7 @@ export class Histories extends Interval {
     );
   }
 
-  /** Returns the request for the first of these resources that a client may list; undefined if there is none. */
+  /** Returns a request for a list of the first of these resources that a client may list; undefined: none. */
   #first(resources: readonly Seen[], isNewest: boolean): Question | undefined {
     for (const { name: resource, seen } of resources.slice(0, watchLimits.historyTries)) {
       const watch = this.#askerOf(resource);
@@ -152,7 +152,7 @@ export class Histories extends Interval {
     return undefined;
   }
 
-  /** Takes a list without a version. If the client may not list the resource, another one is asked about. */
+  /** Called if a list has returned no version. If the backend refused the list, another resource is listed next. */
   #notListed(backend: string, resource: string, status: number): void {
     const now = this.#parts.clock.now();
     if (status > 0) this.#unread.set(resource, now + watchLimits.historyUnreadMs);
@@ -169,14 +169,14 @@ export class Histories extends Interval {
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
     );
     if (isForked) this.#proofs.set(backend, { resource, isRefuted: false, until: 0 });
-    // For each such list, because a pending request may have become a watch on this backend since the last.
+    // Repeated after each list, because a pending request may have become a watch on this backend since the last one.
     if (isForked) this.#leave(backend, version);
     if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
     if (!isForked) this.#proofs.delete(backend);
     backends.learn(backend, { kind: "history", isForked, resource, version, seen });
   }
 
-  /** True if the proof is refuted, by a list of its resource and by one of the resource with the newest version. */
+  /** True if no proof is left: lists of its resource and of the resource with the newest version have refuted it. */
   #isRefuted(backend: string, { resource, isNewest }: Question): boolean {
     const proof = this.#proofs.get(backend);
     if (proof === undefined) return true;
@@ -189,7 +189,7 @@ export class Histories extends Interval {
     this.#proofs.delete(backend);
   }
 
-  /** Takes a difference between the events of two ready backends. The events that the client got count as right. */
+  /** Called if the events of two ready backends differ. `ours` has the right history: the client got its events. */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;
     if (backends.factsOf(theirs).isForked || backends.factsOf(ours).state !== "ready") return;
@@ -202,9 +202,9 @@ export class Histories extends Interval {
   }
 
   /**
-   * Makes all watches leave a backend with another history, which has come to `version`; later versions are of the
-   * right history. All in one turn of the event loop, because an event of the other history that came between two
-   * slices could not be distinguished from one of the right history.
+   * Makes all watches leave a backend with another history. `version`: the newest version of that history; later
+   * versions are of the right history. All watches leave in one turn of the event loop. Otherwise an event of the other
+   * history could arrive between two turns, and could not be distinguished from an event of the right history.
    */
   #leave(backend: string, version: string): void {
     const { watches } = this.#parts.migrations;
@@ -213,8 +213,8 @@ export class Histories extends Interval {
   }
 
   /**
-   * Accepts the other history if all backends have it, or if for too long no backend with the right one has answered:
-   * old data is better than no service.
+   * Accepts the other history if all backends have it, or if no backend with the right history has answered for too
+   * long, because old data is better than no service.
    */
   #acceptIfAlone(now: number): void {
     const { backends } = this.#parts;

@@ -1,10 +1,10 @@
 /**
- * Hedges the watches of a cache that lags: it has lacked an event of another backend for as long as a PING may stay
- * unanswered. A backend that is cut off from etcd still answers PING, and /readyz for two more seconds, but its watches
- * get nothing new. Each such watch gets a second upstream stream on another backend, and whichever copy of an event
- * arrives first is forwarded. The second stream is dropped once the cache catches up. If the cache is found stalled
- * (stalled-cache.ts), the watches move to the second stream. The backend still gets requests, so that a false alarm
- * costs nothing (watch.md §5.6).
+ * Hedges the watches of a cache that lags: for as long as a PING may stay unanswered, the cache has lacked an event
+ * that another backend has delivered. A backend that is cut off from etcd still answers PING, and for two more seconds
+ * /readyz, but its watches get nothing new. Each such watch gets a second upstream stream on another backend, and
+ * whichever copy of an event arrives first is forwarded. The second stream is dropped once the cache catches up. If the
+ * cache is found stalled (stalled-cache.ts), the watches move to the second stream. The backend still gets requests, so
+ * that a false alarm costs nothing (watch.md §5.6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -20,7 +20,7 @@ type LaggingCacheParts = {
   readonly clock: Clock;
   readonly caches: CacheTracker;
   readonly migrations: Migrations;
-  /** Ms of silence that make a backend suspect, by its round-trip time; undefined for a removed backend. */
+  /** Returns the ms of silence that make a backend suspect, by its round-trip time; undefined for a removed one. */
   readonly afterMs: (backend: string) => number | undefined;
 };
 
@@ -29,11 +29,11 @@ type Hedged = Cache & { readonly since: number };
 
 export class LaggingCacheDetector extends Interval {
   readonly #parts: LaggingCacheParts;
-  /** Caches whose watches have a second stream, and the clock reading since which they have. */
+  /** Caches whose watches are hedged, each with the clock reading since which they are. */
   readonly #hedged = new Map<string, Hedged>();
-  /** Caches that lagged for a moment only, and the clock reading until which they are ignored. */
+  /** Caches that lagged for a moment only, each with the clock reading until which it is ignored. */
   readonly #pauses = new Map<string, number>();
-  /** Caches whose watches are being walked through. */
+  /** Caches over whose watches a walk (`#walk`) is under way. */
   readonly #walked = new Set<string>();
   #dueAt = Number.POSITIVE_INFINITY;
 
@@ -63,7 +63,7 @@ export class LaggingCacheDetector extends Interval {
     for (const of of lagging.values()) this.#hedge(of, suspicions);
   }
 
-  /** Returns the threshold. It is infinite for a backend that was removed, or is suspect and so hedged anyway. */
+  /** Returns the ms for which a cache may lack an event; infinite for a removed, suspect or dead backend. */
   #afterMs(backend: string): number {
     const { migrations, afterMs } = this.#parts;
     return migrations.targets.isDoubtful(backend)
@@ -71,7 +71,7 @@ export class LaggingCacheDetector extends Interval {
       : (afterMs(backend) ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Hedges the watches of one cache. `all`: every suspicion, because no second stream goes to a lagging cache. */
+  /** Opens second streams for the watches of one cache, on no backend whose cache is among the suspicions in `all`. */
   #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
     const [first] = suspicions;
     if (first === undefined) return;
@@ -86,7 +86,7 @@ export class LaggingCacheDetector extends Interval {
         if (watch.attempt?.backend === cache.backend) migrations.hedgeElsewhere(watch, names);
       });
     if (this.#hedged.has(name)) return hedge();
-    // Hedge only if some watch would have delivered the missing event.
+    // Watches are hedged only if at least one of them would have delivered the missing event.
     let isShown = false;
     const ask = (watch: WatchSession): unknown => {
       isShown = suspicions.some((one) =>
@@ -101,7 +101,7 @@ export class LaggingCacheDetector extends Interval {
     });
   }
 
-  /** Calls `visit` for the watches of the cache's resource on all backends. One walk at a time for each cache. */
+  /** Calls `visit` for the watches of the cache's resource on all backends. Only one walk runs for each cache. */
   #walk(cache: Cache, visit: (watch: WatchSession) => unknown, done?: () => void): void {
     const { clock, migrations } = this.#parts;
     const name = nameOf(cache);
@@ -117,8 +117,8 @@ export class LaggingCacheDetector extends Interval {
     const { clock, migrations } = this.#parts;
     const now = clock.now();
     this.#hedged.delete(name);
-    // If the whole backend is suspect by now, this was no momentary lag, and the hedges stay until its connections are
-    // lost or answer.
+    // If the whole backend is suspect by now, the lag was not momentary. The second streams then stay until the
+    // backend's connections are lost or answer.
     if (migrations.targets.isDoubtful(backend)) return;
     if (now - since < watchLimits.lagMomentMs) this.#pauses.set(name, now + watchLimits.lagPauseMs);
     inSlices(clock, migrations.watches.of(hedged.resource), ({ attempt }) => {
@@ -135,9 +135,7 @@ function nameOf({ backend, resource }: Cache): string {
   return `${backend} ${resource}`;
 }
 
-/**
- * True if a stream that covers the whole scope, and has its initial state, has lacked the missing event for `afterMs`.
- */
+/** True if a stream with the whole scope and its initial state has not delivered the missing event within `afterMs`. */
 function isLate(
   watch: WatchSession,
   suspicion: LagSuspicion,

@@ -25,7 +25,7 @@ type ListQuestion = {
   readonly onAnswer: (answer: ListAnswer) => void;
 };
 
-/** `status`: 0 without a response within `watchLimits.progressAnswerMs`. `version`: "" if the list has none. */
+/** `status`: 0 if no response came within `watchLimits.progressAnswerMs`. `version`: "" if the list has none. */
 export type ListAnswer = { readonly status: number; readonly version: string; readonly ms: number };
 
 /** The watch whose identity the request carries. */
@@ -33,7 +33,7 @@ type Watch = Pick<WatchSession, "poolKey" | "learnt">;
 
 type ListRequestParts = { readonly clock: Clock; readonly journal: Journal };
 
-/** Sends the list with the identity of the watch's client; its status shows if the credential still holds. */
+/** Requests the list with the identity of the watch's client. Its status shows if that credential is still valid. */
 export function listAs(
   watch: Watch,
   question: ListQuestion,
@@ -94,7 +94,7 @@ export class ListRequest implements AttemptOwner {
     this.#end();
   }
 
-  /** Gives up, because a response of a suspect backend is not worth waiting for. */
+  /** Ends the request: a response of a suspect backend is not worth waiting for. */
   attemptSuspected(): void {
     this.#end();
   }

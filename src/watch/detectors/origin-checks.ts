@@ -1,9 +1,9 @@
 /**
  * Finds out whether an API is a CRD's or an aggregated server's (kube/api-origin.ts), once a backend has answered a
- * watch of it. A response that kube-aggregator relayed from another apiserver has the header fields of both, so some
- * are there twice. Otherwise the API's OpenAPI is requested with the identity of the watch's client, because all
- * authenticated users may read it (ClusterRole system:discovery). A CRD's is recognizable in its first 100 bytes; the
- * rest is cancelled.
+ * watch of it. If kube-aggregator relayed the response from another apiserver, the response has the header fields of
+ * both servers, so some fields occur twice. Otherwise the proxy requests the API's OpenAPI with the identity of the
+ * watch's client, because all authenticated users may read it (ClusterRole system:discovery). The first 100 bytes show
+ * whether the API is a CRD's; the proxy cancels the rest.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -33,7 +33,7 @@ const unanswered = new Set([0, 404, 429, 500, 502, 503, 504]);
 
 export class OriginChecks {
   readonly #parts: OriginChecksParts;
-  /** Clock reading at which the OpenAPI of each API was requested last. */
+  /** Clock reading at which the OpenAPI of each API was last requested. */
   readonly #sentAt = new WeakMap<Origin, number>();
 
   constructor(parts: OriginChecksParts) {
@@ -50,11 +50,11 @@ export class OriginChecks {
     return origin;
   }
 
-  /** Requests the API's OpenAPI if its origin is not known. The watch is open, so its identity can be used. */
+  /** Requests the API's OpenAPI, with the open watch's identity, if the API's origin is not known. */
   check(api: Api, origin: Origin, watch: WatchSession): void {
     if (Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
     const { clock } = this.#parts;
-    // An aggregated API is checked again, because it may become a CRD's. The opposite shows in a watch's head.
+    // An aggregated API is checked again: it may become a CRD's. The opposite shows in a watch's head (`isProxied`).
     const pauseMs = origin.isKnown ? watchLimits.originAgainMs : watchLimits.originPauseMs;
     const sentAt = this.#sentAt.get(origin);
     if (sentAt === undefined || clock.now() - sentAt >= pauseMs) this.#send(api, origin, { watch, pauseMs });
@@ -77,7 +77,7 @@ export class OriginChecks {
         reading: () => new OpenApiTitle(),
         onAnswer: ({ status, version: kind }) => {
           if (kind !== "") this.#learn(origin, kind === "aggregated");
-          // A new CRD's OpenAPI appears after a second. A 403 is not repeated: other clients may have the permission.
+          // Repeated, because a new CRD's OpenAPI appears after a second. Not after a 403: this client may not read it.
           else if (unanswered.has(status) && !origin.isKnown && pauseMs < watchLimits.originAgainMs)
             clock.after(pauseMs, () => {
               if (!origin.isKnown && watch.attempt !== undefined)
@@ -101,7 +101,7 @@ export class OriginChecks {
   }
 }
 
-/** True if two apiservers have written this head: Go's ReverseProxy adds the second one's fields to the first one's. */
+/** True if two apiservers wrote this head: Go's ReverseProxy adds the second server's fields to those of the first. */
 function isProxied(head: readonly Field[]): boolean {
   const count = (name: string): number => head.filter((field) => field.name === name).length;
   return count("audit-id") > 1 || count("x-kubernetes-pf-flowschema-uid") > 1;

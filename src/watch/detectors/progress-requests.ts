@@ -1,9 +1,9 @@
 /**
- * Makes caches follow etcd. The cache of a resource that does not change learns etcd's version only when etcd notifies
- * it: every 10 minutes by default, every 5 s with kubeadm's settings. Until then its bookmarks are old, and no watch of
+ * Makes caches follow etcd. If a resource does not change, its cache learns etcd's version only when etcd notifies it:
+ * every 10 minutes by default, every 5 s with kubeadm's settings. Until then its bookmarks are old, and no watch of
  * that resource could continue on a backend whose cache began later. A consistent list makes the apiserver request the
  * current version from etcd for that cache (list-request.ts, docs/watch.md §6.6). One such list is sent for each
- * backend and resource before its watches are refreshed. A cache that does not advance in spite of it is journaled.
+ * backend and resource before its watches are refreshed. A cache that still does not advance is journaled.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -23,14 +23,14 @@ type ProgressRequestsParts = {
   readonly pools: PoolSet;
 };
 
-/** A watch, and the clock reading up to which it must be proven complete. */
+/** A watch, and a clock reading: a bookmark must prove that the watch has all events up to then. */
 export type BookmarkRefresh = { readonly watch: WatchSession; readonly since: number };
 
-/** One backend's cache of one resource. */
+/** The state of one backend's cache of one resource. */
 type CacheRecord = {
   readonly backend: string;
   readonly resource: string;
-  /** When the last list was sent, a clock reading; -Infinity before. */
+  /** Clock reading at which the last list was sent; -Infinity: none yet. */
   askedAt: number;
   isAsked: boolean;
   /** Etcd's version at `askedAt`; "" if the list did not return it. */
@@ -38,12 +38,12 @@ type CacheRecord = {
   /** Number of failed lists since the last that returned a version, and the client whose identity was used last. */
   tries: number;
   client: Client | undefined;
-  /** Refreshes that wait for the response, or until the next list may be sent. */
+  /** Refreshes that wait for the list's response, or until the next list may be sent. */
   waiting: BookmarkRefresh[];
-  /** Watches refreshed since `version` was learnt, until the cache is checked. */
+  /** Watches that were refreshed since `version` was received, and that the next check looks at. */
   refreshed: WatchSession[];
   isChecked: boolean;
-  /** True if the journal says that etcd does not notify this cache. */
+  /** True if the last journal entry says that etcd does not notify this cache. */
   isMissing: boolean;
 };
 
@@ -59,7 +59,7 @@ export class ProgressRequests {
   readonly #records = new Map<string, CacheRecord>();
   readonly #counts = { answered: 0, refused: 0, unanswered: 0 };
 
-  /** `again`: called with the refreshes that waited, to be tried once more. */
+  /** `again`: called with the refreshes that have waited, so that they are tried once more. */
   constructor(parts: ProgressRequestsParts, again: (refreshes: readonly BookmarkRefresh[]) => void) {
     this.#parts = parts;
     this.#again = again;
@@ -76,7 +76,7 @@ export class ProgressRequests {
 
   /**
    * Returns a version that etcd had after `since`, which the backend's cache must reach; "" if it cannot be known.
-   * Returns undefined while the list that will return it is pending; the refresh then waits here.
+   * While the list that will return it is pending, returns undefined and keeps the refresh waiting.
    */
   versionFor(refresh: BookmarkRefresh, backend: string): string | undefined {
     const { watch, since } = refresh;
@@ -92,7 +92,7 @@ export class ProgressRequests {
     return undefined;
   }
 
-  /** The watch got a second stream, which should deliver the list's version; a later check shows if it did. */
+  /** Called when the watch got a second stream, which should deliver the list's version; a later check shows it. */
   refreshed(watch: WatchSession, backend: string): void {
     const record = this.#recordOf(backend, watch.resource);
     if (record.version === "") return;
@@ -128,7 +128,7 @@ export class ProgressRequests {
       if (!isAsked && !isChecked && waiting.length === 0) return void this.#records.delete(key);
   }
 
-  /** True if the list was refused, and this watch's client, another than the last, may have the permission. */
+  /** True if the list was refused, but another client, that of this watch, may have the permission. */
   #mayTry({ version, tries, client }: CacheRecord, watch: WatchSession): boolean {
     return version === "" && tries > 0 && tries < watchLimits.progressTries && watch.client !== client;
   }
@@ -155,13 +155,13 @@ export class ProgressRequests {
   #answered(record: CacheRecord, { status, version, ms }: ListAnswer): void {
     record.isAsked = false;
     record.version = version;
-    // A backend that does not answer one client does not answer another, so no more clients are tried.
+    // If a backend does not answer one client, no more clients are tried, because it would not answer them either.
     if (version !== "") record.tries = 0;
     else record.tries = status === 0 ? watchLimits.progressTries : record.tries + 1;
     if (version !== "") this.#counts.answered += 1;
     else if (status === 0) this.#counts.unanswered += 1;
     else this.#counts.refused += 1;
-    // A response this late means that the cache is stalled, so waiting for it is useless (stalled-cache.ts).
+    // A response this late means that the cache is stalled. Waiting for the cache is useless (stalled-cache.ts).
     if (ms > watchLimits.progressWaitMs) record.version = "";
     this.#release(record);
   }
@@ -172,7 +172,7 @@ export class ProgressRequests {
     this.#again(waiting);
   }
 
-  // --- whether it helps ---
+  // --- whether the cache has advanced ---
 
   #checkIn(record: CacheRecord, ms: number): void {
     if (record.isChecked) return;
@@ -183,7 +183,7 @@ export class ProgressRequests {
   #check(record: CacheRecord): void {
     record.isChecked = false;
     const { backend, version, askedAt } = record;
-    // If a later list has returned a newer version, etcd has as much time again to notify the cache of that.
+    // If a later list has returned a newer version, etcd gets as much time again to notify the cache of it.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
     if (leftMs > 0) return this.#checkIn(record, leftMs);
     const { refreshed } = record;
@@ -201,7 +201,7 @@ export class ProgressRequests {
     );
   }
 
-  /** Asks the cache for its version if refreshed watches are `left` that have not reached `version`. */
+  /** Requests the cache's version if some refreshed watches (`left`) have not reached `version`. */
   #askFor(record: CacheRecord, left: readonly WatchSession[], version: string): void {
     record.isChecked = false;
     const [watch] = left;
@@ -209,7 +209,7 @@ export class ProgressRequests {
       return this.#checkIn(record, limits.progressCheckMs);
     if (watch === undefined) return this.#found(record, version);
     record.refreshed = [...left, ...record.refreshed];
-    // A list that may be of version 1 or newer comes from the cache, so it shows the version of the cache.
+    // A list with resourceVersion=1 (any version from 1 on) comes from the cache, so it shows the cache's version.
     record.isChecked = true;
     this.#list(record, watch, "1", ({ version: cached }) => this.#checked(record, cached));
   }
@@ -232,7 +232,7 @@ export class ProgressRequests {
     journal.write({ kind: "cache.progress_delayed", backend, resource, version, etcdVersion, lateMs });
   }
 
-  /** Refreshes the remaining watches again: the cache has reached this version, or no watch there needs it. */
+  /** Refreshes the remaining watches again: the cache has reached this version, or no watch is behind it. */
   #found(record: CacheRecord, version: string): void {
     const { clock, journal } = this.#parts;
     const { backend, resource, refreshed, askedAt } = record;

@@ -1,9 +1,9 @@
 /**
  * Keeps one sentinel of each resource (D13): while two backends are ready, one watch of the resource also has a second
  * stream, on another backend. The apiserver keeps a watch cache per resource, so one sentinel is enough to detect a
- * lagging or stalled cache, and a backend with another history. It also makes the second backend fill a cache that is
- * created on demand, and its watch continues there at once when the first backend is lost. WatchSession holds back
- * events that the second stream delivers before the first (`isSentinel`).
+ * lagging or stalled cache, and a backend with another etcd history. The sentinel also makes the second backend fill a
+ * cache that is created on demand. If the first backend is lost, the watch continues on the second one at once.
+ * WatchSession holds back events that the second stream delivers before the first (`isSentinel`).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -22,16 +22,16 @@ type SentinelsParts = {
   readonly refresher: Pick<BookmarkRefresher, "warmed">;
 };
 
-/** The sentinel of one resource, or the latest attempt at one. */
+/** The sentinel of one resource, or the latest attempt to start one. */
 type SentinelState = {
   watch: WatchSession | undefined;
-  /** The backend that the second stream was requested from last. */
+  /** The backend that was last asked for the second stream. */
   backend: string;
   isAccepted: boolean;
   askedAt: number;
-  /** True from a refusal until a backend accepts: it may have filled its cache meanwhile. */
+  /** True from a refusal until a backend accepts. That backend's cache may have been filled in between. */
   wasRefused: boolean;
-  /** Backends that refused the second stream, and the clock reading until which each is skipped. */
+  /** Backends that refused the second stream, each with the clock reading until which it is skipped. */
   readonly pauses: Map<string, number>;
 };
 
@@ -72,7 +72,7 @@ export class Sentinels extends Interval {
     }
   }
 
-  /** Checks the sentinel of one resource, and requests one if needed. Returns true if a backend was asked. */
+  /** Checks the sentinel of one resource, and requests one if needed. Returns true if a backend was asked for one. */
   #tend(resource: string, ready: readonly string[]): boolean {
     const post = this.#posts.get(resource) ?? noSentinel();
     this.#posts.set(resource, post);
@@ -89,7 +89,7 @@ export class Sentinels extends Interval {
     return true;
   }
 
-  /** Updates the record of the present sentinel. Returns true if its second stream is open or still awaited. */
+  /** Updates the record of the present sentinel. Returns true if its second stream is open or may still be answered. */
   #follow(post: SentinelState): boolean {
     const now = this.#parts.clock.now();
     for (const [backend, until] of post.pauses) if (until <= now) post.pauses.delete(backend);
@@ -106,7 +106,7 @@ export class Sentinels extends Interval {
   #stands(post: SentinelState, watch: WatchSession, now: number): boolean {
     if (!watch.isPosted || watch.second?.attempt.backend !== post.backend) return false;
     if (watch.second.isAccepted && !post.isAccepted) this.#accepted(post, watch.resource);
-    // If the backend does not answer, another one is asked, as for any watch that waits for its next stream.
+    // If this backend does not answer in time, another one is asked, as for any watch that waits for a stream.
     const isWaitedFor = post.isAccepted || now - post.askedAt < watchLimits.resumeAnswerMs;
     if (!isWaitedFor) watch.dropSecond();
     return isWaitedFor;
@@ -114,15 +114,15 @@ export class Sentinels extends Interval {
 
   #accepted(post: SentinelState, resource: string): void {
     post.isAccepted = true;
-    // A cache that has just been filled knows no earlier versions, so other backends' watches have to become newer.
+    // A cache that was just filled has no earlier versions, so the watches on other backends need newer ones.
     if (post.wasRefused) this.#parts.refresher.warmed({ backend: post.backend, resource });
     post.wasRefused = false;
   }
 
   /**
-   * Returns the watch and the second backend that fit best; undefined if the present sentinel is as good. A watch of
-   * the whole resource compares the most. A backend that was never asked for the resource comes first, because it may
-   * have no cache of it yet.
+   * Returns the watch that fits best as a sentinel, and the backend for its second stream; undefined if the present
+   * sentinel is as good. A watch of the whole resource is preferred, because it compares the most. A backend that was
+   * never asked for the resource is preferred, because it may have no cache of it yet.
    */
   #find(
     resource: string,
@@ -142,7 +142,7 @@ export class Sentinels extends Interval {
     return this.#firstOf(whole, post, ready) ?? this.#firstOf(watches.partOf(resource), post, ready);
   }
 
-  /** Prefers a watch with bookmarks, which show a cache's progress even if no object changes. */
+  /** Returns the first watch that can be a sentinel, preferably with bookmarks: they come even if no object changes. */
   #firstOf(
     watches: Iterable<WatchSession>,
     post: SentinelState,
@@ -175,12 +175,12 @@ export class Sentinels extends Interval {
     return others.find((name) => !stalled.includes(name)) ?? others[0];
   }
 
-  /** Returns a ready backend that was not asked for the resource since it came back; undefined: none. */
+  /** Returns a ready backend that has accepted no watch of the resource since it was last dead; undefined: none. */
   #coldFor(watch: WatchSession, post: SentinelState, ready: readonly string[]): string | undefined {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;
     const refusing = migrations.targets.refusing(watch);
-    // Beyond the limit of compared resources there is no record of which backends were asked.
+    // Beyond the limit of compared resources, it is not recorded which backends have accepted a watch.
     if (attempt === undefined || !caches.knows(attempt.backend, resource)) return undefined;
     return ready.find(
       (name) =>

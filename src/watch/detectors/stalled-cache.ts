@@ -1,7 +1,7 @@
 /**
- * Finds caches that are stalled although their backends answer (F5). No request to such a backend reveals it, but the
- * events of other backends do. Watches of that resource are moved away, and no new request for the resource is sent
- * there.
+ * Finds caches that are stalled although their backends answer (F5). No request to such a backend reveals the stall,
+ * but the events of other backends do. The watches of that resource move to other backends, and no new request for the
+ * resource is sent to the stalled one.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -28,7 +28,7 @@ type StalledCacheParts = {
 
 export class StalledCacheDetector extends Interval {
   readonly #parts: StalledCacheParts;
-  /** Caches whose watches are being searched for a proof. */
+  /** Caches for which a search for a watch that proves the stall is under way. */
   readonly #asked = new Set<CacheProgress>();
 
   constructor(parts: StalledCacheParts) {
@@ -85,7 +85,7 @@ export class StalledCacheDetector extends Interval {
   }
 }
 
-/** True if a watch may prove the suspicion by now: one of the whole resource at once, others by their bookmarks. */
+/** True if a watch may be proof by now: one of the whole resource at once, any other when its bookmark is due. */
 function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
   return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= watchLimits.caughtUpMs);
 }
@@ -95,7 +95,7 @@ function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): b
   const stream = watch.compared.find(({ cache }) => cache === suspicion.cache);
   if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;
   const { isWhole, isInjected, isRepeating, request } = watch.asked;
-  // The proxy's own bookmarks come after a move; before, if the client's request could carry the query.
+  // The proxy's own bookmarks come on streams that it requested, and on the client's if its start is exact.
   const hasOurs = isInjected && (stream.reading.isOurs || request.start === "exact");
   const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
   const coverage = { from: stream.reading.from, since: stream.acceptedAt, isWhole, hasBookmarks };

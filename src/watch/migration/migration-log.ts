@@ -11,7 +11,7 @@ type Moves = {
   slowestMs: number;
 };
 
-/** A watch that has ended: its resource, and the version from which it could have continued, "" if from none. */
+/** A watch that has ended: its resource, and the version from which it could have continued ("": none). */
 export type Ended = { readonly resource: string; readonly version: string };
 type Ends = Ended & { readonly reason: string; readonly from: string; readonly count: number };
 
@@ -27,7 +27,7 @@ export class MigrationLog {
     this.#journal = journal;
   }
 
-  /** Adds a watch that continues at `to`, `ms` after its stream from `from` was lost or became suspect. */
+  /** Adds a watch that has continued at `to`. `ms`: time since its stream from `from` was lost or became suspect. */
   add(reason: string, from: string, to: string, ms: number): void {
     this.#writeSoon();
     const key = `${reason} ${from} ${to}`;

@@ -1,6 +1,6 @@
 /**
  * Decides when watches move, and how fast (D6). A watch that has lost its backend moves as fast as other backends
- * accept watches; a watch whose backend is draining moves at a slow pace. TargetPicker picks the destination. This
+ * accept watches. A watch whose backend is draining moves at a slow pace. TargetPicker picks the destination. This
  * class also counts, by reason, the moves and the ends of watches that could not move.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -29,7 +29,7 @@ type MigrationsParts = {
   readonly pools: PoolSet;
   readonly journal: Journal;
   readonly caches: CacheTracker;
-  /** BookmarkRefresher. It gets the watches whose version is too old for the backend that they should move to. */
+  /** The `BookmarkRefresher`. It refreshes watches that are too old for the backend that they should move to. */
   readonly refresher: { refused(watch: WatchSession): void };
 };
 
@@ -38,7 +38,7 @@ const none: readonly string[] = [];
 export class Migrations {
   readonly clock: Clock;
   readonly stallAwareClock: Clock;
-  /** How far each backend's caches have come. Watches update it, and no watch is moved to a stalled cache. */
+  /** Newest versions of each backend's caches. Watches update them, and moves avoid stalled caches. */
   readonly caches: CacheTracker;
   readonly anomalies: AnomalyLog;
   readonly targets: TargetPicker;
@@ -46,11 +46,11 @@ export class Migrations {
   readonly #parts: MigrationsParts;
   readonly #pace: TokenBucket;
   readonly #log: MigrationLog;
-  /** Watches without a stream, in the order of the loss; true: the watch has waited for another backend. */
+  /** Watches without a stream, in the order of the loss. Value: true if the watch has waited for a backend. */
   readonly #urgent = new Map<WatchSession, boolean>();
-  /** Watches without a stream that no backend can take now. They are all tried again together. */
+  /** Watches without a stream for which no backend is available. They are all tried again together. */
   readonly #parked = new Set<WatchSession>();
-  /** Watches that move because their backend's cache is stalled. Their stream still serves. */
+  /** Watches that move because their backend's cache is stalled. Their present stream still works. */
   readonly #migratingNow = new Set<WatchSession>();
   /** Watches whose move is not urgent, and why they move. */
   readonly #leaving = new Map<WatchSession, LeaveReason>();
@@ -84,8 +84,8 @@ export class Migrations {
   }
 
   /**
-   * Requests a watch without a stream from another backend as soon as its turn comes, or after `inMs` if all that
-   * answer were asked in vain. Returns the function that cancels this.
+   * Queues a watch without a stream for another backend. If every backend that answers was already asked in vain, waits
+   * `inMs` first. Returns the function that cancels this.
    */
   resume(watch: WatchSession, inMs: number): () => void {
     if (inMs <= 0 || this.targets.elsewhereFor(watch, watch.tried) !== undefined)
@@ -102,16 +102,16 @@ export class Migrations {
     return () => this.#forget(watch);
   }
 
-  /** Opens a second stream, because the watch's connection or backend does not answer. Called again at every tick. */
+  /** Opens a second stream, because the watch's connection or backend does not answer. Called repeatedly meanwhile. */
   hedge(watch: WatchSession, attempt: Attempt): void {
-    // When many watches move, most wait for their turn and are called again, so the cheap check comes first.
+    // While many watches wait for their turn, this method is called again for each, so the cheap check comes first.
     if (!this.#pace.isOpen) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
       ? undefined
       : this.#parts.pools.promptConnection(attempt.backend, watch.poolKey());
-    // The fault may be on this connection only: if no other backend answers, this one gets a new connection.
+    // The fault may be in this connection only. If no other backend answers, the same one gets a new connection.
     const last = isDoubtful ? undefined : attempt.backend;
     const backend =
       connection === undefined
@@ -122,7 +122,7 @@ export class Migrations {
     this.#send(watch.ask(backend, "suspect"), connection);
   }
 
-  /** Opens a second stream, because the watch's cache lags; not at one of `others`, whose caches lag as well. */
+  /** Opens a second stream, because the watch's cache lags. `others`: backends to avoid, whose caches lag as well. */
   hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
     const { attempt } = watch;
     if (watch.hedgeWithSentinel(others)) return;
@@ -133,16 +133,14 @@ export class Migrations {
     this.#send(watch.ask(backend, "suspect"), undefined);
   }
 
-  /**
-   * Moves a watch at the slow pace: its connection is retiring, its backend is draining or full, or the watch hangs.
-   */
+  /** Moves a watch at the slow pace: its connection is retiring, its backend is draining or full, or it hangs. */
   leave(watch: WatchSession, reason: LeaveReason): void {
     // Draining is the stronger reason and replaces any other.
     if (reason === "draining" || !this.#leaving.has(watch)) this.#leaving.set(watch, reason);
     this.#leaveSoon();
   }
 
-  /** Tries later to move the watch off a draining backend, because no other backend takes it now. */
+  /** Tries again after `declinedMs` to move the watch off a draining backend: no other backend takes it now. */
   leaveLater(watch: WatchSession): void {
     this.clock.after(watchLimits.declinedMs, () => this.leave(watch, "draining"));
   }
@@ -162,7 +160,7 @@ export class Migrations {
     this.#send(watch.ask(attempt.backend, "refreshed"), undefined);
   }
 
-  /** Opens the second stream of a sentinel, which stays for as long as `backend` answers (sentinels.ts). */
+  /** Opens the second stream of a sentinel on `backend`. It stays open while that backend answers (sentinels.ts). */
   post(watch: WatchSession, backend: string): void {
     this.sentinels += 1;
     this.#send(watch.ask(backend, "sentinel"), undefined);
@@ -189,7 +187,7 @@ export class Migrations {
     this.ends.set(reason, (this.ends.get(reason) ?? 0) + 1);
   }
 
-  /** Number of watches that wait for their turn. */
+  /** Number of watches without a stream that wait for their turn or for a backend. */
   get waiting(): number {
     return this.#urgent.size + this.#parked.size;
   }
@@ -204,7 +202,7 @@ export class Migrations {
     this.#parked.delete(watch);
   }
 
-  // --- at once ---
+  // --- urgent moves ---
 
   /** Begins a round at the next tick, so that a session is never re-entered from its own connection-lost callback. */
   #pumpSoon(): void {
@@ -213,7 +211,7 @@ export class Migrations {
     this.clock.soon(() => this.#pump());
   }
 
-  /** Requests waiting watches as the pace allows. One that is refused and queued again belongs to this round. */
+  /** Requests streams for waiting watches as the pace allows. A watch that is queued again belongs to this round. */
   #pump(): void {
     let hasRoom = true;
     const pump = (watch: WatchSession): unknown => {
@@ -235,13 +233,13 @@ export class Migrations {
     });
   }
 
-  /** Watches without any stream come first. */
+  /** Watches that have no stream come before those whose stream still works. */
   *#urgentFirst(): Iterable<WatchSession> {
     yield* this.#urgent.keys();
     yield* this.#migratingNow;
   }
 
-  /** An exception is contained, so that it costs this watch and not those after it. */
+  /** Catches an exception of one watch, so that the watches after it are still handled. */
   #contain(watch: WatchSession, run: () => void): void {
     try {
       run();
@@ -263,9 +261,9 @@ export class Migrations {
   }
 
   /**
-   * Requests the watch from the best backend. One that was asked in vain is asked again only after a pause, because the
-   * connections of a killed backend are lost one by one: three attempts would fail before the backend is known to be
-   * dead.
+   * Requests the watch from the best backend. A backend that was asked in vain is asked again only after a pause,
+   * because the connections of a killed backend are lost one by one: without the pause, three attempts would fail
+   * before the backend is known to be dead.
    */
   #attempt(watch: WatchSession, hasWaited: boolean): void {
     const untried = this.targets.choose(watch, watch.tried);
@@ -295,8 +293,8 @@ export class Migrations {
   #leaveSoon(): void {
     if (this.#isLeaving || this.#leaving.size === 0) return;
     this.#isLeaving = true;
-    // Between half and one and a half times the pause, spread by the golden ratio, so that moves never synchronize with
-    // other work.
+    // The pause is half to one and a half times `leavePauseMs`, spread by the golden ratio, so that moves never
+    // synchronize with other work.
     this.#steps += 1;
     const pauseMs = watchLimits.leavePauseMs * (0.5 + ((this.#steps * 0.618_034) % 1));
     this.clock.after(pauseMs, () => {
@@ -312,7 +310,7 @@ export class Migrations {
     const [watch, reason] = next;
     this.#leaving.delete(watch);
     const { attempt } = watch;
-    // A watch that cannot move, or has moved for another reason meanwhile, stays until its backend ends it.
+    // A watch that cannot move, or that has already moved for another reason, keeps its stream.
     if (attempt === undefined || !(watch.mayHedge || watch.isSentinel)) return;
     this.#contain(watch, () => {
       if (!this.#mayLeave(watch, attempt, reason)) return;
@@ -342,7 +340,7 @@ export class Migrations {
     else if (reason === "draining") this.#stayForNow(watch);
   }
 
-  /** True if a sentinel's second stream is already where the watch should move, so that it can be promoted at once. */
+  /** True if a sentinel's second stream is already on a backend where the watch should move: it takes over at once. */
   #isPostedWell({ second, isSentinel, mayPromote, client }: WatchSession, reason: LeaveReason): boolean {
     if (!isSentinel || second === undefined || !mayPromote) return false;
     const { backend } = second.attempt;
@@ -362,7 +360,7 @@ export class Migrations {
   }
 }
 
-/** The watches of one resource: of the whole resource, and of a part of it (a namespace, a name, a selector). */
+/** The watches of one resource. `whole`: of all its objects. `part`: of a namespace, a name or a selector. */
 type Group = { readonly whole: Set<WatchSession>; readonly part: Set<WatchSession> };
 
 const noWatches: ReadonlySet<never> = new Set();

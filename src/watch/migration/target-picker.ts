@@ -27,8 +27,8 @@ export class TargetPicker {
   }
 
   /**
-   * True if no backend knows the watch's version any more (watch.md §5.4), not even one that is out of reach for a
-   * moment. A backend that refuses sockets has lost its process, and its caches with it.
+   * True if no backend has the watch's version any more (watch.md §5.4), not even a backend that is out of reach for a
+   * moment. A backend that refuses sockets has lost its process, and with the process its caches.
    */
   isForgotten(watch: WatchSession): boolean {
     const refusing = this.refusing(watch);
@@ -39,7 +39,7 @@ export class TargetPicker {
     return watch.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
-  /** True if every backend has answered 404. An unreachable one has not, and may already serve a new CRD. */
+  /** True if every backend has answered 404. An unreachable backend counts as serving: it may have a new CRD. */
   isServedNowhere(notServing: readonly string[]): boolean {
     return this.#parts.backends.views.every(({ name }) => notServing.includes(name));
   }
@@ -50,19 +50,19 @@ export class TargetPicker {
     return backends.factsOf(name).fresh === "silence" && backends.stateMs(name) < watchLimits.resumeMs;
   }
 
-  /** True if a watch of a stalled cache may end, because the client's next watch begins on a better backend. */
+  /** True if a watch of a stalled cache may be ended: the client's next watch then begins on a better backend. */
   mayEnd(watch: WatchSession): boolean {
     return this.better(watch, watch.attempt?.backend ?? "") !== undefined;
   }
 
   /**
-   * True if there is a better choice than `attempt`, a suspect second stream or the only one that the watch waits for.
+   * True if there is a better choice than `attempt`, a suspect second stream or the only one that a watch waits for.
    */
   isInVain(watch: WatchSession, attempt: Attempt): boolean {
-    // An attempt that waits for a connection, as most do when many watches move, stays while its backend is well.
+    // An attempt that waits for a connection is kept while its backend is well. Most do so when many watches move.
     if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
     if (watch.attempt !== undefined || this.elsewhereFor(watch, [attempt.backend]) !== undefined) return true;
-    // The only backend that can be asked is waited for, unless another of its connections answers.
+    // This is the only backend that can be asked, so the watch waits for it unless another of its connections answers.
     const { pools } = this.#parts;
     return (
       !this.isDoubtful(attempt.backend) &&
@@ -81,15 +81,15 @@ export class TargetPicker {
     return state === "suspect" || state === "dead";
   }
 
-  /** True if this attempt's stream will be ended for a known reason: GOAWAY, a draining or a removed backend. */
+  /** True if the end of this attempt's stream is expected: after GOAWAY, or from a draining or removed backend. */
   isLeaving(attempt: Attempt): boolean {
     const state = this.stateOf(attempt.backend);
     return attempt.isConnectionRetiring || state === "draining" || state === undefined;
   }
 
   /**
-   * Returns the best backend for a watch; undefined if there is none. Prefers one whose cache moves. A stalled one is
-   * safe as the last resort, because the watch only gets its events later.
+   * Returns the best backend for a watch; undefined if there is none. Prefers a backend whose cache is not stalled. A
+   * stalled cache is safe as the last resort, because the watch only gets its events later.
    */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
@@ -102,7 +102,7 @@ export class TargetPicker {
     return backend instanceof Failure ? undefined : backend;
   }
 
-  /** Returns a backend that is certainly better than `from`; undefined if there is none. */
+  /** Returns a backend other than `from` whose cache is not stalled; undefined if there is none. */
   better(watch: WatchSession, from: string): string | undefined {
     const backend = this.choose(watch, [from]);
     return backend === from || this.stalled(watch).includes(backend ?? "") ? undefined : backend;
@@ -114,7 +114,7 @@ export class TargetPicker {
       : this.#parts.caches.stalledWith(resource, this.#parts.clock.now());
   }
 
-  /** Returns the backends whose caches are known to begin after the watch's version. */
+  /** Returns the backends that have answered 410 to the watch's version or a newer one. */
   refusing({ resource, progress: { resumeVersion: version } }: WatchSession): readonly string[] {
     return version === undefined ? none : this.#parts.caches.refusing(resource, version);
   }

@@ -17,12 +17,12 @@ export type AnomalySource = {
 export class AnomalyLog {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  /** By fault: clock reading at which it was journaled last. */
+  /** By fault: clock reading at which it was last journaled. */
   readonly #writtenAt = new Lru<string, number>(limits.anomalies);
 
   /**
-   * Called if two backends do not deliver the same events to one watch: `ours` has delivered `version` to the client;
-   * `theirs` was past that version without delivering it, or delivered another event before it.
+   * Called if two backends do not deliver the same events to one watch. `ours` has delivered the event of `version` to
+   * the client. `theirs` was past `version` without having delivered that event, or delivered another event before it.
    */
   onUnlike: (resource: string, ours: string, theirs: string, version: string) => void = () => {};
 
@@ -45,7 +45,7 @@ export class AnomalyLog {
     });
   }
 
-  /** Journals an event older than `seen`, which the same stream had delivered before (incident 001). */
+  /** Journals an event older than `seen`, the version that the same stream had already delivered (incident 001). */
   outdated({ context, resource, backend }: AnomalySource, { type, version }: WatchEvent, seen: string): void {
     if (!this.#isDue(`outdated ${backend} ${resource}`)) return;
     this.#journal.write({
@@ -60,7 +60,7 @@ export class AnomalyLog {
     });
   }
 
-  /** Calls `onUnlike` at the next tick, because that may end the stream whose bytes are being read. */
+  /** Calls `onUnlike` at the next tick, because the call may end the stream whose bytes are being read. */
   unlike({ resource, backend }: AnomalySource, theirs: string, version: string): void {
     this.#clock.soon(() => this.onUnlike(resource, backend, theirs, version));
   }

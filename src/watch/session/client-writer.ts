@@ -1,7 +1,7 @@
 /**
  * Writes the events of a watch to its client. When bytes have left for the client, the upstream stream that sent them
- * gets flow-control credit, once for each byte. No credit is due for bytes that got it on receipt, or whose stream is
- * gone.
+ * gets flow-control credit for each byte once. No credit is due for bytes that got it on receipt, or whose upstream
+ * stream is gone.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
@@ -11,7 +11,7 @@ export class ClientWriter {
   readonly #down: StreamWriter;
   readonly #clock: Clock;
   #prepaid = 0;
-  /** Clock reading since which data has waited without a break; -1: none waits. */
+  /** Clock reading since which data has been waiting without a break; -1: no data waits. */
   #waitsSince = -1;
 
   constructor(down: StreamWriter, clock: Clock) {
@@ -28,12 +28,12 @@ export class ClientWriter {
     this.#prepaid += count;
   }
 
-  /** Called when another upstream stream takes over: the waiting bytes of the previous one give no more credit. */
+  /** Called when another upstream stream takes over. Waiting bytes of the previous stream give no more credit. */
   change(): void {
     this.#prepaid = Math.max(this.#prepaid, this.#down.queuedBytes);
   }
 
-  /** Called when `count` bytes have left for the client. Returns how many of them flow-control credit is due for. */
+  /** Called when `count` bytes have left for the client. Returns the bytes for which flow-control credit is due. */
   creditFor(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);
@@ -43,7 +43,7 @@ export class ClientWriter {
 
   /**
    * True if the client reads too slowly: data has waited as long as the apiserver waits before it ends a slow watcher
-   * (watch.md §5.5). Less does not count, because a burst also waits for a turn of the event loop.
+   * (watch.md §5.5). A shorter wait does not count, because every burst waits for a turn of the event loop.
    */
   get isBlocked(): boolean {
     return this.#waitsSince >= 0 && this.#clock.now() - this.#waitsSince >= watchLimits.slowWatchMs;

@@ -9,8 +9,8 @@ import { watchLimits } from "../cache/limits.ts";
 import type { Phase } from "./session-progress.ts";
 
 /**
- * How the stream ended. `unanswered`: no response, not even a head. `ended`: END_STREAM. `broken`: a reset, a lost or
- * silent connection, a stream that hangs.
+ * How the stream ended. `unanswered`: without a response head. `ended`: with END_STREAM. `broken`: by a reset, by a
+ * lost or silent connection, or because it hangs.
  */
 export type Over = "unanswered" | "ended" | "broken";
 
@@ -30,17 +30,18 @@ export type Ending = {
   readonly isDraining: boolean;
   /** True if the proxy itself requested the stream, with the rest of `limits.watchMostMs` as its timeout. */
   readonly isOurs: boolean;
-  /** True if the watch was resumed after an early end without a known reason, and nothing new has come since. */
+  /** True if a resume after an early end without a known reason has brought nothing new. */
   readonly isRepeated: boolean;
-  /** Number of events forwarded since the client's request; if there were initial events, since their end. */
+  /** Number of events forwarded since the client's request or, if there were initial events, since their end. */
   readonly liveEvents: number;
   /** Ms since the moment from which `liveEvents` counts. */
   readonly liveMs: number;
 };
 
 /**
- * `resume` elsewhere from a version. `replay` the client's own request. `relay` the end as it is. `end` the client's
- * stream between two events, after `endOf` ms. `reset` it, the only correct end for a stream that could not be decoded.
+ * `resume`: continue elsewhere from a version. `replay`: send the client's own request again. `relay`: forward the end
+ * as it is. `end`: end the client's stream between two events, after `endOf` ms. `reset` it: the only correct end for
+ * undecodable data.
  */
 export type Verdict = { readonly kind: "resume" | "replay" | "relay" | "end" | "reset" };
 
@@ -50,17 +51,17 @@ const relay: Verdict = { kind: "relay" };
 const end: Verdict = { kind: "end" };
 const reset: Verdict = { kind: "reset" };
 
-/** Returns what the table of watch.md §5.1 says. */
+/** Returns the verdict of the table in watch.md §5.1. */
 export function verdictOn(ending: Ending): Verdict {
   if (ending.over === "unanswered") return replay;
-  // The client has got an ERROR, and nothing may follow that.
+  // The client has got an ERROR event, after which no other event may follow.
   if (ending.phase === "ended") return relay;
   return ending.over === "ended" ? onEnd(ending) : onBreak(ending);
 }
 
 function onEnd(ending: Ending): Verdict {
   if (ending.phase === "opaque" || isDue(ending)) return relay;
-  // The apiserver ends a slow watcher on purpose. A resume would keep the watcher for ever (watch.md §5.5).
+  // The apiserver ends a slow watcher on purpose. With a resume the watcher would stay for ever (watch.md §5.5).
   if (ending.isBlocked) return end;
   // An end without a known reason may come from a refilled cache or a changed CRD, so one resume is tried.
   if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;
@@ -75,16 +76,16 @@ function onBreak(ending: Ending): Verdict {
   return isUntouched(ending) ? replay : end;
 }
 
-/** True if the client has got nothing and its request is repeatable: a start from "now" is not (watch.md W3). */
+/** True if the client has got nothing and its request can be repeated. A start from "now" cannot (watch.md W3). */
 function isUntouched({ phase, start }: Ending): boolean {
   return phase === "opening" && start !== "now";
 }
 
 /**
- * True if the watch ended at its client's deadline or, without one, at the server's own timeout of half an hour to an
- * hour (watch.md §1.2), which also bounds how long old credentials remain in use. A draining server ends its watches
- * before that, and for a stream of the proxy's own the proxy sets the timeout: then the watch may continue for as long
- * as any server would have allowed.
+ * True if the watch ended when it was due: at its client's deadline or, without one, at the server's own timeout of
+ * half an hour to an hour (watch.md §1.2). The server's timeout also bounds how long old credentials remain in use. If
+ * a draining server ended the watch early, or the proxy set the timeout of the stream, the watch may continue for as
+ * long as any server would have allowed.
  */
 function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   if (leftMs !== undefined) return isDeadline(leftMs);
@@ -93,14 +94,14 @@ function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   );
 }
 
-/** True if a watch that ends now ends at its client's deadline. `leftMs`: undefined if there is none. */
+/** True if an end now is at the client's deadline. `leftMs`: ms until the deadline; undefined if there is none. */
 export function isDeadline(leftMs: number | undefined): boolean {
   return leftMs !== undefined && leftMs <= watchLimits.watchDueMs;
 }
 
 /**
- * Returns the delay in ms before the end, if the verdict is to end. client-go treats a watch that ended within a second
- * without events as a failure, and relists (watch.md §7). After an ERROR, or undecodable data, a delay gains nothing.
+ * Returns the ms to wait before the proxy ends the watch. client-go treats a watch that ended within a second without
+ * events as a failure, and relists (watch.md §7). After an ERROR or undecodable data, a delay gains nothing.
  */
 export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): number {
   const { phase, liveEvents, liveMs } = ending;
@@ -111,8 +112,8 @@ export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): 
 // --- why a watch moved, or ended: the reasons in metrics and journal ---
 
 /**
- * Why a watch moved to another backend. `operator`: on command. `expired`: the backend that got the client's request
- * did not know its version any more.
+ * Why a watch moved to another backend. `operator`: an operator's command. `expired`: the backend that got the client's
+ * request did not have the request's version any more.
  */
 type MoveReason =
   | "lost"
@@ -126,15 +127,15 @@ type MoveReason =
   | "expired";
 
 /**
- * Why another stream is requested for a watch. `refreshed`: for one bookmark (bookmark-refresh.ts). `sentinel`: to be
- * compared with the first for as long as two backends are ready (sentinels.ts).
+ * Why another stream is requested for a watch. `refreshed`: to get one bookmark (bookmark-refresh.ts). `sentinel`: to
+ * be compared with the first stream for as long as two backends are ready (sentinels.ts).
  */
 export type AskReason = MoveReason | "refreshed" | "sentinel";
 
 /** Why a watch should leave a stream that still serves. */
 export type LeaveReason = "draining" | "hung" | "rebalance" | "operator";
 
-/** Why a watch ended that its client still wanted. `not_found`: its resource's CRD was deleted. */
+/** Why the proxy ended a watch that its client still wanted. `not_found`: its resource's CRD was deleted. */
 export type EndReason =
   | "initial_events"
   | "start_from_now"

@@ -1,5 +1,5 @@
 /**
- * The search for the next backend of a watch: its reason, its beginning, the backends that were asked in vain, and the
+ * The search for the next backend of a watch: its reason, its start, the backends that were asked in vain, and the
  * function that cancels what the watch waits for.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -10,17 +10,17 @@ const none: readonly string[] = [];
 
 export class ResumeRetry {
   readonly #clock: Clock;
-  /** The search's clock. It stands still with the proxy's event loop, because no backend can be asked then. */
+  /** Measures the search. It stands still while the proxy's event loop does: no backend can be asked then. */
   readonly #stallAwareClock: Clock;
   reason: AskReason = "lost";
   /** Backend that the watch has lost or should leave. */
   from = "";
   #since = 0;
-  /** True if the backend lost last ended the stream with END_STREAM. A second stream beside a first is no loss. */
+  /** True if the last lost stream ended with END_STREAM. A second stream beside a first one does not count. */
   #hasEnded = false;
   #tried: readonly string[] = none;
   #triedAt = 0;
-  /** Undefined until the first attempt, because most watches never need one. */
+  /** Counts attempts. Undefined until the first one, because most watches never need any. */
   #attempts: ResumeBudget | undefined;
   #unsentCount = 0;
   #declinedUntil = 0;
@@ -47,8 +47,8 @@ export class ResumeRetry {
   }
 
   /**
-   * Backends that were asked in vain within `resumeMs`. New events clear the list. An acceptance does not, because a
-   * backend may accept the watch and refuse it a moment later.
+   * Backends that were asked in vain within the last `resumeMs`. New events clear the list. That a backend accepts the
+   * watch does not clear it, because the backend may send an ERROR a moment later.
    */
   get tried(): readonly string[] {
     return this.#stallAwareClock.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : none;
@@ -66,7 +66,7 @@ export class ResumeRetry {
   }
 
   /**
-   * Uncounts the last attempt, for which there was no connection. Returns the ms until the next one, a little more each
+   * Uncounts the last attempt, because there was no connection for it. Returns the ms until the next attempt: more each
    * time, so that no backend is dialled in a loop.
    */
   unsent(): number {
@@ -80,12 +80,12 @@ export class ResumeRetry {
     this.#attempts?.uncount();
   }
 
-  /** Called when the last attempt was lost with its connection, before any response. */
+  /** Called when the last attempt lost its connection before any response. Only the first few do not count. */
   lost(): void {
     this.#attempts?.lost();
   }
 
-  /** Records a 404. The first of each backend does not count, because all backends are asked once. */
+  /** Records a 404. The first one of each backend costs no attempt, because all backends are asked once. */
   unserved(backend: string): void {
     if (this.#notServing.includes(backend)) return;
     this.#notServing = [...this.#notServing, backend];
@@ -97,7 +97,7 @@ export class ResumeRetry {
     return this.#notServing;
   }
 
-  /** Ms for which backends may still be asked. A longer Retry-After is cut to this. */
+  /** Ms for which backends may still be asked. A longer Retry-After is shortened to this. */
   get leftMs(): number {
     return this.#attempts?.leftMs(this.#stallAwareClock.now()) ?? watchLimits.resumeMs;
   }
@@ -107,12 +107,12 @@ export class ResumeRetry {
     return this.leftMs <= 0;
   }
 
-  /** True if a backend answered that the version is too old. */
+  /** True if a backend answered that the watch's version is too old (410). */
   get isExpired(): boolean {
     return this.#attempts?.isExpired === true;
   }
 
-  /** Records a 410. `refusal`: the ERROR, if it answers the client's own request; the search begins with that. */
+  /** Records a 410. `refusal`: the ERROR if it answers the client's own request, with which a search begins. */
   expired(backend: string, refusal: Buffer | undefined): void {
     this.#attempts ??= new ResumeBudget();
     this.#attempts.expire(this.#stallAwareClock.now());
@@ -121,12 +121,12 @@ export class ResumeRetry {
     this.begin("expired", backend);
   }
 
-  /** The ERROR that the client gets if no backend knows its version; undefined if there was no such refusal. */
+  /** The ERROR that the client gets if no backend has its version; undefined if there was no such ERROR. */
   get refusal(): Buffer | undefined {
     return this.isExpired ? this.#refusal : undefined;
   }
 
-  /** Why the watch ends if no backend accepts it. */
+  /** The reason to journal if no backend accepts the watch. */
   get endReason(): EndReason {
     if (this.isExpired) return "expired";
     return this.#notServing.length > 0 ? "not_found" : "no_backend";
@@ -137,12 +137,12 @@ export class ResumeRetry {
     return this.#attempts?.hasProgressed === false;
   }
 
-  /** True if a backend ended the watch without a known reason, and a resume after that brought nothing new. */
+  /** True if a backend ended the stream without a known reason, and the resume after that brought nothing new. */
   get hasEndedInVain(): boolean {
     return this.#hasEnded && this.hasNoProgress;
   }
 
-  /** Records that a second stream was refused: no other is requested for `ms`. */
+  /** Records that a second stream was refused. No other one is requested for `ms`. */
   declined(ms: number): void {
     this.#declinedUntil = this.#stallAwareClock.now() + ms;
   }
@@ -162,12 +162,12 @@ export class ResumeRetry {
 
   progressed(): void {
     this.#tried = none;
-    // Another backend knew the version, so the first one's ERROR is void.
+    // Another backend has delivered something, so the ERROR of the backend that refused the version is void.
     this.#refusal = undefined;
     this.#attempts?.progressed();
   }
 
-  // --- one wait at a time ---
+  // --- the one timer or queue entry that the search waits for ---
 
   get isWaiting(): boolean {
     return this.#stopWaiting !== undefined;
@@ -188,8 +188,8 @@ export class ResumeRetry {
   }
 
   /**
-   * Gives up a backend that answers PING but not the request, unless it is the only one that can be asked: a new
-   * request to it would cost an attempt, and the place in that backend's queue.
+   * Calls `giveUp` if a backend answers PING but not the request. Keeps waiting while no other backend can be asked,
+   * because a new request would cost an attempt and the old request's place in the backend's queue.
    */
   untilAnswered(isAlone: () => boolean, giveUp: () => void): void {
     this.after(watchLimits.resumeAnswerMs, () => {
@@ -206,23 +206,23 @@ export class ResumeRetry {
 
 /**
  * Limits how often a watch is requested again: a few times for each lost stream, and in total while nothing new comes.
- * The client then learns that the cluster cannot serve the watch (watch.md §5.2).
+ * At the limit the watch ends, which shows the client that the cluster cannot serve it (watch.md §5.2).
  */
 export class ResumeBudget {
-  /** Clock reading at which the stream was lost (-1: no loss is being repaired), and the attempts since. */
+  /** Clock reading at which the stream was lost (-1: none is lost now), and the number of attempts since then. */
   #since = -1;
   #attempts = 0;
-  /** Number of attempts that were lost with their connection and not counted. */
+  /** Number of attempts that do not count, because they lost their connection. */
   #losses = 0;
   /** Clock reading at which a backend accepted the watch; -1: none has. */
   #takenAt = -1;
-  /** True if a backend answered that the version is too old. */
+  /** True if a backend answered that the watch's version is too old (410). */
   isExpired = false;
-  /** Number of resumes since the last new event, and the clock reading of the first of them. */
+  /** Number of resumes since the last new event, and the clock reading of the first of these resumes. */
   #resumesSinceProgress = 0;
   #noProgressSince = 0;
 
-  /** True if the watch may be requested once more now; if so, counts the attempt. */
+  /** True if the watch may be requested once more now. If so, counts the attempt. */
   mayTry(now: number): boolean {
     this.#beginIfOver(now);
     if (this.#attempts >= watchLimits.resumeAttempts || this.leftMs(now) <= 0) return false;
@@ -236,8 +236,8 @@ export class ResumeBudget {
   }
 
   /**
-   * Uncounts the last attempt, whose connection was lost before the response: several apiservers may fail at once. Only
-   * a few are uncounted, because the request itself may be what makes them fail.
+   * Uncounts the last attempt, which lost its connection before the response, because several apiservers may fail at
+   * once. Only a few attempts are uncounted, because the request itself may be what makes the apiservers fail.
    */
   lost(): void {
     if (this.#losses >= watchLimits.resumeLosses) return;
@@ -252,7 +252,7 @@ export class ResumeBudget {
   }
 
   #beginIfOver(now: number): void {
-    // An acceptance counts only after a while: a backend that cannot serve the watch it accepts sends an ERROR at once.
+    // An accepted resume ends the loss only after `settledMs`: a backend may accept a watch and send an ERROR at once.
     const isOver = this.#takenAt >= 0 && now - this.#takenAt > watchLimits.settledMs;
     if (this.#since >= 0 && !isOver) return;
     this.#since = now;
@@ -282,7 +282,7 @@ export class ResumeBudget {
     this.#resumesSinceProgress += 1;
   }
 
-  /** Ends the loss, because something new has come. */
+  /** Called when something new has come: the lost stream is replaced. */
   progressed(): void {
     this.#since = -1;
     this.#resumesSinceProgress = 0;

@@ -13,7 +13,7 @@ import type { EventType, WatchEvent } from "../codec/event.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
-/** Sums over many watches, updated with each event: adding up 50,000 watches would block the event loop. */
+/** Sums over many watches. Each event updates them, because adding up 50,000 watches would block the event loop. */
 export type WatchTally = {
   events: number;
   versionRegressions: number;
@@ -25,8 +25,8 @@ export type WatchTally = {
 
 /**
  * What happens to an event. `drop`: the client has got it, or did not request it. `hold`: it waits until the first
- * stream delivers it, too (`Ahead`). `refused`: an ERROR that answers a request of the proxy's own, or a 410 to the
- * client's request while another backend may know the version. `broken`: the stream is not what was requested.
+ * stream also delivers it (`Ahead`). `refused`: it is an ERROR that answers the proxy's own request, or a 410 to the
+ * client's request while another backend may have the version. `broken`: the stream is not what was requested.
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
 
@@ -34,18 +34,18 @@ export type ProgressOptions = {
   readonly start: Start;
   /** Version of an `exact` start. */
   readonly version: string;
-  /** True if the client waits for the bookmark after its initial events, which no other stream would send. */
+  /** True if the client waits for the bookmark that ends its initial events, which no other stream would send. */
   readonly awaitsMarker?: boolean;
   /** True if several events share one version (`events`, whose leases expire in batches). */
   readonly isRepeating: boolean;
-  /** Whether the versions are an aggregated server's, as far as known. */
+  /** `isForeign`: true if the versions are an aggregated server's, as far as is known. */
   readonly origin: Pick<Origin, "isForeign">;
   /** True if the proxy requested bookmarks that the client did not want. They are never forwarded. */
   readonly isInjected: boolean;
 };
 
 export class Progress {
-  /** The options are copied into fields, because otherwise 50,000 watches would each keep one more object. */
+  /** The options are copied into fields, because 50,000 watches would otherwise each keep one more object. */
   readonly start: Start;
   readonly #awaitsMarker: boolean;
   readonly #mayRepeat: boolean;
@@ -54,20 +54,20 @@ export class Progress {
   #phase: Phase = "opening";
   /** The sums that include this watch; undefined before `countIn` and after `countOut`. */
   #tally: WatchTally | undefined;
-  /** Version up to which all events were delivered, except perhaps more of that very version; "": not known. */
+  /** The client has all events up to this version; more events of this version may follow. "": not known. */
   #cursor: string;
-  /** The cursor before the present one: all events up to that version were delivered. */
+  /** The previous value of `#cursor`: the client has all events up to this version. */
   #previous = "";
-  /** True if no event of the cursor's version can follow. */
+  /** True if no further event can have the version `#cursor`. */
   #isComplete: boolean;
   #isRepeating: boolean;
-  /** True once an event without a version, or out of order, was forwarded: the watch can no longer move. */
+  /** True after an event without a version, or out of order, was forwarded: the watch can no longer move. */
   #isLost = false;
   readonly #delivered = new Mark();
-  /** Number of events forwarded since the client's request, and since its initial events ended; with bookmarks. */
+  /** Number of events forwarded since the client's request, and since its initial events ended. Includes bookmarks. */
   events = 0;
   liveEvents = 0;
-  /** Number of events older than what the same stream had delivered (incident 001). */
+  /** Number of events older than an event that the same stream had already delivered (incident 001). */
   #versionRegressions = 0;
   /** Clock readings of the last event and of the last bookmark; -1: none yet. */
   lastEventAt = -1;
@@ -129,8 +129,8 @@ export class Progress {
 
   /**
    * Version from which another backend can continue with no event missing and none twice; undefined if there is none.
-   * If several events share a version that is not complete, it is the version before, and the events that the client
-   * has got are dropped.
+   * If more events of the newest version may follow, it is the version before; events that the client has already got
+   * are dropped.
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
@@ -139,7 +139,7 @@ export class Progress {
     return version === "" ? undefined : version;
   }
 
-  /** True if the stream can be decoded, so that it can end between two events. */
+  /** True if the stream can be decoded, so that the proxy can end it between two events. */
   get isReadable(): boolean {
     return this.phase !== "opaque";
   }
@@ -149,19 +149,19 @@ export class Progress {
     if (this.phase !== "ended") this.phase = "opaque";
   }
 
-  /** True if the client has not yet got this event, which came on the stream of this reading. */
+  /** True if the client has not yet got this event, which came on the stream of `mark`. */
   isAhead({ version }: Pick<WatchEvent, "version">, { mark }: Reading): boolean {
     const ahead = compareVersions(version, this.#cursor);
     if (ahead !== 0) return ahead > 0;
     return !this.#isComplete && mark.version === version && mark.count >= this.#delivered.count;
   }
 
-  /** True if a stream has delivered all that the client got. If it is past that and has not, it never will. */
+  /** True if a stream has delivered the client's last events. If it is past them without that, it never will. */
   isShownBy(reading: Reading): boolean {
     return reading.hasReached(this.#delivered);
   }
 
-  /** Notes when an event came. `isExpected`: false for a bookmark that the first stream may not send. */
+  /** Records when an event came. `isExpected`: false for a bookmark that says nothing about the first stream. */
   arrived(type: EventType, now: number, isExpected: boolean): void {
     if (type === "ERROR") return;
     this.lastEventAt = now;
@@ -169,12 +169,12 @@ export class Progress {
     else if (isExpected) this.lastBookmarkAt = now;
   }
 
-  /** Called when another stream becomes the first. It has had no bookmark yet, and may have none for long. */
+  /** Called when another stream becomes the first. It has sent no bookmark yet, and may not send any for long. */
   promoted(): void {
     this.lastBookmarkAt = -1;
   }
 
-  /** Takes the next whole event of a stream. `isMerged`: a second stream delivers this watch, too. */
+  /** Decides about the next whole event of a stream. `isMerged`: true if two streams deliver this watch. */
   take(event: WatchEvent, reading: Reading, isMerged: boolean, now: number): Fate {
     reading.events += 1;
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
@@ -193,7 +193,7 @@ export class Progress {
     return "forward";
   }
 
-  /** True if another cache may know the version. `events` are in no cache: all backends read the same etcd. */
+  /** True if another backend's cache may have the version. `events` are in no cache, only in the common etcd. */
   get #mayBeKnownElsewhere(): boolean {
     const isOfCaches = this.start === "exact" && !this.#origin.isForeign && !this.#mayRepeat;
     return this.phase === "opening" && isOfCaches;
@@ -205,7 +205,7 @@ export class Progress {
     if (this.#tally !== undefined) this.#tally.events += 1;
   }
 
-  /** Restarts the clock and the count of live events, as client-go does after its initial events (watch.md §5.1). */
+  /** Counts live time and live events from now on, as client-go does after its initial events (watch.md §5.1). */
   #endInitialEvents(now: number): void {
     this.markerAt = now;
     this.liveEvents = 0;
@@ -220,8 +220,8 @@ export class Progress {
   }
 
   /**
-   * Forwards all events of a server whose versions may not be comparable. The position is tracked all the same, because
-   * the resource may turn out to be a custom resource.
+   * Forwards all events of a server whose versions may not be comparable. Their versions are tracked all the same,
+   * because the resource may turn out to be a custom resource.
    */
   #unsure(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { versionRegressions } = this;
@@ -240,7 +240,7 @@ export class Progress {
 
   /**
    * Returns true if the watch is live now. An initial ADDED never proves that the initial events are over; any other
-   * event does (watch.md §3). If a bookmark is to end them, only that counts: live events may come before it.
+   * event does (watch.md §3). If a bookmark is to end them, only that bookmark does: live events may come before it.
    */
   #goLive(event: WatchEvent): boolean {
     const isAwaited = this.#awaitsMarker && !event.endsInitialEvents;
@@ -250,7 +250,7 @@ export class Progress {
   }
 
   #lost(isMerged: boolean): Fate {
-    // The other stream delivers the same event as well, and only one of the two may be forwarded.
+    // If this event were forwarded, the client would get it twice, because the other stream delivers it as well.
     if (isMerged) return "broken";
     this.#isLost = true;
     if (this.phase === "opening") this.phase = this.start === "state" ? "listing" : "live";
@@ -295,7 +295,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Takes another event of the version delivered last: the client has got it, or it is the next of a batch. */
+  /** Decides about another event of the version delivered last: the client has got it, or it is the next of a batch. */
   #same(event: WatchEvent, { mark }: Reading): Fate {
     const delivered = this.#delivered;
     if (this.#isComplete) return "drop";
@@ -306,7 +306,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Takes an event older than its stream's last. Once one is forwarded, the watch can no longer move. */
+  /** Decides about an event older than its stream's last. Once one was forwarded, the watch can no longer move. */
   #regressed(isMerged: boolean): Fate {
     if (isMerged) return "broken";
     this.versionRegressions += 1;
@@ -318,9 +318,9 @@ export class Progress {
 // --- one upstream stream ---
 
 /**
- * The events delivered last, all of one version: nearly always one, but an expired lease deletes up to a thousand
- * objects at once (watch.md §5.3). All backends deliver those in one order, so their number and a hash of their names
- * identify them.
+ * The events that were delivered last, all of one version: nearly always one event, but an expired lease deletes up to
+ * a thousand objects at once (watch.md §5.3). All backends deliver such a batch in the same order, so the number of
+ * events and a hash of their names identify the events.
  */
 export class Mark {
   version = "";
@@ -345,7 +345,7 @@ export class Mark {
 
 /**
  * What one upstream stream of a watch has delivered. Every stream is complete and in order from the version of its
- * request on, so a watch can continue with another stream, or merge two (watch.md §5.6).
+ * request on. So a watch can continue with another stream, or merge two streams (watch.md §5.6).
  */
 export class Reading {
   /** Version that the stream was requested from; "" if the request named none. */
@@ -368,12 +368,12 @@ export class Reading {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }
 
-  /** True if an event of this version is not newer than the request's version: the backend has ignored the query. */
+  /** True if an event of this version is not newer than the requested version: the backend has ignored the query. */
   isBefore(version: string): boolean {
     return this.from !== "" && compareVersions(version, this.from) <= 0;
   }
 
-  /** True if the stream has delivered everything up to `delivered`, or was requested from there or later. */
+  /** True if the stream has delivered the events of `delivered`, or was requested from their version or a later one. */
   hasReached(delivered: Mark): boolean {
     return this.mark.equals(delivered) || compareVersions(this.from, delivered.version) >= 0;
   }

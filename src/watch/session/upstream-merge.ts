@@ -1,7 +1,7 @@
 /**
- * Merges the upstream streams of a watch, one or two, into one stream of events. The first stream serves the client. The
- * second stream is a hedge, the successor of the first, or the stream of a sentinel (detectors/sentinels.ts). If the
- * first stream is lost, the second one is the attempt at the next backend.
+ * Merges the upstream streams of a watch, one or two, into one stream of events. The first stream serves the client.
+ * The second stream is a hedge, the successor of the first, the stream of a sentinel (detectors/sentinels.ts), or open
+ * for one bookmark. If the first stream is lost, the second one is the attempt at the next backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
@@ -34,7 +34,7 @@ export class UpstreamMerge implements EventTaker {
   moves = 0;
   first: WatchStream | undefined;
   other: WatchStream | undefined;
-  /** True if the other stream was requested as a sentinel's (sentinels.ts), even while it serves as a hedge. */
+  /** True if the second stream was requested for comparison (sentinels.ts), even while it serves as a hedge. */
   isPosted = false;
 
   constructor(parts: UpstreamMergeParts) {
@@ -59,12 +59,12 @@ export class UpstreamMerge implements EventTaker {
     return (this.first?.heldBytes ?? 0) + (this.other?.heldBytes ?? 0);
   }
 
-  /** True if a second stream was accepted and its events may be forwarded, too: every event may come twice. */
+  /** True if events of both streams may be forwarded, so that each event may come twice. */
   get isMerged(): boolean {
     return isMerging(this.#parts.session.state) && this.other?.isAccepted === true;
   }
 
-  /** True while the other stream is only compared, so that no event of another etcd history is forwarded. */
+  /** True while the second stream's events are only compared: they may be of another etcd history. */
   get isSentinel(): boolean {
     return this.#parts.session.state === "sentinel";
   }
@@ -73,18 +73,18 @@ export class UpstreamMerge implements EventTaker {
     return this.#parts.session.state === "refreshing";
   }
 
-  /** Returns what to do with the other stream, now that `stream` has delivered something. */
+  /** Returns what to do with the second stream, now that `stream` has delivered something. */
   fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";
-    // A client that has become slow meanwhile may keep one stream only.
+    // A client that has become slow may not keep two streams.
     const { isBlocked } = this.#parts.writer;
     if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
     if (stream === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
     return this.#isVain(other) ? "drop" : "stays";
   }
 
-  /** True if the other stream is useless: the client is slow, or there is no version to continue from. */
+  /** True if the second stream is useless: the client is slow, or there is no version to continue from. */
   #isVain(other: WatchStream): boolean {
     const { writer, progress } = this.#parts;
     if (other.isAccepted && writer.isBlocked) return true;
@@ -96,13 +96,13 @@ export class UpstreamMerge implements EventTaker {
     return reading.events > 0 && (writer.isBlocked || session.state !== "hedged");
   }
 
-  /** Returns the watch, on this stream, as the journal names it. */
+  /** Returns the watch, with this stream's backend, for a journal entry. */
   sourceOf({ attempt }: WatchStream): AnomalySource {
     const { context, asked } = this.#parts;
     return { context, resource: asked.resource, backend: attempt.backend };
   }
 
-  /** Makes the other stream the first, and forwards its waiting events (`releaseAhead`, whose result it returns). */
+  /** Makes the second stream the first, and forwards its waiting events. Returns the result of `releaseAhead`. */
   promote(): boolean {
     this.first?.cancel();
     this.first = this.other;
@@ -113,7 +113,7 @@ export class UpstreamMerge implements EventTaker {
     return this.first === undefined || this.releaseAhead(this.first);
   }
 
-  /** Forwards events that waited for the first stream. False if they do not continue what the client has got. */
+  /** Forwards events that waited for the first stream. Returns false if they do not continue the client's stream. */
   releaseAhead(stream: WatchStream): boolean {
     for (let next = stream.shiftAhead(); next !== undefined; next = stream.shiftAhead()) {
       const fate = this.take(next.event, stream);
@@ -126,7 +126,7 @@ export class UpstreamMerge implements EventTaker {
   dropFirst(): void {
     this.first?.cancel();
     this.first = undefined;
-    // Without a first stream there is nothing to compare with: the other stream is to replace it.
+    // Without a first stream there is no comparison any more. The second stream is to replace the first.
     this.isPosted = false;
   }
 
@@ -156,25 +156,25 @@ export class UpstreamMerge implements EventTaker {
   #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
-    // A bookmark of a stream that was opened for it does not show that the first stream sends any.
+    // If a second stream was opened for a bookmark, that bookmark does not show that the first stream sends any.
     progress.arrived(event.type, now, from === this.first || !this.#isRefreshing);
     return progress.take(event, from.reading, this.isMerged, now);
   }
 
-  /** Takes an event of a sentinel's second stream. It waits for the first stream if the client has not got it. */
+  /** Handles an event of a sentinel's second stream. It waits for the first stream if the client has not got it. */
   #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
-      // The stream is past the version that the client got last. If it has not delivered that, it never will.
+      // The second stream is past the client's last event. If it has not delivered that event, it never will.
       if (!from.isAhead && !progress.isShownBy(from.reading)) this.#reportUnlike(progress.cursor);
       else if (!from.isTooFarAhead) return "hold";
       return "broken";
     }
-    // `arrived` is not called, because an event of the second stream alone does not end the silence of the first.
+    // `arrived` is not called, because an event of the second stream does not end the silence of the first one.
     return progress.take(event, from.reading, true, now);
   }
 
-  /** Compares, after the first stream has delivered something: the second must have delivered the same up to there. */
+  /** Called after the first stream has delivered something: drops a second stream that is past it and differs. */
   #confirm(now: number): void {
     const { other } = this;
     const { progress } = this.#parts;
@@ -196,7 +196,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.session.dropSecond();
   }
 
-  /** Reports that two backends' events differ. Not with a selector, which two releases may evaluate differently. */
+  /** Reports that two backends' events differ. Not for a selector, which two releases may evaluate differently. */
   #reportUnlike(version: string): void {
     const { asked, anomalies } = this.#parts;
     const isProof = asked.scope !== "" && !asked.isRepeating;
@@ -204,13 +204,13 @@ export class UpstreamMerge implements EventTaker {
       anomalies.unlike(this.sourceOf(this.first), this.other.attempt.backend, version);
   }
 
-  /** Notes progress. An injected bookmark counts, because it proves a newer version complete (watch.md §5.2). */
+  /** Records progress. An injected bookmark counts, because it proves a newer version complete (watch.md §5.2). */
   #countProgress(fate: Fate, before: string | undefined): void {
     const { progress, retry } = this.#parts;
     if (fate === "forward" || progress.cursor !== before) retry.progressed();
   }
 
-  /** Takes what a backend states about its cache: bookmarks, and ERRORs 504 and 410. */
+  /** Records what an event shows about the backend's cache: a bookmark, or an ERROR 504 or 410. */
   #updateCache(event: WatchEvent, from: WatchStream, now: number): void {
     const { seenVersion } = this.#parts.asked;
     if (event.type === "BOOKMARK") from.cache?.showBookmark(event, now);
@@ -233,7 +233,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.writer.send(bytes, start, end);
   }
 
-  /** Sends bytes whose flow-control credit was returned on receipt, so that no stream gets it again. */
+  /** Sends bytes whose flow-control credit was returned on receipt, so that they give no credit again. */
   release(held: Buffer): void {
     this.#parts.writer.prepaid(held.length);
     this.#parts.writer.send(held, 0, held.length);

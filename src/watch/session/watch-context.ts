@@ -18,42 +18,41 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 
-/** What the client of a watch has seen of its resource, for the stale-read guard (stale-read-guard.ts). */
+/** Records what the client of a watch has seen of its resource, for the stale-read guard (stale-read-guard.ts). */
 type SeenVersionSink = {
-  /** An event or a bookmark of this version has gone to the client. */
+  /** Called when an event or a bookmark of this version has gone to the client. */
   raise(version: string): void;
-  /** The client has got an initial state that is complete at this version. */
+  /** Called when the client has got an initial state that is complete at this version. */
   shown(version: string): void;
-  /** The backend's cache has not reached the requested version within 3 s (504). */
+  /** Called if the backend's cache has not reached the requested version within 3 s (504). */
   refused(): void;
 };
 
-/** A client's watch request. */
 export type WatchContext = {
   readonly request: WatchRequest;
   /** The client's own `:path`. */
   readonly target: string;
   /** True if several events may share one version (`events`). */
   readonly isRepeating: boolean;
-  /** Which server assigns the events' versions. For an API that is new to the proxy, set with the response. */
+  /** The server that assigns the events' versions. For an API that is new to the proxy, set with the response. */
   origin: Origin;
-  /** True if the proxy requests bookmarks that the client did not request: after a move, or of an `exact` start. */
+  /** True if the proxy requests bookmarks that the client did not want: after a move, or of an `exact` start. */
   readonly isInjected: boolean;
   /** Group and name of the resource, as `resourceKey` returns them. */
   readonly resource: string;
-  /** True if the whole resource is requested: every namespace, no name, no selector. */
+  /** True if the request is for the whole resource: every namespace, no name, no selector. */
   readonly isWhole: boolean;
   /** The resource and its namespace, if all objects in it are watched; "" for a watch with a name or a selector. */
   readonly scope: string;
-  /** Notes what the client sees of the resource; undefined if reads of it are not guarded. */
+  /** Records what the client sees of the resource; undefined if reads of it are not guarded. */
   readonly seenVersion: SeenVersionSink | undefined;
-  /** Clock reading of the request. */
+  /** Clock reading of the client's request. */
   readonly at: number;
 };
 
 /**
- * Returns a client's request. `at`: the present clock reading. The object is written out and never spread, because V8
- * keeps a spread one in two objects, and 50,000 watches have one each.
+ * Returns the context of a client's watch. `at`: the present clock reading. The object is written out and not made by
+ * spreading another one, because V8 keeps such an object in two, and 50,000 watches have one each.
  */
 export function watchContextOf(
   target: string,
@@ -81,21 +80,21 @@ export function watchContextOf(
 
 const scopeMark = " ";
 
-/** Returns the resource that a scope belongs to. */
+/** Returns the resource of a scope. */
 export function resourceOf(scope: string): string {
   return scope.slice(0, scope.indexOf(scopeMark));
 }
 
-/** Returns the key within which versions are compared. It is kept in memory, so overlong names are cut. */
+/** Returns the key of a resource, within which versions are compared. Overlong keys are cut, because they are kept. */
 export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "resource">): string {
   return clipped(`${group}/${resource}`, limits.resourceChars);
 }
 
 /**
- * Returns the request with bookmarks, if they cost the client nothing (watch.md §6.5): with one a minute the resume
- * version never grows too old. Aggregated servers and `events` may have none. From CBOR the proxy cannot remove them.
- * The first object of a Table has the column definitions of all that follow (apiserver endpoints/handlers/response.go,
- * NoHeaders), and removing a bookmark would remove those as well.
+ * Returns the watch with injected bookmarks, if they cost the client nothing (watch.md §6.5). With one bookmark a
+ * minute, the resume version never grows too old. Aggregated servers and `events` may have no bookmarks. The proxy
+ * cannot remove bookmarks from CBOR. In Tables, only the first object has the column definitions (apiserver
+ * endpoints/handlers/response.go, NoHeaders), and removing a bookmark could remove them.
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;
@@ -106,7 +105,9 @@ export function withBookmarks(asked: WatchContext, fields: readonly Field[]): Wa
 
 const keepsBookmarks = /cbor|table/i;
 
-/** Returns the first request's fields. Injected bookmarks need an `exact` start: they change other responses. */
+/**
+ * Returns the first request's fields. Bookmarks are injected only for an `exact` start: they change other responses.
+ */
 export function firstFields(asked: WatchContext, fields: readonly Field[]): readonly Field[] {
   return asked.isInjected && asked.request.start === "exact"
     ? withPath(fields, bookmarkedTarget(asked.target))
@@ -133,7 +134,7 @@ export function withPath(fields: readonly Field[], path: string): readonly Field
  */
 export type Times = { readonly ageMs: number; readonly leftMs: number | undefined; readonly liveMs: number };
 
-/** `markerAt`: clock reading at which the initial events ended; -1: they have not. */
+/** `markerAt`: clock reading at which the initial events ended; -1: they have not ended. */
 export function timesOf(
   { request, at }: Pick<WatchContext, "request" | "at">,
   markerAt: number,
@@ -147,7 +148,7 @@ export function timesOf(
   };
 }
 
-/** Returns the client's request, identity included (watch.md §8), from `version`; undefined: from the beginning. */
+/** Returns the client's request, identity included (watch.md §8), from `version`; undefined: with its own start. */
 export function requestAt(
   context: RequestContext,
   asked: WatchContext,
@@ -168,7 +169,7 @@ const bare: readonly Field[] = [
   new Field("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"),
 ];
 
-/** Returns a request for a list of what is watched, for its version (`listTarget`); undefined: impossible. */
+/** Returns a request to list what is watched, for the list's version (`listTarget`); undefined: impossible. */
 export function listRequestOf(
   context: RequestContext,
   { target }: WatchContext,
@@ -179,13 +180,13 @@ export function listRequestOf(
   return barePath(context, path);
 }
 
-/** Returns a request for `path` with the client's identity, of which only the response's beginning is needed. */
+/** Returns a request for `path` with the client's identity, for callers that need only the response's beginning. */
 export function barePath(context: RequestContext, path: string): RequestContext {
   const kept = context.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
   return { ...context, fields: [...withPath(kept, path), ...bare] };
 }
 
-/** True if a stream that the proxy requests for the watch has bookmarks. */
+/** True if the streams that the proxy requests for the watch have bookmarks. */
 export function mayHaveBookmarks({
   request,
   isInjected,
@@ -195,7 +196,7 @@ export function mayHaveBookmarks({
   return (request.hasBookmarks || isInjected) && !origin.isForeign && !isRepeating;
 }
 
-/** Reads the response's status, content type and encoding, and Retry-After as the apiserver writes it: whole seconds. */
+/** Reads status, content type, content encoding and Retry-After, which the apiserver writes in whole seconds. */
 export function answerOf(head: readonly Field[]): ResponseHead {
   const valueOf = (name: string): string => head.find((field) => field.name === name)?.value ?? "";
   const seconds = Number(valueOf("retry-after") || "x");

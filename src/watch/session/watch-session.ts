@@ -1,8 +1,8 @@
 /**
- * A watch that outlives its backend: the client has one stream all along. `watch-state.ts` has its states and their
- * transitions. UpstreamMerge reads its one or two upstream streams as one stream of events, Progress decides which
- * events are forwarded, `end-verdict.ts` what follows when a stream is over, and Migrations when and where another
- * stream is opened (watch.md §5).
+ * A watch that outlives its backend: the client keeps one stream all along. `watch-state.ts` has the states of a watch
+ * and their transitions. UpstreamMerge reads one or two upstream streams as one stream of events. Progress decides
+ * which events are forwarded. `end-verdict.ts` decides what follows when a stream is over. Migrations decides when and
+ * where another stream is opened (watch.md §5).
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
@@ -54,7 +54,7 @@ import {
 import { hasRoom, inputOf, next, violated, type WatchInput, type WatchState } from "./watch-state.ts";
 import { WatchStream } from "./watch-stream.ts";
 
-/** Which backends a watch may go to: `TargetPicker` implements it. */
+/** Answers which backends a watch may go to. `TargetPicker` implements it. */
 type WatchTargets = {
   isLeaving(attempt: Attempt): boolean;
   isDoubtful(backend: string): boolean;
@@ -65,7 +65,7 @@ type WatchTargets = {
   isAlone(watch: WatchSession, attempt: Attempt): boolean;
 };
 
-/** Decides when a watch moves, and counts moves: `Migrations` implements it. */
+/** Decides when a watch moves, and counts moves. `Migrations` implements it. */
 type WatchMigrations = {
   readonly clock: Clock;
   /** A clock that stands still while the proxy's own event loop does. */
@@ -77,7 +77,7 @@ type WatchMigrations = {
     remove(watch: WatchSession, asked: WatchContext): void;
   };
   follow(stream: WatchStream, asked: WatchContext): void;
-  /** Requests the watch from another backend, at the latest after `inMs`. Returns the function that cancels this. */
+  /** Queues the watch for another backend, at the latest after `inMs`. Returns the function that cancels this. */
   resume(watch: WatchSession, inMs: number): () => void;
   hedge(watch: WatchSession, attempt: Attempt): void;
   leave(watch: WatchSession, reason: LeaveReason): void;
@@ -88,18 +88,18 @@ type WatchMigrations = {
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 
-/** What a watch calls on its exchange. */
+/** The methods of an exchange that its watch calls. */
 export type WatchHost = {
   readonly context: RequestContext;
   readonly down: StreamWriter;
   poolKey(): PoolKey;
-  /** A backend has answered a request with the client's identity: a 401 shows that the credential is void. */
+  /** Called with the status of a response to the client's identity: a 401 shows that the credential is void. */
   learnt(status: number): void;
-  /** The watch continues on this backend. */
+  /** Called when the watch continues on this backend. */
   goesOn(backend: string): void;
-  /** Ends the client's stream between two events. `isWhole`: the server or the client's deadline ended the watch. */
+  /** Ends the client's stream between two events. `isWhole`: true if the server or the client's deadline ended it. */
   endsHere(isWhole: boolean): void;
-  /** Resets the client's stream: its bytes could not be decoded, or the client has to list again. */
+  /** Resets the client's stream, because its bytes could not be decoded or the client has to list again. */
   breaksOff(): void;
   /** Journals an internal fault of the watch or of one of its attempts. */
   attemptFaulted(error: unknown): void;
@@ -120,7 +120,7 @@ export class WatchSession implements AttemptOwner {
   readonly #writer: ClientWriter;
   readonly #retry: ResumeRetry;
   readonly #merge: UpstreamMerge;
-  /** Invariants: `invariants` in watch-state.ts. Only `#become` writes it. */
+  /** Only `#become` writes it. Its invariants are in watch-state.ts. */
   #state: WatchState = "streaming";
 
   constructor(parts: WatchParts, attempt: Attempt) {
@@ -143,7 +143,7 @@ export class WatchSession implements AttemptOwner {
     if (migrations.targets.isLeaving(attempt)) migrations.leave(this, "draining");
   }
 
-  // --- its state ---
+  // --- the session's state ---
 
   get state(): WatchState {
     return this.#state;
@@ -163,7 +163,7 @@ export class WatchSession implements AttemptOwner {
     return `${this.#state}${at}${why}, ${this.progress.phase} at ${this.progress.cursor || "no version"}`;
   }
 
-  /** Returns the invariant that does not hold; undefined if all do. The simulation checks after every step. */
+  /** Returns the invariant that does not hold; undefined if all hold. The simulation calls this after every step. */
   check(): string | undefined {
     const { first, other, isPosted, heldBytes } = this.#merge;
     const { isWaiting } = this.#retry;
@@ -179,8 +179,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Takes an input. An impossible one is an internal fault, which costs this watch only: it is journaled, the client's
-   * stream ends between two events, and false is returned.
+   * Changes the state by an input (watch-state.ts). An impossible input is an internal fault, which costs this watch
+   * only: it is journaled, the client's stream ends between two events, and the result is false.
    */
   #become(input: WatchInput): boolean {
     const state = next(this.#state, input);
@@ -204,24 +204,24 @@ export class WatchSession implements AttemptOwner {
     if (this.#merge.other !== undefined && this.#become("drop")) this.#merge.dropOther();
   }
 
-  // --- called by its exchange ---
+  // --- called by the watch's exchange ---
 
   /** The attempt of the first stream; undefined if there is none. */
   get attempt(): Attempt | undefined {
     return this.#merge.first?.attempt;
   }
 
-  /** Called when `count` bytes have left for the client. Returns how many of them flow-control credit is due for. */
+  /** Called when `count` bytes have left for the client. Returns the bytes for which flow-control credit is due. */
   creditFor(count: number): number {
     return this.#writer.creditFor(count);
   }
 
-  /** Ends the watch because the proxy itself is draining: the client should continue elsewhere. */
+  /** Ends the watch because the proxy itself is draining, so that the client continues elsewhere. */
   finish(): void {
     this.#end("drained");
   }
 
-  /** Looks every few seconds for what no event reveals: a missed deadline, missed bookmarks, a stalled cache. */
+  /** Checks, every few seconds, for what no event shows: a missed deadline, missing bookmarks, a stalled cache. */
   look(): void {
     const { migrations } = this.#parts;
     const { leftMs } = this.#times;
@@ -231,7 +231,7 @@ export class WatchSession implements AttemptOwner {
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
     else if (this.mayHedge && this.isHung) {
-      // A second stream is opened on another backend: if it delivers more, the first hangs; if not, nothing is lost.
+      // A second stream is opened on another backend. If it delivers more, the first hangs; if not, nothing is lost.
       this.#journalHung();
       migrations.leave(this, "hung");
     }
@@ -243,7 +243,7 @@ export class WatchSession implements AttemptOwner {
     if (first !== undefined) this.#parts.migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
   }
 
-  /** Moves the watch off a stalled cache. If that fails for long, ends it: the client's next begins elsewhere. */
+  /** Moves the watch off a stalled cache. If that fails for long, ends it: the client's next watch begins elsewhere. */
   #leaveStalled(): void {
     const { migrations } = this.#parts;
     const isLate = this.stalledMs > watchLimits.caughtUpMs;
@@ -265,8 +265,8 @@ export class WatchSession implements AttemptOwner {
   // --- called by Histories ---
 
   /**
-   * Leaves a backend whose etcd has another history than clients have seen, which has come to `version`. If the client
-   * got events of it, its stream is reset, so that client-go lists again. Otherwise the watch moves.
+   * Leaves a backend whose etcd has another history than clients have seen. `version`: newest version of that history.
+   * If the client got events of it, its stream is reset, so that client-go lists again. Otherwise the watch moves.
    */
   leaveHistory(backend: string, version: string): void {
     const { first, other } = this.#merge;
@@ -276,7 +276,7 @@ export class WatchSession implements AttemptOwner {
     else this.#giveUp(first);
   }
 
-  /** Resets the client's stream, because no backend has the history that the client has seen: it has to list again. */
+  /** Resets the client's stream, so that it lists again: no backend has the history that the client has seen. */
   forgetHistory(): void {
     this.#parts.host.breaksOff();
   }
@@ -287,18 +287,18 @@ export class WatchSession implements AttemptOwner {
     return this.#parts.host.context.client;
   }
 
-  /** Backends that were asked in vain since the first stream was lost. */
+  /** Backends that were recently asked in vain for this watch. */
   get tried(): readonly string[] {
     return this.#retry.tried;
   }
 
-  /** True if a second stream may be opened. Not for a slow client: backends end its watch (watch.md §5.5). */
+  /** True if a second stream may be opened. A slow client gets none, because backends end its watch (watch.md §5.5). */
   get mayHedge(): boolean {
     const mayJoin = this.progress.resumeVersion !== undefined && !this.#writer.isBlocked;
     return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.isExpired;
   }
 
-  /** True if the client's credential has expired: the client has to present a new one itself (watch.md §8). */
+  /** True if the client's credential has expired. The client itself has to present a new one (watch.md §8). */
   get isExpired(): boolean {
     return isCredentialOver(this.#parts.host.context, this.#parts.migrations.clock.wall());
   }
@@ -309,7 +309,7 @@ export class WatchSession implements AttemptOwner {
     return listRequestOf(host.context, asked, least);
   }
 
-  /** Tracks the watch like any other from now on: its API is a custom resource's, not an aggregated server's. */
+  /** Called if the API is a custom resource's and not an aggregated server's: its versions are compared from now on. */
   isOwnAfterAll(origin: Origin): void {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
@@ -317,12 +317,12 @@ export class WatchSession implements AttemptOwner {
     if (this.#merge.first !== undefined) migrations.follow(this.#merge.first, asked);
   }
 
-  /** Takes the status of a response to another request with the client's identity. */
+  /** Called with the status of a response to another request with the client's identity. */
   learnt(status: number): void {
     this.#parts.host.learnt(status);
   }
 
-  /** Requests another stream. Returns its attempt, to be dialled; undefined if the state does not allow one. */
+  /** Requests another stream. Returns its attempt for the caller to dial; undefined if the state allows none. */
   ask(backend: string, reason: AskReason): Attempt | undefined {
     if (this.#state === "refreshing" || this.#state === "sentinel") this.dropSecond();
     if (!this.#become(this.#state === "parked" ? "ask" : inputOf(reason))) return undefined;
@@ -336,7 +336,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Called if no backend can be asked. `isForgotten`: none knows the watch's version. If it is too late to go on
+   * Called if no backend can be asked. `isForgotten`: true if none has the watch's version. If it is too late to go on
    * trying, ends the watch and returns true.
    */
   isTooLate(isForgotten: boolean): boolean {
@@ -365,12 +365,12 @@ export class WatchSession implements AttemptOwner {
     return this.#parts.asked.resource;
   }
 
-  /** True if several events may share one version (`events`). No cache has them, only etcd. */
+  /** True if several events may share one version (`events`). Such a resource is in etcd but in no watch cache. */
   get isRepeating(): boolean {
     return this.#parts.asked.isRepeating;
   }
 
-  /** The second stream, whatever it was opened for. Without a first: the attempt at the next backend. */
+  /** The second stream, whatever it was opened for. If there is no first stream: the attempt at the next backend. */
   get second(): WatchStream | undefined {
     return this.#merge.other;
   }
@@ -384,17 +384,17 @@ export class WatchSession implements AttemptOwner {
     return this.#state === "sentinel";
   }
 
-  /** True if the second stream was requested as a sentinel's (sentinels.ts), even while it serves as a hedge. */
+  /** True if the second stream was requested for comparison (sentinels.ts), even while it serves as a hedge. */
   get isPosted(): boolean {
     return this.#merge.isPosted;
   }
 
-  /** The progress of the cache that the first stream reads. */
+  /** The progress of the watch cache that the first stream reads. */
   get cache(): CacheProgress | undefined {
     return this.#merge.first?.cache;
   }
 
-  /** Ms for which the first stream's cache has been known to be stalled; -1: it is not. */
+  /** Ms for which the first stream's cache has been known to be stalled; -1: it is not stalled. */
   get stalledMs(): number {
     return this.cache?.stalledMs(this.#now) ?? -1;
   }
@@ -402,13 +402,13 @@ export class WatchSession implements AttemptOwner {
   /** True if a watch of a stalled cache can continue on its second stream at once. */
   get mayPromote(): boolean {
     const { second, isSentinel } = this;
-    // A backend that cannot serve the watch it accepts sends an ERROR at once.
+    // A backend may accept a watch that it cannot serve, and send an ERROR at once.
     const isSettled = second?.isAccepted === true && this.#now - second.acceptedAt > watchLimits.settledMs;
     if (!isSettled || (isSentinel && second.cache?.isStalled(this.#now) === true)) return false;
     return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
   }
 
-  /** True if two bookmarks are missing although the client reads. Not if none ever came (watch.md §6.2). */
+  /** True if two bookmarks are missing although the client reads. False if none ever came (watch.md §6.2). */
   get isHung(): boolean {
     const { lastEventAt, lastBookmarkAt } = this.progress;
     return lastBookmarkAt >= 0 && !this.#writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
@@ -418,13 +418,13 @@ export class WatchSession implements AttemptOwner {
     return this.progress.isReadable && this.#merge.first?.isRewound(this.#now) === true;
   }
 
-  /** True if a short stream on the same backend would bring a bookmark, and there is time for it. */
+  /** True if a short stream on the same backend would get a bookmark, and the client's deadline leaves time for it. */
   get mayBeRefreshed(): boolean {
     const isShort = (this.#times.leftMs ?? watchLimits.bookmarkRefreshMs) < watchLimits.bookmarkRefreshMs;
     return !isShort && mayHaveBookmarks(this.#parts.asked);
   }
 
-  /** The streams that show how far their backends' caches are: the first, and a sentinel's second. */
+  /** The streams that show how far their backends' caches have come: the first one, and a sentinel's second one. */
   get compared(): readonly WatchStream[] {
     const { first, other } = this.#merge;
     return [first, this.isSentinel ? other : undefined].filter((stream) => stream !== undefined);
@@ -440,7 +440,7 @@ export class WatchSession implements AttemptOwner {
     return timesOf(this.#parts.asked, this.progress.markerAt, this.#now);
   }
 
-  /** The times for the next request: a stream for a bookmark has a short timeout. */
+  /** The times for the next request. A stream that is opened for a bookmark has a short timeout. */
   get #timesOfNext(): Times {
     const isShort = this.#state === "refreshing";
     return isShort ? { ...this.#times, leftMs: watchLimits.bookmarkRefreshMs } : this.#times;
@@ -452,9 +452,9 @@ export class WatchSession implements AttemptOwner {
     return leftMs !== undefined && leftMs <= 0;
   }
 
-  // --- called by its attempts ---
+  // --- called by the watch's attempts ---
 
-  /** The next stream's request, computed when it is sent: events may come while the attempt waits for a connection. */
+  /** The next stream's request. It is computed when it is sent, because events may come before that. */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
     return requestAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
@@ -526,7 +526,7 @@ export class WatchSession implements AttemptOwner {
     this.#parts.host.attemptFaulted(error);
   }
 
-  // --- what follows the answer to a second stream ---
+  // --- what follows the response to a second stream ---
 
   #judge(stream: WatchStream, fields: readonly Field[], end: boolean): void {
     const { host, contentType } = this.#parts;
@@ -539,17 +539,17 @@ export class WatchSession implements AttemptOwner {
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
     this.#accept(stream);
-    // A second stream has to deliver an event before it replaces a first: its first event may be an ERROR.
+    // A second stream replaces a first one only after an event, because that event may be an ERROR.
     if (this.#merge.first === undefined) this.promote();
   }
 
-  /** Takes a 429. One of a cache that is being filled costs no attempt; any other slows all moves. */
+  /** Handles a 429. If the backend is filling its cache, the 429 costs no attempt; any other slows down all moves. */
   #busy(answer: ResponseHead): void {
     if (!isInitialising(answer)) this.#parts.migrations.slowDown();
     else if (this.#merge.first === undefined) this.#retry.uncount();
   }
 
-  /** Notes a 404 to the last attempt. True if no backend serves the resource any more. */
+  /** Records a 404 to the last attempt. Returns true if no backend serves the resource any more. */
   #isGone(backend: string): boolean {
     this.#retry.unserved(backend);
     return this.#parts.migrations.targets.isServedNowhere(this.#retry.notServing);
@@ -561,7 +561,7 @@ export class WatchSession implements AttemptOwner {
     migrations.follow(stream, asked);
   }
 
-  /** A stream's bytes were read: a second stream may now be due to replace the first, or be useless. */
+  /** Called after bytes of a stream were read. A second stream may now have to replace the first, or be useless. */
   #advanced(stream: WatchStream): void {
     const fate = this.#merge.fateOfOther(stream);
     if (fate === "first") this.promote();
@@ -570,7 +570,7 @@ export class WatchSession implements AttemptOwner {
 
   /**
    * Makes a sentinel's second stream the hedge of its suspect first stream, and forwards what only the second has
-   * delivered. Returns false if there is none, or only at a backend in `except`.
+   * delivered. Returns false if there is no second stream, or its backend is suspect or in `except`.
    */
   hedgeWithSentinel(except: readonly string[]): boolean {
     const { first, other } = this.#merge;
@@ -598,19 +598,19 @@ export class WatchSession implements AttemptOwner {
     if (!isFit && this.#merge.first !== undefined) this.#broken(this.#merge.first);
   }
 
-  /** When a sentinel's first stream is lost or left, the search begins now and not when the second was requested. */
+  /** When a sentinel loses or leaves its first stream, the search begins now, not with its second stream's request. */
   #leavePost(reason: AskReason): void {
     if (this.#retry.reason === "sentinel")
       this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from);
   }
 
-  /** The first stream is not in the announced format: its bytes go on as they come, and the watch cannot move. */
+  /** Called if the first stream is not in the announced format. It is forwarded as it comes; the watch cannot move. */
   #lose(): void {
     this.progress.lose();
     this.dropSecond();
   }
 
-  /** Takes an ERROR that answers the proxy's own request, or came on one of two streams. */
+  /** Handles an ERROR that answers the proxy's own request, or that came on one of two streams. */
   #refused(stream: WatchStream, code: number): void {
     this.#dropRefresh(stream);
     const { first, other } = this.#merge;
@@ -628,7 +628,7 @@ export class WatchSession implements AttemptOwner {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
-    // A temporary refusal of a sentinel's second stream does not delay a hedge.
+    // A temporary refusal of a sentinel's second stream must not delay a hedge.
     if (this.#merge.first !== undefined)
       return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#retry.inVain(stream.attempt.backend);
@@ -636,17 +636,17 @@ export class WatchSession implements AttemptOwner {
     else this.#end(reason);
   }
 
-  /** Drops a stream that delivers what was not requested, or omits what the other has delivered. */
+  /** Drops a stream that delivers what was not requested, or omits what the other stream has delivered. */
   #broken(stream: WatchStream): void {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     this.#drop(stream);
-    // The client got no event of a sentinel's second stream, so the watch goes on as before.
+    // The client got no event of a sentinel's second stream, so the watch continues without it.
     if (isCompared) return;
     if (this.#merge.first === undefined) this.#end("out_of_order");
     else this.#decline(false);
   }
 
-  /** Continues with the first stream alone. `isPassing`: the refusal is temporary (a cache that is being filled). */
+  /** Continues with the first stream alone. `isPassing`: true if the refusal of the second one is temporary. */
   #decline(isPassing: boolean): void {
     this.#retry.declined(isPassing ? watchLimits.declinedMs : Number.POSITIVE_INFINITY);
     if (isPassing && this.#retry.reason === "draining") this.#parts.migrations.leaveLater(this);
@@ -657,7 +657,7 @@ export class WatchSession implements AttemptOwner {
     this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
   }
 
-  /** Called when a connection is lost or silent. An attempt that was the only one, and unanswered, does not count. */
+  /** Called when a connection is lost or silent. The attempt does not count if it was the only one, and unanswered. */
   #lostUnanswered(stream: WatchStream | undefined): void {
     const isOnly = stream !== undefined && stream === this.#merge.other && this.#merge.first === undefined;
     if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();
@@ -673,7 +673,7 @@ export class WatchSession implements AttemptOwner {
     if (this.#become("lose")) this.#merge.dropFirst();
   }
 
-  /** Drops a stream that is open for a bookmark once the first stream is over. */
+  /** If the first stream is over, drops a second stream that is open for a bookmark. */
   #dropRefresh(stream: WatchStream): void {
     if (stream === this.#merge.first && this.#state === "refreshing") this.dropSecond();
   }
@@ -693,9 +693,9 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Takes the end of the second stream. At the client's deadline it ends the watch, because the first stream may be
-   * silent. Any other end changes nothing for the first. The proxy sets the timeout of a second stream, so its end is
-   * never the server's own timeout.
+   * Handles the end of the second stream. An end at the client's deadline ends the watch, because the first stream may
+   * be silent. Any other end changes nothing for the first stream. It is never the server's own timeout, because the
+   * proxy sets the timeout of a second stream.
    */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.#times.leftMs)) this.#endAtDeadline();
@@ -703,8 +703,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Ends the watch, and returns true, if the client's deadline has passed and its last stream is suspect. An
-   * unreachable backend does not end the watch, and while all are silent nothing else does (D14).
+   * Ends the watch, and returns true, if the client's deadline has passed and the watch's last stream is suspect. While
+   * all backends are silent, nothing else ends the watch (D14).
    */
   #endIfPastDeadline(stream: WatchStream): boolean {
     const { first } = this.#merge;
@@ -750,7 +750,7 @@ export class WatchSession implements AttemptOwner {
     else this.#end(endReason(ending));
   }
 
-  /** Continues with the second stream alone, now or once it is answered. */
+  /** Continues with the second stream alone: now, or when its response comes. */
   #goOnWithOther(other: WatchStream): void {
     if (other.isAccepted) return this.promote();
     this.#retry.mayTry();
@@ -765,20 +765,20 @@ export class WatchSession implements AttemptOwner {
     this.#retry.waitFor(this.#parts.migrations.resume(this, Math.min(inMs, this.#retry.leftMs)));
   }
 
-  // --- the end: between two events, once, and never so soon that client-go lists everything again (D5) ---
+  // --- the end of a watch: between two events, once, and not so soon that client-go lists everything again (D5) ---
 
   /** Ends the watch at the server's own end, or at the client's deadline. */
   #endDue(): void {
     if (this.#close()) this.#whenOld(() => this.#parts.host.endsHere(true));
   }
 
-  /** Ends the watch for a reason of the proxy's own. If it is about to end already, the first reason holds. */
+  /** Ends the watch for a reason of the proxy. If the watch is already about to end, its first reason stays. */
   #end(reason: EndReason): void {
     if (this.#isOver || !this.#close()) return;
     const { host, migrations } = this.#parts;
     const { refusal } = this.#retry;
     if (refusal !== undefined && this.#merge.first === undefined) {
-      // The backend's ERROR answers the client's own request, so this is no end of the proxy's own.
+      // The backend's ERROR answers the client's own request, so the backend ends the watch and not the proxy.
       this.#merge.release(refusal);
       return host.endsHere(true);
     }

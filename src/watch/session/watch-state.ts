@@ -17,19 +17,19 @@ import type { AskReason } from "./end-verdict.ts";
 export const watchStates = [
   /** One upstream stream is open. */
   "streaming",
-  /** The first stream is suspect, so a second one is open elsewhere. Both are merged by version. */
+  /** The first stream is suspect, so a second one is open elsewhere. Their events are merged by version. */
   "hedged",
-  /** One watch of each resource keeps a second stream, to compare two caches. Events are forwarded from the first only. */
+  /** A second stream is open to compare two caches. Only events of the first stream are forwarded. */
   "sentinel",
-  /** A second stream is open on the same backend for a moment, for the one bookmark that it delivers. */
+  /** A second stream is open on the same backend for a moment, to get one bookmark. */
   "refreshing",
-  /** The first stream still serves, and the second is to replace it. */
+  /** The first stream still delivers, and a second one is to replace it. */
   "migrating",
   /** The stream is lost, and another backend has been asked to continue it. */
   "resuming",
   /** The stream is lost. The session waits for its turn, for a Retry-After, or for a backend that may be asked. */
   "parked",
-  /** No backend is asked any more. The client's stream ends when client-go will not see a failure in it (D5). */
+  /** No backend is asked any more. The client's stream ends once client-go does not take the end for a failure (D5). */
   "ending",
   /** The client's stream is over. */
   "ended",
@@ -37,16 +37,16 @@ export const watchStates = [
 export type WatchState = (typeof watchStates)[number];
 
 export const watchInputs = [
-  /** A second stream is requested beside the first: as a hedge, a sentinel's, for a bookmark, or to move to. */
+  /** A second stream is requested: as a hedge, for comparison (a sentinel's), for a bookmark, or as a successor. */
   "hedge",
   "compare",
   "refresh",
   "migrate",
-  /** A stream is requested while there is none. */
+  /** A stream is requested while none is open. */
   "ask",
   /** The second stream becomes the first. */
   "promote",
-  /** The second stream is given up. */
+  /** The second stream is dropped. */
   "drop",
   /** The first stream is over. */
   "lose",
@@ -57,7 +57,7 @@ export const watchInputs = [
 ] as const;
 export type WatchInput = (typeof watchInputs)[number];
 
-/** Returns the input that requests a second stream beside the first for this reason. */
+/** Returns the input that requests a second stream for this reason. */
 export function inputOf(reason: AskReason): WatchInput {
   if (reason === "suspect") return "hedge";
   if (reason === "sentinel") return "compare";
@@ -85,10 +85,10 @@ const table: Record<WatchState, Transitions> = {
     end: "ending",
     cancel: "ended",
   },
-  // After a false alarm a sentinel's second stream only compares again.
+  // After a false alarm, a sentinel's second stream is only compared again.
   hedged: { ...second, compare: "sentinel" },
   sentinel: { ...second, hedge: "hedged" },
-  // No `lose`: the session drops a stream for a bookmark before it loses the first, because it ends too soon.
+  // No `lose`: a stream for a bookmark ends soon, so the session drops it before it loses the first stream.
   refreshing: { promote: "streaming", drop: "streaming", end: "ending", cancel: "ended" },
   migrating: second,
   resuming: { promote: "streaming", drop: "parked", end: "ending", cancel: "ended" },
@@ -103,7 +103,7 @@ export function next(state: WatchState, input: WatchInput): WatchState | undefin
   return table[state][input];
 }
 
-/** True if a second stream may be requested. One that is open for a bookmark or a comparison is dropped for it. */
+/** True if a second stream may be requested. One that is open for a bookmark or a comparison is dropped first. */
 export function hasRoom(state: WatchState): boolean {
   return state === "streaming" || state === "sentinel" || state === "refreshing";
 }
@@ -113,14 +113,14 @@ export function isMerging(state: WatchState): boolean {
   return state === "hedged" || state === "migrating" || state === "refreshing";
 }
 
-/** The facts that the invariants check. `answered`: a backend has accepted the stream with a 200. */
+/** The facts that the invariants check. `answered`: a backend has accepted the stream's request with a 200. */
 export type WatchFacts = {
   readonly state: WatchState;
   readonly first: "none" | "asked" | "answered";
   readonly second: "none" | "asked" | "answered";
-  /** True if the second stream was requested as a sentinel's. */
+  /** True if the second stream was requested for comparison. */
   readonly isPosted: boolean;
-  /** True if a timer or a queue of Migrations will bring the session on. */
+  /** True if a timer, or a queue of Migrations, will continue the session. */
   readonly isWaiting: boolean;
   readonly heldBytes: number;
 };
@@ -129,7 +129,7 @@ const one: readonly WatchState[] = ["streaming"];
 const two: readonly WatchState[] = ["hedged", "sentinel", "refreshing", "migrating"];
 const none: readonly WatchState[] = ["resuming", "parked"];
 
-/** What holds whenever the session is not handling an input. */
+/** The conditions that hold while the session is not handling an input. */
 export const invariants: readonly {
   readonly says: string;
   readonly holds: (facts: WatchFacts) => boolean;

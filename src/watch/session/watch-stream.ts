@@ -1,6 +1,6 @@
 /**
- * One upstream stream of a watch. Its bytes are cut into whole events (D3), and events that arrive together are
- * forwarded together, in place. An incomplete event is held back, so that a backend may die at any byte.
+ * One upstream stream of a watch. Its bytes are cut into whole events (D3). Events that arrive together are forwarded
+ * together, in place. An incomplete event is held back, so that a backend may die at any byte.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -14,7 +14,7 @@ import { type Fate, Reading } from "./session-progress.ts";
 /** Decides what happens to each event, and forwards events: `UpstreamMerge` implements it. */
 export type EventTaker = {
   take(event: WatchEvent, from: WatchStream): Fate;
-  /** Called if the stream is not in the announced format. True if its bytes may be forwarded as they are. */
+  /** Called if the stream is not in the announced format. Returns true if its bytes may be forwarded as they are. */
   mayGoOn(from: WatchStream): boolean;
   /** Forwards `bytes[start, end)`: whole events, or bytes of a stream that cannot be decoded. */
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void;
@@ -22,7 +22,7 @@ export type EventTaker = {
   release(held: Buffer): void;
 };
 
-/** How reading ended. `opaque`: undecodable. `refused`, `broken`: an event's fate; nothing more was read. */
+/** How reading ended. `opaque`: undecodable. `refused`, `broken`: an event's fate, after which nothing was read. */
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
 /** The reading of every stream whose request has not been sent. */
@@ -33,19 +33,19 @@ export class WatchStream {
   readonly #taker: EventTaker;
   readonly #held: AccountedBuffer;
   readonly #buffered: Buffered;
-  /** Events of a sentinel's second stream that the first has not delivered; undefined if there never were any. */
+  /** Events of a sentinel's second stream that the first has not delivered; undefined before the first such event. */
   #ahead: Ahead | undefined;
   #decoder: EventDecoder | undefined;
   #isOpaque = false;
   #reading = unread;
-  /** Progress of its backend's cache; undefined before the response, and for an aggregated server's resource. */
+  /** Progress of the cache that the stream reads; undefined before the response, and for an aggregated server. */
   cache: CacheProgress | undefined;
-  /** Progress of its backend's cache of the watch's scope; also undefined with a name or a selector. */
+  /** Progress of the same cache in the watch's scope; also undefined for a watch with a name or a selector. */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
-  /** Clock reading at which the response was accepted; 0: it was not. */
+  /** Clock reading at which the response was accepted; 0: it was not accepted. */
   acceptedAt = 0;
-  /** The bytes of an ERROR that answers the client's own request, if another backend may know the version. */
+  /** The bytes of an ERROR that answers the client's own request, if another backend may have the version. */
   refusal: Buffer | undefined;
 
   constructor(attempt: Attempt, taker: EventTaker, buffered: Buffered) {
@@ -55,7 +55,7 @@ export class WatchStream {
     this.#buffered = buffered;
   }
 
-  /** Called when the request is sent, because only then its version is known. */
+  /** Called when the request is sent, because its version is not known before. */
   open(reading: Reading): void {
     this.#reading = reading;
   }
@@ -82,7 +82,7 @@ export class WatchStream {
     this.acceptedAt = now;
   }
 
-  /** Makes the events update the progress of the backend's caches. */
+  /** Makes the stream's events update the progress of the backend's caches. */
   join(cache: CacheProgress, isWhole: boolean, scopeCache: CacheProgress | undefined): void {
     this.#isWhole = isWhole;
     this.cache = cache;
@@ -91,7 +91,7 @@ export class WatchStream {
     scopeCache?.join(true, this.acceptedAt);
   }
 
-  /** Passes the version of an event on to the backend's caches. */
+  /** Updates the progress of the backend's caches with an event's version. */
   show(version: string, now: number): void {
     this.cache?.showEvent(version, now);
     this.scopeCache?.showEvent(version, now);
@@ -105,7 +105,7 @@ export class WatchStream {
     return !isOurs && compareVersions(from, version) <= 0;
   }
 
-  /** True if the proxy requested the stream from a version that its backend's moving cache does not reach. */
+  /** True if the proxy requested the stream from a version that the backend's cache does not reach (`isRewound`). */
   isRewound(now: number): boolean {
     const { from, isOurs, events } = this.#reading;
     if (!isOurs || events > 0 || this.cache === undefined) return false;
@@ -117,12 +117,12 @@ export class WatchStream {
     return this.#decoder?.code ?? 0;
   }
 
-  /** Bytes of an incomplete event, and of events that wait for the first stream. */
+  /** Number of bytes of an incomplete event, and of events that wait for the first stream. */
   get heldBytes(): number {
     return this.#held.length + (this.#ahead?.bytes ?? 0);
   }
 
-  // --- events that wait for the first stream ---
+  // --- events of a sentinel's second stream that wait for the first stream ---
 
   get isAhead(): boolean {
     return this.#ahead?.next !== undefined;
@@ -181,7 +181,7 @@ export class WatchStream {
     return "all";
   }
 
-  /** Keeps the ERROR that answers the client's own request. It is the first event, so held bytes are its beginning. */
+  /** Keeps the ERROR that answers the client's own request. As it is the first event, the held bytes belong to it. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
     if (!this.#reading.isOurs) this.refusal = Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]);
   }
@@ -208,13 +208,13 @@ export class WatchStream {
     this.#taker.forward(bytes, start, end, this);
   }
 
-  /** Drops an event. The held part got its flow-control credit when it was held; the `count` bytes get theirs now. */
+  /** Drops an event. Its held part got flow-control credit when it was held; the other `count` bytes get it now. */
   #drop(count: number): void {
     this.forget();
     this.attempt.up?.grant(count);
   }
 
-  /** Holds an incomplete event. Its flow-control credit is returned now: an event may exceed the stream's window. */
+  /** Holds an incomplete event. It gets flow-control credit now, because it may exceed the stream's window. */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     this.#held.add(bytes, start, end);
@@ -250,10 +250,10 @@ export class Ahead {
     return this.#waiting[0];
   }
 
-  /** Adds an event. `event` is the decoder, whose fields change with its next event, so they are copied. */
+  /** Adds an event. `event` is the decoder: its fields change with the next event, so they are copied. */
   push(event: WatchEvent, bytes: Buffer): void {
     const { type, version, endsInitialEvents, code, reason, oldest, key } = event;
-    // Of several bookmarks in a row the last one proves everything that the others did.
+    // Of several bookmarks in a row, the last one proves all that the others proved.
     if (type === "BOOKMARK" && this.#waiting.at(-1)?.event.type === "BOOKMARK")
       this.#drop(this.#waiting.pop());
     this.#waiting.push({
