@@ -1,12 +1,12 @@
 /**
- * Bounds the active requests without a bearer token, or with one that no backend has accepted yet (D15): in all, for
- * each client address and for each token. A request counts until it ends or its token is accepted, so requests of
- * proven clients never count. Requests above a bound wait here, unsent, and addresses take turns. How many may wait for
- * one address depends on the free room, so that no address takes all of it.
+ * Bounds the active requests without a bearer token, or with a token that no backend has accepted yet (D15): in all,
+ * for each client address and for each token. A request counts until it ends or its token is accepted, so requests of
+ * proven clients never count. Requests above a bound wait here, unsent, and addresses take turns. How many requests may
+ * wait for one address depends on the free room, so that no address takes all of it.
  *
- * A token gets few places before its first response, because after that its other requests travel as proven, on
- * connections that no 401 ends. Those wait for that first response for a short time only, since the first request may
- * hang. Then they take a place only if no other token's first request of the same address waits.
+ * A token gets few places before its first response. After that response its other requests travel as proven, on
+ * connections that no 401 ends. They wait for the first response only for a short time, because the first request may
+ * hang. After that time they take a place, but only if no first request of another token from the same address waits.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Lru } from "../../base/lru.ts";
@@ -15,62 +15,63 @@ import { keyOf } from "./sources.ts";
 export const admissionLimits = {
   /** Most concurrent unproven requests over all backends. */
   unprovenRequests: 2560,
-  /** Of these, from one client address: with responses in 100 ms an address gets 2,560 new tokens accepted per second. */
+  /** Of these, from one client address. With responses in 100 ms, it gets 2,560 new tokens accepted per second. */
   unprovenPerSource: 256,
   /** Most concurrent requests with one unproven token. The others wait for the token's first response. */
   unprovenPerBearer: 2,
-  /** Longest such wait in ms, which a healthy apiserver rarely exceeds. */
+  /** Longest wait in ms for the token's first response, which rarely takes longer at a healthy apiserver. */
   unprovenHeldMs: 250,
-  /** Milliseconds that a request waits for a place: an apiserver's request timeout, since client-go would only retry. */
+  /** Longest wait in ms for a place: an apiserver's request timeout, because client-go would only retry. */
   unprovenWaitMs: 60_000,
   /** Milliseconds between checks of the queue. */
   unprovenLookMs: 50,
-  /** Most requests that wait. */
+  /** Most requests that wait for a place. */
   unprovenWaiting: 62_500,
   /**
-   * One address may use this many times the free room of the queue: alone it gets 50,000 (5,000 pods behind one address
-   * start with ten watches each) and leaves 12,500 to others; two addresses leave 2,500.
+   * The waiting requests of one address may be this many times the room that they leave. One address alone gets 50,000
+   * (5,000 pods behind one address start with ten watches each) and leaves 12,500; a second address then leaves 2,500.
    */
   unprovenWaitingShare: 4,
   /**
-   * An address is rejected if it has more 401s than this, less those forgiven and those offset by accepted tokens. A node
-   * with a few expired tokens stays below; a flood exceeds it at once.
+   * An address is rejected if it has more 401s than this, without those that are forgiven with time or offset by
+   * accepted tokens. A node with a few expired tokens stays below this; a flood exceeds it at once.
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
-  /** Most 401s counted, so that an address is forgiven a minute after a flood ends. */
+  /** Most 401s that count for an address, so that it is forgiven a minute after a flood ends. */
   rejectionsMost: 80,
-  /** Most addresses remembered. */
+  /** Most addresses whose 401s are counted. */
   rejectedAddresses: 10_000,
   /**
-   * Most requests of a rejected address that wait, so that clients with expired tokens still get their 401. All rejected
-   * addresses together use at most half of the queue.
+   * Most requests of a rejected address that may wait, so that clients with expired tokens still get their 401. All
+   * rejected addresses together use at most half of the queue.
    */
   rejectedWaiting: 8000,
 } as const;
 
-/** A request that needs a place. */
+/** A request that needs a place among the unproven requests. */
 export type Applicant = {
   readonly address: string;
   /** The hash of the request's bearer token; "": none. */
   readonly bearer: string;
-  /** Called in a later tick if the request had to wait: it has a place now, or its token is proven. */
+  /** Called in a later tick if the request had to wait and now has a place, or its token is proven. */
   readonly place: () => void;
-  /** Called instead of `place` if there was no place in time. Neither is called after `leave`. */
+  /** Called instead of `place` if there was no place in time. After `leave`, neither function is called. */
   readonly refuse: () => void;
 };
 
 /** The requests of one address, or of one token. */
 class Group {
-  /** Requests that have a place. */
+  /** Number of requests that have a place. */
   open = 0;
-  /** For a token: requests that have or wait for a place, without those that wait for the token's first response. */
+  /** For a token: requests that have or wait for a place. Those that wait for its first response do not count. */
   firsts = 0;
-  /** All requests of the group. */
   readonly all = new Set<Entry>();
-  /** Waiting requests, the oldest first. An address: the first requests of its tokens; a token: its other requests. */
+  /**
+   * Waiting requests, oldest first. Of an address: the first requests of its tokens. Of a token: its other requests.
+   */
   readonly queue = new Set<Entry>();
-  /** For an address: requests that wait behind all of `queue`, because others with their token have a place. */
+  /** For an address: requests that wait behind all of `queue`, because other requests with their token have a place. */
   readonly later = new Set<Entry>();
   readonly key: string;
   readonly #home: Map<string, Group>;
@@ -81,7 +82,7 @@ class Group {
     home.set(key, this);
   }
 
-  /** The waiting request that gets the next place; undefined: none waits. */
+  /** The waiting request that gets the next place; undefined if none waits. */
   get next(): Entry | undefined {
     const [first] = this.queue.size > 0 ? this.queue : this.later;
     return first;
@@ -99,9 +100,11 @@ class Group {
   }
 }
 
-/** A request as Admission keeps it. */
+/** A request that has a place or waits. */
 export class Entry {
-  /** `held` waits for its token's first response, `queued` waits for a place, `open` has one, `over` no longer counts. */
+  /**
+   * `held`: waits for its token's first response. `queued`: waits for a place. `open`: has a place. `over`: has ended.
+   */
   state: "held" | "queued" | "open" | "over" = "held";
   /** True if the request may take a place before any request with its token is answered. */
   isFirst = true;
@@ -124,7 +127,7 @@ export class Admission {
   readonly #bearers = new Map<string, Group>();
   /** Addresses with queued requests, in the order of their turns. */
   readonly #turns = new Set<Group>();
-  /** Since when each request waits, the oldest first. */
+  /** Clock reading since which each request waits, oldest first. */
   readonly #waiting = new Map<Entry, number>();
   readonly #rejections: Rejections;
   #open = 0;
@@ -136,17 +139,17 @@ export class Admission {
     this.#rejections = new Rejections(clock);
   }
 
-  /** Requests that have a place. */
+  /** Number of requests that have a place. */
   get open(): number {
     return this.#open;
   }
 
-  /** Requests that wait. */
+  /** Number of requests that wait. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** Addresses and tokens of the requests that have a place or wait. Nothing else is kept. */
+  /** Number of addresses and tokens with requests that have a place or wait. No other address or token is kept. */
   get groups(): number {
     return this.#sources.size + this.#bearers.size;
   }
@@ -156,7 +159,7 @@ export class Admission {
     return this.#rejections.isRejected(keyOf(address));
   }
 
-  /** Counts a request: it is `open` at once, or waits. Undefined: too many wait already. */
+  /** Counts a request, which gets a place (`open`) at once or waits. Returns undefined if too many wait already. */
   enter(applicant: Applicant): Entry | undefined {
     const source = Group.in(this.#sources, keyOf(applicant.address));
     const bearer = applicant.bearer === "" ? undefined : Group.in(this.#bearers, applicant.bearer);
@@ -185,20 +188,20 @@ export class Admission {
     return waiting <= admissionLimits.rejectedWaiting && free > admissionLimits.unprovenWaiting / 2;
   }
 
-  /** The request has ended, or its client waits no more. */
+  /** Called when the request has ended, or its client no longer waits. */
   leave(entry: Entry): void {
     if (entry.state === "over") return;
     this.#remove(entry);
     this.#next();
   }
 
-  /** A backend has answered the request. Once a token is accepted, its requests no longer count, and all are sent. */
+  /** Called for each response. Once a backend accepts a token, its requests no longer count, and all are sent. */
   answered({ bearer, source, state }: Entry, status: number): void {
     if (status === 401) return this.#rejections.add(source.key);
     if (bearer === undefined) return;
-    // Once for each token, because its first response ends the count of all its requests.
+    // Each token counts once, because its first response ends the count of all its requests.
     if (state !== "over") this.#rejections.accepted(source.key);
-    // Cleared first, so that none of these requests takes the place of another.
+    // The queue is emptied first. Otherwise `#remove` would queue a request of this token for the place of another.
     bearer.queue.clear();
     for (const entry of Array.from(bearer.all)) {
       if (entry.state !== "open") this.#clock.soon(entry.applicant.place);
@@ -219,7 +222,7 @@ export class Admission {
     source.remove(entry);
     bearer?.remove(entry);
     if (source.next === undefined) this.#turns.delete(source);
-    // The first response did not come, or was a 401, so a request that waited for it is sent instead.
+    // If the token's first response did not come, or was a 401, a request that waited for that response is sent.
     const [held] = isFirst && bearer !== undefined ? bearer.queue : [];
     if (held !== undefined) this.#queueFirst(held);
   }
@@ -239,7 +242,7 @@ export class Admission {
     this.#turns.add(entry.source);
   }
 
-  /** Gives free places away, one to each address in turn. */
+  /** Gives free places to waiting requests, one to each address in turn. */
   #next(): void {
     for (const source of this.#turns) {
       if (this.#open >= admissionLimits.unprovenRequests) return;
@@ -249,7 +252,7 @@ export class Admission {
       source.later.delete(entry);
       entry.bearer?.queue.delete(entry);
       this.#turns.delete(source);
-      // The loop also visits an address that is added at the end.
+      // An address that is added at the end is visited again by this loop.
       if (source.next !== undefined) this.#turns.add(source);
       this.#take(entry);
     }
@@ -287,13 +290,13 @@ export class Admission {
 type RejectionCount = { count: number; at: number };
 
 /**
- * Counts the 401s of each client address, less the tokens that a backend accepted; the count falls with time. An
+ * Counts the 401s of each client address, minus the tokens that a backend accepted. The count falls with time. An
  * address with a high count is *rejected*. Its requests get connections of their own, because each 401 ends the
  * connection that carried it. Fewer requests of a rejected address may wait.
  */
 export class Rejections {
   readonly #clock: Pick<Clock, "now">;
-  /** Only addresses whose count was above zero. */
+  /** Contains only addresses whose count was above zero. */
   readonly #counts = new Lru<string, RejectionCount>(admissionLimits.rejectedAddresses);
 
   constructor(clock: Pick<Clock, "now">) {
@@ -305,13 +308,13 @@ export class Rejections {
   }
 
   isRejected(address: string): boolean {
-    // Spares the lookup in the usual case.
+    // Saves the lookup in the usual case.
     if (this.#counts.size === 0) return false;
     const known = this.#counts.get(address);
     return known !== undefined && this.#now(known) > admissionLimits.rejections;
   }
 
-  /** A request of this address was answered 401. */
+  /** Called when a backend answered a request of this address with 401. */
   add(address: string): void {
     const known = this.#counts.get(address);
     const count = known === undefined ? 0 : this.#now(known);
@@ -321,7 +324,7 @@ export class Rejections {
     });
   }
 
-  /** A backend accepted a token of this address. */
+  /** Called when a backend accepted a token of this address. */
   accepted(address: string): void {
     const known = this.#counts.get(address);
     if (known === undefined) return;

@@ -12,7 +12,7 @@ export class Sources {
     this.#most = most;
   }
 
-  /** Counts one more socket. Returns the function that releases it; undefined: the address has reached its limit. */
+  /** Counts one more socket of an address. Returns the function that releases it; undefined if the limit is reached. */
   take(address: string): (() => void) | undefined {
     const key = keyOf(address);
     const count = this.#counts.get(key) ?? 0;
@@ -25,7 +25,7 @@ export class Sources {
     };
   }
 
-  /** Addresses with open sockets. */
+  /** Number of addresses with open sockets. */
   get size(): number {
     return this.#counts.size;
   }

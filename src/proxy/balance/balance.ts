@@ -1,7 +1,7 @@
 /**
- * Evens the load after a backend has come back (F16): binds a few clients to another backend, at most 1 % of them a
- * second. Their watches move first, unnoticed; their next requests follow (D2). No client moves while a backend is
- * still warming up.
+ * Evens the load after a backend has come back (F16): binds a few clients to another backend, at most 1 % of all
+ * clients each second. The watches of these clients move first, unnoticed by the clients; their next requests go to the
+ * new backend as well (D2). No client moves to a backend that is still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -16,7 +16,7 @@ export const balanceLimits = {
   /** Share of the clients that may be bound to another backend per second (F16). */
   rebalanceShare: 0.01,
   balanceMs: 5000,
-  /** Share of an even load by which a backend may deviate before any client is moved. */
+  /** Share of an even load by which a backend's load may deviate before clients are moved. */
   rebalanceSlack: 0.1,
 } as const;
 
@@ -37,7 +37,7 @@ type ClientStreams = {
 
 export class Balance extends Interval {
   readonly #parts: BalanceParts;
-  /** Clients that may be moved now. Fractions carry over: of 20 clients one may move each 5 s. */
+  /** Number of clients that may be moved now. Fractions carry over: of 20 clients, one may move every 5 s. */
   #allowance = 0;
   #endWalk = (): void => {};
 
@@ -51,7 +51,7 @@ export class Balance extends Interval {
     this.#endWalk();
   }
 
-  /** Collects clients with long-lived streams. Short requests would be over before a move could help. */
+  /** Collects the clients with long-lived streams. A short request would be over before a move could help. */
   #look(): void {
     const clients = new Map<Client, ClientStreams>();
     const { clock, exchanges } = this.#parts;
@@ -78,7 +78,7 @@ export class Balance extends Interval {
     const isWarm = Array.from(shares.values()).every((share) => share === 1);
     if (shares.size < 2 || !isWarm) return;
     const gained = allowanceOf(loads.length, balanceLimits.balanceMs);
-    // An unused allowance is not saved up for a burst.
+    // An allowance that is not used is not saved up for a burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
     const moves = planMoves(loads, shares, Math.floor(this.#allowance));
     this.#allowance -= moves.length;
@@ -88,7 +88,7 @@ export class Balance extends Interval {
     }
   }
 
-  /** Checks a client that is being moved. If it has not arrived, its watches are sent again, unless the target is gone. */
+  /** Checks a client that is being moved. Until it arrives, its watches are sent again, unless the target is gone. */
   #finish(streams: ClientStreams, shares: ReadonlyMap<string, number>): void {
     const { client, watches } = streams;
     const { rebound } = client;
@@ -127,20 +127,20 @@ export type ClientLoad<T> = {
   readonly backend: string;
   /** Number of open streams. */
   readonly load: number;
-  /** True if all streams can continue on another backend unnoticed. An exec keeps its client where it is. */
+  /** True if all streams can continue on another backend unnoticed. A client with an exec cannot be moved. */
   readonly isMovable: boolean;
 };
 
 export type Move<T> = { readonly client: T; readonly from: string; readonly to: string };
 
-/** Returns how many clients may be moved after `sinceMs`: 1 % of them a second. */
+/** Returns how many clients may be moved in `sinceMs` ms: 1 % of all clients each second. */
 export function allowanceOf(clients: number, sinceMs: number): number {
   return (clients * balanceLimits.rebalanceShare * sinceMs) / 1000;
 }
 
 /**
- * Returns at most `most` moves, each from the most overloaded backend to the most underloaded one. None makes the load
- * less even. `shares` has the backends that take clients (slow-start.ts).
+ * Returns at most `most` moves, each from the most overloaded backend to the most underloaded one. No move makes the
+ * load less even. `shares`: share of the load of each backend that takes clients (slow-start.ts).
  */
 export function planMoves<T>(
   loads: readonly ClientLoad<T>[],
@@ -149,7 +149,7 @@ export function planMoves<T>(
 ): readonly Move<T>[] {
   const excess = excessOf(loads, shares);
   const [sum, slack] = [sumOf(loads.map(({ load }) => load)), balanceLimits.rebalanceSlack];
-  // Built at the first move, because mostly there is none.
+  // Computed only at the first move, because usually no move is needed.
   let left: ReadonlyMap<string, ByLoad<T>> | undefined;
   const moves: Move<T>[] = [];
   while (moves.length < most) {
@@ -180,10 +180,10 @@ function excessOf(
   return excess;
 }
 
-/** Movable clients by load. Of each load the last is taken first. */
+/** Movable clients by their load. Of the clients with the same load, the last one is taken first. */
 type ByLoad<T> = Map<number, ClientLoad<T>[]>;
 
-/** Indexed by backend, because searching 50,000 clients for each of 1 % of them would take a second. */
+/** Indexed by backend: 1 % of 50,000 clients may move, and searching all clients for each would take a second. */
 function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad<T>> {
   const left = new Map<string, ByLoad<T>>();
   for (const one of loads.toReversed()) {
@@ -198,7 +198,7 @@ function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad
   return left;
 }
 
-/** Takes the largest client that fits into the gap, so that few clients move. */
+/** Takes the client with the largest load that fits into the gap, so that few clients move. */
 function takeLargest<T>(left: ByLoad<T> = new Map(), gap: number): ClientLoad<T> | undefined {
   let most = 0;
   for (const [load, { length }] of left) if (length > 0 && load <= gap && load > most) most = load;

@@ -11,16 +11,16 @@ import type { Cluster } from "./cluster.ts";
 
 export type ApiSecurityParts = {
   readonly journal: Journal;
-  /** Returns the cluster of that name; undefined: a reload has removed it, so no request is authorized. */
+  /** Returns the cluster of that name; undefined if a reload has removed it, so that no request is allowed any more. */
   readonly clusterOf: (name: string) => Cluster | undefined;
 };
 
 export type ApiSecurity = {
-  /** Undefined: plain HTTP. There may be no good certificate yet. */
+  /** Undefined if the API uses plain HTTP. The certificate may still be missing or invalid. */
   readonly tls:
     | { readonly certificate: ServingCertificate; readonly options: tls.SecureContextOptions }
     | undefined;
-  /** Undefined: requests are not authorized. */
+  /** Asks the cluster what a user may do; undefined if no authorization is configured. */
   readonly reviewer: Reviewer | undefined;
   readonly audiences: readonly string[];
 };
@@ -28,7 +28,7 @@ export type ApiSecurity = {
 /** The name of the API's certificate in journal and metrics. */
 const name = "admin";
 
-/** Loads the certificate. A bad one disables only the API, because an outage of the proxy would cost more. */
+/** Loads the API's certificate. A bad one disables only the API, because an outage of the proxy would cost more. */
 export async function apiSecurityOf(
   config: AdminConfig,
   { journal, clusterOf }: ApiSecurityParts,

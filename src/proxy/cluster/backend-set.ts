@@ -1,6 +1,6 @@
 /**
  * The backends of a cluster, their addresses, and the CA that verifies them. The configuration lists backends, and
- * discovery finds others. A reload or a discovery that fails changes nothing.
+ * discovery finds others. If a reload or a discovery fails, the backends stay as they are.
  */
 import { networkInterfaces } from "node:os";
 import { type Address, isLoopback, overlaps, textOf } from "../../base/address.ts";
@@ -28,7 +28,7 @@ export type BackendSetParts = {
   readonly journal: Journal;
   /** Prefix of each backend name, so that names are unique: "eu/" if there are several clusters, else "". */
   readonly prefix: string;
-  /** Gets the names of the present backends: on `start`, and at each change after it. */
+  /** Called with the names of the present backends: on `start`, and at each change after it. */
   readonly onChange: (names: readonly string[]) => void;
   /** True if the backend is ready, so that Kubernetes can be queried there for other backends. */
   readonly isReady: (name: string) => boolean;
@@ -36,7 +36,7 @@ export type BackendSetParts = {
   readonly answers: (name: string) => boolean;
 };
 
-/** A configuration and its CA. Undefined: all backends are plain http on loopback. */
+/** A configuration and its CA bundle; undefined if all backends use plain HTTP on loopback. */
 type Settings = { readonly config: ConfigForCluster; readonly caBundle: CaBundle | undefined };
 
 export class BackendSet {
@@ -54,7 +54,7 @@ export class BackendSet {
 
   /** Creates the set. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
-    // Undefined only until the set exists; read later.
+    // Undefined only until the set exists. The CA bundle reads it later.
     let set: BackendSet | undefined;
     const caBundle = caBundleOf(config, parts, { set: () => set });
     if (caBundle instanceof Failure) return caBundle;
@@ -69,7 +69,7 @@ export class BackendSet {
     this.#lookAtFallback();
   }
 
-  /** Returns the function that applies another configuration's backends. A Failure: nothing has changed. */
+  /** Returns the function that applies another configuration's backends. On a Failure, nothing has changed. */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const caBundle = await this.#caBundleFor(config);
     if (caBundle instanceof Failure) return caBundle;
@@ -94,7 +94,7 @@ export class BackendSet {
     this.#discovery = undefined;
   }
 
-  /** The expiry of the CA that verifies the backends ("backend-ca"). */
+  /** Returns the expiry of the CA that verifies the backends ("backend-ca"). */
   get certificates(): readonly Expiry[] {
     const { caBundle } = this.#settings;
     if (caBundle === undefined) return [];
@@ -119,7 +119,7 @@ export class BackendSet {
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
   }
 
-  /** Undefined: no discovery is configured. */
+  /** When discovery last succeeded, its failures and its finds; undefined if none is configured. */
   get record(): Discovery["record"] | undefined {
     return this.#discovery?.record;
   }
@@ -161,7 +161,7 @@ export class BackendSet {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
-  /** The apiservers to query: the ready ones, or all if none is ready, because one never reached may still answer. */
+  /** The apiservers to query: the ready ones, or all if none is ready. One that was never reached may still answer. */
   get access(): Access {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
@@ -174,7 +174,7 @@ export class BackendSet {
     };
   }
 
-  /** Checks periodically whether the fallback is needed: that depends on verdicts, which are not reported here. */
+  /** Checks periodically whether the fallback is needed. The verdicts that decide this are not reported here. */
   #lookAtFallback(): void {
     if (this.#settings.config.cluster.discovery?.fallback === undefined) return;
     this.#stopLooking = this.#parts.clock.after(fallbackLookMs, () => {
@@ -244,7 +244,7 @@ function caBundleOf(
   });
 }
 
-/** Returns the name to verify: with DNS the certificate has the looked-up host name rather than the present address. */
+/** Returns the name to verify in a certificate. With DNS discovery it is the looked-up host name, not the address. */
 function nameFor({ host }: Discovered, discovery: DiscoveryConfig | undefined): string {
   return discovery?.type === "DNS" ? discovery.hostname : host;
 }
@@ -256,7 +256,7 @@ function isListed(one: BackendAddress, listed: readonly BackendAddress[]): boole
 
 /**
  * True if `found` is a listener of this proxy. The proxy itself is often published as an apiserver, and a request that
- * it sends to itself would loop. An apiserver on the same machine may use a listener's port on another address.
+ * it sends to itself would loop. An apiserver on the same machine may use the same port on another address.
  */
 function isOwn(found: Discovered, { listeners }: ConfigForCluster): boolean {
   const isAt = ({ address }: { readonly address: Address }): boolean => {

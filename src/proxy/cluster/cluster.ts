@@ -1,7 +1,7 @@
 /**
  * One cluster with everything that belongs to it alone: its backends and their CA, the proxy's credentials for them,
- * and the path that requests, Upgrades and passthrough connections take to them. Listeners lead to it, and the admin
- * API reads it.
+ * and the path that requests, Upgrades and passthrough connections take to them. Listeners pass clients to it, and the
+ * admin API reads it.
  */
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -102,7 +102,7 @@ export class Cluster {
   /** Creates the cluster. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: ClusterParts): Cluster | Failure {
     const journal = parts.journal.of(parts.label);
-    // The backends are created first, and call nothing before they are started.
+    // The backends are created before the cluster. They call it only after they are started.
     let cluster: Cluster | undefined;
     const backends = BackendSet.of(config, {
       clock: wallClock,
@@ -132,7 +132,7 @@ export class Cluster {
       isPerClient: perClient,
       accessLog: logging.accessLog,
       ...watches,
-      // Looked up at each dial, so that a new CA or address applies from the next connection on.
+      // Address, credentials and CA are looked up at each dial, so that a change applies from the next connection on.
       connect: (backend, owner, trust) => {
         const pair = this.#credentials.pairFor(trust);
         return connectConnection(this.backends.addressOf(backend), owner, {
@@ -203,8 +203,8 @@ export class Cluster {
 
   /**
    * Prepares the backends and certificates of another configuration, and returns the function that applies the
-   * backends. Certificates apply at once, because clients of a new listener may need them. A Failure: something is
-   * invalid.
+   * backends. Certificates apply at once, because clients of a new listener may need them. Returns a Failure if
+   * something is invalid.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const take = await this.backends.prepare(config);
@@ -229,13 +229,13 @@ export class Cluster {
     this.#versions.reconcile(names);
   }
 
-  /** True if the cluster has this configuration, apart from the name. */
+  /** True if the cluster has this configuration. Its name may differ. */
   isFor(config: ClusterConfig): boolean {
     const { name } = config;
     return JSON.stringify(config) === JSON.stringify({ ...this.#config.cluster, name });
   }
 
-  /** True if the cluster has this backend, by the name in journal and metrics. */
+  /** True if the cluster has a backend of this name, which is the name in journal and metrics. */
   has(backend: string): boolean {
     return this.path.backends.stateOf(backend) !== undefined;
   }
@@ -248,12 +248,14 @@ export class Cluster {
     return this.path.backends.stateOf(backend) === "ready";
   }
 
-  /** True if the backend is ready or suspect: after an outage of etcd a backend answers for a while before it is ready. */
+  /** True if the backend is ready or suspect. After an outage of etcd a backend answers before it is ready. */
   answers(backend: string): boolean {
     return this.isReady(backend) || this.path.backends.stateOf(backend) === "suspect";
   }
 
-  /** Expiries: "backend-ca", "client" (the proxy's own certificates), "backend" and "backend-loopback" (the backends'). */
+  /**
+   * Expiry of "backend-ca", of "client" (the proxy's certificates), "backend" and "backend-loopback" (the backends').
+   */
   get certificates(): readonly Expiry[] {
     return [
       ...this.backends.certificates,
@@ -262,7 +264,7 @@ export class Cluster {
     ];
   }
 
-  /** Upgrades and passthrough connections that are open or being opened. */
+  /** Number of Upgrades and passthrough connections that are open or being opened. */
   get tunnelCount(): number {
     return this.upgrades.openCount + this.passthrough.openCount;
   }
@@ -280,10 +282,10 @@ function prefixOf(label: string): string {
   return label === "" ? "" : `${label}/`;
 }
 
-/** Milliseconds between checks. */
+/** Milliseconds between two checks of the verdicts. */
 const lookMs = 20;
 
-/** Resolves with true when every backend has a verdict and one is ready; after `withinMs` with whether one is ready. */
+/** Resolves with true once every backend has a verdict and one is ready; after `withinMs`, with whether one is. */
 export function waitUntilReady(
   views: () => readonly BackendView[],
   clock: Clock,

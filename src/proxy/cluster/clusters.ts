@@ -1,7 +1,7 @@
 /**
  * All clusters that one process serves. Each has its own backends, CAs, discovery, upstream connections, verdicts,
- * watches, guards and ledger, and no request of one cluster goes to another. They share one limit on buffered bytes. A
- * reload adds, changes and removes clusters.
+ * watches, guards and ledger, and no request of one cluster goes to another. All clusters share one limit on buffered
+ * bytes. A reload adds, changes and removes clusters.
  */
 import { getHeapStatistics } from "node:v8";
 import { wallClock } from "../../base/clock.ts";
@@ -14,10 +14,12 @@ import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
 
-/** Share of the heap limit that may be buffered in total for slow clients. Above half of it, windows shrink (D2). */
+/**
+ * Share of the heap limit that buffers for slow clients may use. Above half of it, flow-control windows shrink (D2).
+ */
 const bufferShare = 0.25;
 
-/** A removed cluster that still has clients. `stay` cancels its removal. */
+/** A removed cluster that still has clients. `stay` cancels the removal. */
 type Leaving = { readonly cluster: Cluster; readonly stay: () => void };
 
 export type Preparation = {
@@ -26,7 +28,7 @@ export type Preparation = {
   readonly drop: () => void;
 };
 
-/** The clusters after a reload by name, the changes of those that exist, and those that are new. */
+/** The clusters after a reload by name, the functions that change existing clusters, and the clusters that are new. */
 type NextClusters = {
   readonly byName: Map<string, Cluster>;
   readonly changes: (() => void)[];
@@ -37,7 +39,7 @@ export class Clusters {
   readonly bufferLimiter: BufferLimiter;
   readonly #journal: Journal;
   #byName: ReadonlyMap<string, Cluster> = new Map();
-  /** The clusters by name after the reload that is being prepared; undefined: none is. */
+  /** The clusters by name after the reload that is being prepared; undefined if no reload is being prepared. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
   /** Called for each removed cluster before its metrics are dropped. */
@@ -65,7 +67,7 @@ export class Clusters {
     return [...this.#byName.values()];
   }
 
-  /** All clusters that serve, including those that are being removed. */
+  /** All clusters with clients, including those that are being removed. */
   get all(): readonly Cluster[] {
     return [...this.present, ...Array.from(this.#leaving.values(), ({ cluster }) => cluster)];
   }
@@ -79,7 +81,7 @@ export class Clusters {
     return this.all.find((cluster) => cluster.has(backend));
   }
 
-  /** Returns the entry to a cluster as it is now, or as it will be when the prepared reload is applied. */
+  /** Returns the entry to a cluster as it is now, or as it will be after the reload that is being prepared. */
   gateOf(name: string): Gate {
     const cluster = (this.#nextByName ?? this.#byName).get(name);
     if (cluster === undefined) throw new Error(`There is no cluster "${name}"`); // the rules of a configuration forbid it
@@ -96,13 +98,13 @@ export class Clusters {
     for (const cluster of this.present) cluster.start();
   }
 
-  /** Resolves when each cluster has a ready backend or has waited `limits.settleMs` for one; true if any has one. */
+  /** Resolves when each cluster has a ready backend or has waited `limits.settleMs`; true if any has one. */
   async settled(): Promise<boolean> {
     const outcomes = await Promise.all(this.present.map((cluster) => cluster.settled()));
     return outcomes.includes(true);
   }
 
-  /** Prepares the clusters of another configuration. A Failure: one is invalid, and nothing has changed. */
+  /** Prepares the clusters of another configuration. Returns a Failure if one is invalid; nothing has changed then. */
   async prepare(config: Config): Promise<Preparation | Failure> {
     const next: NextClusters = { byName: new Map(), changes: [], made: [] };
     for (const one of configsByCluster(config)) {
@@ -144,7 +146,7 @@ export class Clusters {
     return loaded(cluster);
   }
 
-  /** Returns the cluster that this configuration changes. A cluster that is being removed stays then. */
+  /** Returns the cluster that this configuration changes. If that one is being removed, the removal is cancelled. */
   #known(config: ConfigForCluster): Cluster | undefined {
     const { name } = config.cluster;
     return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#renamed(config);
@@ -174,7 +176,7 @@ export class Clusters {
     for (const [name, cluster] of gone) this.#leave(name, cluster, graceMs);
   }
 
-  /** Removes a cluster after the drain timeout. Until then its listeners drain its clients. */
+  /** Removes a cluster after the drain timeout, within which its listeners drain its clients. */
   #leave(name: string, cluster: Cluster, graceMs: number): void {
     const stay = wallClock.after(graceMs, () => {
       this.#leaving.delete(name);
@@ -204,7 +206,7 @@ export class Clusters {
     };
   }
 
-  /** The requests and tunnels that may be cut when memory is short. */
+  /** The requests and tunnels that may be ended when memory is short. */
   get sheddable(): readonly Sheddable[] {
     return this.all.flatMap(({ path, upgrades }) => [...path.exchanges.live, ...upgrades.live]);
   }
@@ -215,7 +217,7 @@ export class Clusters {
     for (const cluster of this.all) cluster.stop();
   }
 
-  /** Ends everything that is left. */
+  /** Ends all remaining requests and connections. */
   close(): void {
     for (const { path } of this.all) path.close();
   }

@@ -6,7 +6,7 @@ import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Path } from "./path.ts";
 
-/** `by`: the operator's name and origin, as given. */
+/** `by`: the operator's name and origin, as the operator gave them. */
 export type Operator = { readonly by: string; readonly reason: string };
 
 type OperatedPath = Pick<Path, "backends" | "exchanges" | "migrations">;
@@ -15,18 +15,18 @@ export type OperationsParts = {
   readonly journal: Journal;
   /** The paths of all clusters. Backend names are unique across clusters. */
   readonly paths: () => readonly OperatedPath[];
-  /** Undefined: there is no configuration file. */
+  /** Reloads the configuration; undefined if there is no configuration file. */
   readonly reload: (() => Promise<ReloadOutcome>) | undefined;
 };
 
 export type ReloadOutcome = {
-  /** Why the configuration was rejected; empty: it was applied. */
+  /** Reasons why the configuration was rejected; empty if it was applied. */
   readonly problems: readonly string[];
   /** Names of the settings that take effect only after a restart. */
   readonly waiting: readonly string[];
 };
 
-/** What was done, in a sentence, or why it was not. */
+/** A sentence about what was done, or the reason why nothing was done. */
 export type Outcome = string | Failure;
 
 export class Operations {
@@ -38,8 +38,8 @@ export class Operations {
 
   /**
    * Drains a backend, if another one is ready: stops new requests to it, and moves its watches gradually. exec, attach,
-   * port-forward and `logs -f` stay until they end. Lasts until it is undone, the backend is removed, or this process
-   * ends.
+   * port-forward and `logs -f` stay until they end. The drain lasts until an operator undoes it, the backend is
+   * removed, or this process ends.
    */
   drain(name: string, operator: Operator): Outcome {
     return this.#journaled("drain", name, operator, this.#drain(name, operator));
@@ -49,7 +49,7 @@ export class Operations {
     return this.#journaled("undrain", name, operator, this.#undrain(name, operator));
   }
 
-  /** Moves each watch with this audit id, if another backend can continue it. A client may use one id several times. */
+  /** Moves each watch with this audit id that another backend can continue. A client may use one id several times. */
   move(auditId: string, operator: Operator): Outcome {
     return this.#journaled("move", auditId, operator, this.#move(auditId));
   }
@@ -75,7 +75,7 @@ export class Operations {
     if (backends === undefined) return unknown(name);
     if (backends.factsOf(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
-    // New requests would still go to this backend, and the operator might stop it although it serves.
+    // No other backend could take new requests, and the operator might stop this one although it still gets them.
     if (!others.some(({ state }) => state === "ready"))
       return new Failure("no-backend", "proxy", `Cannot drain ${name}: no other backend is ready`);
     backends.learn(name, { kind: "drain", isDrained: true, by });

@@ -1,7 +1,7 @@
 /**
  * Wires everything between a listener and the backends of one cluster: health, upstream connections, trust and the
- * request handler. The options decide where it runs: with real sockets and time (main.ts), or virtual ones (tests and
- * the simulation).
+ * request handler. The options decide where it runs: with real sockets and time (main.ts), or with virtual ones (tests
+ * and the simulation).
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices } from "../../base/slices.ts";
@@ -54,7 +54,7 @@ export type PathOptions = OriginRules & {
   readonly isPerClient: boolean;
   /** Default: true. */
   readonly alwaysRequestBookmarks?: boolean;
-  /** How backends are compared (D13): by one watch of each resource on two of them, and by lists; default: "all". */
+  /** How backends are compared (D13): by one watch of each resource on two backends, and by lists; default: "all". */
   readonly compares?: "all" | "watches" | "nothing";
   /** Default: "Observe". */
   readonly staleReadGuard?: GuardMode;
@@ -64,11 +64,11 @@ export type PathOptions = OriginRules & {
   readonly ping: KeepaliveTimes;
   /** Returns the version that a backend reports; default: "" for all. */
   readonly versionOf?: (backend: string) => string;
-  /** How backends are probed on fresh sockets. Undefined: no probes, so the loss of all upstream connections means dead. */
+  /** How backends are probed on fresh sockets. Undefined: no probes; a backend without upstream connections is dead. */
   readonly probes?: Pick<ProberParts, "times" | "random"> & { readonly probe: Probe };
 };
 
-/** What was measured of one backend; times in ms. */
+/** What the proxy has measured of one backend; times in ms. */
 export type BackendMeasurements = {
   readonly pingP99Ms: number;
   readonly suspectMs: number;
@@ -107,7 +107,7 @@ export class Path {
   readonly caches = new CacheTracker();
   readonly refresher: BookmarkRefresher;
   readonly sentinels: Sentinels;
-  /** The same clock without the time in which the proxy's own event loop stood still. */
+  /** A clock that stands still while the proxy's own event loop does. */
   readonly #stallAwareClock: StallAwareClock;
   readonly #histories: Histories | undefined;
   readonly #detectors: readonly PeriodicDetector[];
@@ -189,7 +189,7 @@ export class Path {
       ping,
       learn: (evidence) => {
         backends.learn(backend, evidence);
-        // If all connections are silent or lost, probes at once instead of at the next interval.
+        // If all connections are silent or lost, the probe is sent at once instead of at the next interval.
         if (isSilent(backends.factsOf(backend))) this.probers?.of(backend)?.probeNow();
       },
       probeLargePackets: () => this.probers?.of(backend)?.probeLargePackets(),
@@ -274,7 +274,7 @@ export class Path {
     });
   }
 
-  /** Adds and removes backends. Those that stay are not touched. */
+  /** Adds and removes backends. Backends that stay are not touched. */
   reconcile(names: readonly string[]): void {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
@@ -288,39 +288,39 @@ export class Path {
       else detector.stop();
   }
 
-  /** Ends everything that is left, because the process ends. */
+  /** Ends all requests and connections, because the process ends. */
   close(): void {
     for (const exchange of this.exchanges.live) exchange.cut();
     this.#closeRest();
   }
 
-  /** Ends a removed cluster while others are served: in slices, because ending 50,000 watches takes 0.6 s. */
+  /** Ends a removed cluster while others are served. Works in slices, because ending 50,000 watches takes 0.6 s. */
   closeInSlices(): void {
     inSlices(this.clock, this.exchanges.live, cutLive, () => this.#closeRest());
   }
 
   #closeRest(): void {
     this.reconcile([]);
-    // Responses that slow clients have not read.
+    // These exchanges have ended, but slow clients have not read all of their responses.
     for (const exchange of this.exchanges.holders) exchange.cut();
     this.#leaveBufferLimiter();
   }
 
-  /** Acts on a changed verdict, in addition to `pick`, which reads verdicts itself. */
+  /** Called when a verdict has changed. `pick` reads verdicts itself, so it is not called here. */
   #judged({ name, state }: BackendView): void {
     const { pools } = this;
     if (state === "ready") this.#histories?.returned(name);
     if (this.#slowStart.judged({ name, state })) this.refresher.returned(name);
     if (state === "dead") {
       pools.poolOf(name)?.abandon();
-      // A backend that comes back has another cache.
+      // When this backend comes back, its caches are new.
       this.caches.forget(name);
     }
     if (state === "draining") pools.leave(name);
     if (state !== "dead") this.pending.release();
   }
 
-  /** Returns when the latest PING or probe that another backend answered was sent; a clock reading. */
+  /** Returns when the latest PING or probe was sent that another backend has answered; a clock reading. */
   #othersAnsweredAt(name: string): number {
     let latest = 0;
     for (const [other, { shards }] of this.pools.all) {

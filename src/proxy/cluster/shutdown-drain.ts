@@ -16,7 +16,7 @@ export type DrainParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly exchanges: LiveRequests;
-  /** Bytes buffered for slow clients, which may include the end of a response whose exchange is over. */
+  /** Returns the bytes buffered for slow clients, which may include the end of a response whose exchange is over. */
   readonly queuedBytes: () => number;
   readonly upgrades: () => number;
   readonly close: () => void;
@@ -26,10 +26,10 @@ export type DrainParts = {
 
 export type DrainTimes = { readonly shutdownDelayMs: number; readonly timeoutMs: number };
 
-/** Milliseconds between checks whether all is over. */
+/** Milliseconds between two checks whether everything has ended. */
 const lookMs = 50;
 
-/** Resolves when no request and no tunnel is left. After `times.timeoutMs`, or when `hurry` (a second signal) aborts, the rest is cut. */
+/** Resolves when no request and no tunnel is left. `times.timeoutMs` or `hurry` (a second signal) cuts the rest. */
 export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
   const { clock, journal, exchanges } = parts;
   journal.write({ kind: "drain.started" });
@@ -53,7 +53,7 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
 
 /**
  * Ends watches evenly over the given number of checks, so that their clients do not all reconnect elsewhere at once
- * (F17). Each check counts again, because a client that has not read the GOAWAY yet may still open a watch.
+ * (F17). Each check counts the watches anew, because a client that has not read the GOAWAY yet may still open one.
  */
 class WatchDrainSchedule {
   readonly #exchanges: LiveRequests;
@@ -83,7 +83,7 @@ class WatchDrainSchedule {
   }
 }
 
-/** Resolves when all entries were visited (slices.ts). */
+/** Resolves when `visit` was called for all entries (slices.ts). */
 function walk<T>(clock: Clock, entries: Iterable<T>, visit: (entry: T) => unknown): Promise<void> {
   return new Promise((resolve) => {
     inSlices(clock, entries, visit, resolve);

@@ -14,19 +14,19 @@ export type ClientOptions = {
   readonly isTls: boolean;
   /** True if the peer is one of the configured forwarders, whose own X-Forwarded-For is kept. */
   readonly isTrustedForwarder: boolean;
-  /** The identity in the client's certificate; default: the client presented none. */
+  /** The identity in the client's certificate; default: the client has presented no certificate. */
   readonly identity?: Identity;
   /** The host that SNI selected; default: no TLS. */
   readonly host?: string;
-  /** True if the client may send requests to this authority here; default: any. */
+  /** True if the client may send requests to this authority on this connection; default: to any. */
   readonly mayAsk?: (authority: string) => boolean;
-  /** When the client should reconnect, in ms since 1970; default: never. */
+  /** Ms since 1970 at which the client should reconnect; default: never. */
   readonly leavesAt?: number;
   /** Both ends of the client's connection, if known, for a PROXY header to a backend behind a load balancer. */
   readonly ends?: Ends;
 };
 
-/** The caller of the connection's latest request, and the lookup key. Most requests have the same caller. */
+/** The caller of the connection's latest request, kept with its lookup key: most requests have the same caller. */
 export type CallerMemo = {
   readonly word: Bearer | Asserted | undefined;
   readonly userAgent: string;
@@ -37,7 +37,7 @@ export type CallerMemo = {
 export type ClientSession = {
   /** Closes the connection after its open requests. */
   drain(): void;
-  /** A backend answered a request. HTTP/2 sessions limit control frames by the number of answers. */
+  /** Called when a backend answered a request. HTTP/2 sessions limit control frames by the number of responses. */
   answered(): void;
 };
 
@@ -89,12 +89,12 @@ export class Client {
     this.#session?.drain();
   }
 
-  /** Reports that a backend answered one of the client's requests. */
+  /** Called when a backend answered one of the client's requests. */
   answered(): void {
     this.#session?.answered();
   }
 
-  /** Reports that the client's connection is closed. */
+  /** Called when the client's connection is closed. */
   disconnected(): void {
     this.#connection.isOpen = false;
   }
@@ -112,7 +112,9 @@ export class Client {
     this.#caller = caller;
   }
 
-  /** The backend of the client's requests (D2), kept so that the client never reads two caches in turn. */
+  /**
+   * The backend of the client's requests (D2). It rarely changes, so that the client never reads two caches in turn.
+   */
   get backend(): string | undefined {
     return this.#backend;
   }
@@ -121,7 +123,7 @@ export class Client {
     this.#backend = backend;
   }
 
-  /** The backend that the client's watches are being moved to, which its requests then follow; undefined: none. */
+  /** The backend that the client's watches are moving to, where its requests then go as well; undefined: none. */
   get rebound(): string | undefined {
     return this.#rebound;
   }

@@ -3,7 +3,8 @@
  *
  * A bearer credential passes unchanged. The fields that go upstream are the client's own, in their order and number,
  * with X-Forwarded-For and Audit-ID set. For a client with a certificate the proxy adds the identity in the certificate
- * (client-identity.ts). A listener or host that asserts identities drops X-Remote-* fields of all its clients.
+ * (client-identity.ts). If a listener or host asserts identities, the proxy drops the X-Remote-* fields of all its
+ * clients.
  */
 import { randomBytes } from "node:crypto";
 import { clipped } from "../../base/detach.ts";
@@ -15,7 +16,7 @@ import { type Asserted, dropsOf, type FieldRule, type Identity } from "../identi
 import { isBearer } from "../identity/trust.ts";
 import type { Client } from "./client.ts";
 
-/** Longest Audit-ID kept of a client. Those of the proxy and of client-go have 36 characters. */
+/** Most characters of a client's Audit-ID that are kept. Audit-IDs of the proxy and of client-go have 36. */
 const auditIdChars = 256;
 
 export type Identified = {
@@ -38,7 +39,7 @@ function newAuditId(): string {
   return idPrefix + idCount.toString(16).padStart(12, "0");
 }
 
-/** Returns the fields and the identity of a request. `wallMs`: the present time, since 1970. */
+/** Returns the fields and the identity of a request. `wallMs`: the present time in ms since 1970. */
 export function identify(request: RequestHead, client: Client, wallMs: number): Identified | Failure {
   if (!client.mayAsk(request.authority))
     return new Failure("misdirected", "client", "Another host: use another connection for this name");
@@ -54,14 +55,14 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
   fields.push(isBelieved ? new Field(name, forwardedFor + value) : client.forwardedFor);
   const id = auditId === "" ? newAuditId() : auditId;
   if (auditId === "") fields.push(new Field("audit-id", id));
-  // Added after the client's fields are filtered, so that no field of the client can remove these (A40).
+  // The identity fields come after the client's fields are filtered, so that no field of the client removes them (A40).
   if (asserted !== undefined) fields.push(...asserted.fields);
   return { fields, auditId: id, asserted };
 }
 
 type ClientFields = { readonly fields: Field[]; readonly auditId: string; readonly forwardedFor: string };
 
-/** Returns the client's own fields, without those that it may not send. */
+/** Returns the client's own fields, without those that a client may not send. */
 function ownOf(request: RequestHead, drops: FieldRule | undefined): ClientFields {
   const fields: Field[] = [];
   let auditId = "";
@@ -79,8 +80,8 @@ function ownOf(request: RequestHead, drops: FieldRule | undefined): ClientFields
 }
 
 /**
- * Returns the identity of the client's certificate, which takes precedence over a bearer token. With an invalid or
- * expired certificate the bearer token counts, as at the apiserver.
+ * Returns the identity in the client's certificate, which takes precedence over a bearer token. If the certificate is
+ * invalid or expired, the bearer token counts, as at the apiserver.
  */
 function assertedIn(
   fields: readonly Field[],

@@ -1,6 +1,5 @@
 /**
- * A request and its client, as known when the request is sent upstream, and what the proxy may do with the request
- * because of that.
+ * A request and its client, as known when the request is sent upstream, and what the proxy may do with such a request.
  */
 
 import { clipped } from "../../base/detach.ts";
@@ -14,7 +13,7 @@ import type { Client } from "./client.ts";
 export type RequestContext = {
   readonly client: Client;
   readonly caller: Caller;
-  /** When the request's head was read; a clock reading. */
+  /** Clock reading at which the request's head was read. */
   readonly at: number;
   /** The `resourceKey` of a watch; "" for other requests. */
   readonly resource: string;
@@ -35,7 +34,7 @@ export type RequestContext = {
   readonly asserted?: Asserted | undefined;
 };
 
-/** Returns the bytes that count as buffered while the request lasts: 0, or the whole head if it is unusually long. */
+/** Returns the bytes of the head that count as buffered during the request: 0, or all of an unusually long head. */
 export function longHeadBytes(fields: readonly Field[]): number {
   let bytes = 0;
   for (const { size } of fields) bytes += size;
@@ -59,12 +58,12 @@ export function isFreshRead({ isObjectRead, isBodiless, fields }: RequestContext
   return !targetIn(fields).includes("resourceVersion=");
 }
 
-/** Returns the request target, with the query; "": there is none. */
+/** Returns the request target, with the query; "": the request has none. */
 export function targetIn(fields: readonly Field[]): string {
   return fields.find(({ name }) => name === ":path")?.value ?? "";
 }
 
-/** True if the path is that of an API, of its discovery or of its description. */
+/** True if the path is that of an API, of its discovery or of its OpenAPI document. */
 export function isApiPath({ fields }: RequestContext): boolean {
   return /^\/(openapi\/v3\/)?apis?\//.test(targetIn(fields));
 }

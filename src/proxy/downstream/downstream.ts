@@ -13,11 +13,11 @@ import type { Wire, WireOwner } from "../net/wire.ts";
 import type { RequestHandler } from "../request/handler.ts";
 
 /**
- * Milliseconds from the PONG after the first GOAWAY to the second GOAWAY, as in Go's server. Without them a client that
- * has not processed the first GOAWAY yet would have its next request refused.
+ * Milliseconds from the PONG after the first GOAWAY to the second GOAWAY, as in Go's server. Without this pause, the
+ * proxy would refuse the next request of a client that has not processed the first GOAWAY yet.
  */
 export const goAwayGraceMs = 1000;
-/** Longest wait for that PONG, in ms. */
+/** Longest wait in ms for the PONG after the first GOAWAY. */
 const goAwayPongMs = 3000;
 
 export type DownstreamParts = {
@@ -81,7 +81,7 @@ export class Downstream implements WireOwner {
     this.session.lose();
   }
 
-  /** Drains the client in two GOAWAY steps: requests that are open, or on their way, are still served. */
+  /** Drains the client in two GOAWAY steps. Requests that are open, or already on their way, are still served. */
   drain(): void {
     if (this.#drainingSince !== undefined || this.session.isOver) return;
     this.#drainingSince = this.#parts.clock.now();
@@ -89,7 +89,7 @@ export class Downstream implements WireOwner {
     this.session.sendPing();
   }
 
-  /** Ends the session with whatever is open. */
+  /** Ends the session and all its open streams. */
   cut(): void {
     this.session.goAway();
     this.session.flush();
@@ -97,13 +97,13 @@ export class Downstream implements WireOwner {
     this.session.lose();
   }
 
-  /** Called about once a second: checks the session's deadlines, and drains a session that was idle for long (A25). */
+  /** Called about once a second. Checks the session's deadlines, and drains a session that has long been idle (A25). */
   check(): void {
     this.session.check();
     const now = this.#parts.clock.now();
     if (this.session.openCount > 0) this.idleSince = now;
     else if (now - this.idleSince > limits.idleSessionMs) this.drain();
-    // A client that does not answer the PING of the first step gets the second GOAWAY all the same.
+    // If the client does not answer the PING of the first step, the second GOAWAY follows all the same.
     if (this.#drainingSince !== undefined && now - this.#drainingSince > goAwayPongMs) this.session.goAway();
   }
 
@@ -112,8 +112,8 @@ export class Downstream implements WireOwner {
   }
 
   /**
-   * Sends the second GOAWAY a little later, because it would refuse requests that still follow the PONG: nghttp2 sends
-   * PONG ahead of all that waits, and Node sends requests that were made before it connected.
+   * Sends the second GOAWAY after `goAwayGraceMs`, because it would refuse requests that still follow the PONG: nghttp2
+   * sends PONG ahead of all that waits, and Node sends requests that were made before it connected.
    */
   #ponged(): void {
     if (this.#drainingSince === undefined) return;

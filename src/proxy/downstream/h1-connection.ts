@@ -1,6 +1,6 @@
 /**
  * The requests of one HTTP/1.1 socket, one at a time and in order, with its deadlines and refusals. node:http only
- * parses; sockets come from listen.ts. Each request is then handled by Http1StreamWriter and an exchange.
+ * parses. The sockets come from listen.ts. Http1StreamWriter and an exchange handle each request.
  */
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -16,9 +16,9 @@ import { abort, closeAfterFlush, stopParsing } from "../net/socket-end.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
 
-/** Most unused HTTP/1.1 parsers kept. Each keeps the longest head that it has parsed; Node would keep a thousand. */
+/** Most unused HTTP/1.1 parsers that Node keeps (default: 1,000). Each holds the longest head that it has parsed. */
 const h1IdleParsers = 16;
-/** Most parsed requests behind the current one. No Kubernetes client pipelines (A33). */
+/** Most parsed requests that wait behind the current one. No Kubernetes client pipelines (A33). */
 export const h1Waiting = 16;
 
 export type H1Parts = {
@@ -30,7 +30,7 @@ export type H1Parts = {
 
 type PendingExchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
 
-/** The parser's error codes that get another status than 400. */
+/** The error codes of the parser whose response has another status than 400. */
 const refusalCodes = new Map<string, RefusalCode>([
   ["HPE_HEADER_OVERFLOW", 431],
   ["HPE_CHUNK_EXTENSIONS_OVERFLOW", 413],
@@ -40,10 +40,10 @@ export class Http1Connection implements H1End {
   readonly #parts: H1Parts;
   readonly #socket: Socket;
   readonly client: Client;
-  /** Since the last response, or since the connection was accepted; a clock reading. */
+  /** Clock reading of the last response; before the first response, of the connection's acceptance. */
   idleSince: number;
   readonly #waiting: PendingExchange[] = [];
-  /** The request whose response is due, or the last one while its upload continues. An idle client keeps no head (A26). */
+  /** The request whose response is due, or the last one while its upload continues. It is dropped after that (A26). */
   #writer: Http1StreamWriter | undefined;
   #hasRequested = false;
   #isBusy = false;
@@ -74,7 +74,7 @@ export class Http1Connection implements H1End {
 
   take(request: IncomingMessage, response: ServerResponse): void {
     for (const each of [request, response]) each.on("error", () => {});
-    // No response can follow the proxy's FIN. A request that crossed it is not executed, since the client may repeat it.
+    // No response can follow the proxy's FIN. A request that crosses the FIN is not executed: the client may repeat it.
     if (this.#isRefused || this.#socket.destroyed || this.#socket.writableEnded)
       return stopParsing(this.#socket);
     this.#waiting.push({ request, response });
@@ -99,7 +99,7 @@ export class Http1Connection implements H1End {
     this.contain(() => this.#parts.upgrade(request, this.#socket, head, this.client));
   }
 
-  /** The parser or the socket failed. */
+  /** Called when the parser or the socket has failed. */
   fail(reason: Error): void {
     const code = "code" in reason ? String(reason.code) : "";
     if (!code.startsWith("HPE_")) return this.destroy();
@@ -116,7 +116,7 @@ export class Http1Connection implements H1End {
     closeAfterFlush(this.#socket, this.#parts.clock);
   }
 
-  /** Ends the open request with a 504, because its outcome is unknown. False: none is open, or its response has begun. */
+  /** Ends the open request with a 504, because its outcome is unknown. Returns false if no response is due. */
   cut(): boolean {
     if (!this.#isBusy || this.#writer?.isAnswered !== false) return false;
     this.refuse("The proxy ended this request before a response arrived", 504);
@@ -128,10 +128,10 @@ export class Http1Connection implements H1End {
     abort(this.#socket);
   }
 
-  /** HTTP/1.1 has no control frames to limit. */
+  /** Does nothing: HTTP/1.1 has no control frames to limit. */
   answered(): void {}
 
-  /** Ends an idle connection now. A busy one, or one whose first request is on its way, ends with its next response. */
+  /** Ends an idle connection now. One with a request, or whose first is on its way, ends with its next response. */
   drain(): void {
     this.#isDraining = true;
     if (this.#isBusy || !this.#hasRequested) return;
@@ -140,7 +140,7 @@ export class Http1Connection implements H1End {
     closeAfterFlush(this.#socket, this.#parts.clock);
   }
 
-  /** Runs `run`. An internal fault in it ends only this client's connection. */
+  /** Runs `run`. If `run` throws, only this client's connection ends. */
   contain(run: () => void): void {
     try {
       run();
@@ -176,7 +176,7 @@ export class Http1Connection implements H1End {
     writer.attach(owner, parsed.hasBody);
   }
 
-  /** A response has been sent, or its socket is closed. */
+  /** Called when a response has been sent, or its socket is closed. */
   #finish(): void {
     if (this.#socket.destroyed || this.#isRefused) return;
     this.#isBusy = false;
@@ -186,7 +186,7 @@ export class Http1Connection implements H1End {
     else this.#awaitRest();
   }
 
-  /** The response was sent before the whole request arrived. The rest is read and discarded, within a time limit. */
+  /** Reads and discards the rest of a request whose response was sent before its end, within a time limit. */
   #awaitRest(): void {
     if (this.#writer?.isReceived !== false) return this.#awaitNext();
     this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
@@ -201,8 +201,8 @@ export class Http1Connection implements H1End {
   }
 
   /**
-   * Sets the deadline of the next head (A22) and the idle limit of the socket (A25). An incomplete head shows only as
-   * bytes read without a request, so `bytesRead` is compared every `h1HeadMs`.
+   * Sets the deadline of the next request's head (A22) and the idle limit of the socket (A25). Node does not report an
+   * incomplete head, so `bytesRead` is compared every `h1HeadMs` to find one.
    */
   #awaitHead(leftMs: number, hasBegun: boolean): void {
     const { bytesRead } = this.#socket;
@@ -213,7 +213,7 @@ export class Http1Connection implements H1End {
     });
   }
 
-  /** A client that has closed its half counts as gone, as in Go's server, so that its watch ends at once. */
+  /** A client that has closed its half of the socket counts as gone, as in Go's server: its watch ends at once. */
   #receiveEnd(): void {
     if (this.#isBusy && this.#writer?.isEnded === false) this.destroy();
   }
@@ -234,16 +234,16 @@ export class Http1Connection implements H1End {
   }
 }
 
-/** One HTTP/1.1 connection, as its listener uses it. */
+/** The part of an HTTP/1.1 connection that its listener uses. */
 export type H1Client = Pick<Http1Connection, "client" | "isIdle" | "idleSince" | "drain" | "cut">;
 
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
   const connections = new WeakMap<Duplex, Http1Connection>();
-  // Node offers this setting only for the whole process.
+  // Node has this setting only for the whole process.
   http.setMaxIdleHTTPParsers(h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
-    // Http1Connection has these deadlines: node's own need a listening server, and node's Host check sends no Status.
+    // Http1Connection has its own deadlines: node's need a listening server. node's Host check sends no Status.
     requestTimeout: 0,
     headersTimeout: 0,
     keepAliveTimeout: 0,

@@ -1,6 +1,6 @@
 /**
  * One HTTP/1.1 request and its response, with the interface of an HTTP/2 stream, so that the exchange treats both
- * alike. node:http frames what is written here: by length, in chunks, or until the end for HTTP/1.0.
+ * alike. node:http frames the response: by length, in chunks, or until the connection's end for HTTP/1.0.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Failure } from "../../base/failure.ts";
@@ -12,10 +12,10 @@ import { writeHead } from "../h1/h1-head.ts";
 import { readTrailers } from "../h1/h1-request.ts";
 import { sendLocalReply } from "../request/local-reply.ts";
 
-/** Upload bytes held by an exchange. With Node's own buffer and one read the total stays under 200 KiB (A19). */
+/** Most upload bytes that an exchange holds. With Node's buffer and one read, the total stays under 200 KiB (A19). */
 const h1HeldBytes = 32 * 1024;
 
-/** State of the response: no final head yet, body, all passed to node, or torn down. */
+/** State of the response: no final head yet, in its body, all of it passed to node, or torn down. */
 type State = "waiting" | "answering" | "ended" | "gone";
 
 /** What the writer may do to its connection. */
@@ -24,7 +24,7 @@ export type H1End = {
   destroy(): void;
   /** Sends 400 if no response has begun, and ends the connection. */
   refuse(message: string): void;
-  /** Runs `run`. An internal fault in it ends only this client's connection. */
+  /** Runs `run`. If `run` throws, only this client's connection ends. */
   contain(run: () => void): void;
 };
 
@@ -41,7 +41,7 @@ export class Http1StreamWriter implements StreamWriter {
   readonly #socket: H1End;
   #owner: StreamListener | undefined;
   #state: State = "waiting";
-  /** Bytes of the request's body that the owner has received and not granted yet. */
+  /** Bytes of the request's body that the owner has received and for which it has returned no credit yet. */
   #ungranted = 0;
   #isReceived = false;
 
@@ -53,7 +53,7 @@ export class Http1StreamWriter implements StreamWriter {
     response.sendDate = false;
   }
 
-  /** Sets the listener for the request's body and its end. `hasBody`: false if the head was all. */
+  /** Sets the listener for the request's body and its end. `hasBody`: false if the request is only a head. */
   attach(owner: StreamListener, hasBody: boolean): void {
     if (this.#state === "gone") return;
     this.#owner = owner;
@@ -66,7 +66,7 @@ export class Http1StreamWriter implements StreamWriter {
     this.#request.on("end", () => this.#socket.contain(() => this.#receiveEnd()));
   }
 
-  /** The socket is gone, or about to be. */
+  /** Called when the socket is gone, or about to be closed. */
   lose(): void {
     const isOver = this.#isReceived && this.#response.writableFinished;
     if (this.#state === "gone" || isOver) return;
@@ -79,7 +79,7 @@ export class Http1StreamWriter implements StreamWriter {
     return this.#state !== "waiting";
   }
 
-  /** True if node has the whole response. */
+  /** True if the whole response has been passed to node. */
   get isEnded(): boolean {
     return this.#state === "ended";
   }
@@ -96,7 +96,7 @@ export class Http1StreamWriter implements StreamWriter {
     this.#state = "answering";
     this.#response.writeHead(status, this.#flat(fields, status));
     if (end) this.#end(nothing);
-    // flushHeaders() would encode the head as UTF-8 and so change obs-text. An empty write also sends the head at once.
+    // flushHeaders() would encode the head as UTF-8 and so change obs-text. An empty write sends the head unchanged.
     else this.#response.write(nothing);
   }
 
@@ -116,7 +116,7 @@ export class Http1StreamWriter implements StreamWriter {
     this.#owner = undefined;
     if (this.#state === "gone") return;
     if (this.#state === "waiting") return this.#answerReset(code);
-    // The response is complete and the rest of the request not needed, so the socket may stay open, as in Go's server.
+    // The response is complete and the rest of the request is not needed. The socket may stay open, as in Go's server.
     if (this.#state === "ended" && (code === errorCode.NO_ERROR || this.#response.writableFinished)) {
       this.#request.resume();
       return;
@@ -130,8 +130,8 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   /**
-   * Sends a response in place of the reset, which HTTP/1.1 lacks. Some clients (curl) repeat even a write if a reused
-   * connection ends without a response.
+   * Sends a response instead of a reset, which HTTP/1.1 does not have. Some clients (curl) repeat even a write if a
+   * reused connection ends without a response.
    */
   #answerReset(code: number): void {
     // Go's h2 server resets what its parser refuses (`%zz` in a path); Go's h1 server would have sent 400.
@@ -147,7 +147,7 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   grant(count: number): void {
-    // A body that was sent twice, because a backend refused the first attempt, is granted twice.
+    // If a backend refused the first attempt, the body is sent twice, and credit is granted twice.
     this.#ungranted = Math.max(0, this.#ungranted - count);
     if (this.#ungranted < h1HeldBytes) this.#request.resume();
   }
@@ -171,7 +171,7 @@ export class Http1StreamWriter implements StreamWriter {
   #sendInterim(status: number, fields: readonly Field[]): void {
     // HTTP/1.0 has no interim responses (RFC 9110 §15.2). A 101 without an Upgrade would open a tunnel to the proxy.
     if (this.#request.httpVersion === "1.0" || status === 101) return;
-    // Sent through node, which otherwise closes after a response to `Expect` without a 100 although the body may follow.
+    // node sends the 100 itself: otherwise it closes after a response to `Expect`, although the body may follow.
     if (status === 100) return this.#response.writeContinue();
     this.#request.socket.write(writeHead([`HTTP/1.1 ${status} ${phrases.get(status) ?? ""}`], fields));
   }
@@ -188,7 +188,9 @@ export class Http1StreamWriter implements StreamWriter {
     });
   }
 
-  /** Returns a flat list, which keeps order and duplicates. Drops `Trailer` where node would throw for it. */
+  /**
+   * Returns the fields as a flat list, which keeps order and duplicates. Drops `Trailer` if node would throw for it.
+   */
   #flat(fields: readonly Field[], status: number): string[] {
     const isChunked =
       this.#request.httpVersion !== "1.0" &&

@@ -1,15 +1,15 @@
 /**
- * Decides whether new clients are accepted: while there are descriptors (A24) and memory (A26). /readyz reports the
- * same, with hysteresis, so that a load balancer does not remove and add this proxy again and again.
+ * Accepts new clients only while the process has enough descriptors (A24) and memory (A26). /readyz reports the same,
+ * with hysteresis, so that a load balancer does not remove and add this proxy again and again.
  */
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";
 
-/** Share of the process's file descriptor limit that client sockets may use; an Upgrade takes two (A24). */
+/** Share of the process's file descriptor limit that client sockets may use. An Upgrade takes two descriptors (A24). */
 export const connectionShare = 0.45;
 /**
- * /readyz reports that new clients are accepted again once their number is below `intakeEasy` of the maximum and none
- * was refused for `intakeCalmMs`, the period of a kubelet's probe.
+ * /readyz reports that new clients are accepted again once the number of clients is below `intakeEasy` of the maximum,
+ * and no client was refused for `intakeCalmMs`, the period of a kubelet's probe.
  */
 const intakeEasy = 0.9;
 export const intakeCalmMs = 10_000;
@@ -25,14 +25,14 @@ export type IntakeParts = {
 export class Intake {
   readonly #parts: IntakeParts;
   #count = 0;
-  /** When a client was last refused, or would have been; undefined: not recently. */
+  /** Clock reading at which a client was last refused, or would have been refused; undefined: not recently. */
   #refusedAt: number | undefined;
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
   }
 
-  /** Counts one accepted socket. Returns the function that releases it; undefined: the socket must be closed. */
+  /** Counts one accepted socket. Returns the function that releases it; undefined if the socket must be closed. */
   enter(): (() => void) | undefined {
     const { clock, most, isShort } = this.#parts;
     if (this.#count >= most || isShort()) {
@@ -46,8 +46,8 @@ export class Intake {
   }
 
   /**
-   * Why clients should go to another proxy; "": no reason. It holds from the moment at which the next client would be
-   * refused, until there is room to spare and none was refused for `intakeCalmMs`.
+   * The reason why clients should go to another proxy; "": none. It holds from the moment at which the next client
+   * would be refused, until there is room to spare and no client was refused for `intakeCalmMs`.
    */
   get complaint(): string {
     const { clock, most, isShort } = this.#parts;
@@ -71,7 +71,7 @@ export function mostSockets(): number {
   return Math.floor(openFilesLimit() * connectionShare);
 }
 
-/** Linux has the limit in /proc. Elsewhere the usual soft limit of POSIX is assumed. */
+/** Linux has the limit in /proc. For other systems, the usual soft limit of POSIX is assumed. */
 function openFilesLimit(): number {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];

@@ -1,5 +1,5 @@
 /**
- * Accepts sockets, terminates TLS, and makes each an HTTP/2 session (downstream.ts) or an HTTP/1.1 connection
+ * Accepts sockets, terminates TLS, and makes each socket an HTTP/2 session (downstream.ts) or an HTTP/1.1 connection
  * (h1-connection.ts). One port takes h2, http/1.1 and clients without ALPN.
  */
 import assert from "node:assert/strict";
@@ -29,7 +29,7 @@ import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
-/** Milliseconds from a forced close's last responses to the end of its sockets. The process exits after 100 ms. */
+/** Milliseconds between a forced close's last responses and its sockets' end. The process exits after 100 ms. */
 const cutGraceMs = 50;
 
 /** The entry to one cluster: what a listener calls with its clients' sockets and requests. */
@@ -45,7 +45,7 @@ export type ListenParts = {
   /** The gates of the clusters that the listener, its hosts or its routes name. */
   readonly gates: ReadonlyMap<string, Gate>;
   readonly handshakes: HandshakeQueue;
-  /** One for all listeners, because descriptors and memory belong to the process. */
+  /** One object for all listeners, because descriptors and memory belong to the process. */
   readonly intake: Intake;
   readonly keepalive: Keepalive;
 };
@@ -56,12 +56,12 @@ type NegotiatedProtocol = {
   readonly identity?: Identity;
 };
 
-/** Milliseconds between checks of all sessions, whose deadlines are ten seconds and more. */
+/** Milliseconds between two checks of all sessions. Their deadlines are ten seconds and more. */
 const checkMs = 1000;
 
 export class Listener {
   readonly #config: ListenerConfig;
-  /** Undefined: plain text (on loopback only), or a passthrough. */
+  /** The hosts that TLS can select; undefined for plain text (on loopback only) and for passthrough. */
   readonly #hosts: Hosts | undefined;
   readonly #parts: ListenParts;
   readonly #proxyProtocol: ProxyProtocolRules;
@@ -74,9 +74,9 @@ export class Listener {
   #stopChecks: () => void = () => {};
   #checkedAt = 0;
   #isDraining = false;
-  /** The assigned port, if the configured one is 0. Once bound, a restart uses the same port. */
+  /** The port. If the configured port is 0, the kernel's choice at the first bind, which later binds use again. */
   #port: number;
-  /** A listening socket that was passed in; used if it is bound to this listener's address. */
+  /** Descriptor of a listening socket that was passed in. Used if it is bound to this listener's address. */
   #inherited: number | undefined;
   handshakeErrors = 0;
   #onEmpty: () => void = () => {};
@@ -104,7 +104,7 @@ export class Listener {
     });
   }
 
-  /** Binds, and returns the address with the assigned port. */
+  /** Binds the listener. Returns the address with the assigned port. */
   async start(): Promise<string | Failure> {
     const { name } = this.#config;
     const { host } = this.#config.address;
@@ -142,7 +142,7 @@ export class Listener {
     });
   }
 
-  /** The listening socket's descriptor, for a successor; undefined: none. */
+  /** The descriptor of the listening socket, for the process that takes over; undefined if there is none. */
   get descriptor(): number | undefined {
     return descriptorOf(this.#server);
   }
@@ -160,8 +160,8 @@ export class Listener {
   }
 
   /**
-   * Drains all clients: HTTP/2 in two GOAWAY steps, HTTP/1.1 with the present response, and also clients whose TLS
-   * handshake is still under way. Calls `onEmpty` when the last socket has closed.
+   * Drains all clients: HTTP/2 clients in two GOAWAY steps, HTTP/1.1 clients with the present response, and also
+   * clients whose TLS handshake is still under way. Calls `onEmpty` when the last socket has closed.
    */
   drain(onEmpty: () => void = () => {}): void {
     this.#isDraining = true;
@@ -169,7 +169,7 @@ export class Listener {
     inSlices(this.#parts.clock, this.#sessions(), (one) => one.drain());
   }
 
-  /** Drains the clients that a certificate identified at this host, so that they can reconnect with a valid one. */
+  /** Drains the clients that a certificate identified at this host, so that they reconnect with a valid one. */
   sendAway(host: string): void {
     inSlices(this.#parts.clock, this.#sessions(), ({ client }) => {
       if (client.host === host && client.identity.kind !== "none") client.sendAway();
@@ -182,13 +182,13 @@ export class Listener {
     yield* this.#downstreams;
   }
 
-  /** Clients of both protocols that have nothing open. */
+  /** The clients, of both protocols, that have no open request. */
   get idle(): readonly (Downstream | H1Client)[] {
     return [...this.#downstreams, ...this.#h1Clients].filter(({ isIdle }) => isIdle);
   }
 
   /**
-   * Ends everything now. Sockets are closed a moment later, because closing one with unread bytes resets the
+   * Ends all connections now. Their sockets are closed a moment later: closing a socket with unread bytes resets the
    * connection, and the last responses would be lost (RFC 9112 §9.6).
    */
   cut(): void {
@@ -201,7 +201,7 @@ export class Listener {
   }
 
   #accept(socket: net.Socket): void {
-    // Closed at once: in the kernel's queue it would take the next descriptor that becomes free (A24).
+    // The socket is closed at once: in the kernel's queue it would take the next descriptor that becomes free (A24).
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
     socket.on("close", leave);
@@ -216,7 +216,7 @@ export class Listener {
     readProxyHeader(socket, this.#proxyProtocol, this.#parts.clock, (ends) => this.#located(socket, ends));
   }
 
-  /** The client's address is known. */
+  /** Called when the client's address is known. */
   #located(socket: net.Socket, ends: Ends | Failure): void {
     if (ends instanceof Failure)
       return this.#turnAway(socket, withoutMapping(socket.remoteAddress ?? ""), ends.message);
@@ -245,7 +245,7 @@ export class Listener {
     });
   }
 
-  /** Discards further bytes, because a client that stays would keep its descriptor for as long as it likes. */
+  /** Ends the connection even if the client does not, because the client would keep its descriptor. */
   #refusePlain(socket: net.Socket): void {
     socket.end(plainHttpOnTls());
     closeAfterFlush(socket, this.#parts.clock);
@@ -276,7 +276,7 @@ export class Listener {
       isTrustedForwarder: this.#trustedForwarders.has(source.address),
       ...(identity && { identity, leavesAt: leavesAt(identity, this.#parts.clock.wall()) }),
       ...(host && { host: host.name }),
-      // The authority is checked only where hosts differ.
+      // The authority is checked only if the listener has several hosts.
       ...(host && this.#hosts?.hasSeveral === true && { mayAsk: this.#hosts.judge(host) }),
     });
     const gate = this.#gateOf(host?.cluster ?? this.#config.cluster);
@@ -311,7 +311,7 @@ export class Listener {
   #check(): void {
     const { clock } = this.#parts;
     const now = clock.now();
-    // After a stall of the event loop clients' bytes are still unread, so sessions are checked a second later (F11).
+    // After a stall of the event loop, bytes of clients are still unread, so sessions are checked a second later (F11).
     const isJudged = now - this.#checkedAt < 2 * checkMs;
     this.#checkedAt = now;
     const wall = clock.wall();
@@ -334,15 +334,15 @@ export class Listener {
 /** The protocol of a new socket, detected from its first bytes without consuming them, within a deadline (A22). */
 export type Protocol = "tls" | "h2" | "http/1.1";
 
-/** TLS's record type for a handshake (RFC 8446 §5.1). */
+/** The record type of a TLS handshake (RFC 8446 §5.1). */
 const tlsHandshake = 0x16;
-/** The start of HTTP/2's preface. No HTTP/1.1 request line begins like this. */
+/** The start of HTTP/2's connection preface. No HTTP/1.1 request line begins like this. */
 const preface = "PRI * HTTP/2.0";
 
 export function detect(socket: net.Socket, clock: Clock, done: (protocol: Protocol) => void): void {
   peek(socket, clock, look, (protocol) => {
     done(protocol);
-    // A TLS socket takes over the handle. The others continue to read once they have a listener.
+    // For TLS, another object takes over the socket's handle. The other protocols read once they have a listener.
     if (protocol !== "tls") socket.resume();
   });
 }
@@ -352,7 +352,7 @@ function look(seen: Buffer): Decision<Protocol> | undefined {
   return verdict && { verdict, taken: 0 };
 }
 
-/** Returns the protocol; undefined: too few bytes to decide. */
+/** Returns the protocol; undefined if there are too few bytes to decide. */
 function protocolIn(chunk: Buffer): Protocol | undefined {
   if (chunk[0] === tlsHandshake) return "tls";
   const start = chunk.toString("latin1", 0, preface.length);

@@ -1,6 +1,6 @@
 /**
  * All configured listeners. A changed configuration opens new listeners, closes removed ones, and does not touch the
- * rest. If one cannot be opened, everything stays as it was (D10).
+ * rest. If a new listener cannot be opened, all listeners stay as they were (D10).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -28,7 +28,7 @@ type Opened = {
 export type ListenersParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Returns the entry to a cluster. Read when a listener is opened, and kept as long as the listener has clients. */
+  /** Returns the entry to a cluster, which a listener reads when it opens and keeps as long as it has clients. */
   readonly gateOf: (cluster: string) => Gate;
   readonly intake: Intake;
 };
@@ -36,12 +36,12 @@ export type ListenersParts = {
 export class Listeners {
   readonly #parts: ListenersParts;
   readonly #keepalive: Keepalive;
-  /** One for all listeners, because one event loop computes all handshakes. */
+  /** One queue for all listeners, because one event loop computes all handshakes. */
   readonly #handshakes: HandshakeQueue;
   readonly #inherited: Descriptors;
   #opened: readonly Opened[] = [];
   #pastHandshakeErrors = 0;
-  /** Listeners that a reload closed, with clients that have not gone yet. */
+  /** Listeners that a reload has closed and that still have clients. */
   readonly #leaving = new Set<Listener>();
   /** Listeners that could not be bound again after a failed reload, each with the function that ends its retries. */
   readonly #lost = new Map<Listener, () => void>();
@@ -75,14 +75,14 @@ export class Listeners {
     };
   }
 
-  /** Clients that have nothing open, the one that became idle last first. */
+  /** The clients that have no open request. The client that became idle last comes first. */
   get idle(): readonly (Downstream | H1Client)[] {
     return this.#all()
       .flatMap((listener) => listener.idle)
       .toSorted((a, b) => b.idleSince - a.idleSince);
   }
 
-  /** TLS handshakes that failed, on present and former listeners. */
+  /** Number of TLS handshakes that failed, on present and former listeners. */
   get handshakeErrors(): number {
     return this.#all().reduce((sum, listener) => sum + listener.handshakeErrors, this.#pastHandshakeErrors);
   }
@@ -97,7 +97,7 @@ export class Listeners {
     return this.#opened.flatMap(({ hosts }) => hosts?.certificates ?? []);
   }
 
-  /** Opens and closes listeners until they match `wanted`. A Failure: that is impossible, and nothing has changed. */
+  /** Opens and closes listeners until they match `wanted`. On a Failure, nothing has changed. */
   async reconcile(wanted: readonly ListenerConfig[]): Promise<Failure | undefined> {
     const stay = this.#opened.filter(({ config }) => wanted.some((one) => isSame(one, config)));
     const leave = this.#opened.filter((opened) => !stay.includes(opened));
@@ -137,13 +137,13 @@ export class Listeners {
     return [...this.#opened.map(({ listener }) => listener), ...this.#leaving];
   }
 
-  /** Drains the listener's clients in two GOAWAY steps; open requests may finish. The end of the process cuts the last. */
+  /** Drains the listener's clients in two GOAWAY steps. Open requests may finish until the process ends. */
   #letGo({ listener, hosts }: Opened): void {
     hosts?.stop();
     this.#forgetLost(listener);
     const forget = (): void => {
       this.#leaving.delete(listener);
-      // Added here, because a counter must not fall when its listener has gone.
+      // The count is kept here, because the metric must not fall when a listener is gone.
       this.#pastHandshakeErrors += listener.handshakeErrors;
       listener.cut();
     };
@@ -153,8 +153,8 @@ export class Listeners {
   }
 
   /**
-   * Reopens a listener that was closed for a new one that failed; its clients are still connected. If another process
-   * has taken the port by now, binding is retried.
+   * Reopens a listener that was closed to make room for a new one that failed. Its clients are still connected. If
+   * another process has taken the port by now, binding is retried.
    */
   async #reopen(opened: Opened): Promise<void> {
     const { listener, config } = opened;

@@ -1,5 +1,5 @@
 /**
- * Determines both ends of a new connection: the socket's own peer, or the client that a trusted load balancer names in
+ * Determines both ends of a new connection: the socket's own addresses, or those that a trusted load balancer states in
  * a PROXY header. A header from any other peer is refused, never skipped.
  */
 import type net from "node:net";
@@ -10,12 +10,12 @@ import { type Decision, peek } from "../net/peek.ts";
 import { type Endpoint, type Ends, readHeader } from "../net/proxy-protocol.ts";
 
 export type ProxyProtocolRules = {
-  /** Optional: trusted peers may send a header. Required: they must, and other peers are refused. */
+  /** Optional: trusted peers may send a header. Required: they must send one, and other peers are refused. */
   readonly mode: "Disabled" | "Optional" | "Required";
   readonly trusted: Networks;
 };
 
-/** Calls `done` once, or immediately if no header is expected; never if the socket ends or sends nothing in time. */
+/** Calls `done` when the header is read, or at once if none is expected; never if the socket ends or is silent. */
 export function readProxyHeader(
   socket: net.Socket,
   { mode, trusted }: ProxyProtocolRules,
