@@ -27,6 +27,7 @@ type Value = string | number | readonly string[];
 const complaints = new Map<Entry["kind"], string>([
   ["listener.lost", "reason"],
   ["downstream_connection.refused", "reason"],
+  ["request.refused", "reason"],
   ["request.failed", "message"],
   ["passthrough.refused", "message"],
   ["config.refused", "problems"],

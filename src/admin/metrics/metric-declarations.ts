@@ -236,6 +236,12 @@ export const metrics: readonly Metric[] = [
     process: ({ handshakeErrors }) => handshakeErrors(),
   },
   {
+    name: "requests_refused_total",
+    help: "Requests that the proxy refused before it could forward them, mostly because they break a rule of HTTP, by reason",
+    labels: ["reason"],
+    counted: { "request.refused": ({ reason }) => [reason] },
+  },
+  {
     name: "requests_active",
     help: "Requests in progress, by kind",
     labels: ["kind"],

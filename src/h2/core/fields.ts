@@ -1,7 +1,8 @@
 /**
  * Checks a head or trailers in one pass (RFC 9113 §8). A message that violates a rule is rejected. Fields are never
- * dropped, trimmed or merged, because the backend would then get a request that the client did not send (A10, A27-A32).
- * An error text names the violated rule, but no value. No regular expression here can backtrack (A59).
+ * dropped or merged, because the backend would then get a request that the client did not send (A10, A27-A32). Blanks
+ * around the value of a regular field are removed as in HTTP/1.1, because kube-apiserver accepts such fields and
+ * clients send them: `Bearer ` with an empty token. An error text names the violated rule, but no value. No regular expression here can backtrack (A59).
  */
 import { isIpAddress } from "../../base/address.ts";
 import { type Field, type Role, role } from "./field.ts";
@@ -25,7 +26,7 @@ export type ResponseHead = {
 };
 
 /** Returns the request's head, or a text that says which rule it violates. */
-export function readRequest(fields: readonly Field[]): RequestHead | string {
+export function readRequest(fields: Field[]): RequestHead | string {
   const found: Found = [];
   const fault = scan(fields, requestRules, found) ?? requestFault(found);
   if (fault !== undefined) return fault;
@@ -42,7 +43,7 @@ export function readRequest(fields: readonly Field[]): RequestHead | string {
 }
 
 /** Returns the response's head, which may be interim (1xx), or a text that says which rule it violates. */
-export function readResponse(fields: readonly Field[]): ResponseHead | string {
+export function readResponse(fields: Field[]): ResponseHead | string {
   const found: Found = [];
   const fault = scan(fields, responseRules, found);
   if (fault !== undefined) return fault;
@@ -61,7 +62,7 @@ export function readResponse(fields: readonly Field[]): ResponseHead | string {
 }
 
 /** Returns the rule that these trailers violate; undefined: none. */
-export function trailersFault(fields: readonly Field[]): string | undefined {
+export function trailersFault(fields: Field[]): string | undefined {
   return scan(fields, trailerRules, []);
 }
 
@@ -120,9 +121,10 @@ const trailerRules = rulesOf(
   [headOnly, role.contentLength, role.host, role.expect, role.authorization, role.credential, role.identity],
 );
 
-/** Checks each field once and fills `found`. Returns the first violation; undefined: none. */
-function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): string | undefined {
+/** Trims and checks each field, and fills `found`. Returns the first violation; undefined: none. */
+function scan(fields: Field[], rules: readonly Rule[], found: Found): string | undefined {
   let hasRegular = false;
+  trim(fields);
   for (const field of fields) {
     const rule = rules[field.role] ?? free;
     const fault = field.fault ?? rule.fault;
@@ -134,6 +136,14 @@ function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): s
     found[field.role] = field.value;
   }
   return undefined;
+}
+
+/** Removes the blanks around the values of regular fields, in place. */
+function trim(fields: Field[]): void {
+  for (let at = 0; at < fields.length; at += 1) {
+    const field = fields[at];
+    if (field?.hasOuterBlanks && !field.name.startsWith(":")) fields[at] = field.trimmed();
+  }
 }
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;

@@ -138,7 +138,7 @@ export class Stream implements StreamWriter {
   }
 
   /** Takes a response head: at most `limits.interimHeads` interim heads, then the final one (A37). */
-  receiveAnswer(fields: readonly Field[], end: boolean): void {
+  receiveAnswer(fields: Field[], end: boolean): void {
     const head = readResponse(fields);
     if (typeof head === "string") throw malformed(head);
     if (head.status < 200) {
@@ -154,7 +154,7 @@ export class Stream implements StreamWriter {
     if (end && this.#expected > 0) throw malformed("content-length without a body");
   }
 
-  receiveTrailers(fields: readonly Field[], end: boolean): void {
+  receiveTrailers(fields: Field[], end: boolean): void {
     if (!end) throw malformed("trailers that do not end their stream");
     const fault = trailersFault(fields);
     if (fault !== undefined) throw malformed(fault);

@@ -26,6 +26,8 @@ export type Role = "server" | "client";
 export type StreamsOwner = {
   /** Server role: called for each valid request. Returns the listener for the request's stream. `end`: no body follows. */
   opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
+  /** Server role: called for each request that is reset because it breaks the rule `reason`, a fixed text. */
+  refused?(reason: string): void;
   /** Called when a stream's owner has thrown an exception, which is a bug in the proxy. The stream is reset. */
   fault?(error: unknown): void;
 };
@@ -390,7 +392,9 @@ export class Streams implements StreamHost, StreamFrames {
     const { owner } = stream;
     stream.refuse(error.code);
     this.#notifyReset(owner, error.code);
-    if (this.#isServer && error.code !== errorCode.REFUSED_STREAM) this.#floods.charge("reset");
+    if (!this.#isServer || error.code === errorCode.REFUSED_STREAM) return;
+    this.#owner.refused?.(error.message);
+    this.#floods.charge("reset");
   }
 
   #use(count: number): void {

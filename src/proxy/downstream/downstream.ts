@@ -52,6 +52,7 @@ export class Downstream implements WireOwner {
         write: (buffers, written) => this.#wire.write(buffers, written),
         changed: () => this.#changed(),
         ponged: () => this.#ponged(),
+        refused: (reason) => parts.journal.write({ kind: "request.refused", client: client.address, reason }),
         fault: (error) => journalFault(parts.journal, error),
         ended: (error) => this.#ended(error),
       },

@@ -5,7 +5,7 @@
  */
 
 import { limits } from "../../base/limits.ts";
-import { Field, role } from "../../h2/core/field.ts";
+import { Field, role, withoutBlanks } from "../../h2/core/field.ts";
 import { type RequestHead, type ResponseHead, readResponse } from "../../h2/core/fields.ts";
 
 /** Where a body ends: after this many bytes, after its last chunk, or with its connection. */
@@ -75,18 +75,6 @@ function readFields(lines: readonly string[]): Field[] | string {
     fields.push(field);
   }
   return fields;
-}
-
-/** Removes spaces and tabs at both ends (RFC 9110 §5.6.3) in linear time, which a regular expression would not. */
-function withoutBlanks(text: string): string {
-  let [from, to] = [0, text.length];
-  while (isBlank(text, from)) from += 1;
-  while (to > from && isBlank(text, to - 1)) to -= 1;
-  return text.slice(from, to);
-}
-
-function isBlank(text: string, at: number): boolean {
-  return text[at] === " " || text[at] === "\t";
 }
 
 /** Interprets the fields about the connection. All other fields must form a valid response by the rules of HTTP/2. */

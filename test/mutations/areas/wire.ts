@@ -209,8 +209,8 @@ export const wire: readonly Defect[] = [
     "provoking resets costs nothing",
     {
       file: "h2/session/streams.ts",
-      find: 'if (this.#isServer && error.code !== errorCode.REFUSED_STREAM) this.#floods.charge("reset");',
-      replace: "",
+      find: 'this.#owner.refused?.(error.message);\n    this.#floods.charge("reset");',
+      replace: "this.#owner.refused?.(error.message);",
     },
     ["h2/session/resets", "provoking resets costs the same budget"],
   ),
@@ -296,10 +296,20 @@ export const wire: readonly Defect[] = [
     "a value holds control characters",
     {
       file: "h2/core/field.ts",
-      find: 'if (!goodValue.test(value)) return "field value has a control character";',
-      replace: "",
+      find: 'return goodValue.test(value) ? undefined : "field value has a control character";',
+      replace: "return undefined;",
     },
     ["h2/core/field", "a bad name or value is a fault"],
+  ),
+  defect(
+    "blanks around a value are forwarded",
+    { file: "h2/core/fields.ts", find: "\n  trim(fields);", replace: "" },
+    ["h2/core/fields", "blanks around the value of a regular field are removed"],
+  ),
+  defect(
+    "a malformed request is not counted",
+    { file: "h2/session/streams.ts", find: "    this.#owner.refused?.(error.message);\n", replace: "" },
+    ["proxy/downstream/downstream", "a malformed request is journaled"],
   ),
   defect(
     "identities enter the table",

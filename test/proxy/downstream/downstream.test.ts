@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { Field } from "../../../src/h2/core/field.ts";
 import { goAwayGraceMs } from "../../../src/proxy/downstream/downstream.ts";
 import { type Frame, ping, priority, raw, reset, windowUpdate, wire } from "../../support/h2-frames.ts";
 import { type PlayedClient, PlayedPath } from "../../support/path.ts";
@@ -19,6 +20,18 @@ test("a session without a stream is sent away after five minutes, one with a wat
   assert.equal([idle.isGone, watching.isGone], [true, false]);
   const isOpen = [idle, watching].map(({ downstream }) => downstream.client.connection.isOpen);
   assert.equal(isOpen, [false, true]);
+});
+
+test("a malformed request is journaled with the client and the rule that it breaks", () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  client.ask("GET", "/api", [new Field("x-a", "b\nsecret")]);
+  path.settle();
+  const refused = path.entries.filter(({ kind }) => kind === "request.refused");
+  assert.equal(
+    refused.map((entry) => (entry as { reason: string }).reason),
+    ["field value has a control character"],
+  );
 });
 
 test("drain is two steps: what the client opened before it received GOAWAY is still served", () => {
