@@ -1,4 +1,4 @@
-/** The ports for operators: that of metrics and probes, without which the proxy does not start, and that of the JSON API. */
+/** The two admin ports: one for metrics and probes, without which the proxy does not start, and one for the JSON API. */
 import { textOf } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
@@ -44,7 +44,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   readonly current: () => Config;
   /** Descriptor of an inherited listening socket for metrics and probes; undefined: none. */
   readonly inherited: number | undefined;
-  /** TLS and authorization of the API, which these servers close. */
+  /** TLS and authorization of the API. AdminServers closes them. */
   readonly security: ApiSecurity;
   readonly operations: Operations;
   /** Returns the checks of /readyz, which fail if new clients should connect to another instance. */
@@ -55,8 +55,8 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
 /**
- * What the admin ports tell of the past: incidents, state changes, and the latest events. Reads the journal from
- * construction on, so it must be constructed before the first entry is written.
+ * What the admin ports report about the past: incidents, state changes and the latest journal entries. It reads the
+ * journal from construction on, so it must be constructed before the first entry is written.
  */
 export class AdminRecords {
   readonly journal: Journal;
@@ -95,7 +95,7 @@ export class AdminServers {
     this.#opened = opened;
   }
 
-  /** Opens both ports. Returns a Failure if that of metrics and probes cannot be bound. */
+  /** Opens both ports. Returns a Failure if the port of metrics and probes cannot be bound. */
   static async open(records: AdminRecords, parts: AdminParts): Promise<AdminServers | Failure> {
     const { journal, clock, times } = records;
     const { addresses, inherited, ready, certificates, name } = parts;
@@ -134,12 +134,12 @@ export class AdminServers {
     return this.#opened.api.address;
   }
 
-  /** Descriptor of the listening socket of metrics and probes, for a successor. */
+  /** Descriptor of the listening socket of metrics and probes, for a process that takes over; undefined: none. */
   get descriptor(): number | undefined {
     return this.#opened.probes.descriptor;
   }
 
-  /** Removes a cluster from the metrics; its counters stay. */
+  /** Removes a cluster from the metrics. Its counts stay, under backend "other". */
   gone(cluster: LiveCluster): void {
     this.#opened.metrics.gone(cluster);
   }
@@ -149,7 +149,7 @@ export class AdminServers {
     await Promise.all([this.#opened.probes.stop(), this.#opened.api.stop()]);
   }
 
-  /** Stops measuring, reloading and asking for authorization. The ports stay open. */
+  /** Stops measurements, reloads of certificates and authorization. The ports stay open. */
   stop(): void {
     this.#opened.monitor.stop();
     this.#opened.expiryWatch.stop();

@@ -51,7 +51,7 @@ async function runCommand(name: CommandName, args: string[]): Promise<number> {
   try {
     return await runs[name](args);
   } catch (reason) {
-    // The message of parseArgs names the option. Any other error is a bug, and Node prints its stack.
+    // The message of parseArgs names the option. Any other error is a bug; it is thrown, so that Node prints its stack.
     const isUsage =
       reason instanceof TypeError && "code" in reason && String(reason.code).startsWith("ERR_PARSE_ARGS");
     if (!isUsage) throw reason;
@@ -71,11 +71,11 @@ function main([name = "", ...args]: string[]): Promise<number> {
 }
 
 process.channel?.unref();
-// An older Node starts this process from bin/watchkeeper.js and passes signals on. If that parent exits, this process
-// must end, because it would get no signals. A successor, however, outlives its parent.
+// With an older Node, bin/watchkeeper.js starts this process and passes signals on. If that parent exits, this process
+// must end, too, because it would get no more signals. A successor, however, outlives its parent.
 if (!isSuccessor()) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
 
-// Without this listener, `get watches | head` would end with an error when head closes the pipe.
+// Without this listener, `get watches | head` would end with an error when `head` closes the pipe.
 process.stdout.on("error", () => {});
 
 process.exitCode = await main(process.argv.slice(2));

@@ -1,4 +1,4 @@
-/** `watchkeeper completion SHELL`: prints a script generated from the table of commands. The script asks no proxy. */
+/** `watchkeeper completion SHELL`: prints a script generated from the table of commands. It needs no proxy. */
 import { Failure } from "../base/failure.ts";
 import { allCommands, type CommandSpec, type Option } from "./commands/commands.ts";
 import { given } from "./commands/options.ts";
@@ -18,7 +18,7 @@ export function completion(args: string[], screen: Screen = standardScreen): Pro
   return Promise.resolve(0);
 }
 
-/** Returns the words that may follow a command: values of its first argument, then its options. */
+/** Returns the words that may follow a command: the values of its first argument, and its options. */
 function wordsOf({ choices = [], options }: CommandSpec): string {
   return [...choices, ...options.map(({ name }) => `--${name}`), "--help"].join(" ");
 }

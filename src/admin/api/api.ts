@@ -40,7 +40,7 @@ export function apiPages(sources: ListingSources, times: Times): Pages {
   ]);
 }
 
-/** Returns the latest reason why each certificate could not be loaded, by the certificate's name in the journal. */
+/** Returns why each certificate could not be loaded, by the certificate's name in the journal. */
 function refusalsIn({ active }: IncidentStore): ReadonlyMap<string, string> {
   const refused = active.filter(({ kind }) => kind === "certificate-refused");
   return new Map(refused.map(({ subject, evidence }) => [subject, evidence.at(-1)?.text ?? ""]));

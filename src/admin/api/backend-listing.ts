@@ -119,7 +119,7 @@ export function backendListing(sources: BackendSources, times: Times): Listing<B
   );
 }
 
-/** Returns a row for each backend, from one pass over all open requests: there may be 50,000 of them. */
+/** Returns a row for each backend. Visits all open requests only once, because there may be 50,000 of them. */
 function rowsOf(sources: BackendSources): readonly BackendRow[] {
   const loads = new Map<string, Load>();
   for (const { backend, context } of sources.live()) {

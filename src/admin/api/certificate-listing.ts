@@ -6,12 +6,12 @@ import type { Times } from "../http/times.ts";
 import type { CertificateFacts } from "../metrics/metric.ts";
 import { type Fields, listingOf, maybeMs, oneOf, text } from "./fields.ts";
 
-/** `notAfterMs` is NaN if no certificate is valid; `refused` is why the current files were not loaded, or "". */
+/** A certificate. `notAfterMs`: NaN if none is valid. `refused`: why the current files were not loaded; "": they were. */
 export type CertificateRow = CertificateFacts & { readonly refused?: string };
 
 export type CertificateSources = {
   readonly certificates: () => readonly CertificateRow[];
-  /** Returns why certificates could not be loaded, by the name that the journal uses for the certificate. */
+  /** Returns why certificates could not be loaded, by the certificate's name in the journal. */
   readonly refusals: () => ReadonlyMap<string, string>;
 };
 
@@ -74,7 +74,7 @@ function withRefusals(
   ];
 }
 
-/** Returns undefined for a certificate that a backend presents, because the proxy loads it from no file. */
+/** Returns the certificate's name in the journal; undefined for a backend's, which the proxy loads from no file. */
 function nameInJournal({ purpose, name }: CertificateRow): string | undefined {
   if (purpose === "backend" || purpose === "backend-loopback") return undefined;
   return purpose === "client-ca" ? `${name} client CA` : name;

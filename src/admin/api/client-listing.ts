@@ -1,4 +1,4 @@
-/** `/api/v1/clients`: who sends requests to the backends, and how many. */
+/** `/api/v1/clients`: the clients that send requests to the backends, and how many they send. */
 import type { Caller } from "../../ledger/caller.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { LedgerTap } from "../../proxy/observe/ledger-tap.ts";
@@ -6,7 +6,7 @@ import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { age, count, type Fields, listingOf, oneOf, text, time, within, words } from "./fields.ts";
 
-/** A cluster with its ledger and its observed leader leases. `cluster` is "" if the configuration has only one. */
+/** A cluster with its ledger and its observed leader leases. `cluster`: "" if there is only one cluster. */
 export type ClusterLedger = {
   readonly cluster: string;
   readonly ledgerTap: Pick<LedgerTap, "ledger" | "leases">;

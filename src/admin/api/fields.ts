@@ -1,6 +1,6 @@
 /**
- * Declares the fields of the JSON API's rows. A field is declared once: with the schema for /openapi.json, the value,
- * and the key to filter and sort by. The types of the rows (`ViewOf`) follow from these declarations.
+ * Declares the fields of the JSON API's rows. Each field is declared once, with its schema for /openapi.json, its
+ * value, and its key for filters and sorting. The types of the rows (`ViewOf`) follow from these declarations.
  */
 import type { Json, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
@@ -12,7 +12,7 @@ export type Schema = Readonly<Record<string, unknown>>;
 export type Field<T, V extends Json = Json> = {
   readonly schema: Schema;
   readonly view: (row: T, times: Times) => V;
-  /** The value to filter and sort by; -1 stands for a missing number. */
+  /** The value by which rows are filtered and sorted; -1 stands for a missing number. */
   readonly key: (row: T, times: Times) => string | number;
 };
 
@@ -36,7 +36,7 @@ function reader<T, V>(of: Read<T, V>): (row: T, times: Times) => V {
   return (row) => row[of] as V;
 }
 
-/** Returns a field whose shown value is also the key to filter and sort by. */
+/** Returns a field whose shown value is also the one to filter and sort by. */
 function plain<T, V extends string | number>(schema: Schema, of: Read<T, V>): Field<T, V> {
   return { schema, view: reader(of), key: reader(of) };
 }
@@ -170,7 +170,7 @@ export function viewOf<F>(fields: Table<F>, row: RowOf<F>, times: Times): ViewOf
   return Object.fromEntries(views);
 }
 
-/** `by` names the fields to filter and sort by, separated by spaces; `columns` adds some that are not shown. */
+/** A list's rows. `by`: the fields to filter and sort by, with spaces between; `columns`: more of them, not shown. */
 export type Rows<T> = Pick<Listing<T>, "kind" | "rows" | "sort"> & {
   readonly fields: Fields<T>;
   readonly by: string;

@@ -42,16 +42,16 @@ const table: readonly (OperationPath & { readonly run: RunOperation })[] = [
 
 export const operationPaths: readonly OperationPath[] = table;
 
-/** Group 1 of each pattern is the part of the path that `{name}` stands for; "" for a path without one. */
+/** Group 1 of each pattern matches what `{name}` stands for; in a path without `{name}`, it matches "". */
 const runs = table.map(({ path, operation, run }) => {
   const pattern = path.includes("{") ? path.replace(/\{\w+\}/, "([^/]+)") : `${path}()`;
   return { pattern: new RegExp(`^${pattern}$`), operation, run };
 });
 
-/** HTTP statuses of failed operations, by the code of the failure; any other code is answered with 409. */
+/** HTTP statuses of failed operations, by failure code. The status for any other code is 409. */
 const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-file": 422 };
 
-/** Returns the routes of the operations. If `isReadOnly` (admin.readOnly), they refuse, and log the refusal. */
+/** Returns the routes of the operations. If `isReadOnly` (admin.readOnly), each is rejected and journalled. */
 export function operationPosts(operations: Operations, isReadOnly: boolean): Posts {
   return (path) => {
     for (const { pattern, operation, run } of runs) {
@@ -72,7 +72,7 @@ export function operationPosts(operations: Operations, isReadOnly: boolean): Pos
   };
 }
 
-/** Returns undefined for invalid percent-encoding, which makes the path unknown. */
+/** Returns the decoded text; undefined for invalid percent-encoding, so that the path is unknown. */
 function decoded(part: string | undefined): string | undefined {
   try {
     return part === undefined ? undefined : decodeURIComponent(part);

@@ -7,7 +7,7 @@ import type { Times } from "../http/times.ts";
 import type { Metrics } from "../metrics/registry.ts";
 import { count, type Fields, number, text, time, type ViewOf, viewOf } from "./fields.ts";
 
-/** Measurements of this process. `at` is a clock reading; `cpuMs` is the CPU time of all threads. */
+/** Measurements of this process. `at`: a clock reading in ms; `cpuMs`: CPU time of all threads in ms. */
 type ProcessStats = {
   readonly at: number;
   readonly name: string;
@@ -107,7 +107,7 @@ export class ProcessMonitor {
     try {
       this.#rssBytes = process.memoryUsage.rss();
     } catch {
-      // EMFILE: the statistics are needed most while the process lacks descriptors.
+      // Reading /proc fails with EMFILE while descriptors are short, which is when the statistics are needed most.
     }
     return this.#rssBytes;
   }

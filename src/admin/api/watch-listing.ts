@@ -72,7 +72,7 @@ export function watchListing(live: () => readonly Exchange[], times: Times): Lis
   );
 }
 
-/** Returns "pending" before the response, and "opaque" if the proxy cannot decode the content type. */
+/** Returns the watch's state: "pending" before the response, "opaque" if the proxy cannot decode its content type. */
 function stateOf({ watch, isAnswered }: Exchange): string {
   if (!isAnswered) return "pending";
   if (watch === undefined) return "opaque";

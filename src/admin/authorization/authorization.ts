@@ -1,6 +1,6 @@
 /**
- * Authorizes requests to the API by TokenReview and SubjectAccessReview, as kube-rbac-proxy does. Refuses every request
- * while no cluster answers reviews. Keeps a token only as a salted hash, and sends it only to a cluster.
+ * Authorizes requests to the API by TokenReview and SubjectAccessReview, as kube-rbac-proxy does. Rejects every request
+ * while no cluster answers reviews. Keeps only a salted hash of a token, and sends the token only to a cluster.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -24,7 +24,7 @@ export type AuthorizationParts = {
 
 export type AccessRequest = {
   readonly verb: "get" | "post";
-  /** Path without the query; the router uses the same text, so it serves only what was authorized. */
+  /** Path without the query. The router uses the same text, so it serves exactly what was authorized. */
   readonly path: string;
   /** Value of the Authorization field; undefined if the request has none. */
   readonly authorization: string | undefined;
@@ -33,7 +33,7 @@ export type AccessRequest = {
 
 export type Admitted = { readonly username: string };
 
-/** The result of a token review. `user` is undefined if the cluster does not accept the token. */
+/** The result of a TokenReview. `user`: undefined if the cluster does not accept the token. */
 type TokenResult = { readonly user: User | undefined };
 
 export class Authorization {
@@ -41,13 +41,13 @@ export class Authorization {
   readonly #salt = randomBytes(32);
   readonly #tokens: Recent<TokenResult>;
   readonly #accesses: Recent<Access>;
-  /** Number of token reviews in flight, by client address. */
+  /** Number of unanswered TokenReviews, by client address. */
   readonly #tokenReviews = new Map<string, number>();
-  /** Number of access reviews in flight, by user. */
+  /** Number of unanswered SubjectAccessReviews, by user. */
   readonly #accessReviews = new Map<string, number>();
-  /** Number of reviews in flight, by kind. Beyond `limits.reviewsAtOnce` a review fails at once. */
+  /** Number of unanswered reviews, by kind. Above `limits.reviewsAtOnce`, a review fails at once. */
   readonly #running = { TokenReview: 0, SubjectAccessReview: 0 };
-  /** Why the last review failed, so that the journal gets each reason once; "" if the review succeeded. */
+  /** The reason for which the last review failed, so that each is journalled once; "": it succeeded. */
   #complaint = "";
 
   constructor(parts: AuthorizationParts) {
@@ -58,7 +58,7 @@ export class Authorization {
     this.#accesses = new Recent({ clock, most, keepMs });
   }
 
-  /** Returns the user, or the response that refuses the request: 401, 403, or 503 while no cluster answers. */
+  /** Returns the user, or the response that rejects the request: 401, 403, or 503 while no cluster answers reviews. */
   async admit(asked: AccessRequest): Promise<Admitted | Reply> {
     const token = tokenIn(asked.authorization);
     if (token === undefined) return refusal(401, "Unauthorized: a bearer token is needed");
@@ -109,7 +109,7 @@ export class Authorization {
     });
   }
 
-  /** Sends a review. Only the journal gets the reason of a failure: the client may be unauthenticated. */
+  /** Sends a review. The reason of a failure goes only to the journal, because the client may be unauthenticated. */
   async #ask(review: Review): Promise<ReviewOutcome> {
     const { kind } = review;
     if (this.#running[kind] >= limits.reviewsAtOnce) return tooMany();
@@ -125,7 +125,7 @@ export class Authorization {
     return new Failure(outcome.code, outcome.origin, message);
   }
 
-  /** Returns a hash whose salt prevents that a reader of this process's memory tests guessed tokens. */
+  /** Returns a salted hash, so that the cache of results contains no tokens. */
   #hash(text: string): string {
     return createHmac("sha256", this.#salt).update(text).digest("base64");
   }
@@ -137,7 +137,7 @@ function keepMs({ isAllowed }: Access): number {
   return isAllowed ? adminLimits.accessAllowedMs : adminLimits.accessDeniedMs;
 }
 
-/** Runs `ask`, unless `most` reviews of the key `whose` are in flight. */
+/** Runs `ask`, or returns a Failure if `most` reviews for the same key (`whose`) are unanswered. */
 async function among(
   running: Map<string, number>,
   whose: string,

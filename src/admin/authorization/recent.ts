@@ -33,7 +33,7 @@ export class Recent<T> {
     return kept.value;
   }
 
-  /** Returns the cached result, or that of `ask`. All waiting queries get its Failure, which is not cached. */
+  /** Returns the cached result, or that of `ask`. All waiting queries get a Failure of `ask`; it is not cached. */
   async find(key: string, ask: () => Promise<T | Failure>): Promise<T | Failure> {
     const known = this.get(key);
     if (known !== undefined) return known;

@@ -12,7 +12,7 @@ export type User = {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 };
 
-/** Prefix of the paths in reviews: the ClusterRole system:discovery allows all users to get paths below /api/. */
+/** Prefix of the paths in reviews. Without it, the ClusterRole system:discovery would allow all users to get /api/. */
 const pathPrefix = "/watchkeeper";
 
 export function tokenReview(token: string, audiences: readonly string[]): Review {
@@ -40,7 +40,7 @@ export function accessReview(user: User, verb: "get" | "post", path: string): Re
 export function userIn(answer: unknown, audiences: readonly string[]): User | undefined {
   const status = fieldsOf(fieldsOf(answer)["status"]);
   if (status["authenticated"] !== true) return undefined;
-  // An authenticator that does not support audiences returns an empty list (k8s.io/api, authentication/v1).
+  // The list is empty if the authenticator does not support audiences (k8s.io/api, authentication/v1).
   const named = textsIn(status["audiences"]);
   if (audiences.length > 0 && !audiences.some((one) => named.includes(one))) return undefined;
   const { username, uid, groups, extra } = fieldsOf(status["user"]);

@@ -12,7 +12,7 @@ import { withoutSecrets } from "./log.ts";
 export type NumberedEntry = { readonly id: number; readonly entry: Entry; readonly at: number };
 
 export class EventRing {
-  /** Start time of this process, in each id: clients may still have ids of an earlier process. */
+  /** Start time of this process, which is part of each id: clients may still have ids of an earlier process. */
   readonly epoch: string;
   readonly #times: Times;
   readonly #entries: NumberedEntry[] = [];
@@ -35,7 +35,7 @@ export class EventRing {
     return `${this.epoch}-${id}`;
   }
 
-  /** Returns the entries after `id`. `isWhole` is false if some were dropped, or another process wrote the id. */
+  /** Returns the entries after `id`. `isWhole`: false if some were dropped, or `id` is of another process. */
   after(id: string): { readonly entries: readonly NumberedEntry[]; readonly isWhole: boolean } {
     const [epoch = "", number = ""] = id.split("-");
     const last = epoch === this.epoch && /^\d{1,15}$/.test(number) ? Number(number) : -1;
@@ -44,7 +44,7 @@ export class EventRing {
     return { entries, isWhole: last >= first - 1 && last <= this.#last };
   }
 
-  /** Calls `listener` with each new entry. Returns a function that stops this. */
+  /** Calls `listener` with each new entry. Returns a function that unsubscribes. */
   listen(listener: (entry: NumberedEntry) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

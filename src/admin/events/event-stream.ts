@@ -8,7 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { EventRing, NumberedEntry } from "./event-ring.ts";
 
-/** Whether the client of a stream is still allowed to read it. "unknown": no cluster answers reviews. */
+/** True if the client of a stream may still read it, as "yes" or "no"; "unknown": no cluster answers reviews. */
 export type Permission = "yes" | "no" | "unknown";
 export type CheckPermission = () => Promise<Permission>;
 
@@ -48,7 +48,7 @@ export class EventStreams {
       "x-content-type-options": "nosniff",
       "content-security-policy": "default-src 'none'",
     });
-    // The client has disconnected. "close" follows, and its listener cleans up.
+    // The client has disconnected. "close" follows; the listener of "close" cleans up.
     response.on("error", () => {});
     this.#resume(request.headers["last-event-id"], response, send);
     const unlisten = this.#ring.listen(send);
@@ -63,7 +63,7 @@ export class EventStreams {
     return true;
   }
 
-  /** Sends the entries after `id`. Without an id, the stream begins with the next entry. */
+  /** Sends the entries that follow `id`. Without an id, the stream begins with the next new entry. */
   #resume(
     id: string | string[] | undefined,
     response: ServerResponse,
@@ -76,7 +76,7 @@ export class EventStreams {
     for (const one of entries) send(one);
   }
 
-  /** Sends a comment at intervals: only a failing write shows a lost client. Returns a function that stops this. */
+  /** Writes comments at intervals: only a failed write shows a lost client. Returns a function that ends this. */
   #beat(response: ServerResponse, checkPermission: CheckPermission): () => void {
     let allowedAt = this.#clock.now();
     const again = (): (() => void) => this.#clock.after(adminLimits.eventBeatMs, () => void beat());
@@ -85,7 +85,7 @@ export class EventStreams {
       if (response.destroyed) return;
       const now = this.#clock.now();
       if (permission === "yes") allowedAt = now;
-      // While no cluster answers, the last permission stays valid for as long as that of a single request.
+      // While no cluster answers reviews, the last permission stays valid, as long as it would for a single request.
       if (permission === "no" || now - allowedAt > adminLimits.accessAllowedMs) return void response.end();
       response.write(": still here\n\n");
       stop = again();

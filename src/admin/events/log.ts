@@ -1,7 +1,7 @@
 /**
- * Writes the journal to stdout, one line an entry: JSON in the format of Kubernetes' components, or text. Drops and
- * counts a line that cannot be written, so that a stdout that blocks or fails never blocks the data path (F20). pino is
- * not used, because it waits synchronously while the reader of a pipe stalls.
+ * Writes the journal to stdout, one line for each entry, as JSON in the format of Kubernetes' components, or as text.
+ * Drops and counts lines that cannot be written, so that a stdout that blocks or fails never blocks the data path
+ * (F20). pino is not used, because it waits synchronously while the reader of a pipe is stalled.
  */
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -23,7 +23,7 @@ export type LogOptions = {
 
 type Value = string | number | readonly string[];
 
-/** The field with the error message, by kind of entry. The log writes this field as `err`, as klog does. */
+/** The field that contains the error message, by kind of entry. The log names this field `err`, as klog does. */
 const complaints = new Map<Entry["kind"], string>([
   ["listener.lost", "reason"],
   ["downstream_connection.refused", "reason"],
@@ -100,7 +100,7 @@ export class Log {
 /** Reasons for the end of a passthrough connection that are not errors. */
 const calmEnds = ["ended", "client_left"];
 
-/** True if the entry is logged: `accessLog` selects among those of requests, all others always are. */
+/** True if the entry is logged. `accessLog` selects among the entries about requests; all others are logged. */
 function isWanted(entry: Entry, accessLog: LogOptions["accessLog"]): boolean {
   if (entry.kind === "request.failed" || entry.kind === "passthrough.refused") return accessLog !== "None";
   if (entry.kind !== "passthrough.ended") return true;
@@ -143,8 +143,8 @@ function clipped(text: string): string {
 }
 
 /**
- * Matches what looks like a token. It is a last safeguard: no token should reach the journal (A55). A WebSocket
- * subprotocol has the token after `bearer.authorization.k8s.io.`; a JWT begins with `{"` in base64.
+ * Matches what looks like a token, as a last safeguard: no token should reach the journal (A55). In a WebSocket
+ * subprotocol, the token follows `bearer.authorization.k8s.io.`; a JWT begins with `{"` in base64.
  */
 const secret =
   /\b(bearer[\s.]+|basic\s+|(?:access_)?token=|authorization\.k8s\.io\.)[^\s&,;"']{8,}|\beyJ[\w.-]{8,}/gi;

@@ -1,6 +1,6 @@
 /**
- * Serves lists of the JSON API in pages. Filtering and sorting happen in the proxy, so that 50,000 watches overload
- * neither the API's client nor, in slices, the thread that serves Kubernetes clients.
+ * Serves lists of the JSON API in pages. The proxy filters and sorts the rows, so that the API's clients need not read
+ * 50,000 watches. It works in slices, so that it does not delay the requests of Kubernetes clients.
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices } from "../../base/slices.ts";
@@ -15,7 +15,7 @@ export type Listing<T> = {
   readonly rows: () => readonly T[];
   /** Columns that a query can filter and sort by. They return -1 for a missing number. */
   readonly columns: Readonly<Record<string, (row: T) => string | number>>;
-  /** Default sort column; "-" before it: descending. */
+  /** Column by which rows are sorted by default; with "-" before it, in descending order. */
   readonly sort: string;
   readonly view: (row: T) => Json;
 };
@@ -70,9 +70,9 @@ class PageBuilder<T> {
   readonly #textColumns: readonly Column<T>[];
   readonly #sortColumn: Column<T>;
   #matching = 0;
-  /** The rows that may be on the page: the first ones in order, then those added since the last sort. */
+  /** Rows that may be on the page: first those of the last sort, in order, then those that were added since. */
   #first: RowWithKey<T>[] = [];
-  /** Key of the last row of the page at the last sort; undefined while the page is not full. */
+  /** Key of the page's last row at the last sort; undefined: the page was not full. */
   #last: RowWithKey<T>["key"] | undefined;
 
   constructor(listing: Listing<T>, query: ListQuery) {
@@ -146,7 +146,7 @@ function fits<T>({ columns }: Listing<T>, row: T, { filters }: ListQuery): boole
 
 type Column<T> = Listing<T>["columns"][string];
 
-/** Returns the columns of texts, judged by the first row. `q` does not search numbers. */
+/** Returns the columns with text, which `q` searches. The first row shows which columns these are. */
 function textColumns<T>({ columns }: Listing<T>, first: T | undefined): readonly Column<T>[] {
   if (first === undefined) return [];
   return Object.values(columns).filter((of) => typeof of(first) === "string");

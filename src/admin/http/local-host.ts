@@ -1,10 +1,10 @@
 /**
- * Protects the API from DNS rebinding: an attacker's name can resolve to 127.0.0.1, and then a browser sends the
+ * Protects the API from DNS rebinding: an attacker's host name can resolve to 127.0.0.1, so that a browser sends
  * requests of the attacker's page to this port (A56).
  */
 import { isLoopback } from "../../base/address.ts";
 
-/** True if the Host field names the loopback of this machine, with or without a port. */
+/** True if the Host header names the loopback of this machine, with or without a port. */
 export function isLocalHost(host: string): boolean {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(host) ?? [];
   const name = (bracketed ?? plain ?? "").toLowerCase();

@@ -1,8 +1,8 @@
 /**
- * Runs operations, and protects them from foreign web pages (A56): every browser of this machine can reach the API on
- * loopback. A foreign page can make a browser send a form, but not these requests. They need the header with the
- * operator's name, for which the browser first sends a CORS preflight, and the API allows none. A foreign Origin is
- * refused as well; a foreign Host is refused before.
+ * Runs operations, and protects them from foreign web pages (A56), because every browser of this machine can reach the
+ * API on loopback. A foreign page can make a browser send a form, but not a request for an operation: that needs a
+ * header with the operator's name, for which the browser first sends a CORS preflight, and the API allows none. A
+ * foreign Origin is rejected here, and a foreign Host before.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isRecord, parseJson } from "../../base/json.ts";
@@ -20,7 +20,7 @@ type Posting = {
   readonly username: string | undefined;
 };
 
-/** Runs the operation and returns the response. The journal gets a refusal because of the headers. */
+/** Runs the operation and returns the response. If headers show a foreign page, rejects and journals the request. */
 export async function replyToPost(
   request: IncomingMessage,
   post: Post,
@@ -43,7 +43,7 @@ export async function replyToPost(
   return post({ by, body });
 }
 
-/** Values of Sec-Fetch-Site that browsers send for the admin page and for a typed URL; other clients send none. */
+/** Values of Sec-Fetch-Site that are allowed: of the admin page, of a typed URL, and undefined for other clients. */
 const ownSites: readonly unknown[] = [undefined, "same-origin", "none"];
 
 function refusalOf(
@@ -67,7 +67,7 @@ function nameIn(headers: IncomingHttpHeaders): string {
   return typeof name === "string" ? name.slice(0, adminLimits.operatorChars).trim() : "";
 }
 
-/** Returns the body; undefined if it is too long, in which case the rest is not read. */
+/** Returns the request's body; undefined if it is too long. The rest is then not read. */
 async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -7,14 +7,14 @@ export type Times = {
   readonly wall: () => number;
   /** Returns the date and time of a clock reading: RFC 3339 in UTC, with milliseconds. */
   readonly timeOf: (at: number) => string;
-  /** Returns the time since a clock reading in whole milliseconds; null if the reading is -1, which means never. */
+  /** Returns the whole milliseconds since a clock reading; null for the reading -1, which means never. */
   readonly ageOf: (at: number) => number | null;
 };
 
-/** Drift of the wall clock in milliseconds from which formatted times follow it. */
+/** Milliseconds of drift of the wall clock above which formatted times are corrected. */
 const driftMs = 1000;
 
-/** Returns the same time for the same reading each time, unless the wall clock is set or drifts. */
+/** Returns formats that show one clock reading always as the same time, unless the wall clock is set or drifts. */
 export function timesOf(clock: Clock): Times {
   let startedAt = clock.wall() - clock.now();
   const wallOf = (at: number): number => {

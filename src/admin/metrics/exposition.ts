@@ -2,12 +2,12 @@
 import type { Histogram } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 
-/** A sample: the values of its labels, in the order in which the metric declares the labels, and its number. */
+/** A sample: its label values, in the order in which the metric declares the labels, and its number. */
 export type Sample = readonly [labels: readonly string[], value: number];
 
 type Sum = { readonly labels: readonly string[]; value: number };
 
-/** Sums the values of a metric by labels. Beyond `cap` series, all others are one with the labels "other" (A54). */
+/** Sums the values of a metric by labels. Above `cap` series, all further labels share the series "other" (A54). */
 export class Series {
   readonly #cap: number;
   readonly #sums = new Map<string, Sum>();
@@ -16,7 +16,7 @@ export class Series {
     this.#cap = cap;
   }
 
-  /** Adds a value. The first series stay, so that a flood of new labels cannot displace them. */
+  /** Adds a value. Existing series stay, so that a flood of new labels cannot displace them. */
   add(labels: readonly string[], value: number): void {
     const clipped = labels.map((label) => label.slice(0, limits.labelChars));
     if (this.#addTo(clipped, value, this.#cap - 1)) return;
@@ -47,7 +47,7 @@ export function isCounter({ name }: Pick<Family, "name">): boolean {
   return name.endsWith("_total");
 }
 
-/** Returns the text of a gauge or a counter. A metric without labels and rows is 0. */
+/** Returns the text of a gauge or a counter. A metric that has neither labels nor rows shows 0. */
 export function metricText(family: Family, rows: readonly Sample[]): string {
   const name = `watchkeeper_${family.name}`;
   const { labels = [] } = family;
@@ -56,7 +56,7 @@ export function metricText(family: Family, rows: readonly Sample[]): string {
   return `${headOf(family, isCounter(family) ? "counter" : "gauge")}${lines.join("")}\n`;
 }
 
-/** Returns one histogram for each value of the only label, at most `cap` of them. */
+/** Returns one histogram for each value of the metric's only label, at most `cap` histograms. */
 export function histogramText(
   family: Family & { readonly labels: readonly [string]; readonly cap: number },
   rows: Iterable<readonly [string, Histogram]>,
@@ -84,7 +84,7 @@ function bucketsOf(name: string, label: string, { bounds, counts, sum }: Histogr
 
 const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", '"': '\\"' };
 
-/** Omits an empty label "cluster", which stands for the only cluster: Prometheus treats both the same. */
+/** Omits the label "cluster" if it is empty (there is only one cluster): for Prometheus both are the same. */
 function labelText(labels: readonly string[], values: readonly string[]): string {
   const pairs = labels.flatMap((label, at) => {
     const value = values[at] ?? "";

@@ -1,6 +1,6 @@
 /**
- * Declares every metric: its name, help text, labels, and where its values come from. A metric whose name ends in
- * `_total` is a counter. Names and labels are those of kube-apiserver where it has the same metric, so that queries can
+ * Declares every metric: its name, help text and labels, and where its values come from. A metric whose name ends in
+ * `_total` is a counter. Where kube-apiserver has the same metric, its names and labels are used, so that queries can
  * join the two.
  */
 import { limits } from "../../base/limits.ts";
@@ -10,7 +10,7 @@ import type { BackendStatus, ClusterView, HistogramMetric, Metric } from "./metr
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
 
-/** Names of verbs in the apiserver's metrics. A client may send any method: the others are counted as "other" (A54). */
+/** The apiserver's names of verbs in metrics. Clients may send any method: others count as "other" (A54). */
 const verbs = new Map([
   ["get", "GET"],
   ["head", "GET"],
@@ -31,12 +31,12 @@ function verbOf(word: string): string {
   return verbs.get(word.toLowerCase()) ?? "other";
 }
 
-/** Returns "other" for 0, which is a request without a response, and for codes that HTTP does not have. */
+/** Returns the label of a status code; "other" for 0 (no response) and for codes that HTTP does not have. */
 function codeOf(code: number): string {
   return code >= 100 && code <= 599 ? String(code) : "other";
 }
 
-/** Returns the label of a backend. With several clusters it names the cluster even if no backend was chosen. */
+/** Returns the label of a backend. With several clusters, the label names the cluster even if `backend` is "". */
 function backendIn(label: string, backend: string): string {
   return label === "" || backend.startsWith(`${label}/`) ? backend : `${label}/${backend}`;
 }
@@ -57,7 +57,7 @@ function perConnectionClass(value: (row: Connections) => number): ByCluster {
     );
 }
 
-/** Returns a function that reads one value of a cluster, if the cluster discovers its backends. */
+/** Returns a function that reads one value of a cluster; no value for a cluster without discovery. */
 function perDiscovery(value: (record: Discovery) => number): ByCluster {
   return ({ label, backends: { record } }) => (record === undefined ? [] : [[[label], value(record)]]);
 }
@@ -409,9 +409,9 @@ export const metrics: readonly Metric[] = [
     name: "incident_active",
     help: "1 for each active incident, by kind and backend",
     labels: ["kind", "backend"],
-    // Room for one series for each kind of incident, and for eight backends of each kind that names a backend.
+    // Enough for a series of each kind of incident, and for eight backends of each kind that names a backend.
     cap: 90,
-    // Shows 0 for each kind without an active incident, so that its alert resolves.
+    // Each kind without an active incident has the value 0, so that its alert resolves.
     process: ({ incidents }) => [
       ...Object.keys(incidentKinds).map((kind): Sample => [[kind, ""], 0]),
       ...incidents.active.map(({ kind, backend }): Sample => [[kind, backend], 1]),

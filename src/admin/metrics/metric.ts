@@ -1,4 +1,4 @@
-/** Types of a metric's declaration, and of the parts of the proxy that its values are read from. */
+/** The types of a metric's declaration, and of the parts of the proxy from which the values are read. */
 import type { Clock } from "../../base/clock.ts";
 import type { Histogram } from "../../base/histogram.ts";
 import type { Entry, EntryOf } from "../../events/journal.ts";
@@ -92,16 +92,16 @@ export type LeaseFacts = {
   readonly verdict: string;
 };
 
-/** A cluster with the data that several metrics read, which is collected once for each scrape. */
+/** A cluster with data that several metrics read. It is collected once for each scrape. */
 export type ClusterView = LiveCluster & {
   readonly backendStatuses: readonly BackendStatus[];
   readonly leases: readonly LeaseFacts[];
 };
 
-/** One number for a metric without labels, else numbers by the value of the only label, or of all labels. */
+/** Values of a metric: one number if it has no labels, else numbers by the value of its only label or of all labels. */
 export type Values = number | Iterable<Sample | readonly [label: string, value: number]>;
 
-/** For each kind of journal entry that increases a counter by one, a function that returns the labels. */
+/** Counters of journal entries: for each kind that increases the counter by one, a function that returns the labels. */
 export type Counted = {
   readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => readonly string[];
 };
@@ -109,13 +109,13 @@ export type Counted = {
 /** Where the values of a metric come from. Values with equal labels are added up. */
 type Source =
   | { readonly process: (process: Process) => Values }
-  /** Read from each cluster. Counts of a removed cluster stay, under backend "other": a counter must not fall. */
+  /** Read from each cluster. Counts of a removed cluster stay, as backend "other": counters must not decrease. */
   | { readonly cluster: (cluster: ClusterView) => Values }
-  /** Counted from the journal, for events that are too rare for a counter on the data path. */
+  /** Counted from the journal, for things that are too rare for a counter in the data path. */
   | { readonly counted: Counted };
 
 export type Metric = Source & {
-  /** Name without the prefix `watchkeeper_`. OpenMetrics requires that only a counter's ends in `_total`. */
+  /** Name without the prefix `watchkeeper_`. OpenMetrics requires that only the names of counters end in `_total`. */
   readonly name: string;
   readonly help: string;
   /** Names of the labels; default: none. */

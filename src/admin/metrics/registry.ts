@@ -16,7 +16,7 @@ const expensive = ["handles", "requests", "resources"].flatMap((what) => [
   `nodejs_active_${what}_total`,
 ]);
 
-/** A metric with the counts that only this registry has: those of journal entries, and those of removed clusters. */
+/** A metric, and the counts that only this registry has: of journal entries, and of removed clusters. */
 type CountedMetric = { readonly metric: Metric; readonly kept: Series };
 
 export class Metrics {
@@ -42,7 +42,7 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** Takes over the counts of a cluster that is being removed, because a counter must not fall. */
+  /** Keeps the counts of a cluster that is being removed, because a counter must not decrease. */
   gone(cluster: LiveCluster): void {
     const view = viewOf(cluster, this.#process.clock);
     for (const { metric, kept } of this.#all)
@@ -89,8 +89,8 @@ function rowsOf(values: Values): readonly Sample[] {
 }
 
 /**
- * Returns the labels under which an entry is counted; undefined if the metric does not count it. Takes `kind` on its
- * own, because TypeScript matches function and entry only by a common type parameter.
+ * Returns the labels under which an entry is counted; undefined: the metric does not count it. `kind` is a separate
+ * parameter, because only so TypeScript connects the function with the entry's type.
  */
 function countedBy<K extends Entry["kind"]>(
   counted: Counted,
@@ -107,7 +107,7 @@ function merged(all: Iterable<readonly [string, Histogram]>): ReadonlyMap<string
   return sums;
 }
 
-/** Replaces the names of a removed cluster and its backends by "other". */
+/** Returns the label values with "other" for the names of a removed cluster and its backends. */
 function anonymous(labels: readonly string[], values: readonly string[]): readonly string[] {
   return values.map((value, at) => (labels[at] === "backend" || labels[at] === "cluster" ? "other" : value));
 }

@@ -1,7 +1,7 @@
 /**
  * Lists all alerts. The Prometheus rules (config/monitoring) are generated from this list, and `watchkeeper explain`
- * finds the runbook of an incident in it (docs/runbooks). Most alerts fire for an active incident, which is proven
- * already, so their rules do not wait.
+ * finds the runbook of an incident in it (docs/runbooks). Most alerts fire for an active incident. They fire at once,
+ * because an incident is proven when it becomes active.
  */
 import type { IncidentKind } from "../../incidents/kinds.ts";
 
@@ -10,7 +10,7 @@ export type Alert = {
   readonly name: string;
   readonly severity: "critical" | "warning";
   readonly expr: string;
-  /** How long the expression must hold before the alert fires; "0s" for an alert on an active incident. */
+  /** Time for which the expression must hold before the alert fires; "0s" if it is about an active incident. */
   readonly holds: string;
   readonly kinds: readonly IncidentKind[];
   readonly summary: string;
@@ -38,7 +38,7 @@ function ofIncident({ name, severity, kinds, summary, description }: IncidentAle
 }
 
 /**
- * Returns an alert that fires for a leader lease with this verdict, with the holder and the address of the last
+ * Returns an alert that fires for a leader lease with this verdict. It shows the holder and the address of the last
  * renewal. `topk` takes one series for each lease, because the join fails if there are two: a Lease and a ConfigMap may
  * have the same name.
  */

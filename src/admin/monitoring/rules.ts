@@ -1,4 +1,4 @@
-/** Generates the alert rules, as a Prometheus rules file and as a PrometheusRule object for the Prometheus operator. */
+/** Generates the alert rules as a Prometheus rules file, and as a PrometheusRule object for the Prometheus operator. */
 import { type Alert, alerts, runbookPath } from "./alerts.ts";
 
 const head = `# Made of src/admin/monitoring/alerts.ts: node test/admin/monitoring/rules.test.ts --write
@@ -10,7 +10,7 @@ export function rulesFile(): string {
   return `${head}${groups("")}`;
 }
 
-/** Returns a PrometheusRule. A Prometheus object selects its rules by label: operators may have to add some. */
+/** Returns a PrometheusRule. Operators may have to add labels, because a Prometheus object selects its rules by label. */
 export function prometheusRule(): string {
   return `${head}apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule

@@ -1,4 +1,4 @@
-/** Answers the probes and scrapes that the probe thread passes to the data path's thread. */
+/** Computes, on the data path's thread, the answers to probes and scrapes that the probe thread receives. */
 import type { Clock } from "../../base/clock.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
@@ -6,12 +6,12 @@ import { complaintOf, type Readiness } from "./probes.ts";
 
 export type ProbeName = "livez" | "readyz";
 
-/** A check as the response to a probe shows it: without the reason, which only the journal gets. */
+/** A check as a response shows it: without the reason, which goes only to the journal. */
 export type Check = Pick<Readiness, "name" | "ok">;
 
 export type ProbeChecks = Readonly<Record<ProbeName, readonly Check[]>>;
 
-/** Where the port of metrics and probes gets its responses from. */
+/** The source of all responses on the port of metrics and probes. */
 export type ProbeSource = {
   checks(probe: ProbeName): Promise<readonly Check[]>;
   /** Resolves with the text of all metrics; rejects if an error occurs while it is made. */
@@ -21,14 +21,14 @@ export type ProbeSource = {
 export type AnswersParts = {
   readonly journal: Journal;
   readonly clock: Clock;
-  /** Returns the checks of /livez. They fail only if a restart would help: dead backends do not make them fail. */
+  /** Returns the checks of /livez. They fail only if a restart would help, so dead backends do not make them fail. */
   readonly live: () => readonly Readiness[];
   /** Returns the checks of /readyz, which fail if new clients should connect to another instance. */
   readonly ready: () => readonly Readiness[];
   readonly metrics: () => Promise<string>;
 };
 
-/** Kinds of entries after which a probe's result may change: they cover all inputs of readinessOf (probes.ts). */
+/** Kinds of journal entries after which the result of a probe may differ: all inputs of readinessOf (probes.ts). */
 const changingKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "backend.added",
   "backend.changed",
@@ -58,7 +58,7 @@ export class Answers implements ProbeSource {
     return { livez: this.#look("livez").checks, readyz: this.#look("readyz").checks };
   }
 
-  /** Calls `hear` whenever the checks of a probe have changed. Returns a function that stops this. */
+  /** Calls `hear` whenever the checks of a probe have changed. Returns a function that unsubscribes. */
   onChange(hear: (probe: ProbeName, checks: readonly Check[]) => void): () => void {
     const { clock, journal } = this.#parts;
     let isDue = false;
@@ -72,7 +72,7 @@ export class Answers implements ProbeSource {
     return journal.subscribe(({ kind }) => {
       if (isDue || !changingKinds.has(kind)) return;
       isDue = true;
-      // Deferred to the next turn of the event loop, because the change that the entry reports may not be complete yet.
+      // Deferred to the next turn of the event loop, because the reported change may not be complete yet.
       clock.soon(look);
     });
   }

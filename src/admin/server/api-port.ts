@@ -1,6 +1,6 @@
 /**
- * Opens the API's port, and retries while another process uses it. The proxy serves without the API meanwhile. During
- * an update that process is the proxy's own predecessor, for which no incident is reported.
+ * Opens the API's port, and retries while another process uses it; meanwhile the proxy serves without the API. During
+ * an update, the other process is this proxy's own predecessor, and no incident is reported.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -12,7 +12,7 @@ export class ApiPort {
   readonly #clock: Clock;
   #admin: Admin | undefined;
   #isStopped = false;
-  /** Number of failed attempts in a row. */
+  /** Number of failed attempts to open the port in a row. */
   #failures = 0;
   #stopTimer: (() => void) | undefined;
 
@@ -26,7 +26,7 @@ export class ApiPort {
     return this.#admin?.address ?? "";
   }
 
-  /** Resolves after the first attempt, successful or not. */
+  /** Makes the first attempt. Resolves after it, whether it succeeds or not. */
   async start(): Promise<void> {
     const outcome = await startApi(this.#options);
     if (outcome instanceof Failure) return this.#retry(outcome);
@@ -40,7 +40,7 @@ export class ApiPort {
     await this.#admin?.stop();
   }
 
-  /** Schedules the next attempt. Reports the failure once, after enough time for a predecessor to close its port. */
+  /** Schedules the next attempt. Reports the failure once, but only after a predecessor had time to close the port. */
   #retry({ message: reason }: Failure): void {
     if (this.#isStopped) return;
     this.#failures += 1;

@@ -1,7 +1,7 @@
 /**
- * Answers probes in the probe thread while the event loop of the data path may be busy. Returns the loop's result if it
- * arrives in time, else the last known one, because a busy loop is no reason to restart the process. If a question
- * stays unanswered for too long, the loop counts as hung, and the check "loop" fails.
+ * Answers probes in the probe thread, although the data path's event loop may be busy. If the loop sends its result in
+ * time, returns this result, and otherwise the last known one, because a busy loop is no reason to restart the process.
+ * If the loop leaves a question unanswered for too long, it counts as hung, and the check "loop" fails.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -11,16 +11,16 @@ import type { Check, ProbeChecks, ProbeName, ProbeSource } from "./answers.ts";
 export type CachedProbesParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** The data path's thread, which answers once its event loop is free. */
+  /** The data path's thread, which answers when its event loop is free. */
   readonly loop: ProbeSource;
-  /** Checks to return before the loop has answered for the first time. */
+  /** The checks that are returned before the data path's thread has answered for the first time. */
   readonly first: ProbeChecks;
 };
 
 export class CachedProbes implements ProbeSource {
   readonly #parts: CachedProbesParts;
   readonly #known: Record<ProbeName, readonly Check[]>;
-  /** Unanswered questions, with the times at which they were sent. Any number of probes share one question. */
+  /** Unanswered questions, and clock readings (ms) at which they were sent. Several probes may share one question. */
   readonly #asked = new Map<ProbeName | "metrics", { readonly at: number; readonly answer: Promise<void> }>();
   #scraped = "";
   #isHung = false;
@@ -30,12 +30,12 @@ export class CachedProbes implements ProbeSource {
     this.#known = { ...parts.first };
   }
 
-  /** Stores checks that the loop sent because they have changed. */
+  /** Stores changed checks that the data path's thread has sent. */
   learn(probe: ProbeName, checks: readonly Check[]): void {
     this.#known[probe] = checks;
   }
 
-  /** Returns the checks of a probe. Does not wait for the loop if an earlier probe has already waited in vain. */
+  /** Returns the checks of a probe. Waits for the data path's thread only if no earlier probe waited in vain. */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {
@@ -61,17 +61,17 @@ export class CachedProbes implements ProbeSource {
     if (under !== undefined) return under.answer;
     const answer = ask().finally(() => this.#asked.delete(question));
     this.#asked.set(question, { at: this.#parts.clock.now(), answer });
-    // Without this handler, a rejection after the caller's timeout would be an unhandled one.
+    // Without this handler, a rejection after the caller's timeout would be an unhandled rejection.
     answer.catch(() => {});
     return answer;
   }
 
-  /** True if the answer arrives within `ms`. Rejects if the answer does. */
+  /** True if the answer arrives within `ms`. Rejects if the answer rejects. */
   async #within(ms: number, answer: Promise<void>): Promise<boolean> {
     const { clock } = this.#parts;
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
-    // One more turn, so that messages are read before the timeout counts: after a pause of the whole process, Node runs
-    // due timers before it reads messages.
+    // Waits for one more turn, so that messages are read before the timeout counts: after a pause of the whole process,
+    // Node runs due timers before it reads messages.
     const cancel = clock.after(ms, () => clock.soon(() => resolve(false)));
     try {
       return await Promise.race([answer.then(() => true), late]);
@@ -81,8 +81,8 @@ export class CachedProbes implements ProbeSource {
   }
 
   /**
-   * True if the event loop of the data path answers. Metrics do not count, because they may take longer. Writes a
-   * change to the journal, which receives it once the loop is free again.
+   * True if the data path's event loop answers. Unanswered scrapes do not count, because they may take longer. Journals
+   * each change; the journal gets the entry when the loop is free again.
    */
   #judge(): boolean {
     const { clock, journal } = this.#parts;

@@ -1,7 +1,4 @@
-/**
- * The program of the probe thread (probe-thread.ts): opens the port, and reports the address or why the port could not
- * be opened.
- */
+/** The main file of the probe thread (probe-thread.ts): opens the port and reports its address, or a failure. */
 import { parentPort, workerData } from "node:worker_threads";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -15,7 +12,7 @@ type Question = Extract<FromThread, { kind: "asked" }>["question"];
 type Answer = readonly Check[] | string;
 type Waiting = { resolve(answer: Answer): void; reject(error: Error): void };
 
-/** Passes questions to the data path's thread as messages. */
+/** Sends questions to the data path's thread as messages. */
 class Loop implements ProbeSource {
   /** Unanswered questions, by id. There are at most three, because CachedProbes sends no question twice. */
   readonly #waiting = new Map<number, Waiting>();

@@ -1,7 +1,7 @@
 /**
- * Runs the port of metrics and probes in a thread of its own, so that probes are answered however busy the data path
- * is: a kubelet restarts a container whose probes take more than a second. This file is the side of the data path: it
- * starts the thread, answers its questions, sends it changed checks, and replaces it if it dies.
+ * Runs the port of metrics and probes in a separate thread, so that probes are answered even if the data path is busy:
+ * a kubelet restarts a container whose probes take more than a second. This file runs in the data path's thread. It
+ * starts the probe thread, answers its questions, sends it changed checks, and replaces it if it dies.
  */
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../base/clock.ts";
@@ -28,7 +28,7 @@ export type FromThread =
 export type ToThread =
   | { readonly kind: "answer"; readonly id: number; readonly answer: readonly Check[] | string }
   | { readonly kind: "refusal"; readonly id: number; readonly message: string }
-  /** Sent whenever the checks change, so that the thread has the latest ones if the loop becomes busy. */
+  /** Sent whenever the checks change, so that the probe thread has the latest ones if the data path becomes busy. */
   | { readonly kind: "known"; readonly probe: ProbeName; readonly checks: readonly Check[] };
 
 export type ProbeThreadParts = {
@@ -40,11 +40,11 @@ export type ProbeThreadParts = {
   readonly clock: Clock;
   readonly answers: Answers;
   readonly contentType: string;
-  /** The program of the thread; default: probe-thread-main beside this file. */
+  /** The main file of the thread; default: probe-thread-main beside this file. */
   readonly thread?: string | URL;
 };
 
-/** The program has the extension of this file: .ts in the repository, .js as published. */
+/** The file's extension is that of this file: .ts in the repository, .js in the npm package. */
 const threadFile = import.meta.filename.replace(/probe-thread(\.\w+)$/, "probe-thread-main$1");
 /** Memory limits of the thread; the flags of the process do not apply to it. */
 const resourceLimits = {
@@ -56,9 +56,9 @@ export class ProbeThread implements Admin {
   readonly #parts: ProbeThreadParts;
   readonly #unsubscribe: () => void;
   #worker: Worker | undefined;
-  /** Current address as host:port, or the last one while the thread is replaced; "" before the first. */
+  /** Address as host:port; while the thread is replaced, the last one; "" before the first. */
   #address = "";
-  /** Undefined while no thread listens, because the kernel may give the descriptor to another socket. */
+  /** Descriptor of the listening socket; undefined: none. The kernel may then give its number to another socket. */
   #descriptor: number | undefined;
   #isOpen = false;
   #isLost = false;
@@ -72,7 +72,7 @@ export class ProbeThread implements Admin {
     });
   }
 
-  /** Starts the thread. Resolves once it listens, or with the reason why it does not. */
+  /** Starts the thread. Resolves when it listens, or with a Failure that says why it does not. */
   static async start(parts: ProbeThreadParts): Promise<ProbeThread | Failure> {
     const probeThread = new ProbeThread(parts);
     const failure = await probeThread.#open(parts.port, parts.inherited);
@@ -89,7 +89,7 @@ export class ProbeThread implements Admin {
     return this.#descriptor;
   }
 
-  /** Ends the thread, whatever it does. The kernel then closes its sockets. */
+  /** Ends the thread, even if it is busy. The kernel then closes its sockets. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#unsubscribe();
@@ -97,7 +97,7 @@ export class ProbeThread implements Admin {
     await this.#worker?.terminate();
   }
 
-  /** Starts one thread. Resolves when it listens, or with the reason why it ended. */
+  /** Starts one thread. Resolves when it listens, or with a Failure that says why it ended. */
   async #open(port: number, inherited?: number): Promise<Failure | undefined> {
     const worker = this.#begin(port, inherited);
     if (worker instanceof Failure) return worker;
@@ -157,11 +157,11 @@ export class ProbeThread implements Admin {
     this.#worker = undefined;
     this.#descriptor = undefined;
     this.#isOpen = false;
-    // The caller of #open handles the end of a thread that never listened.
+    // If a thread ends before it listens, the caller of #open handles this.
     if (wasOpen) this.#retry();
   }
 
-  /** Starts a new thread at the same address, and repeats that until it listens. */
+  /** Starts a new thread at the same address. Repeats this until a thread listens. */
   #retry(): void {
     if (this.#isStopped) return;
     this.#cancel = this.#parts.clock.after(adminLimits.apiRetryMs, () => void this.#reopen());

@@ -3,7 +3,7 @@
  * parse that format.
  */
 
-/** One check of a probe. `reason` explains a failure; only the journal gets it, not the response. */
+/** One check of a probe. `reason` explains a failure; it goes to the journal, but not into the response. */
 export type Readiness = { readonly name: string; readonly ok: boolean; readonly reason?: string };
 
 export type ProbeReply = { readonly ok: boolean; readonly text: string };
@@ -11,10 +11,10 @@ export type ProbeReply = { readonly ok: boolean; readonly text: string };
 type ReadinessFacts = {
   /** The states of each cluster's backends. */
   readonly clusters: readonly (readonly string[])[];
-  /** Names of the listeners that could not bind their address. */
+  /** Names of the listeners that have lost their address. */
   readonly lost: readonly string[];
   readonly isDraining: boolean;
-  /** Why new clients are refused (proxy/downstream/intake.ts); "" if they are not. */
+  /** The reason for which new clients are rejected (proxy/downstream/intake.ts); "": they are not. */
   readonly refusing: string;
 };
 
@@ -55,7 +55,7 @@ function warning(unknown: readonly string[]): string {
   return `warn: some health checks cannot be excluded: no matches for ${names.join(",")}\n`;
 }
 
-/** Returns why a probe fails, for the journal; "" if it succeeds. */
+/** Returns the reason for which a probe fails, for the journal; "": it succeeds. */
 export function complaintOf(checks: readonly Readiness[]): string {
   return checks
     .filter(({ ok }) => !ok)

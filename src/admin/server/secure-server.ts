@@ -12,7 +12,7 @@ export type ApiTls = {
   readonly options: SecureContextOptions;
 };
 
-/** Sets the certificate before Node's own "connection" listener creates the TLS context of the connection. */
+/** Sets the certificate before Node's own "connection" listener creates the connection's TLS context. */
 export function secureServer(
   settings: ServerOptions,
   { certificate, options }: ApiTls,
@@ -27,7 +27,7 @@ export function secureServer(
       return;
     }
     if (pair === used) return;
-    // The pair was verified when it was loaded. Node would accept an unusable pair, and then every handshake would
+    // The pair was verified when it was loaded. Node would accept an invalid pair here, and then every handshake would
     // fail.
     server.setSecureContext({ ...options, cert: pair.chain, key: pair.key });
     used = pair;

@@ -1,7 +1,7 @@
 /**
  * Serves the two admin ports. Any client that can reach the port of metrics and probes may use it, so its responses
- * contain no reasons and no client names. The port of the API is on loopback by default and returns everything but
- * secrets. Limits keep the clients of both from blocking the data path.
+ * contain no reasons and no client names. The API's port is on loopback by default, and its responses contain
+ * everything except secrets. Limits keep the clients of both ports from blocking the data path.
  */
 import {
   createServer,
@@ -28,7 +28,7 @@ import { type ApiTls, secureServer } from "./secure-server.ts";
 
 export type AdminOptions = {
   readonly host: string;
-  /** TCP port; 0: any free one. */
+  /** TCP port; 0: the kernel picks a free one. */
   readonly port: number;
   /** Descriptor of an inherited listening socket, which is used if it has the configured address; default: none. */
   readonly inherited?: number | undefined;
@@ -52,11 +52,11 @@ const foreignHost: Reply = {
 };
 const twoHosts: Reply = { status: 400, type: plain, text: "400 two hosts\n" };
 
-/** `eventReply` is sent to the event stream's path only if too many streams are open. */
+/** `eventReply` answers requests for the event stream only if too many streams are open. */
 const eventsPath = "/api/v1/events";
 const eventReply: Reply = failed(503, "Too many streams are open");
 
-/** Opens the port of metrics and probes. Resolves once it listens, or with the reason why it does not. */
+/** Opens the port of metrics and probes. Resolves when it listens, or with a Failure that says why it does not. */
 export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
   const routes = routesOf(options);
   return open({ ...options, listener: "metrics", routes: (path) => routes.get(path), isLocal: false });
@@ -64,18 +64,18 @@ export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
 
 /** Authorizes each request to the API, except for the files of the admin page, which contain no data. */
 export type Guard = {
-  /** Returns the user, or the response that refuses the request; undefined: the path is public. */
+  /** Returns the user, or the response that rejects the request; undefined: the path is public. */
   admit(request: IncomingMessage, path: string): Promise<Admitted | Reply | undefined>;
 };
 
-/** `publicRoutes` need no user, because a browser loads the page before its user can enter a token. */
+/** `publicRoutes`: routes that need no user, because a browser loads the page before its user can enter a token. */
 export function guardOf(authorization: Pick<Authorization, "admit">, publicRoutes: Routes): Guard {
   return {
     async admit({ method, headers, socket }, path) {
       const isRead = method === "GET" || method === "HEAD";
       if (isRead && publicRoutes(path) !== undefined) return undefined;
       return authorization.admit({
-        // Any other method counts as POST. The router refuses it later, after authorization.
+        // Every other method counts as a POST here. After the authorization, the router rejects it.
         verb: isRead ? "get" : "post",
         path,
         authorization: headers.authorization,
@@ -93,22 +93,22 @@ export type ApiOptions = {
   /** Operations that POST requests run; default: none. */
   readonly posts?: Posts;
   readonly events?: EventStreams;
-  /** Certificate and TLS options; default: none, the API is served over plain HTTP. */
+  /** The certificate and TLS options; default: none, so that the API is served over plain HTTP. */
   readonly tls?: ApiTls | undefined;
-  /** Authorization of requests; default: none, which the configuration allows on loopback only. */
+  /** Authorizes requests; default: none, which the configuration allows on loopback only. */
   readonly guard?: Guard | undefined;
 };
 
 /**
- * Opens the port of the JSON API, with its routes, its operations (posting.ts) and the stream of events. Resolves once
- * it listens, or with the reason why it does not. Refuses requests that a foreign web page makes a browser send (A56).
+ * Opens the port of the JSON API, with its routes, its operations (posting.ts) and the event stream. Resolves when it
+ * listens, or with a Failure that says why it does not. Rejects requests that a foreign web page makes a browser send
+ * (A56).
  */
 export function startApi(options: ApiOptions): Promise<Admin | Failure> {
   const { events, routes: others } = options;
   const routes: Routes = (path) =>
     path === eventsPath && events !== undefined ? () => eventReply : others(path);
-  // With authorization no check of the Host is needed: a browser that reaches the API under a foreign name has no token
-  // to send.
+  // With authorization, the Host is not checked: a browser that uses a foreign name for the API has no token to send.
   return open({ ...options, routes, listener: "admin", isLocal: options.guard === undefined });
 }
 
@@ -166,7 +166,7 @@ type Parts = {
   readonly posts?: Posts;
   readonly events?: EventStreams;
   readonly journal: Journal;
-  /** True if a Host that is not the loopback of this machine is refused, against DNS rebinding. */
+  /** True if only a Host that names the loopback of this machine is accepted, against DNS rebinding. */
   readonly isLocal: boolean;
   readonly tls?: ApiTls | undefined;
   readonly guard?: Guard | undefined;
@@ -195,7 +195,7 @@ function headOf({ status, type, text, policy = "default-src 'none'", location }:
     ...(location === undefined ? {} : { location }),
     ...(status === 401 ? { "www-authenticate": 'Bearer realm="watchkeeper"' } : {}),
     ...(status === 503 ? { "retry-after": "1" } : {}),
-    // The connection is closed, because the rest of the refused body is not read.
+    // The connection is closed after a 413, because the rest of the request's body is not read.
     ...(status === 413 ? { connection: "close" } : {}),
   };
 }
@@ -222,7 +222,7 @@ async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
 }
 
 function hostRefused({ headers, headersDistinct }: IncomingMessage, isLocal: boolean): Reply | undefined {
-  // A request with two Host fields is refused (RFC 9112 §3.2), because Node would use the first one.
+  // Two Host headers are rejected (RFC 9112 §3.2), because Node would use only the first one.
   if ((headersDistinct["host"] ?? []).length > 1) return twoHosts;
   return isLocal && !isLocalHost(headers.host ?? "") ? foreignHost : undefined;
 }
@@ -293,7 +293,7 @@ function stop(server: Server): Promise<void> {
   });
 }
 
-/** Closes the oldest socket, not the newest, if there are too many: idle sockets must not prevent a kubelet's probe. */
+/** Closes the oldest socket if there are too many, so that idle sockets do not prevent a kubelet's new probe. */
 function keepNewest(server: Server): void {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {

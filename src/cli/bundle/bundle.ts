@@ -14,7 +14,7 @@ import type { Row, RowList } from "../commands/rows.ts";
 import { json } from "../commands/screen.ts";
 import { Redactor } from "./redact.ts";
 
-/** Maximum number of rows of each list, which makes a bundle of some MB. */
+/** Number of rows of each list that a bundle contains. A bundle then has a few MB. */
 const mostRows = 5000;
 
 type BundleContents = {
@@ -48,7 +48,7 @@ async function readAll(client: AdminClient, metrics: AdminClient): Promise<Bundl
   if (figures instanceof Failure) return figures;
   const lists = new Map<string, RowList>();
   for (const kind of kinds) {
-    // Sequential, to keep the load on the proxy low.
+    // The lists are read one after another, to keep the load on the proxy low.
     const list = await client.list(kind, {}, mostRows);
     if (list instanceof Failure) return list;
     lists.set(kind, list);

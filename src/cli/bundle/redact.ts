@@ -1,6 +1,7 @@
 /**
  * Replaces names in a bundle: each client, identity, pod, node, namespace and lease gets an alias such as "client-1",
- * the same one everywhere in the bundle. Text that looks like a secret is replaced too, although none should be there.
+ * which is the same in the whole bundle. Text that looks like a secret is replaced, too, although the API should
+ * contain none.
  */
 import { isIP } from "node:net";
 import { withoutSecrets } from "../../admin/events/log.ts";
@@ -24,14 +25,17 @@ const ownNames: Readonly<Record<string, string>> = { leases: "lease" };
 /** Matches IPv4 addresses anywhere in a text. */
 const addresses = /\b\d{1,3}(?:\.\d{1,3}){3}\b/g;
 
-/** Matches each word of a sentence, which may be a known name. */
+/** Matches each word of a sentence. Words that are known names are replaced. */
 const words = /[\w.:@/-]+/g;
 
 export class Redactor {
   readonly #aliases = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
-  /** Assigns aliases. Must be called for all lists before any is redacted: one's sentences contain another's names. */
+  /**
+   * Assigns aliases to the names in a list. Must be called for all lists before `rows`, because the sentences of one
+   * list contain names of another.
+   */
   learn(list: string, rows: readonly Row[]): void {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }
@@ -41,12 +45,12 @@ export class Redactor {
     return rows.map((row) => rowOf(this.#value(row, "", ownNames[list])));
   }
 
-  /** Redacts labels that contain names, in the Prometheus text format. */
+  /** Redacts the labels that contain names. `text` is in the Prometheus text format. */
   metrics(text: string): string {
     const labels = /\b(namespace|holder|source|name)="((?:[^"\\]|\\.)*)"/g;
     const redacted = text.replace(labels, (_all, label: string, value: string) => {
       const kind = { source: "client", name: "lease" }[label] ?? label;
-      // Names of certificates and listeners stay: they come from the configuration of watchkeeper.
+      // Names of certificates and listeners are not replaced, because they come from watchkeeper's own configuration.
       const isOurs = label === "name" && !this.#aliases.has(value);
       return `${label}="${isOurs || value === "" ? value : this.#alias(kind, value)}"`;
     });
@@ -65,7 +69,8 @@ export class Redactor {
   #name(kind: string, name: string): void {
     if (name === "") return;
     this.#alias(kind, name);
-    // A pod is named as "namespace/pod", and a holder as "pod_uuid". Sentences also contain the parts alone.
+    // A pod's name is "namespace/pod", a holder's "pod_uuid". Sentences may contain each part alone, so each gets an
+    // alias.
     const [first = "", second] = name.split("/");
     if (second !== undefined && kind === "pod") {
       this.#alias("namespace", first);
@@ -89,10 +94,10 @@ export class Redactor {
 
   #field(text: string, field: string, own: string | undefined): string {
     if (text === "") return "";
-    // A path contains namespaces, names and selectors. Another column has its resource.
+    // A path contains namespaces, names and selectors. The resource is in another column.
     if (field === "path") return "[redacted]";
     const kind = named[field] ?? (field === "name" ? own : undefined);
-    // The subject of an incident is a sentence, which may name a client and its watch.
+    // The text may be a sentence, such as an incident's subject that names a client and its watch.
     const known = this.#aliases.get(text);
     if (known !== undefined && kind !== undefined) return known;
     return this.#sentence(text);
@@ -117,7 +122,7 @@ export class Redactor {
     );
   }
 
-  /** Returns the alias of a name. A name of one or two characters has none, because it may be an ordinary word. */
+  /** Returns the alias of a name; undefined: it has none. Names of one or two characters may be ordinary words. */
   #known(word: string): string | undefined {
     return word.length < 3 ? undefined : this.#aliases.get(word);
   }
@@ -133,7 +138,7 @@ export class Redactor {
   }
 }
 
-/** True if the field has no name to redact: "from" and "to" of a state change, and the subject of an incident. */
+/** True if the field contains no name: "from" and "to" of a state change, and the subject of an incident. */
 function isState(name: string, row: unknown): boolean {
   const fields = rowOf(row);
   if (name === "from" || name === "to") return "detector" in fields;

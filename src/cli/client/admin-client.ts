@@ -17,11 +17,11 @@ import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";
-/** Timeout of a request, and maximum size of a response: 500 rows of 2 KiB take 1 MiB. */
+/** Milliseconds that a request may take, and (below) the largest response in bytes: 500 rows of 2 KiB take 1 MiB. */
 const timeoutMs = 10_000;
 export const responseBytes = 16 * 1024 * 1024;
 
-/** Files with the bearer token and the CA bundle for the API; "" or undefined: none. */
+/** Files with the bearer token and the CA bundle for the API; "" or undefined: no file. */
 export type AccessFiles = { readonly token?: string | undefined; readonly ca?: string | undefined };
 
 type RequestParts = Pick<RequestOptions, "signal" | "method"> & {
@@ -39,7 +39,7 @@ export class AdminClient {
     this.#access = access;
   }
 
-  /** Returns a client of the API at "host:port" or a URL. Environment variables supply what is undefined. */
+  /** Returns a client of the API at "host:port" or a URL. Environment variables replace undefined values. */
   static at(
     address: string | undefined,
     env: NodeJS.ProcessEnv,
@@ -67,7 +67,7 @@ export class AdminClient {
         "client",
         `${quote(address)} must be host:port or an http:// or https:// URL`,
       );
-    // Over plain HTTP an eavesdropper could read the token.
+    // Rejected, because a token that is sent over plain HTTP can be read on the network.
     if (access.token !== undefined && url.protocol === "http:" && !isLocalHost(url.host))
       return new Failure(
         "bad-request",
@@ -87,7 +87,7 @@ export class AdminClient {
     return answer instanceof Failure ? answer : rowOf(answer);
   }
 
-  /** Reads up to `most` rows page by page. If rows move meanwhile, one may be missing or be read twice. */
+  /** Reads at most `most` rows, page by page. If the list changes meanwhile, a row may be missing or be read twice. */
   async list(
     name: string,
     query: Readonly<Record<string, string>>,
@@ -107,13 +107,13 @@ export class AdminClient {
     return all;
   }
 
-  /** Runs an operation of the API. `by` is the operator's name, in ASCII. */
+  /** Runs an operation of the API. `by`: the operator's name in ASCII. */
   async post(path: string, body: object, by: string): Promise<Row | Failure> {
     const text = await this.#ask(`/api/v1/${path}`, { text: JSON.stringify(body), by });
     return text instanceof Failure ? text : rowOf(parseJson(text) ?? {});
   }
 
-  /** Reads events until the stream ends or `stop` aborts. Resolves with the reason of the end. */
+  /** Reads events until the stream ends or `stop` aborts. Resolves with the reason for the end. */
   follow(
     path: string,
     { lastId, stop: signal }: { readonly lastId: string; readonly stop: AbortSignal },
@@ -163,7 +163,7 @@ export class AdminClient {
     return promise;
   }
 
-  /** Creates a request without an agent, because a kept-alive socket would keep the process running. */
+  /** Sends the request without an HTTP agent, because a kept-alive socket would keep this process running. */
   #request(path: string, options: RequestParts): ClientRequest {
     const { token, ca } = this.#access;
     const shown = token === undefined ? {} : { authorization: `Bearer ${token}` };
@@ -172,7 +172,7 @@ export class AdminClient {
     return url.protocol === "https:" ? httpsRequest(url, { ...all, ca }) : httpRequest(url, all);
   }
 
-  /** Returns the body of a response with status 200, or a Failure with the API's message. */
+  /** Returns the body of a response with status 200; for another status, a Failure with the API's message. */
   async #textOf(response: IncomingMessage): Promise<string | Failure> {
     const { statusCode: status = 0 } = response;
     const text = await read(response);
@@ -212,7 +212,7 @@ type ApiCommand = {
   readonly clock: Clock;
 };
 
-/** Returns a command that uses the API. It parses the arguments, and prints a Failure that `run` returns. */
+/** Returns a command that uses the API. The command parses its arguments, and prints the Failure if `run` returns one. */
 export function apiCommand(
   name: CommandName,
   run: (command: ApiCommand) => Promise<number | Failure>,
@@ -260,12 +260,12 @@ async function read(response: IncomingMessage): Promise<string | Error> {
 
 export type ServerSentEvent = { readonly id: string; readonly name: string; readonly data: string };
 
-/** Parses server-sent events (WHATWG HTML §9.2.6), as far as the API uses them. */
+/** Parses server-sent events (WHATWG HTML §9.2.6), but only the features that the API uses. */
 export class SseReader {
   readonly #decoder = new StringDecoder("utf8");
   #rest = "";
 
-  /** Returns the events that are complete; undefined if one exceeds the size limit. */
+  /** Returns the events that `chunk` completes; undefined: an event exceeds the size limit. */
   push(chunk: Buffer): readonly ServerSentEvent[] | undefined {
     const blocks = (this.#rest + this.#decoder.write(chunk)).split("\n\n");
     this.#rest = blocks.pop() ?? "";

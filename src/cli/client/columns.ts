@@ -5,7 +5,7 @@ import type { Column } from "./table.ts";
 import { age, amount, left, marked, milliseconds } from "./words.ts";
 
 export type View = {
-  /** Column that the NAME argument is compared with, in `get KIND NAME`. */
+  /** The column whose value `get KIND NAME` compares with NAME. */
   readonly key: string;
   readonly columns: readonly Column[];
 };
@@ -26,10 +26,10 @@ function wide(column: Column): Column {
   return { ...column, isWide: true };
 }
 
-/** Omitted if there is only one cluster. */
+/** The column is omitted if there is only one cluster. */
 const cluster: Column = { ...text("CLUSTER", "cluster"), isRare: true };
 
-/** Returns what identifies a client best: its identity, else its pod, its program or its address. */
+/** Returns what identifies a client best: its identity; without one its pod, its program or its address. */
 function whoIs(row: Row, at_ = ""): string {
   const [subject, pod, agent, client] = ["subject", "pod", "agent", "client"].map((name) =>
     textAt(row, at_ + name),
@@ -37,7 +37,7 @@ function whoIs(row: Row, at_ = ""): string {
   return subject || pod || agent || client || "unknown";
 }
 
-/** Returns the time until the first certificate of this purpose expires. */
+/** Returns the time until the first of the certificates with this purpose expires. */
 function leftOf(row: Row, purpose: string): string {
   const all = rowsAt(row, "certificates").filter((one) => one["purpose"] === purpose);
   const ends = all.map((one) => numberAt(one, "leftMs")).filter((ms) => ms !== undefined);

@@ -21,7 +21,7 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
   return 0;
 });
 
-/** Returns the newest active incident, else the newest of all. */
+/** Returns the newest active incident. If none is active, returns the newest one of all. */
 async function newest(client: AdminClient): Promise<Row | Failure> {
   const active = await client.list("incidents", { state: "active" }, 1);
   const list =
@@ -61,7 +61,7 @@ function head(incident: Row): string {
   ].join("");
 }
 
-/** Returns what the incident's kind means, and the summary. A newer proxy may report a kind that is unknown here. */
+/** Returns the meaning of the incident's kind, and its summary. The kind may be unknown here, if the proxy is newer. */
 function meaning(incident: Row): string {
   const about = Object.entries(incidentKinds).find(([kind]) => kind === incident["kind"])?.[1].about;
   return `${about === undefined ? "" : `${about}.\n`}${text(incident, "summary")}\n`;
@@ -122,7 +122,7 @@ function affected(incident: Row): string {
   return `AFFECTED (${count})\n${lines.join("")}${more > 0 ? `and ${more} more\n` : ""}`;
 }
 
-/** Returns commands to copy, for the next step of a diagnosis. */
+/** Returns commands that an operator can copy for the next step of a diagnosis. */
 function next(incident: Row): string {
   const backend = text(incident, "backend");
   const audit = rowsAt(incident, "evidence")

@@ -29,13 +29,13 @@ export function operate(name: keyof typeof paths, args: string[], screen?: Scree
   return run(args, screen);
 }
 
-/** Returns the operator's name for the proxy's log. The proxy does not verify it. */
+/** Returns the operator's name for the proxy's journal. The proxy does not verify it. */
 function operator(): string {
   let name = "unknown";
   try {
     name = userInfo().username;
   } catch {
-    // The user id has no entry in /etc/passwd, as in many containers.
+    // In many containers, the user id has no entry in /etc/passwd.
   }
   const plain = `${name} (watchkeeper CLI)`.replaceAll(/[^\x20-\x7e]/g, "?");
   return plain.slice(0, adminLimits.operatorChars);

@@ -4,13 +4,13 @@ import { type Row, shown } from "../commands/rows.ts";
 export type Column = {
   readonly head: string;
   readonly of: (row: Row) => string;
-  /** Shown with `-o wide` only. */
+  /** True if the column is shown with `-o wide` only; default: false. */
   readonly isWide?: boolean;
-  /** Omitted if no row has a value. */
+  /** True if the column is omitted when no row has a value; default: false. */
   readonly isRare?: boolean;
 };
 
-/** Maximum width of a cell; a longer value is cut, unless `-o wide` is given. */
+/** Maximum width of a cell in characters. A longer value is cut, except with `-o wide`. */
 const cellChars = 60;
 
 export type TableOptions = { readonly isWide: boolean; readonly hasHeads: boolean };
@@ -41,7 +41,7 @@ function cell(text: string, isWide: boolean): string {
         .join("")}…`;
 }
 
-/** Returns the number of code points, which is the width in a terminal: nearly all text is ASCII. */
+/** Returns the number of code points as the width in a terminal, which is right for nearly all text. */
 function widthOf(text: string): number {
   return Array.from(text).length;
 }

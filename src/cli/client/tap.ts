@@ -4,11 +4,11 @@ import { Failure } from "../../base/failure.ts";
 import { type Row, rowOf, shown, textAt } from "../commands/rows.ts";
 import { type AdminClient, apiCommand, type ServerSentEvent } from "./admin-client.ts";
 
-/** Maximum number of attempts to reconnect, and the pause between two: long enough for a restart of the proxy. */
+/** Number of attempts to reconnect, and milliseconds between two: enough for a restart of the proxy. */
 const attempts = 10;
 const retryMs = 1000;
 
-/** Runs for the time of --for, or until a signal. Exit codes: 0 time over, 2 usage error, 3 API unreachable. */
+/** Runs until the time of `--for` is over, or until a signal. Exit codes: 0 time over, 2 usage error, 3 API unreachable. */
 export const tap = apiCommand("tap", async ({ options, client, screen, clock }) => {
   const seconds = options.whole("for", 0, [0, 86_400]);
   if (seconds instanceof Failure) return seconds;
@@ -39,7 +39,7 @@ async function follow(
       show(told);
     });
     if (stop.aborted) return undefined;
-    // Gives up at once if no event has arrived yet: the address is probably wrong.
+    // Gives up at once if no event has arrived yet, because the address is probably wrong.
     if (ended.code !== "backend-lost" || (lastId === "" && failures === 0)) return ended;
     await new Promise<void>((resolve) => {
       clock.after(retryMs, resolve);
@@ -65,6 +65,6 @@ function parsed(data: string): Row {
   try {
     return rowOf(JSON.parse(data));
   } catch {
-    return {}; // Perhaps another version wrote it: only its name is printed.
+    return {}; // Another version may have written the data. Only the event's name is printed.
   }
 }

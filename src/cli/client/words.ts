@@ -13,7 +13,7 @@ export function age(ms: number | undefined): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** Returns the time left, or "over". */
+/** Returns the time left in one unit, such as "4m"; "over" if none is left. */
 export function left(ms: number | undefined): string {
   return ms !== undefined && ms <= 0 ? "over" : age(ms);
 }
@@ -31,7 +31,7 @@ export function amount(count: number | undefined): string {
   return `${unit > 0 && rest < 9.95 ? rest.toFixed(1) : Math.round(rest)}${units[unit] ?? ""}`;
 }
 
-/** Returns a rate, with tenths while it is below ten: "0", "<0.1", "0.3", "12", "1.1k". */
+/** Returns a rate, below ten with one decimal: "0", "<0.1", "0.3", "12", "1.1k". */
 export function rate(perSecond: number): string {
   if (perSecond === 0 || perSecond >= 9.95) return amount(perSecond);
   return perSecond < 0.05 ? "<0.1" : perSecond.toFixed(1);
@@ -46,7 +46,7 @@ export function milliseconds(ms: number | undefined): string {
   return ms === undefined || ms === 0 ? missing : `${ms < 9.95 ? ms.toFixed(1) : Math.round(ms)}ms`;
 }
 
-/** Signs that make states easy to spot. The word always follows, because the sign alone is not clear. */
+/** Signs before the names of states, which make the states easy to find. A sign alone is not clear enough. */
 const signs = new Map([
   ...["ready", "ok", "held", "live", "ended"].map((state) => [state, "✓"] as const),
   ...["dead", "hung", "now", "over", "none", "critical", "ghost", "contested"].map(

@@ -19,7 +19,7 @@ export type Option = {
   readonly usual?: string;
 };
 
-/** Returns an option from its usage text: "-o, --output FORMAT", "--once", or "--host NAME..." if repeatable. */
+/** Returns an option from its usage text: "-o, --output FORMAT", "--once", or "--host NAME..." if it may be repeated. */
 function option(
   flags: string,
   about: string,
@@ -72,7 +72,7 @@ const caFile = option(
   "CA bundle that verifies an https:// ADDRESS",
   "$WATCHKEEPER_CA_FILE, or the system's CAs",
 );
-/** Options of every command that uses the API. */
+/** The options that every command has which uses the API. */
 const reach = [admin, tokenFile, caFile] as const;
 const formats = ["table", "wide", "json"] as const;
 const output = option("-o, --output FORMAT", "table, wide or json", "table", { choices: formats });

@@ -1,8 +1,8 @@
-/** Reads the files that commands are given. */
+/** Reads the files that are named in the arguments of commands. */
 import { Failure } from "../../base/failure.ts";
 import { readText } from "../../base/read-text.ts";
 
-/** Reads a text file; `-` is stdin. */
+/** Reads a text file; "-" stands for stdin. */
 export async function readInput(file: string, limitBytes: number): Promise<string | Failure> {
   if (file !== "-") return readText(file, limitBytes);
   let text = "";

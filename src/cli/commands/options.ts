@@ -30,7 +30,7 @@ export class Given {
     return Array.isArray(values) ? values.map(String) : [];
   }
 
-  /** Returns the option's value, a whole number from `least` to `most`; `usual` if the option is not given. */
+  /** Returns an option's value as a whole number from `least` to `most`; `usual` if the option is absent. */
   whole<Usual>(
     name: string,
     usual: Usual,
@@ -45,8 +45,8 @@ export class Given {
 }
 
 /**
- * Parses arguments.
- * @throws {TypeError} the option is unknown or lacks its value; the message of parseArgs names the option
+ * Parses the arguments of a command.
+ * @throws {TypeError} an option is unknown or lacks its value; the message of parseArgs names the option
  */
 export function given(name: CommandName, args: readonly string[]): Given | Failure {
   const spec: CommandSpec = commands[name];
@@ -65,14 +65,14 @@ export function given(name: CommandName, args: readonly string[]): Given | Failu
 
 function wrongWord({ words, choices }: CommandSpec, taken: readonly string[]): string | undefined {
   const [first] = taken;
-  // Several placeholders, separated by spaces, allow any number of arguments.
+  // If a command has several placeholders, separated by spaces, it takes any number of arguments.
   const most = words === "" ? 0 : words.includes(" ") ? taken.length : 1;
   if (taken.length > most) return `Unexpected argument ${quote(taken[most] ?? "")}`;
   if (first === undefined) return missingWord(words, choices);
   return choices?.includes(first) === false ? `Invalid argument ${quote(first)}${oneOf(choices)}` : undefined;
 }
 
-/** Returns undefined if the first argument is optional, which brackets in the table show. */
+/** Returns the message about a missing first argument; undefined if it is optional (in brackets in the table). */
 function missingWord(words: string, choices: CommandSpec["choices"]): string | undefined {
   if (words === "" || words.startsWith("[")) return undefined;
   return `Missing ${/^[A-Z-]+/.exec(words)?.[0] ?? "argument"}${oneOf(choices)}`;
@@ -99,7 +99,7 @@ function wrongOption(
   return undefined;
 }
 
-/** Returns a usage error, for which a command exits with code 2. */
+/** Returns a Failure for wrong arguments, for which a command exits with code 2. */
 export function usage(message: string): Failure {
   return new Failure("bad-request", "client", message);
 }

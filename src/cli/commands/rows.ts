@@ -1,6 +1,6 @@
 /**
- * Reads objects whose shape is not known: rows of the API, since the proxy may be older or newer than this command, and
- * YAML files of other programs. An absent field reads as missing. Control characters are removed before text reaches a
+ * Reads objects of unknown shape: rows of the API, because the proxy may be older or newer than this command, and YAML
+ * files of other programs. An absent field reads as missing. Control characters are removed before text reaches a
  * terminal (A53).
  */
 import { isRecord, type JsonRecord } from "../../base/json.ts";
@@ -14,7 +14,7 @@ export type RowList = {
   readonly items: readonly Row[];
 };
 
-/** Returns an empty row for anything but an object. */
+/** Returns the value if it is an object; an empty row for any other value. */
 export function rowOf(value: unknown): Row {
   return isRecord(value) ? value : {};
 }
@@ -35,7 +35,7 @@ export function at(value: unknown, path: string): unknown {
   return path.split(".").reduce((inner, name) => rowOf(inner)[name], value);
 }
 
-/** Returns "" for an absent field. */
+/** Returns the text at a path; "" for an absent field. */
 export function textAt(row: Row, path: string): string {
   const value = at(row, path);
   if (typeof value === "string") return value;

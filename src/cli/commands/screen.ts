@@ -1,4 +1,4 @@
-/** Prints the output of commands: data to stdout, messages to stderr. Returns their exit codes. */
+/** Prints the output of commands (data to stdout, messages to stderr), and returns their exit codes. */
 import type { Failure } from "../../base/failure.ts";
 
 export type Screen = {

@@ -45,11 +45,11 @@ function staticPodPrinted(options: Given): Printed | Failure {
 }
 
 function deploymentPrinted(options: Given): Printed | Failure {
-  // At least two, because clients would notice the restart of a single one.
+  // The minimum is two, because clients notice the restart of a single replica.
   const replicas = options.whole("replicas", 2, [2, 50]);
   if (replicas instanceof Failure) return replicas;
   const namespace = options.text("namespace") ?? "watchkeeper";
-  // An RFC 1123 label, as Kubernetes requires.
+  // A namespace must be an RFC 1123 label.
   if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(namespace))
     return usage(`${quote(namespace)} is not a valid namespace`);
   const { image, remarks } = imageOf(options);

@@ -8,7 +8,7 @@ export type NewFile = { readonly path: string; readonly text: string };
 
 /**
  * Makes a directory and its missing parents, accessible to their owner only. Node's own `recursive` is not used: it
- * never returns where the kernel reports ENOENT although the parent exists, as in /proc.
+ * never returns if the kernel reports ENOENT although the parent exists, as in /proc.
  * @throws the system's error
  */
 export function makeDirectory(path: string): void {
@@ -17,7 +17,7 @@ export function makeDirectory(path: string): void {
   mkdirSync(path, 0o700);
 }
 
-/** Writes the files and makes missing directories. If it returns a Failure, no file was written. */
+/** Writes the files and makes missing directories. If it returns a Failure, it has written no file. */
 export function writeNewFiles(files: readonly NewFile[]): Failure | undefined {
   const taken = files.filter(({ path }) => existsSync(path)).map(({ path }) => quote(path));
   if (taken.length > 0)
@@ -30,7 +30,7 @@ export function writeNewFiles(files: readonly NewFile[]): Failure | undefined {
   try {
     for (const { path, text } of files) {
       makeDirectory(dirname(path));
-      // "wx" fails if another process has created the path since the check above, for instance as a link.
+      // The flag "wx" fails if another process has created the path since the check above, for example as a link.
       writeFileSync(path, text, { flag: "wx", mode: 0o600 });
       written.push(path);
     }

@@ -1,6 +1,6 @@
 /**
- * Adds a sidecar to the workloads of a manifest, or returns why that is not possible. A second run changes nothing; a
- * run with another image or port changes only that.
+ * Adds a sidecar to the workloads of a manifest, or returns why that is impossible. A second run with the same
+ * arguments changes nothing. A run with another image or port changes only these.
  */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
@@ -32,14 +32,14 @@ export type Patched = {
   readonly remarks: readonly string[];
 };
 
-/** Adds the sidecar to each workload, of which there must be one; keeps other documents. `file` is for messages. */
+/** Adds the sidecar to each workload; there must be at least one. Other documents stay. `file`: the name for messages. */
 export function addSidecar(text: string, file: string, addition: Addition): Patched | Failure {
   const others: string[] = [];
   const remarks: string[] = [];
   let count = 0;
   const edited = editYaml(text, (document) => {
     const kind = document.valueAt(["kind"]);
-    if (typeof kind !== "string") return undefined; // The document is empty, or no Kubernetes object.
+    if (typeof kind !== "string") return undefined; // The document is empty, or is no Kubernetes object.
     const place = Object.hasOwn(podPlaces, kind) ? podPlaces[kind] : undefined;
     if (place === undefined) {
       others.push(kind);
@@ -86,7 +86,7 @@ class PodPatch {
     const { addition, name, remarks, place } = this.#parts;
     if (this.#document.valueAt([...place, "automountServiceAccountToken"]) === false)
       remarks.push(`${name} had no token (automountServiceAccountToken: false), and now has one`);
-    // The other containers come first, because their indexes change once the sidecar is inserted.
+    // The other containers are changed first, because their indexes change when the sidecar is inserted.
     for (const container of this.#clients()) this.#direct(container);
     const own = sidecarContainer(addition);
     this.#document.put([...place, "initContainers"], own, { key: "name", end: "first" });

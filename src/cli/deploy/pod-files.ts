@@ -17,20 +17,20 @@ import { makeDirectory } from "./new-files.ts";
 import { sidecarHosts, stateFiles } from "./sidecar-shape.ts";
 
 export type PodDirectories = {
-  /** Directory into which the kubelet projects the files of the service account. */
+  /** Directory in which the kubelet puts the service account's files. */
   readonly direct: string;
-  /** Directory where clients look for those files. */
+  /** Directory in which clients look for the service account's files. */
   readonly shared: string;
-  /** Directory that only the sidecar reads. It lives as long as the pod. */
+  /** Directory that only the sidecar reads. It exists as long as the pod. */
   readonly state: string;
 };
 
-/** Validity of the certificate: longer than any pod lives, because no other one can be signed later. */
+/** Validity of the certificate in milliseconds: longer than any pod lives, because no other can be signed later. */
 const certificateMs = 10 * 365 * 86_400_000;
-/** A certificate of an earlier start with less validity left than this is replaced. */
+/** Milliseconds of validity that an existing certificate must still have; otherwise it is replaced. */
 const leastLeftMs = 30 * 86_400_000;
 
-/** Prepares the directories. Resolves with undefined once all files are complete. */
+/** Writes all files. Resolves with undefined when they are complete, or with a Failure. */
 export async function preparePod(directories: PodDirectories, clock: Clock): Promise<Failure | undefined> {
   const { direct, shared, state } = directories;
   const missing = ["token", "namespace"].find(
@@ -56,8 +56,8 @@ function refuse(message: string): Failure {
 }
 
 /**
- * Makes a CA and its only certificate, and discards the CA's key, so that no other certificate can be signed that the
- * application would trust. Both survive a restart of the sidecar, because clients read ca.crt only once.
+ * Makes a CA and one certificate, and discards the CA's key, so that the CA, which the application trusts, can sign
+ * nothing else. Both survive a restart of the sidecar, because clients read ca.crt only once.
  */
 async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const files = stateFiles(state);
@@ -68,7 +68,7 @@ async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const { certificate, key } = authority.issue({ name: "watchkeeper", hosts: sidecarHosts, notAfter });
   replace(files.key, key, 0o600);
   replace(files.cert, certificate, 0o600);
-  // The CA is written last: files without it are incomplete, and are made again.
+  // The CA is written last. Without it, the files are incomplete, and the next start makes new ones.
   replace(files.ca, authority.certificate, 0o644);
 }
 
@@ -88,7 +88,7 @@ function asList<T>(outcome: readonly T[] | Failure): readonly T[] {
   return outcome instanceof Failure ? [] : outcome;
 }
 
-/** Links to the kubelet's files, so that clients see a new token even while the sidecar is down. */
+/** Creates links to the kubelet's files, so that clients get a new token even while the sidecar is down. */
 function linkTo(direct: string, shared: string): void {
   for (const name of ["token", "namespace"]) {
     const target = join(direct, name);
@@ -105,11 +105,11 @@ function linkedTo(link: string): string | undefined {
   try {
     return readlinkSync(link);
   } catch {
-    return undefined; // The path is missing or no link: it is replaced.
+    return undefined; // The path is missing or is no link, so it is replaced.
   }
 }
 
-/** Writes a bundle that includes the cluster's CAs: clients of the service's name bypass the sidecar. */
+/** Writes a CA bundle with the sidecar's and the cluster's CAs: clients that use the service's name bypass the sidecar. */
 function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined {
   const cluster = loadCa(join(direct, "ca.crt"));
   if (cluster instanceof Failure) return cluster;
@@ -121,13 +121,13 @@ function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined
   return undefined;
 }
 
-/** Replaces the file atomically, because a client may read it at any moment. */
+/** Replaces the file atomically, because a client may read it at any time. */
 function replace(path: string, text: string, mode: number): void {
   writeFileSync(`${path}.new`, text, { mode });
   renameSync(`${path}.new`, path);
 }
 
-/** Rewrites the bundle when the cluster's CA changes, and reports to `onChange`. Returns a function that stops this. */
+/** Rewrites the bundle when the cluster's CA changes, and calls `onChange`. Returns a function that ends this. */
 export function followCa(
   directories: PodDirectories,
   parts: { readonly clock: Clock; readonly onChange: (failure: Failure | undefined) => void },

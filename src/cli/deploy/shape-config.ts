@@ -1,6 +1,6 @@
 /**
- * Generates configuration files for each way to deploy watchkeeper. `manifest` and `import` print them, and deploy/
- * contains them. They are built as text, so that they have comments for the operator.
+ * Generates the configuration files for each way to deploy watchkeeper. `manifest` and `import` print them, and deploy/
+ * contains them. They are built as text, because they contain comments for the operator.
  */
 export type NamedBackend = { readonly name: string; readonly url: string };
 
@@ -9,7 +9,7 @@ export type ConfigWishes = {
   readonly about: readonly string[];
   readonly name: string;
   readonly address: string;
-  /** Certificate that the proxy serves with; default: none, TLS passes through to the apiservers. */
+  /** Certificate and key of the proxy; default: none, because TLS passes through to the apiservers. */
   readonly serving?: ServingFiles;
   readonly backends: readonly NamedBackend[];
   readonly cluster?: readonly string[];

@@ -1,15 +1,15 @@
 /**
- * Defines a sidecar's configuration, the paths, ports and names in its pod, and what a manifest adds to the pod. They
- * are in one file, because they must agree.
+ * Defines a sidecar's configuration, the paths, ports and names in its pod, and what a manifest adds to the pod, all in
+ * one file, because they must agree.
  */
 import { join } from "node:path";
 
 export const usual = {
-  /** Directory where in-cluster clients look (client-go's rest.InClusterConfig). The sidecar writes it. */
+  /** Where in-cluster clients look for token and CA (client-go's rest.InClusterConfig). The sidecar writes it. */
   shared: "/var/run/secrets/kubernetes.io/serviceaccount",
-  /** Directory into which the kubelet projects the token, the cluster's CA and the namespace. */
+  /** Directory in which the kubelet puts the token, the cluster's CA and the namespace. */
   direct: "/var/run/secrets/watchkeeper",
-  /** Directory of the sidecar's certificate, which its application must still trust after a restart. */
+  /** Directory of the sidecar's certificate. It survives restarts, because the application reads the CA only once. */
   state: "/var/run/watchkeeper",
   port: 7443,
   metricsPort: 7481,
@@ -20,11 +20,11 @@ export type Shape = {
   readonly state: string;
   readonly port: number;
   readonly metricsPort: number;
-  /** Address of the in-cluster service, from the kubelet's environment variables. */
+  /** Address of the in-cluster service, from the environment variables that the kubelet sets. */
   readonly service: { readonly host: string; readonly port: string };
 };
 
-/** Names in the sidecar's certificate. Clients in the pod connect by loopback address or by the service's names. */
+/** Names in the sidecar's certificate. Clients in the pod connect to a loopback address or to the service's name. */
 export const sidecarHosts = [
   "127.0.0.1",
   "::1",
@@ -44,8 +44,8 @@ export function stateFiles(state: string): {
 }
 
 /**
- * Returns the sidecar's configuration file. Until discovery finds an apiserver, the service's address is the backend: a
- * service account may not be allowed to list EndpointSlices, and some network policies allow only the service.
+ * Returns the sidecar's configuration file. Until discovery finds an apiserver, the backend is the service's address:
+ * the service account may not be allowed to list EndpointSlices, and a network policy may allow only the service.
  */
 export function sidecarConfig({ direct, state, port, metricsPort, service }: Shape): string {
   const { cert, key } = stateFiles(state);
@@ -76,7 +76,7 @@ export type Addition = { readonly image: string; readonly port: number; readonly
 export const sidecarName = "watchkeeper";
 const volumes = { shared: "kube-api-via-watchkeeper", direct: "kube-api-direct", state: "watchkeeper-state" };
 
-/** Volumes that the application mounts. A second run recognises a patched container by them. */
+/** Volumes that the application's containers mount. A second run recognises a patched container by them. */
 export const clientMounts = [
   { name: volumes.shared, mountPath: usual.shared, readOnly: true },
   { name: volumes.direct, mountPath: usual.direct, readOnly: true },
@@ -91,7 +91,7 @@ export function clientEnv({ port }: Addition): readonly { readonly name: string;
 }
 
 export const podVolumes = [
-  // This volume also keeps admission from mounting a token at the service account's path.
+  // Because of this volume, the admission plugin does not mount a token at the service account's path.
   { name: volumes.shared, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   { name: volumes.state, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   {

@@ -1,6 +1,6 @@
 /**
- * `watchkeeper sidecar`: serves one application in its pod, without a configuration file. Clients need no change: they
- * find the sidecar's address in the usual variables, and CA and token at the usual paths.
+ * `watchkeeper sidecar`: serves one application in its pod, without a configuration file. The application needs no
+ * change: it finds the sidecar's address in the usual variables, and CA and token at the usual paths.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -63,7 +63,10 @@ async function serve(config: Config, directories: PodDirectories): Promise<numbe
 
 type Followed = { readonly config: Config; readonly directories: PodDirectories; readonly journal: Journal };
 
-/** Applies a changed CA of the cluster to upstream connections as well. A CA that cannot be read changes nothing. */
+/**
+ * Applies a changed CA of the cluster to upstream connections as well. A CA that cannot be read changes nothing.
+ * Returns a function that ends this.
+ */
 function follow(running: Running, { config, directories, journal }: Followed): () => void {
   const file = `${directories.direct}/ca.crt`;
   const report = (outcome: readonly string[] | Failure): void => {

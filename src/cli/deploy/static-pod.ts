@@ -1,6 +1,6 @@
 /**
- * Generates a static pod for a control-plane node, in place of the load balancer of kubeadm's HA guide: it uses the
- * host network and needs no API to start. Also generates its configuration file, since a static pod cannot use a
+ * Generates a static pod for a control-plane node, which replaces the load balancer of kubeadm's HA guide. It uses the
+ * host network, and needs no API to start. Also generates its configuration file, because a static pod cannot use a
  * ConfigMap.
  */
 import { type NamedBackend, shapeConfig } from "./shape-config.ts";
@@ -9,7 +9,7 @@ export type StaticPodWishes = {
   readonly image: string;
   readonly port: number;
   readonly metricsPort: number;
-  /** True if TLS passes through to the apiservers: the proxy needs no key, and cannot move watches. */
+  /** True if TLS passes through to the apiservers. The proxy then needs no key, but cannot move watches. */
   readonly isPassthrough: boolean;
   readonly backends: readonly NamedBackend[];
 };

@@ -1,12 +1,12 @@
 /**
- * Edits YAML text. An unchanged document keeps every byte, because the yaml package would normalise spaces and folded
- * text. A changed document keeps its comments and order.
+ * Edits YAML text. An unchanged document keeps every byte, because the `yaml` package would normalise spaces and folded
+ * text. A changed document keeps its comments and its order.
  */
 import { type Document, isAlias, isMap, isScalar, isSeq, parseAllDocuments, YAMLMap, YAMLSeq } from "yaml";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 
-/** One document. A place in it is a list of keys from its top. */
+/** One YAML document. A `Place` is a list of keys that leads to a value of the document. */
 export class EditedDocument {
   readonly #document: Document;
   #isChanged = false;
@@ -25,7 +25,7 @@ export class EditedDocument {
     return isScalar(node) ? node.value : undefined;
   }
 
-  /** Returns the alias on the way to a place, if any: an edit below would change every use of its anchor. */
+  /** Returns the first alias on the path to a place; undefined: none. An edit below an alias would change all its uses. */
   aliasOn(place: Place): string | undefined {
     for (let length = 1; length <= place.length; length++) {
       const node: unknown = this.#document.getIn(place.slice(0, length), true);
@@ -34,7 +34,7 @@ export class EditedDocument {
     return undefined;
   }
 
-  /** Puts `item` into the list at `place`: replaces the item with the same `key`, else adds it at `end`. */
+  /** Puts `item` into the list at `place`. Replaces the item with the same `key`; without one, adds it at `end`. */
   put(
     place: Place,
     item: Item,
@@ -58,7 +58,7 @@ export class EditedDocument {
   #listAt(place: Place): YAMLSeq {
     const there: unknown = this.#document.getIn(place, true);
     if (isSeq(there) && there.items.length > 0) return there;
-    // An empty list is replaced: if it is written as [], its flow style would put new items on the same line.
+    // An empty list is replaced, because a list that is written as [] would get its new items on the same line.
     const list = new YAMLSeq(this.#document.schema);
     const parent: unknown = this.#document.getIn(place.slice(0, -1), true);
     if (!(parent instanceof YAMLMap))
@@ -71,7 +71,7 @@ export class EditedDocument {
 export type Place = readonly (string | number)[];
 export type Item = Readonly<Record<string, unknown>>;
 
-/** Runs `edit` on every document. Returns the text with the changes, or the first Failure. */
+/** Runs `edit` on every document. Returns the changed text, or the first Failure. */
 export function editYaml(
   text: string,
   edit: (document: EditedDocument) => Failure | undefined,

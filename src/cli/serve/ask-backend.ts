@@ -13,7 +13,7 @@ import { type BackendAddress, openSocket } from "../../proxy/net/connect.ts";
 
 export type BackendQuestion = {
   readonly backend: BackendConfig;
-  /** CA bundle in PEM; undefined for a plaintext backend. */
+  /** CA bundle in PEM that verifies the backend; undefined for a backend without TLS. */
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
   /** The file that `ca` was read from, for error messages. */
@@ -36,8 +36,8 @@ export type BackendAnswer = {
 const versionBytes = 4096;
 
 /**
- * Sends GET /readyz, which apiservers answer for anonymous clients; without an answer within `withinMs` it returns a
- * Failure. Then sends GET /version, whose answer is optional.
+ * Sends GET /readyz, which apiservers answer for anonymous clients, and returns a Failure if there is no answer within
+ * `withinMs`. Then sends GET /version, whose answer may be missing.
  */
 export function askBackend(question: BackendQuestion): Promise<BackendAnswer | Failure> {
   const { backend, clock, withinMs } = question;
@@ -87,7 +87,7 @@ function urlOf({ host, port, isEncrypted }: BackendConfig): string {
   return `${isEncrypted ? "https" : "http"}://${bracketed}:${port}`;
 }
 
-/** Opens the socket as an upstream connection would. */
+/** Opens a socket to the backend with the same settings as an upstream connection. */
 function openedFor({ backend, ca, caFile, serverName, proxyProtocol }: BackendQuestion): Socket {
   const source = caFile === undefined ? undefined : { caFile, isNamed: serverName !== undefined };
   const tlsOf: BackendAddress["tls"] = backend.isEncrypted

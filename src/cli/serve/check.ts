@@ -18,7 +18,7 @@ import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { askBackend, type BackendAnswer } from "./ask-backend.ts";
 
-/** One result. Only ✗ changes the exit code; ! is a warning, and – a skipped check. */
+/** One result of a check. ✗ is a failure, which changes the exit code; ! is a warning, and – a skipped check. */
 type Finding = {
   readonly mark: "✓" | "!" | "✗" | "–";
   readonly subject: string;
@@ -83,7 +83,7 @@ function clustersIn({ clusters }: Config): readonly Cluster[] {
   }));
 }
 
-/** Returns the backends of file discovery. Other types are not tried: they need the proxy's credentials. */
+/** Returns the backends in the file of discovery type File. For other types returns none: they need credentials. */
 function listIn({ discovery }: ClusterConfig): readonly BackendConfig[] | Failure {
   if (discovery?.type !== "File") return [];
   const read = readList(discovery.file);
@@ -123,18 +123,18 @@ function caFindings({ config, prefix, ca }: Cluster): Finding[] {
   const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
   if (certificates instanceof Failure)
     return [{ mark: "✗", subject, text: certificates.message, page: tlsPage }];
-  // The latest expiry counts, because a bundle may contain an old CA beside its successor.
+  // The latest expiry counts, because a bundle may contain an old CA and its successor.
   return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
 }
 
-/** Returns a finding for a listener without a certificate of its own. */
+/** Returns the finding about a listener without a certificate of its own. */
 function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
   const subject = `listener ${name}`;
   if (mode === "Passthrough") return [{ mark: "✓", subject, text: "passes TLS through to the backends" }];
   return tls === undefined ? [{ mark: "✓", subject, text: "plain HTTP on loopback" }] : [];
 }
 
-/** Loads the certificate as the proxy would, which includes a TLS handshake with itself. */
+/** Loads the certificate as the proxy would, including a TLS handshake of the proxy with itself. */
 async function pairFinding({ what, name, names = [], files }: NamedPair): Promise<Finding> {
   const subject = `${what} ${name}`.trimStart();
   const clock = wallClock;
@@ -167,7 +167,7 @@ async function backendFinding(
 ): Promise<Finding> {
   const subject = `backend ${prefix}${backend.name}`;
   const ca = loaded instanceof Failure ? undefined : loaded;
-  // Without the CA bundle, which has a finding of its own, TLS verification of the backend would fail.
+  // Without a CA bundle, TLS verification would fail. Another finding reports the missing bundle.
   if (loaded instanceof Failure && backend.isEncrypted)
     return { mark: "–", subject, text: "not asked (no CA)" };
   const { tls, proxyProtocol } = config;
@@ -179,7 +179,7 @@ async function backendFinding(
   return { subject, ...said(backend, answer) };
 }
 
-/** Returns the page for a failure: silence, refusal and failed TLS verification have different runbooks. */
+/** Returns the runbook for a failure: of silence, of a refused connection, or of failed TLS verification. */
 function pageOf({ code, message }: Failure): string {
   if (message.startsWith("No answer")) return runbook("BackendBlackholed");
   if (/TLS|certificate|authority/i.test(message)) return runbook("BackendUntrusted");
@@ -199,12 +199,12 @@ function said(backend: BackendConfig, answer: BackendAnswer): Omit<Finding, "sub
   return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiringSoon") };
 }
 
-/** True if the status shows a live apiserver. Where anonymous requests are disabled it answers 401. */
+/** True if the status is one of a live apiserver. If anonymous requests are disabled, the status is 401. */
 function isAlive({ status }: BackendAnswer): boolean {
   return [200, 401, 403].includes(status);
 }
 
-/** True if the apiserver asks etcd for progress, the default since 1.31; also for an unknown version. */
+/** True if the apiserver asks etcd for progress, as it does by default since 1.31. Also true for an unknown version. */
 function asksForProgress({ version }: BackendAnswer): boolean {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   return major === undefined || Number(major) > 1 || Number(minor) >= 31;
@@ -218,7 +218,7 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
   const page = runbook("CertificateExpiringSoon");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
-  // Warns at the threshold of the alert whose runbook is `page`.
+  // The warning begins at the same threshold as the alert with the runbook `page`.
   return {
     mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
     text: `certificate good until ${timestampOf(notAfter)}`,
@@ -227,16 +227,16 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
 }
 
 type NamedPair = {
-  /** What the certificate belongs to; "" if `name` says it. */
+  /** What the certificate belongs to; "": `name` says it. */
   readonly what: "listener" | "host" | "";
   readonly name: string;
-  /** Server names (SNI) that the certificate is for; default: not checked. */
+  /** Server names (SNI) for which the certificate must be valid; default: not checked. */
   readonly names?: readonly string[];
-  /** Files of certificate and key, and of the CA bundle that verifies clients, if there is one. */
+  /** Files of the certificate and its key, and of the CA bundle that verifies clients (undefined: none). */
   readonly files: PairFiles & { readonly clientCaFile?: string | undefined };
 };
 
-/** Returns every certificate that a configuration names, with its name in the log and the metrics. */
+/** Returns every certificate in a configuration, with the name that it has in the log and the metrics. */
 export function pairsIn({ listeners, clusters, admin }: Config): readonly NamedPair[] {
   const own = admin.tls === undefined ? [] : [{ what: "" as const, name: "admin", files: admin.tls }];
   return [

@@ -10,7 +10,7 @@ import { readYaml } from "../../config/yaml-document.ts";
 import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 
-/** `watchkeeper config`: prints a sample with comments, or with --convert a file in the current version. */
+/** `watchkeeper config`: prints a sample configuration; with --convert, prints a file in the current version. */
 export function config(args: string[]): Promise<number> {
   const options = given("config", args);
   if (options instanceof Failure) return Promise.resolve(failed(options));
@@ -41,7 +41,7 @@ function linesOf(problems: readonly Problem[]): string {
   return problems.map(lineOf).join("\n");
 }
 
-/** Replaces the path of the schema by that of this installation, and the file's name by the usual one. */
+/** Inserts this installation's path of the schema, and the usual name of the configuration file. */
 function printed(sample: string): string {
   const schemas = fileURLToPath(new URL("../../../config/schema", import.meta.url));
   return sample

@@ -8,19 +8,19 @@ import { given, usage } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { listenForSignals } from "./signals.ts";
 
-/** Duration of a fault: both proxies find the backend dead, and the naive proxy's clients notice it. */
+/** Duration of a fault in milliseconds: long enough for both proxies to find the backend dead. */
 const faultMs = 5_000;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
  * `watchkeeper demo [--port N] [--once] [--faults LIST]`: starts two apiservers, the proxy in front of them, and a
  * client. Then plays the faults of LIST (default: all; "none") with watchkeeper and with a naive proxy, and serves
- * until a signal. With `--once` exits after the last fault, with 1 if watchkeeper's client noticed one.
+ * until a signal. With `--once` it exits after the last fault, with code 1 if watchkeeper's client noticed a fault.
  */
 export async function demo(args: string[]): Promise<number> {
   const options = optionsOf(args);
   if (options instanceof Failure) return failed(options);
-  // Signals are handled before any resource is made, because an unhandled one would leave files and apiservers behind.
+  // Signals are handled before anything is started, because a signal would otherwise leave files and apiservers behind.
   const { drain: signal, hurry } = listenForSignals();
   const isOver = (): boolean => signal.aborted;
   const started = await Demo.start(options.port);

@@ -1,7 +1,7 @@
 /**
- * Restarts the proxy without an interruption for clients. On SIGUSR2 it starts a successor with the same command, which
- * inherits the listening sockets. Once the successor serves, this process drains. If the successor does not start, for
- * instance because of a bad configuration, this process continues to serve.
+ * Restarts the proxy without an interruption for clients. On SIGUSR2, this process starts a successor with the same
+ * command, which inherits the listening sockets. When the successor serves, this process drains. If the successor does
+ * not start, for example because of an invalid configuration, this process continues to serve.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
@@ -9,13 +9,13 @@ import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import { passedOn } from "../../proxy/net/descriptors.ts";
 
-/** Variable that is set in the environment of a successor. */
+/** Name of an environment variable that only a successor has. */
 const mark = "WATCHKEEPER_SUCCESSOR";
 
-/** Message that a successor sends once it accepts clients. */
+/** Message that a successor sends when it accepts clients. */
 const readyWord = "watchkeeper.ready";
 
-/** Maximum time from the start of a successor until it serves: Node and our code take 1 s on a slow machine. */
+/** Milliseconds from the start of a successor until it must serve. On a slow machine, the start takes 1 s. */
 const successorMs = 30_000;
 
 export function isSuccessor(environment = process.env): boolean {
@@ -25,7 +25,7 @@ export function isSuccessor(environment = process.env): boolean {
 /** Informs the predecessor that this process serves. From then on this process is not a successor any more. */
 export function tellPredecessor(): void {
   Reflect.deleteProperty(process.env, mark);
-  // If the predecessor has exited, the successor serves all the same.
+  // The send fails if the predecessor has exited. The successor then serves all the same.
   if (process.connected) process.send?.(readyWord, () => process.connected && process.disconnect());
 }
 
@@ -36,7 +36,7 @@ export type HandoverParts = {
   readonly command?: readonly string[];
 };
 
-/** Blocks reloads once none is in progress. Resolves with the sockets, and with a function that unblocks reloads. */
+/** Blocks reloads after a running one. Resolves with the sockets and a function that allows reloads again. */
 export type Freeze = () => Promise<{
   readonly descriptors: ReadonlyMap<string, number>;
   readonly thaw: () => void;
@@ -50,23 +50,23 @@ export class Handover {
   #freeze: Freeze | undefined;
   readonly #onSignal = (): void => void this.begin();
 
-  /** Handles SIGUSR2 from construction on, because its default action would end the process. */
+  /** Handles SIGUSR2 from the construction on, because the signal's default action would end the process. */
   constructor(parts: HandoverParts) {
     this.#parts = parts;
     process.on("SIGUSR2", this.#onSignal);
   }
 
-  /** Sets the source of the sockets to hand over. Before, SIGUSR2 has no effect. */
+  /** Sets the function that returns the sockets to hand over. Before this call, SIGUSR2 has no effect. */
   apply(freeze: Freeze): void {
     this.#freeze = freeze;
   }
 
-  /** Resolves once a successor serves; pending if none ever does. */
+  /** Resolves when a successor serves; otherwise never. */
   get done(): Promise<true> {
     return this.#done.promise;
   }
 
-  /** Starts a successor, unless one is starting already. */
+  /** Starts a successor, unless one is being started already. */
   async begin(): Promise<void> {
     if (this.#isTrying || this.#freeze === undefined) return;
     this.#isTrying = true;
@@ -83,15 +83,15 @@ export class Handover {
     }
   }
 
-  /** Kills a successor that is not ready yet, because the whole service is to stop. */
+  /** Kills a successor that is not ready yet, because the operator wants to stop the service. */
   stop(): void {
     this.#freeze = undefined;
     this.#child?.kill("SIGKILL");
   }
 
-  /** Resolves with the successor's process id once it serves. */
+  /** Starts the process of a successor. Resolves with its process id when it serves. */
   #start(descriptors: ReadonlyMap<string, number>): Promise<number | Failure> {
-    // The exit of process 1 ends its container, and the successor with it.
+    // The exit of process 1 would end its container, and the successor in it.
     if (process.pid === 1)
       return Promise.resolve(failed("Process 1 cannot hand over: start watchkeeper below another process"));
     if (descriptors.size === 0) return Promise.resolve(failed("There is no listening socket to hand over"));
@@ -104,7 +104,7 @@ export class Handover {
         child.on("error", () => {});
         if (outcome instanceof Failure) child.kill("SIGKILL");
         this.#child = undefined;
-        // The successor outlives this process, which therefore must not wait for it.
+        // Without `unref`, this process would wait for the successor to end.
         if (child.connected) child.disconnect();
         child.unref();
         resolve(outcome);
@@ -126,8 +126,8 @@ export class Handover {
     const own = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
     const [program = "", ...args] = this.#parts.command ?? own;
     const child = spawn(program, args, {
-      // The successor logs to the same place. The IPC channel comes last, because the successor expects the sockets at
-      // fixed descriptors.
+      // The successor logs to the same stdout and stderr. The IPC channel comes last, because the successor expects the
+      // sockets at fixed descriptors.
       stdio: ["ignore", "inherit", "inherit", ...descriptors.values(), "ipc"],
       env: { ...process.env, ...passedOn(Array.from(descriptors.keys())), [mark]: String(process.pid) },
     });

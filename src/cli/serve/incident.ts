@@ -1,6 +1,6 @@
 /**
  * `watchkeeper incident NUMBER`: plays one of the five incidents with watchkeeper and with a naive proxy, and prints
- * what happens. Uses embedded apiservers and real sockets: it needs neither a cluster nor root.
+ * what happens. It uses embedded apiservers and real sockets, so it needs neither a cluster nor root.
  */
 import { alerts, runbookOf } from "../../admin/monitoring/alerts.ts";
 import { Failure } from "../../base/failure.ts";
@@ -12,13 +12,13 @@ import type { Settings } from "../../demo/incidents/setting.ts";
 import { given } from "../commands/options.ts";
 import { complain } from "../commands/screen.ts";
 
-/** Event-loop delay above which a hint is printed: half of the silence that makes a backend suspect. */
+/** Event-loop delay in ms above which a hint is printed: half of the silence that makes a backend suspect. */
 const tellsLateMs = 250;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * `settings` may supply other apiservers. Exit codes: 0 every expectation held with watchkeeper; 1 one did not, or the
+ * `settings`: the apiservers to use. Exit codes: 0 all expectations about watchkeeper held; 1 one did not, or the
  * incident could not be played; 2 usage error.
  */
 export async function incident(args: string[], settings: Settings = embeddedSettings): Promise<number> {

@@ -1,4 +1,4 @@
-/** Applies changed configurations, one after the other. An invalid one is logged and changes nothing (D10). */
+/** Applies changed configurations, one after another. An invalid configuration is logged and changes nothing (D10). */
 import { wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { type Config, loadConfig, watchConfig } from "../../config/config.ts";
@@ -16,7 +16,7 @@ export class Reloads {
   #last: Promise<void> = Promise.resolve();
   #reread: ReloadOutcome = { problems: [], waiting: [] };
   readonly #hangUp = (): void => this.#take(loadConfig(this.#file));
-  /** Configuration that arrived before the proxy was running; undefined: none. */
+  /** The configuration that was read before the proxy was running; undefined: none. */
   #early: Config | readonly Problem[] | undefined;
 
   constructor(file: string, journal: Journal) {
@@ -26,7 +26,7 @@ export class Reloads {
     process.on("SIGHUP", this.#hangUp);
   }
 
-  /** Reads the file now. Resolves with the result once it is applied. */
+  /** Reads the file now. Resolves with the result after the configuration was applied. */
   async now(): Promise<ReloadOutcome> {
     this.#take(loadConfig(this.#file));
     await this.#last;
@@ -38,7 +38,7 @@ export class Reloads {
     if (this.#early !== undefined) this.#take(this.#early);
   }
 
-  /** Resolves when no reload is in progress. No other begins until the returned function is called. */
+  /** Resolves when no reload is running. No other reload begins until the returned function is called. */
   async freeze(): Promise<() => void> {
     const thawed = Promise.withResolvers<undefined>();
     const before = this.#last;
@@ -58,10 +58,10 @@ export class Reloads {
       return;
     }
     const running = this.#running;
-    // One after the other, because a reload opens and closes listeners.
+    // Configurations are applied one after another, because a reload opens and closes listeners.
     this.#last = this.#last
       .then(async () => this.#report(loaded, await running.reload(configIn(loaded))))
-      // An exception while a file is applied is a bug of this program. Only that file is refused.
+      // An exception here is a bug of this program. It rejects only this configuration.
       .catch((reason: unknown) => this.#report(loaded, failureFrom(reason, "proxy")));
   }
 

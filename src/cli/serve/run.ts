@@ -1,5 +1,5 @@
 /**
- * `watchkeeper run --config FILE [--pid-file FILE]`: serves until a signal. SIGTERM or SIGINT drains, a second one
+ * `watchkeeper run --config FILE [--pid-file FILE]`: serves until a signal. SIGTERM or SIGINT drains, and a second one
  * exits at once; SIGHUP reloads; SIGUSR2 hands over to a successor (handover.ts).
  */
 import { renameSync, rmSync, writeFileSync } from "node:fs";
@@ -53,10 +53,7 @@ export async function run(args: string[]): Promise<number> {
   return exitSoon(exitCode());
 }
 
-/**
- * Writes the process id, for example for systemd's PIDFile=. The file is replaced atomically, so that no reader sees
- * half a number.
- */
+/** Writes the process id, as for systemd's PIDFile=. Replaces the file atomically: no reader gets half of it. */
 function writePid(file: string, journal: Journal): void {
   try {
     writeFileSync(`${file}.new`, `${process.pid}\n`);

@@ -5,13 +5,13 @@ import { failureFrom } from "../../base/failure.ts";
 import { Journal } from "../../events/journal.ts";
 
 export type Signals = {
-  /** Resolves at the first signal. False, because no successor continues to serve. */
+  /** Resolves at the first signal, with false: no successor continues to serve. */
   readonly first: Promise<false>;
   /** Aborts at the first signal. */
   readonly drain: AbortSignal;
   /** Aborts at the second signal. */
   readonly hurry: AbortSignal;
-  /** Has the effect of a first signal. A further call has none. */
+  /** Has the effect of a first signal. Later calls have no effect. */
   readonly raise: () => void;
 };
 
@@ -32,7 +32,7 @@ export function listenForSignals(): Signals {
   return { first, drain: drain.signal, hurry: hurry.signal, raise: () => drain.abort() };
 }
 
-/** Begins a serving command: starts a journal that is logged, and handles signals and uncaught exceptions. */
+/** Starts what every serving command needs: a journal that is logged, and handlers for signals and uncaught exceptions. */
 export function beginServing(options: Omit<LogOptions, "clock">): {
   readonly signals: Signals;
   readonly parts: { readonly journal: Journal; readonly droppedLogLines: () => number };
@@ -45,8 +45,8 @@ export function beginServing(options: Omit<LogOptions, "clock">): {
 }
 
 /**
- * Handles exceptions that no stream and no session caught. The state of the process is unknown then, so the exception
- * is journaled and the process drains: readiness fails, listeners close, requests in flight finish (D10).
+ * Handles exceptions that no stream and no session has caught. Because the state of the process is then unknown, the
+ * exception is journalled and the process drains: readiness fails, listeners close, open requests finish (D10).
  */
 export function containFaults(journal: Journal, drain: () => void): void {
   const contain = (reason: unknown): void => {
@@ -62,13 +62,13 @@ export function containFaults(journal: Journal, drain: () => void): void {
   process.on("unhandledRejection", contain);
 }
 
-/** Exits after 100 ms, because the last lines of the log may still be in a pipe. Returns the code. */
+/** Exits after 100 ms, because the last lines of the log may still be in a pipe. Returns `code`. */
 export function exitSoon(code: number): number {
   wallClock.after(100, () => process.exit(code));
   return code;
 }
 
-/** Returns 1 if there was an uncaught exception, else 0. */
+/** Returns the exit code: 1 after an uncaught exception, otherwise 0. */
 export function exitCode(): number {
   return process.exitCode === 1 ? 1 : 0;
 }

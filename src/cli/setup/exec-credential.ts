@@ -1,6 +1,7 @@
 /**
- * Runs the credential plugin of a kubeconfig once, to see whether it returns a client certificate. The proxy needs a
- * certificate, since a client's own cannot pass through it. A token passes through, and the client fetches it itself.
+ * Runs the credential plugin of a kubeconfig once, to find out whether it returns a client certificate. The proxy needs
+ * that certificate, because a client's own TLS ends at the proxy. A token passes through, so the client gets it from
+ * the plugin itself.
  */
 import { KubeConfig } from "@kubernetes/client-node";
 import { wallClock } from "../../base/clock.ts";
@@ -11,10 +12,10 @@ import type { Pair } from "../../pki/pki.ts";
 import { rowOf } from "../commands/rows.ts";
 import type { Context } from "./kubeconfig.ts";
 
-/** Timeout of the plugin, which may open a browser and wait for the user. */
+/** Milliseconds that the plugin may take. It may open a browser and wait for the user. */
 const timeoutMs = 60_000;
 
-/** Returns undefined if the plugin returns no certificate, or is interactive: then only the client runs it. */
+/** Returns the certificate; undefined if the plugin returns none, or is interactive, so that only the client runs it. */
 export async function certificateFromPlugin({ name, user }: Context): Promise<Pair | undefined | Failure> {
   const exec = rowOf(user["exec"]);
   const command = textAt(exec, "command");
@@ -26,7 +27,7 @@ export async function certificateFromPlugin({ name, user }: Context): Promise<Pa
   try {
     return await Promise.race([ask(name, exec), late.promise]);
   } catch (reason) {
-    // The message of a JSON parser quotes the input, which may contain a token.
+    // The message is not shown if a parser may have quoted its input, which may contain a token.
     const isSecret = reason instanceof SyntaxError || reason instanceof TypeError;
     return refuse(
       command,
@@ -44,7 +45,7 @@ function refuse(command: string, why: string): Failure {
 async function ask(name: string, exec: Context["user"]): Promise<Pair | undefined> {
   const config = new KubeConfig();
   const cluster = { name, server: "https://kubernetes.default.svc", skipTLSVerify: false };
-  // The package does not set this variable. kubectl always does, and newer plugins refuse to run without it.
+  // kubectl always sets this variable, and newer plugins do not run without it. The npm package does not set it.
   const info = {
     apiVersion: exec["apiVersion"] ?? "client.authentication.k8s.io/v1",
     kind: "ExecCredential",

@@ -1,4 +1,4 @@
-/** Reads the clusters with static endpoints of an envoy.yaml, and notes each setting that is not imported. */
+/** Reads the clusters with static endpoints from an envoy.yaml, and makes a note for each setting that is not imported. */
 import { Failure } from "../../base/failure.ts";
 import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import { readYaml, type YamlDocument } from "../../config/yaml-document.ts";
@@ -6,7 +6,7 @@ import { at, type Row, rowsAt } from "../commands/rows.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
 import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
 
-/** Settings of a cluster that are not needed, and why. */
+/** Settings of a cluster that watchkeeper does not need, and why. */
 const reasons: Readonly<Record<string, string>> = {
   health_checks: "every apiserver gets PINGs and /readyz probes by default",
   outlier_detection: "an apiserver that fails is probed on a fresh connection",
@@ -55,7 +55,7 @@ function backendsOf(cluster: unknown, { document, pointer }: ClusterPlace): Name
   return distinct(backends);
 }
 
-/** Adds a number to each name that an earlier backend has: two ports of one host have the same name. */
+/** Adds a number to each repeated name: two ports of one host have the same name. */
 function distinct(backends: readonly NamedBackend[]): NamedBackend[] {
   const isTaken = (name: string, index: number): boolean =>
     backends.slice(0, index).some((one) => one.name === name);
@@ -64,7 +64,7 @@ function distinct(backends: readonly NamedBackend[]): NamedBackend[] {
   );
 }
 
-/** Returns the address of the first listener: only the whole filter chain shows which one is the cluster's. */
+/** Returns the address of the first listener, because the right one would need an analysis of all filter chains. */
 function addressOf({ value }: YamlDocument): { address?: string } {
   const [first] = rowsAt(value, "static_resources.listeners");
   const address = at(first, "address.socket_address");

@@ -1,4 +1,4 @@
-/** Reads the servers of a haproxy.cfg, and notes each line that is not imported. */
+/** Reads the servers from a haproxy.cfg, and makes a note for each line that is not imported. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
@@ -13,7 +13,7 @@ const sectionKinds = new Set(
   ),
 );
 
-/** Lines that are not needed, by their prefix, and why. */
+/** Lines that watchkeeper does not need, by their prefix, and why. */
 const reasons: readonly (readonly [begins: string, why: string])[] = [
   ["timeout", "idle connections stay open; PING finds a silent apiserver within a second"],
   ["option httpchk", "every apiserver gets PINGs and /readyz probes by default"],
@@ -24,7 +24,7 @@ const reasons: readonly (readonly [begins: string, why: string])[] = [
   ["balance", "a new client uses the apiserver with the fewest"],
 ];
 
-/** Lines for which no note is printed: they have a counterpart, or nothing is lost without them. */
+/** Lines without a note, because they are imported, or nothing is lost without them. */
 const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
 
 export function groupsOfHaproxy(text: string, file: string): readonly Group[] | Failure {

@@ -1,15 +1,15 @@
-/** Settings that import-haproxy.ts and import-envoy.ts have read, and the configuration that they become. */
+/** Settings that import-haproxy.ts and import-envoy.ts have read, and the configuration that is made from them. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { type NamedBackend, shapeConfig } from "../deploy/shape-config.ts";
 
-/** A setting that is not imported, with its place in the file and the reason. */
+/** A note about a setting that is not imported. `at`: its place in the file. `text`: the reason. */
 export type Note = { readonly at: string; readonly text: string };
 
 export type Group = {
   readonly name: string;
   readonly backends: readonly NamedBackend[];
-  /** Address that clients connect to, such as ":8443"; default: the file has none. */
+  /** Address to which clients connect, such as ":8443"; default: the file has none. */
   readonly address?: string;
   readonly caFile?: string;
   readonly notes: readonly Note[];
@@ -18,7 +18,7 @@ export type Group = {
 const apiserverPort = ":6443";
 const usualCa = "/etc/kubernetes/pki/ca.crt";
 
-/** Returns the group of this name; by default the only group, or the only one whose backends use port 6443. */
+/** Returns the group of this name. Without a name, returns the only group, or the only one with backends on port 6443. */
 export function chosenOf(groups: readonly Group[], name: string | undefined): Group | Failure {
   const wanted = name === undefined ? groups : groups.filter((group) => group.name === name);
   const likely = wanted.filter(({ backends }) => backends.every(({ url }) => url.endsWith(apiserverPort)));
@@ -31,7 +31,7 @@ export function chosenOf(groups: readonly Group[], name: string | undefined): Gr
   );
 }
 
-/** Returns a passthrough configuration, which needs no key: the imported load balancer passed TLS through as well. */
+/** Returns a passthrough configuration. It needs no key, because the imported load balancer passed TLS through as well. */
 export function configOf(
   { name, backends, address = ":8443", caFile = usualCa }: Group,
   file: string,
@@ -50,7 +50,7 @@ export function configOf(
   });
 }
 
-/** Returns a valid backend name, with characters replaced that only other programs allow. */
+/** Returns a valid name for a backend: characters that watchkeeper does not allow are replaced. */
 export function nameOf(text: string): string {
   const name = text
     .toLowerCase()
@@ -59,7 +59,7 @@ export function nameOf(text: string): string {
   return name.slice(0, 63) || "backend";
 }
 
-/** Returns "https://10.0.0.11:6443", or undefined if it is not a valid URL. */
+/** Returns a URL such as "https://10.0.0.11:6443"; undefined: it is not valid. */
 export function urlOf(host: string, port: string): string | undefined {
   const bracketed = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
   const url = `https://${bracketed}:${port}`;

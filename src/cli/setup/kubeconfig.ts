@@ -1,7 +1,6 @@
 /**
- * Reads a kubeconfig as kubectl does: of several files the first wins, and relative paths start at their own file.
- * Keeps fields that are unknown here, since the entries are written to a new kubeconfig. A package's types would drop
- * them.
+ * Reads a kubeconfig as kubectl does: the first of several files wins, and relative paths start at their own file.
+ * Keeps unknown fields, which a package's types would drop, because the entries are written to a new kubeconfig.
  */
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
@@ -23,14 +22,14 @@ export type Context = {
   readonly user: Row;
 };
 
-/** Returns the files that kubectl reads: the flag's, else those of $KUBECONFIG, else the one in the home directory. */
+/** Returns the files that kubectl reads: the flag's, or those of $KUBECONFIG, or the one in the home directory. */
 export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv): readonly string[] {
   if (flag !== undefined) return [flag];
   const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   return listed.length > 0 ? listed : [join(env["HOME"] ?? homedir(), ".kube", "config")];
 }
 
-/** Returns the context `wanted`, default: the current one. Ignores a missing file if there are several. */
+/** Returns the context `wanted`; without it, the current one. If there are several files, ignores missing ones. */
 export function readContext(files: readonly string[], wanted: string | undefined): Context | Failure {
   const configs = readConfigs(files);
   if (configs instanceof Failure) return configs;
@@ -80,7 +79,7 @@ function userFrom(user: Row, directory: string): Row {
   const whole = withPaths(user, directory, ["client-certificate", "client-key", "tokenFile"]);
   const exec = rowOf(user["exec"]);
   const command = textAt(exec, "command");
-  // A bare name is looked up in PATH. A relative path starts at the kubeconfig (client-go,
+  // A name without "/" is looked up in PATH. A relative path starts at the kubeconfig (client-go,
   // clientcmd.ResolveLocalPaths).
   if (!command.includes("/") || isAbsolute(command)) return whole;
   return { ...whole, exec: { ...exec, command: resolve(directory, command) } };
@@ -113,15 +112,15 @@ function entry(
   return undefined;
 }
 
-/** A certificate or key: an existing file, or PEM text that has to be written to one. */
+/** A certificate or key: an existing file, or PEM text that must be written to a file. */
 export type FileOrText = { readonly file: string } | { readonly text: string };
 
 export type ClusterAccess = {
-  /** Address without a path, "https://host:port", as a configuration needs it. */
+  /** Address of the apiserver without a path, "https://host:port", as a configuration requires. */
   readonly origin: string;
-  /** Path below the address, such as "/k8s/clusters/c-1" on a server of many clusters; "" for most. */
+  /** Path below the address, such as "/k8s/clusters/c-1" on a server for many clusters; "": none. */
   readonly path: string;
-  /** Value of tls-server-name; undefined: the server's host. */
+  /** Value of tls-server-name; undefined: the host of the server's address. */
   readonly serverName: string | undefined;
   readonly ca: FileOrText;
 };
@@ -133,12 +132,12 @@ export function accessOf({ name, cluster }: Context): ClusterAccess | Failure {
     origin: url.origin,
     path: url.pathname.replace(/\/+$/, ""),
     serverName: textAt(cluster, "tls-server-name") || undefined,
-    // Without a CA, the system's CAs apply, as in client-go.
+    // If the kubeconfig has no CA, the system's CAs apply, as in client-go.
     ca: fileOrText(cluster, "certificate-authority") ?? { text: rootCertificates.join("\n") },
   };
 }
 
-/** Returns the server's URL, or why it cannot be used. */
+/** Returns the server's URL, or a text that says why it cannot be used. */
 function urlOf(cluster: Row): URL | string {
   if (cluster["insecure-skip-tls-verify"] === true)
     return "insecure-skip-tls-verify is set: watchkeeper always verifies a server, give it a certificate-authority";
@@ -167,13 +166,13 @@ function fileOrText(fields: Row, name: string): FileOrText | undefined {
   return file === "" ? undefined : { file };
 }
 
-/** Returns the user's impersonation settings. The client still needs them if the proxy presents the certificate. */
+/** Returns the user's impersonation settings, which the client needs even if the proxy presents the certificate. */
 export function impersonationOf(user: Row): Readonly<Record<string, unknown>> {
   const names = ["as", "as-uid", "as-groups", "as-user-extra"];
   return Object.fromEntries(names.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])));
 }
 
-/** Describes a user's credentials, without their values. */
+/** Describes the type of a user's credentials, without their values. */
 export function kindOf(user: Row): string {
   if (pairOf(user) !== undefined) return "a client certificate";
   if (user["exec"] !== undefined) return `a bearer token from ${quote(rowOf(user["exec"])["command"])}`;

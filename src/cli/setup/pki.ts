@@ -21,7 +21,7 @@ type PkiOptions = {
 
 type Described = NewFile & { readonly purpose: string };
 
-/** Names in the certificate of a proxy on this machine, and the apiserver's name inside a cluster. */
+/** Names in the certificate of a proxy: those of this machine, and the apiserver's name inside a cluster. */
 const usualHosts = ["localhost", "127.0.0.1", "::1", "kubernetes.default.svc"];
 
 /** Exit codes: 0 written, 1 nothing was written, 2 usage error. */
@@ -47,7 +47,7 @@ export async function pki(args: string[]): Promise<number> {
   return 0;
 }
 
-/** Makes two CAs, because with only one every client that it signed could act as the front proxy (k/k 119267). */
+/** Makes two CAs: with only one, every client whose certificate it signed could act as the front proxy (k/k 119267). */
 async function initFiles({ dir, hosts, name }: PkiOptions): Promise<readonly Described[]> {
   const clock = wallClock;
   const authority = await createAuthority({ name: `${name} CA`, clock });
@@ -75,7 +75,7 @@ async function initFiles({ dir, hosts, name }: PkiOptions): Promise<readonly Des
   ];
 }
 
-/** The only built-in signer of Kubernetes that signs for more than kubelets. It signs client certificates only. */
+/** The only built-in signer of Kubernetes that signs for more than kubelets. It signs only client certificates. */
 const clientSigner = "kubernetes.io/kube-apiserver-client";
 
 async function csrFiles({ dir, hosts, name, signer }: PkiOptions): Promise<readonly Described[] | Failure> {

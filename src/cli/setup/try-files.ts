@@ -15,10 +15,10 @@ import {
 export type TryOptions = {
   readonly context: Context;
   readonly access: ClusterAccess;
-  /** The user's certificate, which the proxy presents upstream for clients with the one made here; default: none. */
+  /** The user's certificate, which the proxy presents upstream for clients of the new kubeconfig; undefined: none. */
   readonly pair: UserPair | undefined;
   readonly port: number;
-  /** True if the proxy discovers the apiservers behind the kubeconfig's server. */
+  /** True if the proxy must discover the apiservers behind the kubeconfig's server. */
   readonly discovers: boolean;
 };
 
@@ -75,7 +75,7 @@ export class TryFiles {
             : { backends: [server] }),
           tls: {
             caFile: this.#half("upstream-ca.crt", access.ca),
-            // Discovered apiservers have different addresses, and one name that all their certificates contain.
+            // Discovered apiservers have different addresses, but this one name is in all their certificates.
             serverName: access.serverName ?? (discovers ? "kubernetes.default.svc" : undefined),
             ...(lent === undefined ? {} : { impersonator: lent }),
           },
@@ -104,7 +104,7 @@ export class TryFiles {
     });
   }
 
-  /** Returns a client certificate for this proxy. Its holder may act as the user while `try` runs. */
+  /** Returns a client certificate for this proxy. A client with it may act as the user while `try` runs. */
   #ticket(): Readonly<Record<string, string>> {
     const { certificate, key } = this.#authority.issue({
       name: "a client of watchkeeper try",
@@ -113,7 +113,7 @@ export class TryFiles {
     return { "client-certificate-data": base64(certificate), "client-key-data": base64(key) };
   }
 
-  /** Writes a kubeconfig with only the original context, for discovery. */
+  /** Writes a kubeconfig that contains only the original context, for discovery. Returns its path. */
   #direct(context: Context): string {
     return this.#kubeconfig("direct.kubeconfig", context);
   }
@@ -131,7 +131,7 @@ export class TryFiles {
     return this.#write(file, `${JSON.stringify(kubeconfig, undefined, 2)}\n`);
   }
 
-  /** Writes a new certificate of the credential plugin. The proxy reloads it once both files are written. */
+  /** Writes a new certificate of the credential plugin. The proxy reloads it when both files are written. */
   renew({ certificate, key }: Pair): void {
     this.#write("user.key", key);
     this.#write("user.crt", certificate);

@@ -1,7 +1,7 @@
 /**
  * `watchkeeper try`: serves the cluster of the current context at an address of this machine, until a signal. Tokens
- * pass through, and credential plugins run in the client. If the user has a client certificate, the proxy presents it
- * to the apiserver, and only clients with the written kubeconfig may use it.
+ * pass through, and the client runs credential plugins. If the user has a client certificate, the proxy presents it to
+ * the apiserver, but only for clients with the kubeconfig that `try` writes.
  */
 import { X509Certificate } from "node:crypto";
 import { wallClock } from "../../base/clock.ts";
@@ -16,10 +16,10 @@ import { beginServing, exitCode, exitSoon } from "../serve/signals.ts";
 import { accessOf, type Context, kindOf, kubeconfigFiles, pairOf, readContext } from "./kubeconfig.ts";
 import { TryFiles, type TryOptions } from "./try-files.ts";
 
-/** Minimum pause before the credential plugin runs again, after a failure or if its certificate is short-lived. */
+/** Milliseconds until the credential plugin runs again, at least: after a failure, or if its certificate is short-lived. */
 const pluginRetryMs = 30_000;
 
-/** Default port; if it is in use, any free one. */
+/** Default port. If it is in use, a free port is used. */
 const usualPort = 7443;
 
 /** Exit codes: 0 ended by a signal, 1 could not serve, 2 usage error or unsuitable kubeconfig. */
@@ -40,13 +40,13 @@ export async function tryOut(args: string[]): Promise<number> {
   if (issued instanceof Failure) return complain(issued.message, 1);
   const pair = issued === undefined ? own : halves(issued);
   const files = await TryFiles.make(wallClock);
-  // Keys must not stay on disk, however the process exits.
+  // Removes the keys from the disk at any exit of the process.
   process.once("exit", () => files.remove());
   const wanted = { context, access, pair, port: port ?? usualPort, discovers: options.has("discover") };
   return serve(files, { wanted, mayMove: port === undefined, issued });
 }
 
-/** Runs the user's credential plugin, if any. The code for it takes 85 MB, so it is loaded only then. */
+/** Runs the user's credential plugin, if there is one. Loads the code for it only then, because it takes 85 MB. */
 async function askPlugin(context: Context): Promise<Pair | undefined | Failure> {
   if (context.user["exec"] === undefined) return undefined;
   const { certificateFromPlugin } = await import("./exec-credential.ts");
@@ -59,9 +59,9 @@ function halves({ certificate, key }: Pair): TryOptions["pair"] {
 
 type Serving = {
   readonly wanted: TryOptions;
-  /** True if no port was given, so that any free one is used if the default port is in use. */
+  /** True if no port was given. If the default port is in use, a free port is then used. */
   readonly mayMove: boolean;
-  /** Certificate of the credential plugin, which runs again before it expires; undefined: no plugin. */
+  /** Certificate of the credential plugin, which must run again before it expires; undefined: no plugin. */
   readonly issued: Pair | undefined;
 };
 
@@ -92,7 +92,7 @@ function start(
   return Promise.resolve(new Failure("bad-file", "client", config.map(lineOf).join("\n")));
 }
 
-/** Prints what is served. Only the line to copy goes to stdout. */
+/** Prints what `try` serves. Only the line that the user copies goes to stdout. */
 function introduce({ context, access, pair }: TryOptions, address: string, kubeconfig: string): void {
   const as =
     pair === undefined
@@ -105,7 +105,7 @@ function introduce({ context, access, pair }: TryOptions, address: string, kubec
 
 /**
  * Runs the plugin again after four fifths of its certificate's lifetime, or soon after a failure. Returns a function
- * that stops this.
+ * that ends this.
  */
 function renew(files: TryFiles, context: Context, issued: Pair): () => void {
   const look = async (): Promise<void> => {
