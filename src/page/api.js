@@ -1,4 +1,4 @@
-/** Sends the page's requests, which all go to the JSON API: it reads lists and runs operations. */
+/** Sends all requests of the page. They go to the JSON API: reads of lists, and operations. */
 
 const patienceMs = 4_000;
 

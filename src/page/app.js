@@ -20,7 +20,7 @@ import { Watches } from "./views/watches.js";
 /** @typedef {import("./rows.d.ts").Lease} Lease */
 /** @typedef {import("./rows.d.ts").CertificateRow} CertificateRow */
 
-/** Intervals of reading, in ms: incidents and backends, large lists, lists that hardly change. */
+/** Milliseconds between two reads: of incidents and backends, of large lists, of lists that hardly change. */
 const often = 1_000;
 const now = 2_000;
 const seldom = 15_000;
@@ -51,7 +51,7 @@ function App() {
 }
 
 /**
- * Reads one page of a list, in the order and at the offset that the user chose. A changed filter resets the offset.
+ * Reads one page of a list, with the order and the offset that the user has chosen. A changed filter resets the offset.
  * @param {string} name
  * @param {View} first
  * @param {string} filter
@@ -110,11 +110,11 @@ function useRates() {
   return { figures: value, points };
 }
 
-/** Returns the theme and a function that sets it. The user's choice is kept; the default is the system's theme. */
+/** Returns the theme and a function that sets it. The user's choice is stored; the default is the system's theme. */
 function useTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? system);
-  // Set while rendering, because the charts, which are drawn after it, read their colours from the theme.
+  // Set during rendering, because the charts, which are drawn afterwards, read their colours from the theme.
   document.documentElement.dataset["theme"] = theme;
   useEffect(() => localStorage.setItem("theme", theme), [theme]);
   return /** @type {const} */ ([theme, setTheme]);

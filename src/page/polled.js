@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "./html.js";
 
 /**
- * Returns the latest value, and why the last read failed; "" if it did not.
+ * Returns the latest value. `failure`: why the last read failed; "": it succeeded.
  * @template Answer
  * @param {() => Promise<Answer>} read
  * @param {number} everyMs

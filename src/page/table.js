@@ -4,7 +4,7 @@ import { amount } from "./words.js";
 
 /**
  * @template Row
- * A column of a table. A column that `isRare` is omitted if no row has a value in it.
+ * A column of a table. `isRare`: the column is omitted if no row has a value in it.
  * @typedef {{
  *   title: string,
  *   column?: string,

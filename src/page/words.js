@@ -72,7 +72,7 @@ const marks = new Map([
 ]);
 
 /**
- * Returns the sign and the colour of a state; neutral ones for a state that is not listed.
+ * Returns the sign and the colour of a state. For an unknown state, both are neutral.
  * @param {string} state
  */
 export function markOf(state) {
@@ -80,7 +80,7 @@ export function markOf(state) {
 }
 
 /**
- * Returns what identifies a client best: its identity, else its pod, its program or its address.
+ * Returns what identifies a client best: its identity; without one its pod, its program or its address.
  * @param {import("./rows.d.ts").Caller} caller
  */
 export function whoIs({ subject, pod, agent, client }) {

@@ -1,6 +1,6 @@
 /**
  * The embedded apiserver: takes a request and answers it over any transport. It opens no socket and takes its time from
- * a Clock, so that the demo, the tests and the simulation use the same one. Several apiservers can share a Store.
+ * a Clock, so that the demo, the tests and the simulation can all use it. Several apiservers can share a Store.
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Form, formOf, offered, renderList, renderObject } from "../objects/form.ts";
@@ -22,16 +22,16 @@ import { isWatch, type WatchRequest, watchRequestOf } from "./watch-request.ts";
 import { type Encode, encodeJson, WatchStream } from "./watch-stream.ts";
 
 const json = "application/json";
-/** A watch with more unread bytes than this is ended, as a real apiserver does after about a second of events. */
+/** Number of unread bytes above which a watch is ended. A real apiserver ends one after about a second of events. */
 export const watchQueueBytes = 4 * 1024 * 1024;
-/** `--min-request-timeout`: a watch without timeoutSeconds lasts at least this long, at most twice as long. */
+/** Value of `--min-request-timeout` in ms: a watch without timeoutSeconds lasts this long to twice as long. */
 const watchFloorMs = 1_800_000;
 
 type ApiserverOptions = {
   readonly store: Store;
-  /** This apiserver's cache, which may be behind the store; default: the store itself. */
+  /** This apiserver's cache, which may contain less than the store; default: the store itself. */
   readonly cache?: Source;
-  /** Resources whose watches bypass the cache, as those of `events` do in real apiservers; default: none. */
+  /** Resources whose watches bypass the cache, as those of `events` do in a real apiserver; default: none. */
   readonly uncached?: ReadonlySet<string>;
   /** Returns the encoding of events for an Accept header; undefined: JSON. */
   readonly encodingFor?: (accept: string) => Encoding | undefined;
@@ -68,7 +68,7 @@ export class Apiserver {
 
   handle(ask: Ask, answer: Answer): void {
     this.#askedCount += 1;
-    // A client's own id is kept, as a real apiserver does, so that all logs have the same id.
+    // Keeps the audit id that a client sends, as a real apiserver does, so that all logs have the same id.
     const auditId = fieldOf(ask, "audit-id") || `${this.#options.name}-${this.#askedCount}`;
     const reply = this.#contained(ask, answer, auditId);
     if (reply === undefined) return;
@@ -87,12 +87,12 @@ export class Apiserver {
     try {
       return this.#reply(ask, answer, auditId);
     } catch (reason) {
-      // For example, JSON may nest too deep for the stack: only this request fails, not the server.
+      // An exception, for example for JSON that nests too deep for the stack, fails only this request.
       return refused(internalError(String(reason)));
     }
   }
 
-  /** Returns the response; undefined if a watch writes it. */
+  /** Returns the response; undefined if a watch stream sends it. */
   #reply(ask: Ask, answer: Answer, auditId: string): WholeReply | undefined {
     const [path = "", ...rest] = ask.path.split("?");
     const plain = plainReply(ask.method, path);
@@ -133,7 +133,7 @@ export class Apiserver {
   #watch(request: WatchRequest, written: { form: Form; encode: Encode }, answer: Answer): void {
     const { store, clock, cache = store, uncached } = this.#options;
     const isUncached = uncached?.has(request.target.resource.plural) === true;
-    // Spread over the range, as a real apiserver's random choice is, but the same in every run.
+    // Values from the range of a real apiserver's random choice, but the same ones in every run.
     const pickedMs = watchFloorMs * (1 + ((this.#askedCount * 0.618) % 1));
     const timeoutMs = request.timeoutSeconds === undefined ? pickedMs : request.timeoutSeconds * 1_000;
     const watch = new WatchStream(
@@ -167,7 +167,7 @@ function plainReply(method: string, path: string): WholeReply | undefined {
   return { code: 200, contentType: "text/plain; charset=utf-8", body: Buffer.from("ok") };
 }
 
-/** Returns the segments of a path. They are decoded one by one, so that an escaped slash stays inside its segment. */
+/** Returns the segments of a path. Each is decoded after the split, so that an escaped slash stays in its segment. */
 function segmentsOf(path: string): string[] {
   try {
     return path
@@ -176,7 +176,7 @@ function segmentsOf(path: string): string[] {
       .filter((segment) => segment !== "")
       .map(decodeURIComponent);
   } catch {
-    return []; // The escape is malformed: answered with 404, because no such object exists.
+    return []; // The escape is invalid. An empty path leads to 404: there is no such object.
   }
 }
 

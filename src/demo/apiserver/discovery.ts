@@ -27,7 +27,7 @@ function pathOf(resource: Resource): string {
   return resource.group === "" ? `/api/${resource.version}` : `/apis/${apiVersionOf(resource)}`;
 }
 
-/** Returns a document for each group and version, made from its resources. */
+/** Returns a document for each key, such as a group and version, made from the resources with this key. */
 function gathered(
   keyOf: (resource: Resource) => string,
   document: (rows: readonly Resource[]) => JsonMap,
@@ -65,7 +65,7 @@ function listOf(rows: readonly Resource[]): JsonMap {
   };
 }
 
-/** Returns a version that no release has, so that the demo is never mistaken for a real cluster. */
+/** Returns a version that no Kubernetes release has, so that the demo is not mistaken for a real cluster. */
 function versionOf(): JsonMap {
   return {
     major: "1",
@@ -94,8 +94,8 @@ function schemaOf(rows: readonly Resource[]): JsonMap {
 }
 
 /**
- * Returns just enough OpenAPI for kubectl to leave validation to the server: kubectl looks for a PATCH of the kind that
- * accepts `fieldValidation` (k8s.io/cli-runtime pkg/resource/query_param_verifier_v3.go).
+ * Returns the OpenAPI of a PATCH with the parameter `fieldValidation`. It is enough for kubectl to leave validation to
+ * the server (k8s.io/cli-runtime pkg/resource/query_param_verifier_v3.go).
  */
 function patchPath(resource: Resource): [string, JsonMap] {
   const { group, version, kind, plural, isNamespaced } = resource;

@@ -1,6 +1,7 @@
 /**
- * An embedded apiserver with injectable faults. Clients reach it through a relay in a process of its own, which can be
- * frozen, killed, and made to drop all traffic. The objects are in this process, so they survive every fault.
+ * An embedded apiserver with injectable faults. Clients reach it through a relay in a separate process, which can be
+ * frozen, killed, and made to drop all traffic. The stored objects are in the parent process, so they survive every
+ * fault.
  */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -21,11 +22,11 @@ export type EmbeddedOptions = Pick<HostOptions, "loopback"> & {
   readonly store: Store;
   readonly clock: Clock;
   readonly pair: Pair;
-  /** Returns the encoding of events for an Accept header; default: JSON. */
+  /** Returns the encoding of events for an Accept header; default: always JSON. */
   readonly encodingFor?: (accept: string) => Encoding | undefined;
 };
 
-/** The relay's program has the extension of this file: .ts in the repository, .js as published. */
+/** The relay's main file. Its extension is that of this file: .ts in the repository, .js in the npm package. */
 const relayFile = import.meta.filename.replace("embedded", "relay-child");
 
 export class Embedded {
@@ -34,7 +35,7 @@ export class Embedded {
   readonly #host: Host;
   #targetPort = 0;
   #child: ChildProcess | undefined;
-  /** The relay's port, which stays the same over restarts; 0 before the first start. */
+  /** Port of the relay, which stays the same over restarts; 0 before the first start. */
   #port = 0;
 
   constructor({ pair, loopback, ...options }: EmbeddedOptions) {
@@ -47,7 +48,7 @@ export class Embedded {
     return this.#apiserver.watchCount;
   }
 
-  /** Starts serving, and returns the loopback port for clients. */
+  /** Starts the apiserver and its relay. Returns the relay's loopback port, to which clients connect. */
   async start(): Promise<number | Failure> {
     const bound = await this.#host.start();
     if (bound instanceof Failure) return bound;
@@ -55,7 +56,7 @@ export class Embedded {
     return this.#startRelay();
   }
 
-  /** Injects a fault. Resolves when it is in effect. */
+  /** Injects a fault. Resolves when the fault is in effect. */
   async strike(fault: FaultKind): Promise<void> {
     if (fault === "hole") await this.#block(true);
     else if (fault === "freeze") this.#child?.kill("SIGSTOP");
@@ -95,7 +96,7 @@ export class Embedded {
     await done;
   }
 
-  /** Kills the relay, frozen or not; the kernel closes its sockets. Resolves when the process has ended. */
+  /** Kills the relay, even if it is frozen; the kernel closes its sockets. Resolves when the process has ended. */
   async #kill(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;

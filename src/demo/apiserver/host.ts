@@ -1,6 +1,6 @@
 /**
- * Serves an embedded apiserver over HTTP/2 and HTTP/1.1 on a TLS port, as a real apiserver is served. Uses Node's own
- * protocol implementations.
+ * Serves an embedded apiserver on a TLS port over HTTP/2 and HTTP/1.1, like a real apiserver. Uses Node's own
+ * implementations of both protocols.
  */
 import http from "node:http";
 import http2 from "node:http2";
@@ -14,12 +14,12 @@ import { bindLoopback } from "./loopback-server.ts";
 
 /** Maximum number of streams on a connection, as in kube-apiserver (k8s.io/apiserver pkg/server/secure_serving.go). */
 const maxConcurrentStreams = 100;
-/** Time from the end of the watches until `stop` closes the sockets, in which clients receive that end. */
+/** Milliseconds between the end of the watches and the end of the sockets in `stop`, so that clients get the former. */
 const flushMs = 50;
 
 export type HostOptions = Pair & {
   readonly apiserver: Pick<Apiserver, "handle" | "endWatches">;
-  /** The loopback certificate, for clients that ask for its server name (incident 003); default: none. */
+  /** Certificate for clients that request the loopback server name (incident 003); default: none. */
   readonly loopback?: Pair;
 };
 
@@ -46,16 +46,16 @@ export class Host {
       socket.setNoDelay(true);
       socket.on("close", () => this.#sockets.delete(socket));
     });
-    // No handling is needed for a client that closes the socket during the handshake.
+    // Ignores the error of a client that closes its socket during the handshake.
     this.#server.on("tlsClientError", () => {});
   }
 
-  /** Binds a loopback port, default: any free one, and returns it. */
+  /** Binds a loopback port (0: any free one) and returns it. */
   start(port = 0): Promise<number | Failure> {
     return bindLoopback(this.#server, port);
   }
 
-  /** Ends the watches between two events, then all sockets. */
+  /** Ends the watches between two events, and then all sockets. */
   stop(): void {
     this.#server.close();
     this.#apiserver.endWatches();
@@ -65,17 +65,17 @@ export class Host {
   }
 }
 
-/** Calls `handle` once the request is complete. */
+/** Calls `handle` when the request is complete. */
 function collect(request: http2.Http2ServerRequest, handle: (ask: Ask) => void): void {
   const { method, url: path, rawHeaders } = request;
   const chunks: Buffer[] = [];
   let size = 0;
   request.on("data", (chunk: Buffer) => {
-    // The chunk that exceeds the limit is kept, so that the apiserver rejects the request. The rest is dropped.
+    // The chunk that exceeds the limit is kept, so that the apiserver rejects the request; later ones are dropped.
     if (size <= bodyBytes) chunks.push(chunk);
     size += chunk.length;
   });
-  request.on("error", () => {}); // "close" of the response handles it.
+  request.on("error", () => {}); // The response's "close" follows, and handles this.
   request.on("end", () => {
     const fields = Array.from({ length: rawHeaders.length / 2 }, (_, index) => {
       const [name = "", value = ""] = rawHeaders.slice(index * 2, index * 2 + 2);

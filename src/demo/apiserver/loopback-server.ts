@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import type { Server } from "node:net";
 import { Failure, failureFrom } from "../../base/failure.ts";
 
-/** Binds a loopback port, default: any free one. Returns it, or a Failure, for example if it is in use. */
+/** Binds a loopback port (0: any free one). Returns the port, or a Failure, for example if the port is in use. */
 export async function bindLoopback(server: Server, port = 0): Promise<number | Failure> {
   const failure = await new Promise<Failure | undefined>((resolve) => {
     server.once("error", (error) => resolve(failureFrom(error, "proxy")));
@@ -14,18 +14,18 @@ export async function bindLoopback(server: Server, port = 0): Promise<number | F
   return typeof bound === "object" && bound !== null ? bound.port : 0;
 }
 
-/** Number of characters of a child's stderr that are kept: the last ones. */
+/** Number of characters kept from the end of a child's stderr. */
 const stderrChars = 4_096;
 
 export type ServerProcess = {
   readonly child: ChildProcess;
-  /** The port that the child reports, or the reason why it has none. */
+  /** Resolves with the port that the child reports, or with a Failure that says why it has none. */
   readonly port: Promise<number | Failure>;
-  /** Resolves with the reason when the process has ended. */
+  /** Resolves when the child process has ended, with the reason. */
   readonly ended: Promise<string>;
 };
 
-/** Starts the program in `file`, and sends it its first order. */
+/** Starts a child process with the program `file`, and sends it `order` as the first message. */
 export function startServerProcess(file: string, order: object): ServerProcess {
   const child = fork(file, [], {
     serialization: "advanced",
@@ -36,7 +36,7 @@ export function startServerProcess(file: string, order: object): ServerProcess {
   child.stderr?.on("data", (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-stderrChars)));
   const ended = new Promise<string>((resolve) => {
     child.on("error", ({ message }) => resolve(message));
-    // Unlike "exit", "close" waits until the child's stderr is read to the end.
+    // "close" comes after the child's stderr was read to the end; "exit" may come before.
     child.on("close", (code, signal) =>
       resolve(/^\w*Error: .*$/m.exec(stderr)?.[0] ?? signal ?? `exit code ${code}`),
     );
@@ -45,26 +45,27 @@ export function startServerProcess(file: string, order: object): ServerProcess {
     child.once("message", (outcome: number | string) => resolve(outcome));
     void ended.then(resolve);
   });
-  child.send(order, () => {}); // "close" follows a failure.
+  child.send(order, () => {}); // A failure to send is ignored, because "close" follows.
   const port = reported.then((outcome) =>
     typeof outcome === "number" ? outcome : new Failure("no-backend", "proxy", outcome),
   );
   return { child, port, ended };
 }
 
-/** Reports the outcome of an order. Called in the child. */
+/** Sends the result of the first order to the parent process. Called in the child process. */
 export async function reportToParent(outcome: Promise<number | Failure>): Promise<void> {
   const bound = await outcome;
-  // The parent may have been killed meanwhile. Without a callback, Node would print the error.
+  // Without a callback, Node would print the error if the parent was killed meanwhile.
   if (process.connected) process.send?.(bound instanceof Failure ? bound.message : bound, () => {});
 }
 
-/** Ends this process when its parent ends, and not before. Called in the child. */
+/** Ends this process when its parent ends, and not before. Called in the child process. */
 export function endWithParent(): void {
-  // If the parent was killed while this child loaded its modules, "disconnect" has been emitted already.
+  // If the parent was killed while this process loaded its modules, "disconnect" was emitted already.
   if (!process.connected) process.exit();
   process.on("disconnect", () => process.exit());
-  // Ctrl-C sends SIGINT to all processes of the terminal. The parent needs this one while it drains, and ends it then.
+  // Ignored, because Ctrl-C sends SIGINT to all processes of the terminal, and the parent needs this process while it
+  // drains.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
 }

@@ -1,7 +1,7 @@
 /**
- * A TCP relay in front of an embedded apiserver, which can drop all traffic without root privileges. While blocked it
- * sends nothing at either end, neither an error nor a FIN, and the kernel accepts new sockets that are never answered.
- * When unblocked, the buffered data flows on, as TCP's retransmissions do after a real outage.
+ * A TCP relay in front of an embedded apiserver. It can drop all traffic without root privileges. While it is blocked,
+ * it sends nothing at either end, neither an error nor a FIN; the kernel still accepts new sockets, but they get no
+ * answer. After the block, the buffered data flows on, as TCP's retransmissions do after a real outage.
  */
 import net from "node:net";
 import type { Failure } from "../../base/failure.ts";
@@ -10,9 +10,9 @@ import { bindLoopback } from "./loopback-server.ts";
 export class Relay {
   readonly #targetPort: number;
   readonly #sockets = new Set<net.Socket>();
-  /** Sockets accepted while blocked, for which there is no connection to the apiserver yet. */
+  /** Sockets that were accepted during a block. They have no connection to the apiserver yet. */
   readonly #waiting = new Set<net.Socket>();
-  /** Deferred closes and resets, of sockets whose other end was lost while blocked. */
+  /** Closes and resets of sockets whose other end was lost during a block. They run after it. */
   readonly #deferred = new Set<() => void>();
   readonly #server: net.Server;
   #isBlocked = false;
@@ -22,7 +22,7 @@ export class Relay {
     this.#server = net.createServer({ pauseOnConnect: true, noDelay: true }, (near) => this.#accept(near));
   }
 
-  /** Binds a loopback port, default: any free one, and returns it. */
+  /** Binds a loopback port (0: any free one) and returns it. */
   start(port = 0): Promise<number | Failure> {
     return bindLoopback(this.#server, port);
   }
@@ -53,7 +53,7 @@ export class Relay {
 
   #join(near: net.Socket): void {
     const far = net.connect({ port: this.#targetPort, host: "127.0.0.1", noDelay: true });
-    // If the apiserver refuses the connection, the client's socket is reset, because it is open already.
+    // If the apiserver refuses the connection, the client's socket is reset, because it was accepted already.
     far.on("error", () => this.#unlessBlocked(() => near.resetAndDestroy()));
     this.#pour(near, far);
     this.#pour(far, near);
@@ -74,7 +74,7 @@ export class Relay {
     from.resume();
   }
 
-  /** Runs `run` now, or once unblocked. A paused socket still receives FIN and RST, which an outage must hide. */
+  /** Calls `run` now, or after the block: during an outage, a client must not see a FIN or RST of the other end. */
   #unlessBlocked(run: () => void): void {
     if (this.#isBlocked) this.#deferred.add(run);
     else run();

@@ -1,4 +1,4 @@
-/** Executes requests for objects: takes a target, a query and a body; returns an object, a list or a refusal. */
+/** Executes requests for objects: takes a target, a query and a body; returns an object, a list or a Refusal. */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import {
   type Json,
@@ -27,7 +27,7 @@ import {
 } from "../objects/status.ts";
 import type { Source, Store } from "../objects/store.ts";
 
-/** A request for objects, parsed as far as every verb needs it. */
+/** A request for objects, parsed as far as all verbs need it. */
 export type ObjectRequest = {
   readonly method: string;
   readonly target: Target;
@@ -43,7 +43,7 @@ export type Result =
 
 export class Rest {
   readonly #store: Store;
-  /** Serves reads with a resourceVersion, as a real apiserver's cache does. The store serves all others. */
+  /** Serves reads with a resourceVersion, as the cache of a real apiserver does. All other reads use the store. */
   readonly #cache: Source;
   readonly #clock: Clock;
   readonly #verbs: ReadonlyMap<string, (request: ObjectRequest) => Result | Refusal> = new Map([
@@ -65,7 +65,7 @@ export class Rest {
   answer(request: ObjectRequest): Result | Refusal {
     const { method, target, query } = request;
     if (query.has("dryRun")) return badRequest("the demo apiserver does no dry runs");
-    // Only reads of a namespaced resource may omit the namespace.
+    // For a namespaced resource, only a read may omit the namespace.
     if (method !== "GET" && target.resource.isNamespaced && target.namespace === undefined)
       return methodNotAllowed();
     const verb = `${method} ${target.name === undefined ? "collection" : "object"}`;
@@ -129,7 +129,7 @@ export class Rest {
     if (body instanceof Refusal) return body;
     const existing = this.#find(target);
     if (existing instanceof Refusal) {
-      // Server-side apply creates a missing object; the other patches do not.
+      // A server-side apply creates a missing object; all other patches fail.
       if (contentType !== "application/apply-patch+yaml") return existing;
       const object = readObject(body, target, "");
       return object instanceof Refusal ? object : this.#add(target, object);
@@ -184,7 +184,7 @@ export class Rest {
     return found;
   }
 
-  /** Removes an object. A namespace's contents are removed with it, because there are no finalizers here. */
+  /** Removes an object. For a namespace, also removes all objects in it at once: there are no finalizers here. */
   #remove(resource: Resource, { metadata }: KubeObject): void {
     if (resource === namespaces) {
       for (const [plural, object] of this.#store.within(metadata.name))
@@ -201,20 +201,20 @@ export class Rest {
     };
   }
 
-  /** Returns a suffix for generateName. It is unique, because no two objects are created at one version. */
+  /** Returns a suffix for generateName. It is unique, because each creation has a version of its own. */
   #suffix(): string {
     return (this.#store.revision + 1).toString(36).padStart(5, "0");
   }
 }
 
-/** Returns the body, JSON or protobuf, as JSON. */
+/** Returns the body as JSON, which it is converted to if it is protobuf. */
 function readBody({ contentType, body }: ObjectRequest, expected: string): Json | Refusal {
   if (contentType === protobufType) return readProtobuf(body) ?? unsupportedMediaType(expected);
   if (contentType !== "" && contentType !== expected) return unsupportedMediaType(expected);
   return parseJson(body.toString()) ?? badRequest("the body of the request is not JSON");
 }
 
-/** Returns the object with what defaulting and controllers of a real cluster would set at once. */
+/** Returns the object with the fields that defaulting and controllers of a real cluster would set at once. */
 function withDefaults({ plural }: Resource, object: KubeObject): KubeObject {
   const { metadata, fields } = object;
   if (plural === "secrets") return { ...object, fields: { type: "Opaque", ...fields } };

@@ -3,7 +3,7 @@ import type { Target } from "../objects/resources.ts";
 import { type Selector, selectorOf } from "../objects/selector.ts";
 import { internalError, Refusal } from "../objects/status.ts";
 
-/** Where a watch starts: with the current state, after a version, or with the next change. */
+/** Where a watch starts: with the current state, after a given version, or with the next change. */
 export type Start =
   | { readonly from: "state"; readonly atLeast: number }
   | { readonly from: "version"; readonly version: number }
@@ -21,8 +21,8 @@ export type WatchRequest = {
 };
 
 /**
- * True if the request is a watch. A GET with a name in its path is none, unless the path contains `/watch/`. Of several
- * `watch` parameters the first counts (k8s.io/apiserver pkg/endpoints/request/requestinfo.go).
+ * True if the request is a watch. A GET with a name in its path is no watch, unless the path contains `/watch/`. If
+ * there are several `watch` parameters, the first counts (k8s.io/apiserver pkg/endpoints/request/requestinfo.go).
  */
 export function isWatch(method: string, target: Target, query: URLSearchParams): boolean {
   if (method !== "GET") return false;
@@ -78,7 +78,7 @@ function forbidden(why: string): Refusal {
   });
 }
 
-/** Returns timeoutSeconds; undefined if it is zero or missing. */
+/** Returns the value of timeoutSeconds; undefined if it is zero, invalid or missing. */
 function timeoutOf(text: string | null): number | undefined {
   const seconds = Number(text ?? "0");
   return Number.isSafeInteger(seconds) && seconds !== 0 ? seconds : undefined;

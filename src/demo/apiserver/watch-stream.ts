@@ -1,6 +1,6 @@
 /**
- * Serves one watch: first the state or the history, then every change as it is committed, a bookmark every minute, and
- * the end at the deadline. Timing and order are those measured on kube-apiserver 1.36.
+ * Serves one watch: first the state or the history, then every change when it is written, a bookmark every minute, and
+ * the end at the deadline. Timing and order are as measured on kube-apiserver 1.36.
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Form, renderObject } from "../objects/form.ts";
@@ -12,10 +12,10 @@ import type { Answer } from "./ask.ts";
 import type { WatchRequest } from "./watch-request.ts";
 
 const bookmarkMs = 60_000;
-/** Time between the last bookmark and the deadline. The client's next watch then starts from a recent version. */
+/** Milliseconds from the last bookmark to the deadline. The next watch then starts from a recent version. */
 const lastBookmarkMs = 2_000;
 
-/** Encodes one event. The default is a line of JSON. */
+/** Encodes one event; `encodeJson`, the default, as a line of JSON. */
 export type Encode = (type: string, object: JsonMap) => Buffer;
 
 export const encodeJson: Encode = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
@@ -26,9 +26,9 @@ type Parts = {
   readonly encode: Encode;
   readonly answer: Answer;
   readonly source: Source;
-  /** False for resources that real apiservers serve from etcd itself, such as `events`. */
+  /** False for resources without periodic bookmarks: real apiservers serve `events`, for example, from etcd itself. */
   readonly hasPeriodicBookmarks: boolean;
-  /** The watch is ended if more bytes than this wait for its client. */
+  /** Number of bytes that may wait for the client. If there are more, the watch is ended. */
   readonly mostQueuedBytes: number;
   readonly clock: Clock;
   readonly timeoutMs: number;
@@ -37,22 +37,22 @@ type Parts = {
 export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
-  /** Version that the watch started at: only later changes are sent, and bookmarks only after one. */
+  /** Version at which the watch started. Only later changes are sent. Bookmarks are sent only after such a change. */
   #start = 0;
   #hasSentColumns = false;
   #stops = new Set<() => void>();
 
-  /** `onStop` runs when the watch ends, for any reason. */
+  /** `onStop`: called when the watch ends, for any reason. */
   constructor(parts: Parts, onStop: () => void) {
     this.#parts = parts;
     this.#onStop = onStop;
   }
 
-  /** Sends events until the deadline, `end()` or `stop()`. The head of the response must have been sent. */
+  /** Sends events until the deadline, or until `end()` or `stop()`. The response's head must be sent before. */
   start(): void {
     const refusal = this.#open();
     if (refusal !== undefined) this.#send("ERROR", refusal.status);
-    // With a negative timeoutSeconds the stream is empty.
+    // With a negative timeoutSeconds, the stream contains no event.
     if (refusal !== undefined || this.#parts.timeoutMs <= 0) this.end();
     else this.#live();
   }
@@ -63,14 +63,14 @@ export class WatchStream {
     this.#parts.answer.end();
   }
 
-  /** Stops without ending the response, because the client has disconnected. */
+  /** Stops without ending the response. Called after the client has disconnected. */
   stop(): void {
     for (const stop of this.#stops) stop();
     this.#stops.clear();
     this.#onStop();
   }
 
-  /** Version up to which the source knows the watched resource. */
+  /** Version up to which the source has all changes of the watched resource. */
   get #revision(): number {
     const { source, request } = this.#parts;
     return source.revisionOf(request.target.resource.plural);
@@ -117,7 +117,7 @@ export class WatchStream {
 
   #commit(change: Change): void {
     this.#change(change);
-    // A watch that is too far behind is ended, as real apiservers do: a watch never skips an event.
+    // Like a real apiserver, ends a watch that is too far behind, because a watch must never skip an event.
     if (this.#parts.answer.queued() > this.#parts.mostQueuedBytes) this.end();
   }
 
@@ -133,7 +133,7 @@ export class WatchStream {
     const was = previous !== undefined && matches(previous);
     const is = type !== "DELETED" && matches(object);
     if (is) this.#event(was ? "MODIFIED" : "ADDED", object);
-    // An object that leaves the selector is sent as it was before, with the version at which it left.
+    // An object that no longer matches the selector is sent as DELETED: its previous state, with the new version.
     else if (was) this.#event("DELETED", withVersion(previous, object.metadata.resourceVersion));
   }
 

@@ -1,4 +1,4 @@
-/** Incident 000: one bad secret of one host stops the whole ingress. */
+/** Incident 000: one invalid secret of one host stops the whole ingress. */
 import { writeFileSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -89,10 +89,10 @@ function write(files: DemoFiles, name: string, { certificate, key }: Pair): void
   writeFileSync(keyFile, key, { mode: 0o600 });
 }
 
-/** Interval of a Knocker's connections. */
+/** Milliseconds between two connections of a Knocker. */
 const periodMs = 200;
 
-/** A client that opens new connections repeatedly, sends one GET on each, and counts those that were answered. */
+/** A client that opens a connection every `periodMs`, sends one GET on each, and counts the answered ones. */
 export class Knocker {
   #asked = 0;
   #answered = 0;

@@ -1,6 +1,4 @@
-/**
- * Starts the apiservers of a story: two embedded ones on one store. They need neither a cluster nor root privileges.
- */
+/** Starts a story's apiservers: two embedded ones with one store, without a cluster or root privileges. */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Encoding } from "../apiserver/apiserver.ts";
@@ -15,7 +13,7 @@ import type { Setting, Settings, Wishes } from "./setting.ts";
 
 export const embeddedSettings: Settings = { about: "two apiservers", make };
 
-/** Encodes events as JSON, but gives a deleted object an old version in place of that of its deletion. */
+/** Encodes events as JSON, but gives a deleted object an old version instead of the version of its deletion. */
 export const encodeOld: Encode = (type, object) =>
   encodeJson(
     type,
@@ -38,7 +36,7 @@ async function make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure
     token: "demo",
     writeBeat: beatInto(store, wallClock),
     oldVersion: "version 1, from long ago",
-    // The kernel still accepts sockets for the relay, so the incident is not `backend-blackholed`.
+    // Not "backend-blackholed", because the kernel still accepts sockets for the relay.
     silentKind: "backend-frozen",
     async silence(name) {
       await apiservers.find((one) => one.name === name)?.strike("hole");
@@ -59,7 +57,7 @@ function apiserverOf(name: string, { store, files, wishes }: ApiserverParts): Em
   return new Embedded({ name, store, clock: wallClock, pair: files.issue("apiserver"), ...encoding, ...own });
 }
 
-/** Returns a pod's token in the format of Kubernetes, without a signature: embedded apiservers verify none. */
+/** Returns a pod's token in Kubernetes' format, without a signature: embedded apiservers do not verify it. */
 function unsignedToken(pod: string): string {
   const claims = {
     sub: "system:serviceaccount:default:nginx",

@@ -1,4 +1,4 @@
-/** Incident 002: a deleted pod keeps running on an unreachable node, and holds a leader lease. */
+/** Incident 002: the process of a deleted pod continues to run on an unreachable node, and holds a leader lease. */
 import { dateOf, wallClock } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
 import type { DemoClient } from "../story/client.ts";
@@ -19,7 +19,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   const spec = { containers: [{ name: "nginx", image: "nginx" }] };
   await admin.ask(`POST ${pods}`, { metadata: { name: pod }, spec });
   const token = await scene.setting.podToken(pod);
-  // Each proxy gets its own lease, so that what one proxy observes does not help the other.
+  // Each of the two proxies gets its own lease, so that a finding of one proxy does not help the other.
   for (const side of ["watchkeeper", "naive proxy"] as const) await haunt(scene, side, token);
   await scene.pause(2 * renewMs);
   scene.begin();
@@ -49,7 +49,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   };
 }
 
-/** Returns what kubectl shows through the naive proxy some time later. */
+/** Returns what kubectl shows some time later, through the naive proxy. */
 async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; readonly isNamed: boolean }> {
   const kubectl = scene.client("naive proxy");
   const look = async (): Promise<string> =>
@@ -70,7 +70,7 @@ function lockOf(side: Contender): string {
   return side === "watchkeeper" ? "leader" : "leader-elsewhere";
 }
 
-/** Plays the pod's process, which renews its lease until the scene ends. */
+/** Plays the process of the deleted pod, which renews its lease until the end of the scene. */
 async function haunt(scene: Scene, side: Contender, token: string): Promise<void> {
   const fields = { authorization: `Bearer ${token}`, "user-agent": "nginx-controller/v1" };
   const connected = (): DemoClient => scene.client(side, { fields, localAddress: ghostAt });
@@ -79,7 +79,7 @@ async function haunt(scene: Scene, side: Contender, token: string): Promise<void
   let version = versionOf((await ghost.read(`POST ${leases}`, leaseOf(lock))).body);
   const renew = async (): Promise<void> => {
     for (;;) {
-      // An apiserver accepts a Lease update only with the current version.
+      // An apiserver accepts an update of a Lease only with the Lease's current version.
       const { status, body } = await ghost.read(`PUT ${leases}/${lock}`, leaseOf(lock, version));
       if (status === 0) ghost = connected();
       version = versionOf(status === 200 ? body : (await ghost.read(`GET ${leases}/${lock}`)).body);

@@ -1,7 +1,4 @@
-/**
- * The five incidents for which watchkeeper was made, each as a story that can be played. docs/incidents has a page for
- * each.
- */
+/** The five incidents for which watchkeeper was made, as stories to play. docs/incidents has a page for each. */
 import type { Failure } from "../../base/failure.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Scene } from "./scene.ts";
@@ -9,11 +6,11 @@ import type { Wishes } from "./setting.ts";
 
 export type Incident = {
   readonly title: string;
-  /** What happened, from public reports: a few lines. */
+  /** What happened in reality, by public reports, in a few lines. */
   readonly before: readonly string[];
-  /** Kind of the incident that watchkeeper reports. */
+  /** The kind of incident that watchkeeper must report. */
   readonly kind: string;
-  /** Loads the story. */
+  /** Loads the modules of the story. */
   load(): Promise<{ readonly wishes: Wishes; play(scene: Scene): Promise<Outcome | Failure> }>;
 };
 

@@ -1,15 +1,13 @@
-/**
- * The result of a story: what was measured with the naive proxy and with watchkeeper, and which expectations failed.
- */
+/** The result of a story: the measurements with the naive proxy and with watchkeeper, and the expectations that failed. */
 export type Comparison = { readonly what: string; readonly without: string; readonly with: string };
 
 export type Outcome = {
   readonly rows: readonly Comparison[];
-  /** Expectations that failed with watchkeeper, a sentence each; empty: all held. */
+  /** The expectations about watchkeeper that failed, each as a sentence; empty: none failed. */
   readonly broken: readonly string[];
 };
 
-/** Returns the lines of a table, the heading first. */
+/** Returns the lines of a table. The first line is the heading. */
 export function tableOf({ rows }: Outcome): readonly string[] {
   const all: readonly Comparison[] = [
     { what: "", without: "without (naive proxy)", with: "with watchkeeper" },

@@ -1,4 +1,4 @@
-/** Incident 001: a DELETED event with an old version makes a reflector replay history from there, again and again. */
+/** Incident 001: after a DELETED event with an old version, a reflector replays the history again and again. */
 import { mapOf, textOf } from "../objects/json.ts";
 import { brokenOf, type Outcome, whenReported } from "./outcome.ts";
 import type { Contender, Scene } from "./scene.ts";
@@ -58,7 +58,7 @@ class Loop {
   readonly #scene: Scene;
   readonly #side: Contender;
   readonly #from: string;
-  /** Number of times that the reflector received the same events again. */
+  /** Number of times that the reflector has received the same events again. */
   count = 0;
 
   private constructor(scene: Scene, side: Contender, from: string) {

@@ -1,6 +1,6 @@
 /**
  * The scene of a story: two apiservers, watchkeeper and the naive proxy in front of both, and clients of either proxy.
- * Prints what happens, with the time since the beginning.
+ * Prints what happens, with the time since the beginning of the story.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -22,7 +22,7 @@ export type ReportedIncident = {
   readonly backend: string;
   readonly summary: string;
   readonly isActive: boolean;
-  /** Findings of the detectors, a sentence each. */
+  /** The evidence of the incident, each row as a sentence. */
   readonly evidence: readonly string[];
   /** Milliseconds from the beginning of the story until watchkeeper reported the incident. */
   readonly afterMs: number;
@@ -41,9 +41,9 @@ type Parts = {
 };
 
 const pollMs = 25;
-/** Maximum time until an incident is reported; later ones count as missed. */
+/** Milliseconds within which watchkeeper must report the incident; a later report counts as missing. */
 const foundWithinMs = 30_000;
-/** Width of the column with the name of the actor. */
+/** Characters of the output's column with the name of the actor. */
 const whoWidth = 17;
 
 export class Scene {
@@ -53,7 +53,7 @@ export class Scene {
   readonly beat: Beat;
   #begunAt = 0;
   #isOver = false;
-  /** Number of changes that the naive proxy's own checks reported. */
+  /** Number of changes of backends that the naive proxy's own checks have reported. */
   naiveWords = 0;
 
   private constructor(parts: Parts, say: (line: string) => void) {
@@ -126,13 +126,13 @@ export class Scene {
     return counts.toSorted((a, b) => b.length - a.length)[0]?.name ?? "";
   }
 
-  /** Starts the clock of the story. From now on the findings of watchkeeper are printed. */
+  /** Marks the beginning of the story. From now on, watchkeeper's findings are printed. */
   begin(): void {
     this.#begunAt = wallClock.now();
-    void this.latenessMs(); // Discards the delays before the beginning.
+    void this.latenessMs(); // Resets the measurement, because earlier delays do not matter.
   }
 
-  /** Resolves with the longest event-loop delay since the last call, in ms. The whole scene runs in this process. */
+  /** Resolves with the longest event-loop delay (ms) since the last call. All actors run in this process. */
   async latenessMs(): Promise<number> {
     const { eventLoopDelayMs } = await this.#api("stats");
     return typeof eventLoopDelayMs === "number" ? eventLoopDelayMs : 0;
@@ -148,7 +148,7 @@ export class Scene {
     this.#say(`${(this.ms / 1_000).toFixed(2).padStart(7)} s  ${who.padEnd(whoWidth)}  ${what}`);
   }
 
-  /** Resolves after `ms`. Never resolves once the scene is over, so that the story does not continue. */
+  /** Resolves after `ms`. After the end of the scene it never resolves, so that the story does not continue. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isOver) return;
@@ -184,7 +184,7 @@ export class Scene {
     this.#parts.stops.push(stop);
   }
 
-  /** Waits until watchkeeper reports an incident of this kind; undefined: it did not within 30 s. */
+  /** Resolves with watchkeeper's first incident of this kind; undefined: it reports none within 30 s. */
   async found(kind: string): Promise<ReportedIncident | undefined> {
     const until = wallClock.now() + foundWithinMs;
     while (wallClock.now() < until) {
@@ -205,13 +205,13 @@ export class Scene {
     return isList(items) && items.length > 0 ? shownAs(mapOf(items[0])) : undefined;
   }
 
-  /** Reads watchkeeper's JSON API (docs/admin-api.md); {} without a response. */
+  /** Reads watchkeeper's JSON API (docs/admin-api.md). Returns {} if there is no response. */
   async #api(path: string): Promise<JsonMap> {
     try {
       const response = await fetch(`http://${this.#parts.running.apiAddress}/api/v1/${path}`);
       return mapOf(parseJson(await response.text()));
     } catch {
-      return {}; // The proxy has ended.
+      return {}; // The proxy has stopped.
     }
   }
 

@@ -1,4 +1,4 @@
-/** Incident 004: an apiserver falls silent, and watches hang on it for days. */
+/** Incident 004: an apiserver stops answering without closing connections, and watches hang on it for days. */
 import type { Seen } from "../story/steady-client.ts";
 import { brokenOf, type Comparison, inSeconds, type Outcome, whenReported } from "./outcome.ts";
 import type { Scene } from "./scene.ts";
@@ -6,7 +6,7 @@ import type { Wishes } from "./setting.ts";
 
 const warmMs = 1_000;
 const holeMs = 20_000;
-/** Delay above which an event counts as late. */
+/** Delay in milliseconds above which an event counts as late. */
 const lateMs = 2_000;
 
 export const wishes: Wishes = {};

@@ -1,6 +1,6 @@
 /**
- * Renders objects in the form that the Accept header asks for. For a Table the server makes the rows that `kubectl get`
- * prints, and kubectl only aligns them.
+ * Renders objects in the form that a client's Accept header requests. For a Table the apiserver makes the rows that
+ * `kubectl get` prints; kubectl only aligns them.
  */
 import { wallOf } from "../../base/clock.ts";
 import { type Json, type JsonMap, jsonOf, type KubeObject, mapOf, metadataOf } from "./json.ts";
@@ -12,8 +12,8 @@ const json = new Set(["application/json", "application/*", "*/*", ""]);
 export const offered = "application/json";
 
 /**
- * Returns the form of the first supported entry of an Accept header; undefined: none is, which is answered with 406.
- * Protobuf and CBOR are not supported; clients that prefer them accept JSON as well.
+ * Returns the form of the first supported entry in an Accept header; undefined: none is supported, which leads to 406.
+ * Protobuf and CBOR are not supported. Clients that prefer them accept JSON as well.
  */
 export function formOf(accept: string): Form | undefined {
   for (const entry of accept.split(",")) {
@@ -28,7 +28,7 @@ export function formOf(accept: string): Form | undefined {
   return undefined;
 }
 
-/** What rendering needs besides the object. `wallMs` is for the column Age. */
+/** What rendering needs besides the object. `wallMs`: the time in ms since 1970, for the column Age. */
 export type Rendering = { readonly resource: Resource; readonly form: Form; readonly wallMs: number };
 
 export function renderObject(object: KubeObject, rendering: Rendering, hasColumns = true): JsonMap {
@@ -71,7 +71,7 @@ function textAt(name: string, ...path: readonly string[]): TableColumn {
   return { name, cell };
 }
 
-/** Columns between Name and Age, by resource. */
+/** Columns of a Table between Name and Age, by resource. */
 const columns: ReadonlyMap<string, readonly TableColumn[]> = new Map([
   ["namespaces", [textAt("Status", "status", "phase")]],
   ["configmaps", [dataCount]],
@@ -86,7 +86,7 @@ function columnsOf(resource: Resource): TableColumn[] {
   return [name, ...(columns.get(resource.plural) ?? []), age];
 }
 
-/** Returns a `meta.k8s.io/v1` Table. In a watch only the first one has column definitions. */
+/** Returns a `meta.k8s.io/v1` Table. In a watch, only the first Table has column definitions. */
 export function tableOf(
   resource: Resource,
   objects: readonly KubeObject[],
@@ -117,7 +117,7 @@ function partialOf(object: KubeObject): JsonMap {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: metadataOf(object) };
 }
 
-/** Formats a duration as k8s.io/apimachinery's HumanDuration does: longer ones omit the smaller unit. */
+/** Formats a duration as HumanDuration of k8s.io/apimachinery does: "5m30s", but "12m" without the seconds. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const minutes = Math.floor(seconds / 60);

@@ -6,7 +6,7 @@ export type JsonMap = { readonly [key: string]: Json };
 
 export type Metadata = {
   readonly name: string;
-  /** Namespace; "" for cluster-scoped objects, whose JSON omits it. */
+  /** Namespace of the object; "" for a cluster-scoped object, whose JSON omits it. */
   readonly namespace: string;
   readonly uid: string;
   readonly resourceVersion: string;
@@ -32,7 +32,7 @@ export function isList(value: unknown): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** Returns the parsed value, or undefined if the text is not JSON. */
+/** Returns the parsed value; undefined: the text is not JSON. */
 export function parseJson(text: string): Json | undefined {
   try {
     const value: Json = JSON.parse(text);
@@ -42,7 +42,7 @@ export function parseJson(text: string): Json | undefined {
   }
 }
 
-/** True if lists and maps nest at most `levels` deep. Stops at that depth. */
+/** True if lists and maps nest at most `levels` deep. Does not look deeper than that. */
 export function isWithin(levels: number, value: Json): boolean {
   if (!isList(value) && !isMap(value)) return true;
   return levels > 0 && Object.values(value).every((child) => isWithin(levels - 1, child));
@@ -56,7 +56,7 @@ export function mapOf(value: Json | undefined): JsonMap {
   return isMap(value) ? value : {};
 }
 
-/** Returns JSON with the keys in the order of Go servers: resourceVersion comes before any long text. */
+/** Returns JSON with its keys in the order of Go servers, in which resourceVersion comes before any long text. */
 export function jsonOf(object: KubeObject): JsonMap {
   return { kind: object.kind, apiVersion: object.apiVersion, metadata: metadataOf(object), ...object.fields };
 }

@@ -1,18 +1,18 @@
-/** Converts the body of a request to an object that can be stored, or to a refusal that says what is wrong with it. */
+/** Converts the body of a request to an object that can be stored, or to a Refusal that says what is wrong. */
 import { isMap, isWithin, type Json, type JsonMap, type KubeObject, mapOf, textOf } from "./json.ts";
 import { apiVersionOf, type Resource, type Target } from "./resources.ts";
 import { badRequest, invalid, Refusal } from "./status.ts";
 
-/** An RFC 1123 subdomain: every resource served here requires that of a name. */
+/** Matches an RFC 1123 subdomain, the form of name that all resources served here require. */
 const goodName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const longestName = 253;
 /**
- * Maximum nesting of an object: more than any real object has (a CRD's schema nests about 60 levels), and less than
- * recursive serialisation can take.
+ * Deepest nesting of an object. Real objects have less (the schema of a CRD nests about 60 levels), and recursive
+ * serialisation can take more.
  */
 const jsonLevels = 500;
 
-/** Metadata that only the server writes, or that has a field of its own in `Metadata`. */
+/** Keys of metadata that only the server writes, or that have a field of their own in `Metadata`. */
 const ownedKeys = new Set([
   "name",
   "namespace",
@@ -23,10 +23,10 @@ const ownedKeys = new Set([
   "generateName",
 ]);
 
-/** Returns the object in `body`, if it is valid for the target. `suffix` completes a `generateName`. */
+/** Returns the object in `body`, or a Refusal if it does not fit the target. `suffix` completes a `generateName`. */
 export function readObject(body: Json | undefined, target: Target, suffix: string): KubeObject | Refusal {
   if (!isMap(body)) return badRequest("the body of the request is not a JSON object");
-  // Checked because every list serialises the object recursively.
+  // Checked here, because every list serialises the object recursively.
   if (!isWithin(jsonLevels, body)) return badRequest("the body of the request is nested too deep");
   const metadata = mapOf(body["metadata"]);
   const name = nameOf(metadata, target, suffix);
@@ -52,7 +52,7 @@ export function readObject(body: Json | undefined, target: Target, suffix: strin
   );
 }
 
-/** Returns kind and version. A body may omit them, because the path contains both. */
+/** Returns kind and version of the object. A body may omit them, because the path contains both. */
 function typeOf(body: JsonMap, resource: Resource): { kind: string; apiVersion: string } {
   return {
     kind: textOf(body["kind"]) || resource.kind,

@@ -1,13 +1,13 @@
 /**
- * Applies patches: JSON Patch (RFC 6902), merge patch (RFC 7386), and approximations of Kubernetes' own two. A
- * strategic merge here identifies items of a list only by `name`, and an apply is a strategic merge without field
- * owners.
+ * Applies patches: JSON Patch (RFC 6902), merge patch (RFC 7386), and approximations of Kubernetes' own two types.
+ * Here, a strategic merge identifies the items of a list only by `name`, and an apply is a strategic merge without
+ * field owners.
  */
 import { isList, isMap, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
 
 type Patch = (before: Json, patch: Json) => Json | undefined;
 
-/** Patch functions, by content type. They return undefined for a patch that does not fit the object. */
+/** Patch functions by content type. A function returns undefined if the patch does not fit the object. */
 export const patches: ReadonlyMap<string, Patch> = new Map<string, Patch>([
   ["application/json-patch+json", jsonPatch],
   ["application/merge-patch+json", (before, patch) => merge(before, patch, replaceList)],
@@ -22,7 +22,7 @@ function merge(before: Json | undefined, patch: Json, listRule: ListRule): Json 
   if (!isMap(patch)) return patch;
   const merged = new Map(Object.entries(mapOf(before)));
   for (const [key, value] of Object.entries(patch)) {
-    // Keys such as `$patch` and `$setElementOrder/...` control a merge. They are no fields.
+    // Keys such as `$patch` and `$setElementOrder/...` control the merge, and are not fields of the object.
     if (key.startsWith("$")) continue;
     if (value === null) merged.delete(key);
     else merged.set(key, merge(merged.get(key), value, listRule));
@@ -50,7 +50,7 @@ function isNamed(item: Json): item is JsonMap {
   return isMap(item) && typeof item["name"] === "string";
 }
 
-/** Applies a JSON Patch (RFC 6902); undefined if one of its operations is malformed or fails. */
+/** Applies a JSON Patch (RFC 6902). Returns undefined if an operation is invalid or fails. */
 function jsonPatch(before: Json, patch: Json): Json | undefined {
   if (!isList(patch)) return undefined;
   let value: Json | undefined = before;
@@ -103,10 +103,10 @@ function indexOf(key: string): number {
   return /^(0|[1-9]\d*)$/.test(key) ? Number(key) : -1;
 }
 
-/** Changes the list or map that the last key of a path is in. */
+/** Changes a list or map at `key`. Returns the changed copy; undefined: `key` does not exist. */
 type Edit = (parent: Json, key: string) => Json | undefined;
 
-/** Returns the value with `edit` applied at the end of the path; undefined if the path does not exist. */
+/** Returns the value with `edit` applied at the end of the path; undefined: the path does not exist. */
 function edited(value: Json, path: readonly string[], edit: Edit): Json | undefined {
   const [key, ...rest] = path;
   if (key === undefined) return undefined;
@@ -116,7 +116,7 @@ function edited(value: Json, path: readonly string[], edit: Edit): Json | undefi
   return inner === undefined ? undefined : withChild(value, key, inner);
 }
 
-/** Returns the value with another child at `key`, which must exist. */
+/** Returns a copy of a list or map with another child at `key`, which must exist. */
 function withChild(value: Json, key: string, child: Json): Json {
   return isList(value) ? value.with(indexOf(key), child) : { ...mapOf(value), [key]: child };
 }

@@ -1,6 +1,6 @@
 /**
- * Decodes Kubernetes protobuf, which typed clients such as `kubectl create configmap` send, to the equivalent JSON.
- * Knows only the kinds served here. Responses are always JSON, which those clients accept.
+ * Decodes Kubernetes protobuf, which typed clients such as `kubectl create configmap` send, to the same object in JSON.
+ * Supports only the kinds served here. Responses are always JSON, which those clients accept.
  */
 import { timestampOf } from "../../base/clock.ts";
 import { isList, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
@@ -8,10 +8,10 @@ import { isList, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
 export const protobufType = "application/vnd.kubernetes.protobuf";
 const magic = Buffer.from("k8s\0");
 
-/** Value of a field: a varint or bytes. These messages have no other wire types. */
+/** The value of a protobuf field: a varint or bytes. The messages decoded here have no other wire types. */
 type Value = number | Buffer;
 
-/** Decodes one occurrence of a field. `before` is the result of earlier ones; undefined: malformed. */
+/** Decodes one occurrence of a field; undefined: it is malformed. `before`: the result of earlier occurrences. */
 type Read = (value: Value, before: Json | undefined) => Json | undefined;
 
 const string: Read = (value) => (typeof value === "number" ? undefined : value.toString());
@@ -35,14 +35,14 @@ function message(fields: Readonly<Record<number, readonly [string, Read]>>): Rea
       const [name = "", read] = fields[tag] ?? [];
       const json = read === undefined ? "" : read(part, found.get(name));
       if (json === undefined) return undefined;
-      // Empty strings are unset fields, which Go's marshallers write as well.
+      // Skips empty strings: Go's marshallers write one for each unset field.
       if (json !== "") found.set(name, json);
     }
     return Object.fromEntries(found);
   };
 }
 
-/** Returns a reader of maps. A map is a list of entries with key 1 and value 2. */
+/** Returns a reader of map fields. A map is a list of entries, with the key as field 1 and the value as field 2. */
 function mapWith(read: Read): Read {
   const entryOf = message({ 1: ["key", string], 2: ["value", read] });
   return (value, before) => {
@@ -55,7 +55,7 @@ function mapWith(read: Read): Read {
 
 const instant = message({ 1: ["seconds", number], 2: ["nanos", number] });
 
-/** Reads a MicroTime, as Leases have it. */
+/** Reads a MicroTime, the type of time in Leases. */
 const time: Read = (value) => {
   const read = instant(value, undefined);
   const { seconds = 0, nanos = 0 } = mapOf(read);
@@ -64,7 +64,7 @@ const time: Read = (value) => {
   return timestampOf(Number(seconds) * 1_000).replace("Z", `.${micros}Z`);
 };
 
-/** Field numbers are from the generated.proto files of k8s.io/api and k8s.io/apimachinery. */
+/** The field numbers below are from the generated.proto files of k8s.io/api and k8s.io/apimachinery. */
 const metadata = message({
   1: ["name", string],
   2: ["generateName", string],
@@ -124,7 +124,7 @@ const kinds: ReadonlyMap<string, Read> = new Map([
 
 const typeMeta = message({ 1: ["apiVersion", string], 2: ["kind", string] });
 
-/** Returns the JSON of a protobuf body, or undefined if it is malformed or of an unknown kind. */
+/** Returns the JSON of a protobuf body; undefined: it is malformed or of an unknown kind. */
 export function readProtobuf(body: Buffer): JsonMap | undefined {
   if (!body.subarray(0, magic.length).equals(magic)) return undefined;
   // The body is a runtime.Unknown: field 1 is the type, field 2 the bytes of the object.
@@ -134,7 +134,7 @@ export function readProtobuf(body: Buffer): JsonMap | undefined {
   return object === undefined ? undefined : { ...type, ...mapOf(object) };
 }
 
-/** Returns field numbers and values in their order; undefined if the bytes are no message. */
+/** Returns field numbers and values in their order; undefined: the bytes are no protobuf message. */
 function split(bytes: Buffer): [number, Value][] | undefined {
   const parts: [number, Value][] = [];
   let at = 0;
@@ -149,12 +149,12 @@ function split(bytes: Buffer): [number, Value][] | undefined {
   return parts;
 }
 
-/** Returns the value and the position after it, which is beyond the end if the varint is truncated or too long. */
+/** Returns a varint's value and the position after it. If it is truncated or too long, the position is after the end. */
 function readVarint(bytes: Buffer, from: number): [number, number] {
   let value = 0;
   for (let at = from; at < bytes.length && at < from + 10; at += 1) {
     const byte = bytes[at] ?? 0;
-    // Multiplication, because `<<` is limited to 32 bits.
+    // A multiplication, because `<<` works on 32 bits only.
     value += (byte & 0x7f) * 2 ** (7 * (at - from));
     if (byte < 0x80) return [value, at + 1];
   }

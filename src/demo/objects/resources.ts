@@ -1,4 +1,4 @@
-/** Declares the resources of the embedded apiserver, and parses paths. */
+/** Declares the resources that the embedded apiserver serves, and parses their paths. */
 export type Resource = {
   readonly group: string;
   readonly version: string;
@@ -7,7 +7,7 @@ export type Resource = {
   readonly kind: string;
   readonly shortNames: readonly string[];
   readonly isNamespaced: boolean;
-  /** Fields that a fieldSelector may use, besides metadata.name and metadata.namespace. */
+  /** Fields that a fieldSelector may use besides metadata.name and metadata.namespace. */
   readonly selectable: readonly string[];
 };
 
@@ -50,7 +50,7 @@ export function apiVersionOf({ group, version }: Resource): string {
 /** What a path names: a collection, one object, or a subresource. */
 export type Target = {
   readonly resource: Resource;
-  /** Namespace; undefined for all namespaces, or a cluster-scoped resource. */
+  /** The namespace in the path; undefined: all namespaces, or a cluster-scoped resource. */
   readonly namespace: string | undefined;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
@@ -58,7 +58,7 @@ export type Target = {
   readonly isWatchPath: boolean;
 };
 
-/** Returns the target of `/api/v1/...` or `/apis/GROUP/VERSION/...`, or undefined for a resource that is not served. */
+/** Returns the target of `/api/v1/...` or `/apis/GROUP/VERSION/...`; undefined: the resource is not served. */
 export function targetOf(segments: readonly string[]): Target | undefined {
   const [root = "", ...below] = segments;
   const prefix = root === "apis" ? below.splice(0, 2).join("/") : root === "api" ? below.shift() : undefined;
@@ -71,13 +71,13 @@ export function targetOf(segments: readonly string[]): Target | undefined {
   return { resource, namespace, name, subresource, isWatchPath };
 }
 
-/** Returns the namespace of `namespaces/NAME/...`; undefined if the path names the namespace object itself. */
+/** Returns the namespace in `namespaces/NAME/...`; undefined if the path names the namespace object itself. */
 function namespaceOf([first, second, third]: readonly string[]): string | undefined {
   const isScope = first === "namespaces" && third !== undefined && third !== "status" && third !== "finalize";
   return isScope ? second : undefined;
 }
 
-/** True if the path fits the resource: a namespaced object needs a namespace, and a cluster-scoped one has none. */
+/** True if the path suits the resource: a namespaced object needs a namespace, a cluster-scoped one has none. */
 function isPlaced(
   { isNamespaced }: Resource,
   namespace: string | undefined,

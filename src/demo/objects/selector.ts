@@ -1,4 +1,4 @@
-/** Converts labelSelector and fieldSelector to predicates on objects. */
+/** Converts a labelSelector and a fieldSelector to a predicate on objects. */
 import { isMap, type Json, jsonOf, type KubeObject } from "./json.ts";
 import type { Resource } from "./resources.ts";
 import { badRequest, Refusal } from "./status.ts";
@@ -17,7 +17,7 @@ export function selectorOf(query: URLSearchParams, resource: Resource): Selector
   return (object) => all.every((matches) => matches(object));
 }
 
-/** Splits a selector at its commas, except those inside `in (a,b)`. */
+/** Splits a selector at its commas, except at those inside `in (a,b)`. */
 function termsOf(text: string): string[] {
   return text
     .split(/,(?![^(]*\))/)

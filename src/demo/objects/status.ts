@@ -1,12 +1,12 @@
 /**
- * Makes errors in the format of Kubernetes. Clients act on `code` and `reason`, and show `message`. Wording and details
- * are those of k8s.io/apimachinery/pkg/api/errors, since some clients match parts of them.
+ * Makes errors in the format of Kubernetes. Clients decide by `code` and `reason`, and show `message`. Wording and
+ * details are those of k8s.io/apimachinery/pkg/api/errors, because some clients match parts of them.
  */
 import { statusOf } from "../../kube/status.ts";
 import type { JsonMap } from "./json.ts";
 import type { Resource } from "./resources.ts";
 
-/** A rejected request, which is returned and never thrown. */
+/** A rejection of a request. It is returned and never thrown. */
 export class Refusal {
   readonly code: number;
   readonly status: JsonMap;
@@ -17,7 +17,7 @@ export class Refusal {
   }
 }
 
-/** Returns how messages name a resource: `configmaps`, `leases.coordination.k8s.io`. */
+/** Returns the name of a resource in messages: `configmaps`, `leases.coordination.k8s.io`. */
 function qualified({ plural, group }: Resource): string {
   return group === "" ? plural : `${plural}.${group}`;
 }
@@ -31,7 +31,7 @@ export function notFound(resource: Resource, name: string): Refusal {
   return new Refusal(404, "NotFound", message, detailsOf(resource, name));
 }
 
-/** Returns the refusal of a path whose resource type is unknown. */
+/** Returns the Refusal for a path whose resource type is unknown. */
 export function noSuchPath(): Refusal {
   return new Refusal(404, "NotFound", "the server could not find the requested resource", {});
 }
@@ -46,7 +46,7 @@ export function conflict(resource: Resource, name: string, why: string): Refusal
   return new Refusal(409, "Conflict", message, detailsOf(resource, name));
 }
 
-/** Message for an update of a version that is no longer the current one. */
+/** Message for an update with a version that is not the current one. */
 export const modified =
   "the object has been modified; please apply your changes to the latest version and try again";
 

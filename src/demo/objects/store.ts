@@ -1,29 +1,29 @@
 /**
- * Stores objects as etcd does: under one global revision, with a bounded history of changes. Several apiservers share
- * one store. It is single-threaded, so a read and a write in the same turn need no lock.
+ * Stores objects as etcd does: with one global revision and a limited history of changes. Several apiservers share one
+ * store. It is single-threaded, so a read and a write in the same turn of the event loop need no lock.
  */
 import type { KubeObject } from "./json.ts";
 
-/** Number of changes kept, from which watches may start; a real apiserver keeps 100 to 102,400 per resource. */
+/** Number of changes kept, at which watches may start. A real apiserver keeps 100 to 102,400 per resource. */
 const historyChanges = 10_000;
 
-/** A committed write. `object` has the version of this change, also for DELETED. */
+/** A committed write. `object` has the version of this change, even for DELETED. */
 export type Change = {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly resource: string;
   readonly version: number;
   readonly object: KubeObject;
-  /** The object before this change. A watch needs it to notice that an object leaves its selector. */
+  /** The object before this change; undefined: there was none. It shows whether the object has left a watch's selector. */
   readonly previous: KubeObject | undefined;
 };
 
-/** Where reads and watches are served from: the store itself, or the cache of one apiserver. */
+/** A source for reads and watches: the store itself, or the cache of one apiserver. */
 export type Source = {
-  /** The version of the latest change of any resource that it knows. */
+  /** Version of the latest change, of any resource, that this source contains. */
   readonly revision: number;
-  /** Returns the version up to which this source knows the resource completely, which may be below `revision`. */
+  /** Returns the version up to which this source contains all changes of the resource; may be below `revision`. */
   revisionOf(resource: string): number;
-  /** The lowest version for which `since` has the complete history. */
+  /** The lowest version from which `since` can return the complete history. */
   readonly oldest: number;
   get(resource: string, namespace: string, name: string): KubeObject | undefined;
   list(resource: string, namespace?: string): KubeObject[];
@@ -37,7 +37,7 @@ export class Store implements Source {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   readonly #historyLimit: number;
   #history: Change[] = [];
-  /** Version up to which changes are dropped: a watch may start at it, but not below. */
+  /** Version up to which the history was dropped. A watch may start after it, but not after an older version. */
   #forgotten = 1;
   readonly #watchers = new Set<(change: Change) => void>();
 
@@ -61,7 +61,7 @@ export class Store implements Source {
     return this.#objects.get(resource)?.get(`${namespace}/${name}`);
   }
 
-  /** Returns objects in the order of their keys, as etcd does; without a namespace, those of all namespaces. */
+  /** Returns objects in the order of their keys, as etcd does. Without a namespace, returns those of all namespaces. */
   list(resource: string, namespace?: string): KubeObject[] {
     const all = [...(this.#objects.get(resource) ?? [])];
     const wanted = namespace === undefined ? all : all.filter(([key]) => key.startsWith(`${namespace}/`));
@@ -75,7 +75,7 @@ export class Store implements Source {
     );
   }
 
-  /** Adds or replaces an object; returns it with its new version. */
+  /** Adds or replaces an object. Returns the object with its new version. */
   put(resource: string, object: KubeObject): KubeObject {
     const { namespace, name } = object.metadata;
     const previous = this.get(resource, namespace, name);
@@ -93,7 +93,7 @@ export class Store implements Source {
     return stored;
   }
 
-  /** Removes an object. Returns it with the version of its removal; undefined if there is none. */
+  /** Removes an object. Returns it with the version of the removal; undefined: there was no such object. */
   remove(resource: string, namespace: string, name: string): KubeObject | undefined {
     const previous = this.get(resource, namespace, name);
     if (previous === undefined) return undefined;
@@ -103,7 +103,7 @@ export class Store implements Source {
     return object;
   }
 
-  /** Removes objects at one version, as the expiry of a shared lease does (k/k 110210). Returns how many existed. */
+  /** Removes objects at one version, as when a lease of etcd expires (k/k 110210). Returns how many existed. */
   expire(resource: string, objects: readonly KubeObject[]): number {
     const present = objects.flatMap(({ metadata: { namespace, name } }) => {
       const previous = this.get(resource, namespace, name);
@@ -124,13 +124,13 @@ export class Store implements Source {
     this.#history = this.#history.filter((change) => change.version > this.#forgotten);
   }
 
-  /** Returns all changes of a resource above `version`, oldest first; undefined if some were dropped. */
+  /** Returns all changes of a resource after `version`, oldest first; undefined: some of them were dropped. */
   since(resource: string, version: number): Change[] | undefined {
     if (version < this.#forgotten) return undefined;
     return this.#history.filter((change) => change.version > version && change.resource === resource);
   }
 
-  /** Returns a copy with the state at `version`, as a restored backup has: its history differs from there on. */
+  /** Returns a copy with the state at `version`, like a restored backup: its later history differs from this store's. */
   copyAt(version: number): Store {
     const copy = new Store(this.#historyLimit);
     copy.#revision = Math.min(this.#revision, Math.max(version, this.#forgotten));
@@ -145,7 +145,7 @@ export class Store implements Source {
     return copy;
   }
 
-  /** Calls `watcher` for each later change, in the order of versions. Returns a function that stops this. */
+  /** Calls `watcher` for each later change, in the order of versions. Returns a function that unsubscribes. */
   subscribe(watcher: (change: Change) => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
@@ -160,14 +160,14 @@ export class Store implements Source {
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } };
   }
 
-  /** Publishes a change. A watcher must not write, because later watchers would get its change before this one. */
+  /** Passes a change to all watchers. A watcher must not write: other watchers would get the new change before this one. */
   #commit(change: Change): void {
     this.#history.push(change);
     if (this.#history.length > this.#historyLimit * 2) this.#forget();
     for (const watcher of this.#watchers) watcher(change);
   }
 
-  /** Drops half of the history at a time, so that not every write copies it. */
+  /** Drops half of the history at a time, because each drop copies the history. */
   #forget(): void {
     const kept = this.#history.slice(-this.#historyLimit);
     this.#forgotten = this.#history.at(-this.#historyLimit - 1)?.version ?? this.#forgotten;

@@ -1,6 +1,6 @@
 /**
- * Writes a ConfigMap several times a second, without any proxy, so that no fault delays the writes. Each write is
- * counted and timed, so that a watch can measure missed events and delays.
+ * Writes a ConfigMap several times a second without a proxy, so that no fault delays the writes. The writes are counted
+ * and timed, so that a client's watch shows missing events and delays.
  */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
@@ -11,11 +11,11 @@ const namespace = "kube-public";
 const name = "beat";
 
 export class Beat {
-  /** Path of the ConfigMap, in a namespace that nothing else uses. */
+  /** Path of the ConfigMap. Nothing else uses its namespace. */
   static readonly path = `/api/v1/namespaces/${namespace}/configmaps`;
   readonly #write: WriteBeat;
   readonly #clock: Clock;
-  /** Time of each write, a clock reading. The first write has count 1 and index 0. */
+  /** Clock reading (ms) of each write. The write with count 1 has index 0. */
   readonly #times: number[] = [];
   #cancel = (): void => {};
   #isStopped = false;
@@ -29,7 +29,7 @@ export class Beat {
     return this.#times.length;
   }
 
-  /** Returns the milliseconds since the write with this count; 0 if it was not made yet. */
+  /** Returns the milliseconds since the write with this count; 0: it has not been made yet. */
   age(count: number): number {
     const at = this.#times[count - 1];
     return at === undefined ? 0 : this.#clock.now() - at;
@@ -37,7 +37,7 @@ export class Beat {
 
   start(): void {
     this.#times.push(this.#clock.now());
-    // Waits for this write before the next one, so that they arrive in order.
+    // The next write starts after this one is done, so that the writes arrive in order.
     const written = this.#write(this.count);
     if (written === undefined) this.#again();
     else void written.then(() => this.#again());
@@ -53,10 +53,10 @@ export class Beat {
   }
 }
 
-/** Makes the write with this count. A returned promise resolves when the write is done and never rejects. */
+/** Makes the write with this count. If it returns a promise, this resolves when the write is done, and never rejects. */
 export type WriteBeat = (count: number) => void | Promise<void>;
 
-/** Returns a function that writes into the store of embedded apiservers. */
+/** Returns a function that makes each write in the store of embedded apiservers. */
 export function beatInto(store: Store, clock: Clock): WriteBeat {
   return (count) => {
     const metadata = {
@@ -73,7 +73,7 @@ export function beatInto(store: Store, clock: Clock): WriteBeat {
   };
 }
 
-/** Returns the object that a client sends for the same write. */
+/** Returns the object for the write with this count, as a client sends it. */
 export function beatObject(count: number): object {
   return {
     apiVersion: "v1",
@@ -83,7 +83,7 @@ export function beatObject(count: number): object {
   };
 }
 
-/** Returns the count of the write that made this object; 0 for any other object. */
+/** Returns the count of the write that made this object; 0: the object is another one. */
 export function beatOf(object: Json | undefined): number {
   const { metadata, data } = mapOf(object);
   return textOf(mapOf(metadata)["name"]) === name ? Number(textOf(mapOf(data)["count"])) : 0;

@@ -1,6 +1,6 @@
 /**
- * A Kubernetes client of watchkeeper or the naive proxy, on one HTTP/2 session (node:http2). Does not reconnect: a lost
- * session stays lost.
+ * A Kubernetes client of watchkeeper or the naive proxy, with one HTTP/2 session (node:http2). It never reconnects: if
+ * its session is lost, its requests fail.
  */
 import http2 from "node:http2";
 import tls from "node:tls";
@@ -9,11 +9,11 @@ import { type Json, parseJson } from "../objects/json.ts";
 
 export type DemoClientOptions = {
   readonly port: number;
-  /** CA of the proxy, in PEM. */
+  /** CA that verifies the proxy, in PEM. */
   readonly ca: string;
   /** Header fields of each request; default: none. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** Loopback address to connect from; default: 127.0.0.1. */
+  /** Loopback address from which the client connects; default: 127.0.0.1. */
   readonly localAddress?: string;
   /** Requested server name (SNI), which the certificate must contain; default: localhost. */
   readonly serverName?: string;
@@ -21,10 +21,10 @@ export type DemoClientOptions = {
   readonly withinMs?: number;
 };
 
-/** A response. Status 0: there was none, for the reason in `problem`. */
+/** A response. `status` 0: there was none; `problem` says why. */
 export type Reply = { readonly status: number; readonly body: Json; readonly problem: string };
 
-/** Callbacks of a watch: for each event, and for the end. `isClean` is false if the watch was cut off. */
+/** Callbacks of a watch: for each event, and for the end. `isClean`: false if the watch was cut off. */
 export type Watcher = {
   readonly event: (event: Json) => void;
   readonly ended: (isClean: boolean) => void;
@@ -49,19 +49,19 @@ export class DemoClient {
     this.#session = http2.connect(`https://${serverName}:${port}`, {
       createConnection: () => tls.connect(how),
     });
-    this.#session.on("error", () => {}); // Each request gets its own "close".
+    this.#session.on("error", () => {}); // Ignored, because each open request gets a "close" of its own.
   }
 
   get isOpen(): boolean {
     return !this.#session.destroyed && !this.#session.closed;
   }
 
-  /** Sends a request and resolves with the status; 0 without a response. `what` is "METHOD /path". */
+  /** Sends a request. Resolves with the status; 0: there was no response. `what`: "METHOD /path". */
   async ask(what: string, body?: object): Promise<number> {
     return (await this.read(what, body)).status;
   }
 
-  /** Sends a request and resolves with the response. Cancels the request at the timeout. */
+  /** Sends a request. Resolves with the response, or with status 0 at the timeout. */
   read(what: string, body?: object, contentType = "application/json"): Promise<Reply> {
     const [method = "", path = ""] = what.split(" ");
     const stream = this.#open(
@@ -92,8 +92,8 @@ export class DemoClient {
   }
 
   /**
-   * Opens a watch. Resolves when it is answered or has ended. Without a watcher, `events` collects the events. If the
-   * status is not 200, there are no events and no clean end.
+   * Opens a watch. Resolves when the response has begun, or the watch has ended. Without a watcher, `events` collects
+   * the events. If the status is not 200, there are no events and no clean end.
    */
   async watch(path: string, watcher?: Watcher): Promise<OpenWatch> {
     const events: Json[] = [];
@@ -135,7 +135,7 @@ export class DemoClient {
   }
 
   close(): void {
-    // Destroyed with an error, so that no open stream looks complete.
+    // An error, so that no open stream looks complete.
     this.#session.destroy(new Error("Closed by this client"));
   }
 

@@ -1,6 +1,6 @@
 /**
- * The demo: two embedded apiservers on one store, each behind a process of its own, and the real proxy in front of them
- * in this process. For the faults, a naive proxy as well.
+ * The demo: two embedded apiservers with a common store, each behind a relay in a separate process, and the real proxy
+ * in front of them in this process. The faults are also played with a naive proxy.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -56,7 +56,7 @@ export class Demo {
     this.kubeconfig = parts.files.writeKubeconfig(this.address);
   }
 
-  /** Starts the demo, or returns a Failure. Without a port uses the default one, or any free one if that is in use. */
+  /** Starts the demo, or returns a Failure. Without `port`, it uses the default port or, if that is in use, a free one. */
   static async start(port: number | undefined): Promise<Demo | Failure> {
     const journal = new Journal(wallClock);
     const files = await DemoFiles.make(wallClock);
@@ -85,14 +85,14 @@ export class Demo {
     return new Demo({ files, store, apiservers, ports, journal, running });
   }
 
-  /** Returns a client of the proxy, whose requests wait while the backends are not ready yet. */
+  /** Returns a client of the proxy. Its timeout is long, because requests wait until a backend is ready. */
   client(): DemoClient {
     return this.#clientOf(this.address, 30_000);
   }
 
   /**
-   * Plays faults, with a naive proxy beside watchkeeper, until they are over or `signal` aborts. Returns a Failure if
-   * watchkeeper's client noticed one, or if one could not be played.
+   * Plays faults with watchkeeper and a naive proxy, until all are over or `signal` aborts. Returns a Failure if a
+   * fault affected watchkeeper's client, or could not be played.
    */
   async playFaults({ faults, faultMs, say, signal }: FaultsRequest): Promise<Failure | undefined> {
     const { apiservers, files, store, journal } = this.#parts;
@@ -135,7 +135,7 @@ export class Demo {
   }
 }
 
-/** Loads the proxy's modules. This takes a while, in which the apiservers' processes start. */
+/** Loads the proxy's modules, which takes a while. The apiservers' processes start meanwhile. */
 const loadProxy = async () => ({
   ...(await import("../../config/config.ts")),
   ...(await import("../../main.ts")),

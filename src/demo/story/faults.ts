@@ -1,7 +1,7 @@
 /**
- * Plays faults: cuts off, freezes and restarts apiservers in turn, each time the one that serves most, and heals each
- * before the next fault. The same client runs through watchkeeper and through a naive proxy. The two clients measure
- * all printed numbers; watchkeeper's detection times come from its journal.
+ * Plays faults: cuts off, freezes and restarts apiservers in turn. Each fault hits the apiserver with the most watches,
+ * and is healed before the next one. Two equal clients run, one through watchkeeper and one through a naive proxy. They
+ * measure all printed numbers, except for watchkeeper's detection times, which come from its journal.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -11,11 +11,11 @@ import { Pause } from "./pause.ts";
 import type { Seen, SteadyClient } from "./steady-client.ts";
 
 const names = { watchkeeper: "watchkeeper", naive: "naive proxy" };
-/** Time before the first fault, in which clients open watches and watchkeeper measures round-trip times. */
+/** Milliseconds before the first fault, in which clients open watches and watchkeeper measures round-trip times. */
 const warmMs = 1_000;
-/** Time in which a healed backend must become ready again; otherwise the story ends with a failure. */
+/** Milliseconds within which a healed backend must become ready; otherwise the story ends with a Failure. */
 const returnMs = 20_000;
-/** Time after each fault, for delayed responses and changing verdicts. */
+/** Milliseconds after each fault, in which delayed responses arrive and verdicts change. */
 const calmMs = 500;
 const lookMs = 20;
 
@@ -53,7 +53,7 @@ export class Faults {
     this.#forget = parts.journal.subscribe((entry) => this.#onEntry(entry));
   }
 
-  /** Plays the faults in this order. A Failure says which fault the client noticed, or what did not recover. */
+  /** Plays the faults in this order. Returns a Failure if one affected watchkeeper's client, or did not heal. */
   async play(faults: readonly FaultKind[]): Promise<Failure | undefined> {
     const { clients } = this.#parts;
     await Promise.all([clients.watchkeeper.start(), clients.naive.start()]);
@@ -94,8 +94,8 @@ export class Faults {
   }
 
   /**
-   * Waits until every request is answered or given up, and the backend is ready again or too late. Returns false if the
-   * story was ended meanwhile.
+   * Waits until every request is answered or has timed out, and the backend is ready or `returnMs` is over. Returns
+   * false if the story was ended meanwhile.
    */
   async #settle(victim: string): Promise<boolean> {
     const { clients, clock } = this.#parts;
@@ -115,18 +115,18 @@ export class Faults {
     say(row("  through the naive proxy", cellsOf(clients.naive.seen())));
     if (!this.#isReady(victim))
       return new Failure("no-backend", "proxy", `${victim} did not recover within ${returnMs / 1_000} s`);
-    // The remaining faults are still played, because their results are valid.
+    // The remaining faults are played all the same, because their results are valid.
     if (seen.failedGets + seen.wrongEvents > 0)
       this.#felt ??= new Failure("backend-lost", "proxy", `Watchkeeper's client was affected by ${victim}`);
     return undefined;
   }
 
-  /** True if the backend is ready. Without an entry in the journal it has been ready all the time. */
+  /** True if watchkeeper's latest verdict is ready. A backend without a verdict in the journal counts as ready. */
   #isReady(backend: string): boolean {
     return (this.#verdicts.get(backend) ?? "ready") === "ready";
   }
 
-  /** Returns the apiserver with the most watches; of several, the first. */
+  /** Returns the apiserver with the most watches. If there are several, returns the first of them. */
   #busiest(): Embedded | undefined {
     return this.#parts.apiservers.toSorted((a, b) => b.watchCount - a.watchCount)[0];
   }
@@ -146,7 +146,7 @@ export class Faults {
 
 const titles = ["GETs failed", "slowest", "watches hung", "latest event", "ended", "relisted", "amiss"];
 
-/** Returns the values of the columns in `titles`. Hung: more than a second late; amiss: events missing or repeated. */
+/** Returns the values of the columns in `titles`. Hung: more than a second late. Amiss: events missing or repeated. */
 function cellsOf(seen: Seen): string[] {
   return [
     `${seen.failedGets} of ${seen.gets}`,

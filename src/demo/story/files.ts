@@ -15,7 +15,7 @@ export function embeddedAt(ports: readonly number[]): readonly DemoBackend[] {
 /** Names in the certificates of the apiservers and the proxy. */
 const hosts = ["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"];
 
-/** The name of a directory begins with this, and goes on with the id of its process. */
+/** Beginning of the names of all demos' directories. The id of the demo's process follows. */
 const prefix = "watchkeeper-demo-";
 
 export class DemoFiles {
@@ -27,7 +27,7 @@ export class DemoFiles {
     this.authority = authority;
   }
 
-  /** Makes the directory, and removes those of demos that were killed. */
+  /** Makes the directory, and removes the directories of demos that were killed. */
   static async make(clock: Clock): Promise<DemoFiles> {
     removeDead();
     return new DemoFiles(await createAuthority({ name: "watchkeeper demo", clock }));
@@ -37,7 +37,7 @@ export class DemoFiles {
     return this.authority.issue({ name, hosts });
   }
 
-  /** Writes a configuration, with additional lines for the listener and CAs for the backends. Returns its path. */
+  /** Writes a configuration; `listener` and `ca` are added to the usual ones. Returns its path. */
   writeConfig(
     backends: readonly DemoBackend[],
     port: number,
@@ -52,7 +52,7 @@ export class DemoFiles {
     return this.write("watchkeeper.yaml", configText(backends, port, paths, listener));
   }
 
-  /** Writes a kubeconfig for kubectl, as JSON, which is valid YAML; returns its path. */
+  /** Writes a kubeconfig for kubectl as JSON, which is valid YAML. Returns its path. */
   writeKubeconfig(address: string): string {
     const ca = Buffer.from(this.authority.certificate).toString("base64");
     const name = "watchkeeper-demo";
@@ -60,7 +60,7 @@ export class DemoFiles {
       apiVersion: "v1",
       kind: "Config",
       clusters: [{ name, cluster: { server: `https://${address}`, "certificate-authority-data": ca } }],
-      // Any token works: the demo's apiservers do not authenticate clients.
+      // Any token is accepted, because the demo's apiservers do not authenticate clients.
       users: [{ name, user: { token: "demo" } }],
       contexts: [{ name, context: { cluster: name, user: name, namespace: "default" } }],
       "current-context": name,
@@ -72,7 +72,7 @@ export class DemoFiles {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** Writes a file; returns its path. */
+  /** Writes a file in the demo's directory. Returns its path. */
   write(name: string, text: string): string {
     const path = join(this.directory, name);
     writeFileSync(path, text, { mode: 0o600 });
@@ -88,7 +88,7 @@ function removeDead(): void {
     try {
       rmSync(join(tmpdir(), name), { recursive: true, force: true });
     } catch {
-      // It is another user's.
+      // The directory belongs to another user.
     }
   }
 }
@@ -97,7 +97,7 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (reason) {
-    // EPERM: the process runs for another user.
+    // EPERM means that the process runs, but for another user.
     return reason instanceof Error && "code" in reason && reason.code !== "ESRCH";
   }
 }

@@ -1,4 +1,4 @@
-/** Runs the naive proxy in a process of its own and restarts it when it ends, as a supervisor or a kubelet does. */
+/** Runs the naive proxy in a separate process. Restarts the process when it ends, as systemd or a kubelet does. */
 import type { ChildProcess } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -14,7 +14,7 @@ export type NaiveOrder = Pick<NaiveProxyOptions, "backends" | "ca" | "pair"> & {
 
 const restartMs = 1_000;
 
-/** The program has the extension of this file: .ts in the repository, .js as published. */
+/** The main file's extension is that of this file: .ts in the repository, .js in the npm package. */
 const childFile = import.meta.filename.replace("naive-process", "naive-child");
 
 export class NaiveProcess {
@@ -25,7 +25,7 @@ export class NaiveProcess {
   #cancel = (): void => {};
   #port = 0;
   #isStopped = false;
-  /** Number of times that the process has ended by itself. */
+  /** Number of times that the process ended although `stop` was not called. */
   ends = 0;
 
   constructor(order: Omit<NaiveOrder, "port">, clock: Clock, onEnd: (why: string) => void) {

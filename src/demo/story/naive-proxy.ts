@@ -1,6 +1,6 @@
 /**
- * A simple proxy to compare watchkeeper with: it pipes node:http2's streams. It has the usual measures against
- * unhealthy backends: round robin over those that are up, redial of a lost session, and a check on a fresh socket
+ * A simple proxy for comparison with watchkeeper: it pipes streams of node:http2. It has the usual measures against
+ * unhealthy backends: round robin over those that are up, a new session if one is lost, and a check on a new connection
  * (HAProxy's defaults: every 2 s, down after 3 failures, up after 2 successes).
  */
 import http2 from "node:http2";
@@ -24,7 +24,7 @@ export type NaiveProxyOptions = {
   readonly clock: Clock;
 };
 
-/** Reports that a backend was removed or added again, and why. */
+/** Reports that a backend was removed or added again. `reason`: why. */
 type OnChange = (backend: string, isUp: boolean, reason: string) => void;
 
 export class NaiveProxy {
@@ -48,19 +48,19 @@ export class NaiveProxy {
     });
   }
 
-  /** Sets the callback for changes of backends. */
+  /** Sets the callback that gets each change of a backend. */
   onChange(run: OnChange): void {
     this.#onChange = run;
   }
 
-  /** Starts serving on a loopback port, default: any free one, and returns it. */
+  /** Starts to serve on a loopback port (0: any free one) and returns the port. */
   start(port = 0): Promise<number | Failure> {
     for (const backend of this.#backends) backend.start();
     return bindLoopback(this.#server, port);
   }
 
   /**
-   * Serves `host` (SNI) with this certificate from now on.
+   * Uses this certificate for `host` (SNI) from now on.
    * @throws Node's error for an invalid certificate or key
    */
   show(host: string, { certificate, key }: Pair): void {
@@ -87,11 +87,11 @@ export class NaiveProxy {
       request.pipe(stream);
     });
     request.on("error", () => fail(stream));
-    stream.on("error", () => {}); // The client ended it; "close" follows.
+    stream.on("error", () => {}); // The client has ended the stream; "close" follows.
     stream.on("close", () => request.close(http2.constants.NGHTTP2_CANCEL));
   }
 
-  /** Returns the session of the next backend that is up; undefined: none is. */
+  /** Returns the session of the next backend that is up; undefined: no backend is up. */
   #next(): http2.ClientHttp2Session | undefined {
     for (let tries = 0; tries < this.#backends.length; tries += 1) {
       this.#turn += 1;
@@ -102,7 +102,7 @@ export class NaiveProxy {
   }
 }
 
-/** Ends a stream whose backend is lost: with 502 if the response has not begun, otherwise with a reset. */
+/** Ends a stream whose backend is lost: with 502 before the response has begun, otherwise with a reset. */
 function fail(stream: http2.ServerHttp2Stream): void {
   if (stream.destroyed) return;
   if (stream.headersSent) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
@@ -114,12 +114,12 @@ class NaiveBackend {
   readonly #options: NaiveProxyOptions;
   readonly #onChange: OnChange;
   readonly #cancels = new Map<string, () => void>();
-  /** Open sessions, each with a function that closes it. */
+  /** Open sessions, and for each a function that closes it. */
   readonly #drops = new Map<http2.ClientHttp2Session, () => void>();
   #session: http2.ClientHttp2Session | undefined;
   #isUp = true;
   #isStopped = false;
-  /** Number of checks in a row whose result differs from the current state. */
+  /** Number of checks in a row with a result that contradicts the backend's current state. */
   #contrary = 0;
 
   constructor(backend: DemoBackend, options: NaiveProxyOptions, onChange: OnChange) {
@@ -128,7 +128,7 @@ class NaiveBackend {
     this.#onChange = onChange;
   }
 
-  /** Session for requests; undefined while the backend is down or the session is lost. */
+  /** The session for requests; undefined while the backend is down or its session is lost. */
   get session(): http2.ClientHttp2Session | undefined {
     return this.#isUp ? this.#session : undefined;
   }
@@ -166,7 +166,7 @@ class NaiveBackend {
       this.#learn(outcome === "ok", outcome);
     });
     const request = session.request({ ":path": "/readyz" });
-    request.on("error", () => {}); // "close" of the session decides.
+    request.on("error", () => {}); // Ignored, because the session's "close" follows and decides.
     request.on("response", ({ ":status": status }) => {
       outcome = status === 200 ? "ok" : `/readyz: ${status ?? 0}`;
       session.destroy();
@@ -188,7 +188,8 @@ class NaiveBackend {
     const session = http2.connect(`https://${host}:${port}`, { createConnection: () => socket });
     this.#drops.set(session, () => {
       session.destroy();
-      // Node keeps a socket whose SYN is unanswered for two more minutes, and reports "close" only then.
+      // Without this, Node would keep a socket with an unanswered SYN for two more minutes, and report "close" only
+      // then.
       socket.destroy();
     });
     session.on("error", () => {}); // "close" follows.

@@ -1,4 +1,4 @@
-/** A pause that its owner can end early. Only one can be in progress. */
+/** A pause that its owner can end early. Only one pause may run at a time. */
 import type { Clock } from "../../base/clock.ts";
 
 export class Pause {
@@ -9,7 +9,7 @@ export class Pause {
     this.#clock = clock;
   }
 
-  /** Resolves after `ms`, or at `wake`. */
+  /** Starts a pause, which resolves after `ms` or at `wake`. */
   of(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#clock.after(ms, resolve);

@@ -1,6 +1,6 @@
 /**
  * A client that sends GETs and watches continuously, as a controller does. It measures the duration and failures of its
- * GETs, the ends of its watches, and the delay of events. As client-go does, it restarts a watch that ends between two
+ * GETs, the ends of its watches, and the delay of events. Like client-go, it continues a watch that ended between two
  * events from the last version, and lists again after a watch that was cut off.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -8,32 +8,32 @@ import { isList, mapOf, textOf } from "../objects/json.ts";
 import { Beat, beatOf } from "./beat.ts";
 import type { DemoClient } from "./client.ts";
 
-/** Interval of GETs: 20 a second. */
+/** Milliseconds between two GETs: 20 GETs a second. */
 const periodMs = 50;
 const watchCount = 4;
-/** A watch counts as hung if one of its events is later than this. */
+/** Delay of an event in milliseconds above which its watch counts as hung. */
 const hungMs = 1_000;
-/** Pause before the list that follows a rejected or cut-off watch. */
+/** Milliseconds between a rejected or cut-off watch and the list that follows it. */
 const backoffMs = 100;
-/** Pause before an ended watch is restarted, as short as in client-go. */
+/** Milliseconds between the end of a watch and the next watch, as short as in client-go. */
 const rewatchMs = 10;
 
-/** The measurements of one client since the last `reset`. Times are in milliseconds. */
+/** The measurements of one client since the last `reset`. All times are in milliseconds. */
 export type Seen = {
   readonly gets: number;
   readonly failedGets: number;
-  /** Duration of the slowest GET, answered or given up. */
+  /** Milliseconds that the slowest GET took, whether it was answered or timed out. */
   readonly slowestGetMs: number;
   readonly watches: number;
   /** Number of watches that ended between two events. */
   readonly ends: number;
-  /** Number of watches that were cut off, after which the client listed again. */
+  /** Number of watches that were cut off, so that the client listed again. */
   readonly relists: number;
-  /** Number of watches that were `hungMs` late at least once. */
+  /** Number of watches with an event that was at least `hungMs` late. */
   readonly hung: number;
-  /** Longest time from a write to its event. */
+  /** Longest time from a write to its event, in milliseconds. */
   readonly latestEventMs: number;
-  /** Number of events that were skipped or repeated, unless a list in between explains it. */
+  /** Number of events that were skipped or repeated without a list in between that explains it. */
   readonly wrongEvents: number;
 };
 
@@ -64,12 +64,11 @@ export class SteadyClient {
     return this.#waiting;
   }
 
-  /** Opens the watches one after the other, and starts the GETs. */
+  /** Opens the watches one after another, and then starts the GETs. */
   async start(): Promise<void> {
     for (const watch of this.#watches) {
       await watch.begin();
-      // Without this third request, alternating list and watch, a round robin over two backends would give all watches
-      // to the same one.
+      // With list and watch alone, round robin over two backends would give all watches to the same one.
       await this.#get();
     }
     this.#tick();
@@ -107,7 +106,7 @@ export class SteadyClient {
     this.#client.close();
   }
 
-  /** Returns the session, or a new one if it was lost. */
+  /** Returns the client's session. If it was lost, opens a new one. */
   #open(): DemoClient {
     if (!this.#client.isOpen && !this.#isOver) this.#client = this.#parts.connect();
     return this.#client;
@@ -130,14 +129,14 @@ export class SteadyClient {
   }
 }
 
-/** A watch on the beat's ConfigMap, restarted as needed. */
+/** A watch on the ConfigMap of `Beat`. It is restarted whenever it ends. */
 class SteadyWatch {
   readonly #open: () => DemoClient;
   readonly #parts: SteadyClientParts;
   #version = "";
-  /** Count of the latest write that an event or a list contained; 0 before the first. */
+  /** Count of the latest write in an event or a list; 0: none was received yet. */
   #count = 0;
-  /** True if the server has reported that it cannot continue from this version. */
+  /** True if the client must list first, because the server cannot continue from the last version. */
   #mustList = false;
   #isOver = false;
   #cancel = (): void => {};
@@ -158,7 +157,7 @@ class SteadyWatch {
     this.latestMs = 0;
   }
 
-  /** Lists, then watches from the list's version. Retries until both work. */
+  /** Lists, and then watches from the list's version. Retries until both succeed. */
   async begin(): Promise<void> {
     const { status, body } = await this.#open().read(`GET ${Beat.path}`);
     if (this.#isOver) return;
@@ -171,7 +170,7 @@ class SteadyWatch {
     this.#watch();
   }
 
-  /** Updates the longest delay, including that of an event that is overdue. */
+  /** Updates the longest delay, including the delay of an event that is overdue. */
   look(): void {
     this.latestMs = Math.max(this.latestMs, this.#parts.beat.age(this.#count + 1));
   }

@@ -1,6 +1,6 @@
 /**
  * The client of the demo: writes a ConfigMap and watches it, both through the proxy, and prints how long each write
- * took to return as an event. Every printed number is measured, and failures are printed as well.
+ * took to come back as an event. Every printed number is measured. Failures are printed as well.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -9,12 +9,12 @@ import type { DemoClient } from "./client.ts";
 import { Pause } from "./pause.ts";
 
 const configmaps = "/api/v1/namespaces/default/configmaps";
-/** Number of writes that get a line of their own. After them one line every `summaryMs` is printed. */
+/** Number of writes for which a line each is printed. After them, one line is printed every `summaryMs`. */
 const printedWrites = 5;
 const writeMs = 250;
 const calmWriteMs = 2_000;
 const summaryMs = 30_000;
-/** Maximum delay of an event; a later one counts as missing. */
+/** Milliseconds until an event counts as missing. */
 const patienceMs = 5_000;
 
 export type StoryParts = {
@@ -25,7 +25,7 @@ export type StoryParts = {
 
 export class Story {
   readonly #parts: StoryParts;
-  /** When each write was sent, by its count, until its event arrives. */
+  /** Clock reading (ms) at which each write was sent, by the write's count. Removed when its event arrives. */
   readonly #sentAt = new Map<string, number>();
   #count = 0;
   #version = "";
@@ -40,7 +40,7 @@ export class Story {
     this.#pause = new Pause(parts.clock);
   }
 
-  /** Makes the first writes and prints each. Returns a Failure that says what did not work. */
+  /** Makes the first writes and prints a line for each. Returns a Failure that says what did not work. */
   async begin(): Promise<Failure | undefined> {
     const list = await this.#parts.client.read(`GET ${configmaps}`);
     if (list.status === 0) return new Failure("backend-lost", "proxy", list.problem);
@@ -55,7 +55,7 @@ export class Story {
     return this.#settle();
   }
 
-  /** Continues to write and watch until `end`. Prints a line from time to time. */
+  /** Continues to write and watch until `end`. Prints a line every `summaryMs`. */
   async goOn(): Promise<void> {
     let printedAt = this.#parts.clock.now();
     for (;;) {
@@ -125,7 +125,7 @@ export class Story {
     );
   }
 
-  /** Waits for all events, then prints a summary. Returns a Failure if some are missing. */
+  /** Waits for all events that are still missing, then prints a summary. Returns a Failure if some do not arrive. */
   async #settle(): Promise<Failure | undefined> {
     const { clock, say } = this.#parts;
     const until = clock.now() + patienceMs;

@@ -96,7 +96,7 @@ function History({ backend: { history, certificates, suspectMs } }) {
 }
 
 /**
- * The button that drains a backend or ends the drain. It asks for confirmation, because a click may hit the wrong row.
+ * The button that starts or ends a backend's drain. It needs a second click: the first may hit the wrong row.
  * @param {{ name: string, isDrained: boolean }} props
  */
 function Drain({ name, isDrained }) {

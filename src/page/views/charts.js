@@ -1,4 +1,4 @@
-/** Charts of the rates since the page was opened, at most of the last 15 minutes, with a common cursor. */
+/** Charts of rates since the page was opened, for 15 minutes at most. All charts show one common cursor. */
 import uPlot from "uplot";
 import { html, useEffect, useRef } from "../html.js";
 

@@ -20,7 +20,7 @@ const clientColumns = [
 ];
 
 /**
- * The identity of a client. A question mark follows the claims of a token, which the proxy does not verify.
+ * The identity of a client. If it is from a token, which the proxy does not verify, a question mark follows.
  * @param {{ row: ClientRow }} props
  */
 function Who({ row }) {

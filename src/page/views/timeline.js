@@ -1,4 +1,4 @@
-/** The timeline: state changes of backends, and incidents, latest first. */
+/** The timeline of the backends' state changes and of the incidents. The latest is first. */
 import { html } from "../html.js";
 import { Mark } from "../table.js";
 import { clockTime, markOf } from "../words.js";

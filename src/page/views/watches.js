@@ -1,4 +1,4 @@
-/** The table of open watches, by default the longest silent first. Silence alone is no error: a watch may be idle. */
+/** The table of open watches, by default the longest silent one first. Silence is no error: a watch may be idle. */
 import { html } from "../html.js";
 import { Mark, Table } from "../table.js";
 import { age, amount, markOf, whoIs } from "../words.js";
