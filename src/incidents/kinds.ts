@@ -11,12 +11,12 @@ export const incidentKinds = {
   "backend-blackholed": {
     severity: "critical",
     calmMs: 0,
-    about: "The backend sends nothing, and new connections to it time out",
+    about: "The backend sends no bytes, and new connections to the backend time out",
   },
   "backend-frozen": {
     severity: "critical",
     calmMs: 0,
-    about: "The backend's host accepts TCP connections, but its process does not respond",
+    about: "The backend's host accepts TCP connections, but the backend's process does not respond",
   },
   "backend-packets-lost": {
     severity: "critical",
@@ -27,7 +27,7 @@ export const incidentKinds = {
     severity: "critical",
     calmMs: 0,
     about:
-      "The backend cannot be used: its host refuses connections, its last connection was lost, or its etcd has another history than clients have seen",
+      "The backend cannot be used: its host refuses connections, the last connection to it was lost, or its etcd has another history than clients have seen",
   },
   "backend-unready": {
     severity: "warning",
@@ -43,7 +43,8 @@ export const incidentKinds = {
   "backend-stale": {
     severity: "critical",
     calmMs: 0,
-    about: "The backend responds, but its watch cache is stalled while those of others advance",
+    about:
+      "The backend responds, but its watch cache has stalled while the watch caches of other backends advance",
   },
   "cache-progress-delayed": {
     severity: "warning",
@@ -54,19 +55,19 @@ export const incidentKinds = {
   "backend-flapping": {
     severity: "warning",
     calmMs: incidentLimits.flappingMs,
-    about: "The backend is flapping",
+    about: "The backend failed several times within two minutes",
   },
   "backend-api-missing": {
     severity: "warning",
     calmMs: incidentLimits.quietMs,
     about:
-      "The backend does not serve an API that another backend serves: requests for it go to the other one",
+      "The backend does not serve an API that another backend serves: requests for this API go to the other backend",
   },
   "all-backends-down": { severity: "critical", calmMs: 0, about: "No backend is available" },
   "watch-hung": {
     severity: "warning",
     calmMs: incidentLimits.quietMs,
-    about: "Watches stopped receiving bookmarks while their connection responds to PINGs",
+    about: "Watches stopped receiving bookmarks while PINGs on their connection are answered",
   },
   "watch-replay-loop": {
     severity: "warning",
@@ -76,7 +77,7 @@ export const incidentKinds = {
   "version-regression": {
     severity: "warning",
     calmMs: incidentLimits.quietMs,
-    about: "A backend sent an older version than it, or another one, had sent before",
+    about: "A backend sent an older version than a backend had sent before",
   },
   "relist-storm": {
     severity: "warning",
@@ -86,7 +87,7 @@ export const incidentKinds = {
   "certificate-refused": {
     severity: "critical",
     calmMs: 0,
-    about: "A new certificate or key was rejected: the last good one stays in use",
+    about: "A new certificate or key was rejected: the last valid one stays in use",
   },
   "certificate-expiring": { severity: "warning", calmMs: 0, about: "A certificate expires soon" },
   "loopback-certificate-expiring": {

@@ -8,7 +8,10 @@ const test = suite("incidents/kinds");
 test("docs/admin-api.md tells each kind, with how bad it is and when it is over", () => {
   const page = readFileSync("docs/admin-api.md", "utf8");
   for (const [kind, { severity, about, calmMs }] of Object.entries(incidentKinds)) {
-    const over = calmMs > 0 ? `nothing more of it for ${calmMs / 1000} s` : "what caused it is gone";
+    const over =
+      calmMs > 0
+        ? `watchkeeper has found nothing new of the incident for ${calmMs / 1000} s`
+        : "the cause is gone";
     assert.ok(page.includes(`| \`${kind}\` | ${severity} | ${about} | ${over} |`), kind);
   }
 });
