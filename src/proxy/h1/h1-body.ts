@@ -10,10 +10,10 @@ const h1LineBytes = 8 * 1024;
 
 export type BodyFault = "chunk_line_too_long" | "malformed_chunks";
 
-/** Follows one body. `take` returns how many of the bytes belong to the body, or what is wrong with them. */
+/** Follows one body. `take` returns how many of the bytes belong to the body, or what is wrong with the bytes. */
 export type BodyEnd = {
   take(bytes: Buffer): number | BodyFault;
-  /** True if the body is complete. Undefined: the body ends with its connection. */
+  /** True if the body is complete; undefined if the body ends with its connection. */
   readonly isWhole: boolean | undefined;
 };
 
@@ -44,17 +44,18 @@ class Length implements BodyEnd {
 type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
 
 /**
- * Eight digits are enough for a chunk of 4 GiB. Extensions are forwarded; they end with their line (RFC 9112 §7.1.1).
+ * A chunk's size line. Eight digits are enough for 4 GiB. Extensions are forwarded; they end with the line (RFC 9112
+ * §7.1.1).
  */
 const sizeLine = /^([0-9A-Fa-f]{1,8})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
 const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n$/;
 
 class Chunks implements BodyEnd {
   #expected: Expected = "size";
-  /** Bytes of the present chunk that are still to come. */
+  /** Number of bytes of the present chunk that have not arrived. */
   #left = 0;
   #line = "";
-  /** Bytes of all trailer lines, limited like those of a head. */
+  /** Number of bytes of all trailer lines, limited like those of a head. */
   #trailerBytes = 0;
 
   get isWhole(): boolean {

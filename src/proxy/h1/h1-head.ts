@@ -15,7 +15,7 @@ export type AnswerHead = ResponseHead & {
   /** Protocols that the `Upgrade` field names, in lower case. */
   readonly upgrades: readonly string[];
   readonly framing: Framing;
-  /** Bytes of the head, with the empty line that ends it. */
+  /** Number of bytes of the head, with the empty line that ends it. */
   readonly length: number;
 };
 
@@ -46,7 +46,7 @@ export function writeLastAnswer({ status, fields, framing }: AnswerHead): Buffer
   return writeHead([`HTTP/1.1 ${status} `], fields, [...coding, "connection: close"]);
 }
 
-/** Parses the head that `bytes` begins with. Undefined: the head is incomplete; a string: what is malformed. */
+/** Parses the head that `bytes` begins with. Returns undefined if it is incomplete, or a string: what is malformed. */
 export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if ((end < 0 ? bytes.length : end) > limits.headerListBytes) return "head is too large";
@@ -70,7 +70,7 @@ function readFields(lines: readonly string[]): Field[] | string {
     const parts = fieldLine.exec(line);
     if (parts === null) return "field line is malformed";
     const field = new Field(String(parts[1]).toLowerCase(), withoutBlanks(String(parts[2])));
-    // A bare CR or LF is still in the value, where it is a control character and therefore a fault.
+    // A bare CR or LF is still in the value. It is a control character, and therefore a fault.
     if (field.fault !== undefined) return field.fault;
     fields.push(field);
   }
@@ -94,8 +94,8 @@ function judge(status: string, fields: readonly Field[], length: number): Answer
 }
 
 /**
- * Returns the framing by RFC 9112 §6.3, as far as a response to GET or POST needs it. Undefined: the fields state two
- * framings, or one where no body is allowed.
+ * Returns the framing by RFC 9112 §6.3, as far as a response to GET or POST needs it. Returns undefined if the fields
+ * state two framings, or a framing where no body is allowed.
  */
 function framingOf(head: ResponseHead, codings: readonly string[]): Framing | undefined {
   const isBodiless = head.status < 200 || head.status === 204 || head.status === 304;

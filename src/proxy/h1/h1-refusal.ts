@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 responses to what never became a request. They are written to the socket directly, always as its last bytes.
- * Bodies are Kubernetes `Status` objects, so that kubectl prints the message instead of "unknown".
+ * HTTP/1.1 responses to bytes that are not a request. They are written to the socket directly, always as its last
+ * bytes. Bodies are Kubernetes `Status` objects, so that kubectl prints the message instead of "unknown".
  */
 import { statusJson } from "../../kube/status.ts";
 
@@ -14,7 +14,7 @@ const reasons = {
 } as const;
 export type RefusalCode = keyof typeof reasons;
 
-/** Returns a whole HTTP/1.1 response that ends its connection. The message must not quote field values (secrets). */
+/** Returns a whole HTTP/1.1 response that ends its connection. `message` must not quote field values (secrets). */
 export function refusal(code: RefusalCode, message: string): Buffer {
   const [phrase, reason] = reasons[code];
   // The message names the proxy, as in local-reply.ts, so that the reader does not blame an apiserver.

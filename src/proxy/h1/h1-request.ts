@@ -48,7 +48,7 @@ const hopByHop = new Set([
 const kept =
   /^(authorization|cookie|host|content-.*|sec-websocket-.*|x[-_]remote[-_].*|x-forwarded-.*|impersonate[-_].*|audit-id)$/;
 
-/** Parses a request by the rules of HTTP/1.1, then by those of HTTP/2. A string: why the request is refused. */
+/** Parses a request by the rules of HTTP/1.1, then by those of HTTP/2. Returns a string if it is refused: why. */
 export function readHead(head: H1Head): H1Request | string {
   if (head.version !== "1.1" && head.version !== "1.0") return "HTTP version is neither 1.1 nor 1.0";
   const pairs = pairsOf(head.rawHeaders);

@@ -14,12 +14,12 @@ const lengthBytes = new Map([
 ]);
 
 export class Messages {
-  /** Messages that are complete. */
+  /** Number of complete messages. */
   count = 0;
-  /** Bytes of the present frame's header that are still to come; 2 at the start of a frame. */
+  /** Number of bytes of the present frame's header that have not arrived; 2 at the start of a frame. */
   #headerLeft = 2;
   #first = 0;
-  /** True once the first two header bytes are read: an extended length may follow. */
+  /** True after the first two bytes of a header were read. An extended length may follow. */
   #isBegun = false;
   #isMasked = false;
   #length = 0;

@@ -10,9 +10,8 @@ import { Field, role } from "../../h2/core/field.ts";
 import { subjectOf } from "./subject.ts";
 
 /**
- * How long before its certificate expires a client is disconnected, in ms. The client then presents its renewed
- * certificate on the next connection, and never gets 401 for the old one. Kubelets renew after 70 to 90 % of a
- * certificate's lifetime.
+ * A client is disconnected this many ms before its certificate expires. It then presents its renewed certificate on the
+ * next connection, and never gets 401 for the old one. Kubelets renew after 70 to 90 % of a certificate's lifetime.
  */
 export const certificateLeaveMs = 5000;
 
@@ -30,7 +29,7 @@ type Common = {
   readonly strips: FieldRule | undefined;
 };
 
-/** The client presented no certificate, or one without a common name, which the apiserver treats alike. */
+/** A client without a certificate, or with one without a common name. The apiserver treats both alike. */
 export type Unidentified = Common & { readonly kind: "none" };
 
 /** `mayUseBearer`: true if the client may still use a bearer token, as at the apiserver. */
@@ -50,7 +49,7 @@ export type Asserted = Common & {
   /** True for fields that `strips` selects, and for Authorization, because the certificate takes precedence. */
   readonly drops: FieldRule;
   /**
-   * True for a field with which the client asks to impersonate a user, where only the apiserver could authorize that.
+   * True for a field with which the client asks to impersonate another user, if only the apiserver could authorize it.
    */
   readonly isPresumptuous: FieldRule;
   /** The earliest expiry in the client's chain, in ms since 1970. */
@@ -69,7 +68,7 @@ export type PeerCertificate = {
   readonly problem: string | undefined;
 };
 
-/** A client without TLS, or on a listener that ignores certificates. */
+/** The identity of a client without TLS, or on a listener that ignores certificates. */
 export const unidentified: Unidentified = { kind: "none", strips: undefined };
 
 const rejected: Refused = {
@@ -105,7 +104,7 @@ export function identityOf(shown: PeerCertificate | undefined, policy: IdentityP
 
 type Assertion = Pick<Asserted, "user" | "trust" | "fields" | "isPresumptuous">;
 
-/** Returns what the proxy asserts. A string: why the certificate is refused; undefined: it names no user. */
+/** Returns the identity to assert; undefined if the certificate names no user; a string if it is refused: why. */
 function assertionFor(
   { der, fingerprint, problem }: PeerCertificate,
   policy: AssertingPolicy,
@@ -135,7 +134,7 @@ function namedIn(
     : "The certificate's subject has bytes that no header field may carry";
 }
 
-/** Selects the fields and trailers that do not go upstream; undefined: all go. */
+/** Returns the rule that selects fields and trailers that do not go upstream; undefined: all fields go upstream. */
 export function dropsOf(identity: Identity, asserted: Asserted | undefined): FieldRule | undefined {
   return asserted === undefined ? identity.strips : asserted.drops;
 }
@@ -182,22 +181,22 @@ function frontProxyAssertion({ name, uid, groups, fingerprint }: User, names: He
 }
 
 /**
- * Returns the fields that impersonate the user under the proxy's own credential. The credential id is not sent: it
- * would need a permission of its own (userextras), and no authorizer evaluates it.
+ * Returns the fields that impersonate the user under the proxy's own credential. The credential id is not sent, because
+ * it would need a permission of its own (userextras), and no authorizer evaluates it.
  */
 function impersonation({ name, uid, groups }: User): Assertion {
   const fields = [fieldOf("impersonate-user", name)];
   if (uid !== undefined) fields.push(fieldOf("impersonate-uid", uid));
   const own = groupFields("impersonate-group", groups);
   fields.push(...own);
-  // To a service account without groups the apiserver adds that account's groups, which a certificate does not grant
+  // A service account without groups would get its own groups from the apiserver, which a certificate does not grant
   // (endpoints/filters/impersonation, groupsSpecified). A group that every service account has prevents that.
   if (own.length === 0 && name.startsWith("system:serviceaccount:"))
     fields.push(fieldOf("impersonate-group", "system:authenticated"));
   return { user: name, trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 
-/** Sends requests under the proxy's own credential and asserts no user. Each client with a certificate may use it. */
+/** Asserts no user: the request carries the proxy's credential alone. Any client with a certificate may use it. */
 const lent: Assertion = {
   user: "impersonator",
   trust: "impersonate",
@@ -210,7 +209,7 @@ function groupFields(name: string, groups: readonly string[]): Field[] {
   return groups.filter((group) => group !== "").map((group) => fieldOf(name, group));
 }
 
-/** Fields hold bytes as latin1. The apiserver reads them as UTF-8. */
+/** Fields hold bytes as latin1 text. The apiserver reads the bytes as UTF-8. */
 function fieldOf(name: string, value: string): Field {
   return new Field(name, Buffer.from(value).toString("latin1"), true);
 }

@@ -1,14 +1,14 @@
 /**
- * Reads when a bearer token expires by its own claim. The proxy checks this before it sends a token a second time: the
- * 401 for an expired token would make the apiserver close a whole upstream connection (watch.md §8, W7).
+ * Reads when a bearer token expires by its own claim. The proxy checks this before it sends a token a second time,
+ * because the 401 for an expired token would make the apiserver close a whole upstream connection (watch.md §8, W7).
  */
 import { isRecord, parseJson } from "../../base/json.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 
-/** Expiries by field, cached: a watch is checked every five seconds, and reading 64 KiB of JSON takes 0.3 ms. */
+/** Expiry by Authorization field, kept because a watch is checked every 5 s, and parsing 64 KiB takes 0.3 ms. */
 const known = new WeakMap<Field, { readonly end: number | undefined }>();
 
-/** Returns when the bearer token expires, unverified, in ms since 1970; undefined: no token, or no expiry in it. */
+/** Returns when the bearer token expires by its own claim, in ms since 1970; undefined: no token, or no such claim. */
 function bearerExpiresAt(fields: readonly Field[]): number | undefined {
   const field = fields.find((one) => one.role === role.authorization);
   if (field === undefined) return undefined;

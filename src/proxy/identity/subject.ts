@@ -6,7 +6,7 @@
 import { Failure } from "../../base/failure.ts";
 
 export type Subject = {
-  /** "": the subject has none. */
+  /** The last common name; "" if the subject has none. */
   readonly commonName: string;
   readonly organizations: readonly string[];
   /** Values of Kubernetes' own attribute (k8s.io/apiserver, AllowParsingUserUIDFromCertAuth). */
@@ -22,7 +22,7 @@ const objectIdentifier = 0x06;
 /** [0] EXPLICIT Version; certificates of version 1 do not have it (RFC 5280 §4.1). */
 const version = 0xa0;
 
-/** By the DER encoding of their object identifiers: 2.5.4.3, 2.5.4.10 and 1.3.6.1.4.1.57683.2. */
+/** The attributes to read, by the DER encoding of their object identifiers: 2.5.4.3, 2.5.4.10, 1.3.6.1.4.1.57683.2. */
 const attributes = new Map<string, "commonName" | "organization" | "uid">([
   ["550403", "commonName"],
   ["55040a", "organization"],

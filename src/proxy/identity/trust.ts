@@ -3,7 +3,7 @@
  * recently.
  *
  * One 401 or one anonymous request makes the apiserver send GOAWAY on the whole session (watch.md W7). So requests that
- * may cause that travel on other connections than those of proven clients.
+ * may cause a GOAWAY do not share connections with proven clients.
  */
 import { hash, randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -15,7 +15,7 @@ import { bearerEndsAt } from "./credential-expiry.ts";
 
 /** How long an accepted bearer token stays proven, in ms (D2). */
 export const provenMs = 600_000;
-/** Most tokens remembered, each as a hash and a time. */
+/** Most accepted tokens that are remembered, each as a hash and a time. */
 export const rememberedBearers = 10_000;
 /** Apiservers accept a JWT for a minute after its expiry (go-jose's leeway). It is then proven for `endedBearerMs`. */
 const bearerLeewayMs = 60_000;
@@ -30,9 +30,9 @@ export const trustClasses = ["proven", "unproven", "private", "front-proxy", "im
 export type TrustClass = (typeof trustClasses)[number];
 
 /**
- * The form that the apiserver reads as a bearer token (k8s.io/apiserver, bearertoken.go). A request with anything else
- * is anonymous for the apiserver, and often gets 403. If that status counted as proof, GOAWAYs caused by the sender
- * would hit proven clients.
+ * The form that the apiserver reads as a bearer token (k8s.io/apiserver, bearertoken.go). A request with any other
+ * value is anonymous for the apiserver, and often gets 403. If that status counted as proof, GOAWAYs caused by the
+ * sender would hit proven clients.
  */
 const bearerForm = /^bearer [^ ]/i;
 
@@ -45,9 +45,9 @@ export function isBearer({ role: of, name, value }: Field): boolean {
 /** What is known of a bearer token, by its salted hash; the token itself is not kept. */
 export type Bearer = {
   readonly key: string;
-  /** Until when the token counts as proven, a clock reading; 0: not proven. */
+  /** Clock reading until which the token counts as proven; 0: not proven. */
   provenUntil: number;
-  /** When the token expires by its own claim, in ms since 1970; infinite: unknown. */
+  /** When the token expires by its own claim, in ms since 1970; infinite if unknown. */
   readonly endsAt: number;
 };
 
@@ -55,14 +55,14 @@ export type Bearer = {
 export type Credential = Bearer | undefined;
 
 /**
- * True if the token is proven by this object alone. The object may be older than the proof, so a token that another
- * connection proved may return false.
+ * True if this object says that the token is proven. False may be wrong: another connection may have proved the token
+ * after this object was created.
  */
 export function isProvenAt(credential: Credential, now: number): boolean {
   return credential !== undefined && credential.provenUntil > now;
 }
 
-/** The latest token of a connection: a client that repeats its token costs one comparison, not one hash. */
+/** The latest token of a connection, kept so that a client that repeats its token costs no hash. */
 export type CredentialMemo = { value: string; bearer: Bearer | undefined };
 
 export class Trust {
@@ -79,7 +79,7 @@ export class Trust {
     for (const field of request.fields) {
       if (field.role !== role.authorization) continue;
       if (!bearerForm.test(field.value)) return undefined;
-      // The memo lives as long as its client's connection, which may be idle, so an overlong token is not kept (A26).
+      // The memo lives as long as its client's connection, which may be idle. It keeps no overlong token (A26).
       if (field.value.length > limits.usualHeadBytes) return this.#bearer(field.value);
       if (memo.value !== field.value) {
         memo.bearer = this.#bearer(field.value);
@@ -116,7 +116,7 @@ export class Trust {
   }
 
   /**
-   * Requests from before the proof may hold another object of the same key. The stored object counts for all of them.
+   * Requests from before the proof may have another object with the same key. The stored object counts for them too.
    */
   #known(credential: Bearer): Bearer {
     return this.#bearers.get(credential.key) ?? credential;

@@ -17,9 +17,9 @@ export type Hello =
 
 export type WholeHello = {
   readonly state: "whole";
-  /** Bytes up to the end of its last record. */
+  /** Number of bytes up to the end of the ClientHello's last record. */
   readonly length: number;
-  /** In lower case, printable, without a trailing dot. Undefined: none, as from clients that dial an IP address. */
+  /** In lower case, printable, without a trailing dot; undefined if absent, as from clients that dial an IP address. */
   readonly serverName: string | undefined;
   /** True if the client may send a request before the server has answered (0-RTT). */
   readonly hasEarlyData: boolean;
@@ -29,7 +29,7 @@ const recordHeaderBytes = 5;
 const messageHeaderBytes = 4;
 const handshakeRecord = 0x16;
 const clientHello = 1;
-/** RFC 8446 §5.1: 2^14. */
+/** Most bytes of content in one record (RFC 8446 §5.1). */
 const recordBytes = 16_384;
 const serverNameExtension = 0;
 const hostName = 0;
@@ -77,7 +77,7 @@ function lengthOfRecord(seen: Buffer, at: number): number {
   const length = seen.readUInt16BE(at + 3);
   if (seen[at] !== handshakeRecord || seen[at + 1] !== 3)
     throw new Malformed("not all of its records are handshake records");
-  // RFC 8446 §5.1 forbids empty records, and the loop of `findMessage` would never end with one.
+  // RFC 8446 §5.1 forbids empty records, and an empty record would make the loop of `findMessage` endless.
   if (length === 0 || length > recordBytes) throw new Malformed(`it has a record of ${length} bytes`);
   return length;
 }
@@ -157,7 +157,7 @@ function readServerName(body: Cursor): string {
   return text;
 }
 
-/** Returns the entry with this lower-case name, else the entry with `*` in place of the name's first label. */
+/** Returns the entry with this lower-case name. Otherwise returns the entry with `*` in place of the first label. */
 export function entryNamed<T>(
   entries: readonly T[],
   namesOf: (entry: T) => readonly string[],

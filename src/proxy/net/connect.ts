@@ -8,14 +8,14 @@ import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
 import { reword, type Trusted, wrongName } from "./untrusted-certificate.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
-/** Most TLS contexts kept: for each of 16 clusters the CA alone, and with either of the proxy's two certificates. */
+/** Most TLS contexts kept: for each of 16 clusters, the CA alone and with either of the proxy's two certificates. */
 const tlsContexts = 48;
 
 export type BackendAddress = {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Undefined: plain h2c, which the configuration allows on loopback only. */
+  /** Undefined: h2c without TLS, which the configuration allows on loopback only. */
   readonly tls: ({ readonly ca: string | undefined } & Trusted) | undefined;
   /** Set if the backend's own load balancer needs a PROXY header with the client of each connection. */
   readonly proxyProtocol?: HeaderVersion | undefined;
@@ -46,14 +46,14 @@ export function openSocket(
     ALPNProtocols: [alpn],
   };
   const socket = openTls(address, options, ends);
-  // Prepended, so that all other listeners get the error message in the proxy's own words.
+  // This listener comes first, so that all other listeners get the error message in the proxy's own words.
   socket.prependListener("error", (reason) => reword(reason, trusted));
   return socket;
 }
 
 /**
  * Opens a TLS socket that accepts any certificate, to read the certificate that a backend presents for this SNI name.
- * Nothing is sent. Undefined: the backend has no TLS.
+ * Sends no request. Returns undefined if the backend has no TLS.
  */
 export function openUntrusting(address: BackendAddress, name: string): tls.TLSSocket | undefined {
   if (address.tls === undefined) return undefined;
@@ -64,7 +64,7 @@ export function openUntrusting(address: BackendAddress, name: string): tls.TLSSo
   });
 }
 
-/** Opens a TCP socket. Without a client's `ends` the PROXY header says that the connection is the proxy's own. */
+/** Opens a TCP socket. Without a client's `ends`, its PROXY header says that the connection is the proxy's own. */
 function openTcp(
   address: BackendAddress,
   options: { ends?: Ends | undefined; allowHalfOpen?: boolean } = {},
@@ -83,8 +83,7 @@ function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?:
   if (proxyProtocol === undefined) return tls.connect({ host, port, ...options });
   const socket = openTcp(address, { ends });
   const secure = tls.connect({ socket, ...options });
-  // Node reports an error of the TCP socket on the TLS socket too, and twice after a failed dial: extra reports are
-  // ignored.
+  // Node reports an error of the TCP socket on the TLS socket too, and twice after a failed dial. Repeats are ignored.
   secure.on("error", () => {});
   socket.on("error", () => {});
   socket.on("close", () => secure.destroy());
@@ -98,9 +97,7 @@ type CachedContext = {
   readonly context: tls.SecureContext;
 };
 
-/**
- * The latest first. Contexts are reused because parsing the CA again at each dial would cost more than the handshake.
- */
+/** TLS contexts, the latest first. They are kept because parsing a CA at each dial costs more than the handshake. */
 let contexts: readonly CachedContext[] = [];
 
 function contextFor(ca: string | undefined, pair: ClientPair | undefined): tls.SecureContext {
@@ -140,7 +137,7 @@ export function connectConnection(
   return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
 }
 
-/** Opens a socket for a TLS passthrough: TCP alone, because TLS is end to end. Every failure shows as "close". */
+/** Opens a socket for a TLS passthrough: TCP alone, because TLS is end to end. Reports every failure as "close". */
 export function connectThrough(address: BackendAddress, ends: Ends, keepalive: Keepalive): net.Socket {
   const socket = openTcp(address, { ends, allowHalfOpen: true });
   socket.on("error", () => {});

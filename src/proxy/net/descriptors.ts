@@ -42,7 +42,7 @@ export class Descriptors {
       try {
         closeSync(descriptor);
       } catch {
-        // The descriptor was not open.
+        // The descriptor was not open, so there is nothing to close.
       }
     }
     this.#byName.clear();
@@ -54,7 +54,7 @@ export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descripto
   const { LISTEN_FDS: count = "", LISTEN_FDNAMES: names = "", LISTEN_PID: owner } = environment;
   for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
     Reflect.deleteProperty(environment, name);
-  // systemd names the process that gets the sockets. A predecessor does not know its successor's pid, and names none.
+  // systemd names the process that gets the sockets. A predecessor names none, because it starts before its successor.
   const isOurs = owner === undefined || owner === String(pid);
   if (!isOurs || !/^\d{1,3}$/.test(count)) return new Descriptors();
   const called = names.split(":");
@@ -72,8 +72,8 @@ export function passedOn(names: readonly string[]): Readonly<Record<string, stri
 }
 
 /**
- * Returns the file descriptor of a listening server, from a private field of Node. Undefined: the server is not
- * listening, or this Node version has no such field; a handover is then impossible, and the caller reports that.
+ * Returns the file descriptor of a listening server, from a private field of Node. Returns undefined if the server is
+ * not listening, or this Node version has no such field. A handover is then impossible, and the caller reports that.
  */
 export function descriptorOf(server: object): number | undefined {
   const handle: unknown = Reflect.get(server, "_handle");

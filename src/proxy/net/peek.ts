@@ -1,7 +1,7 @@
 /**
  * Reads the first bytes of a new socket before its protocol is known. Bytes that the decision does not consume are put
- * back. Bounded in time (A22) by a deadline, in bytes by the given function, and in bytes over all peeked sockets
- * together.
+ * back. A deadline bounds the time (A22), the given function bounds the bytes of one socket, and `peekedBytes` bounds
+ * the bytes of all sockets.
  */
 import type net from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -13,10 +13,10 @@ export const peekedBytes = 16 * 1024 * 1024;
 /** A decision, and how many of the bytes it consumes. */
 export type Decision<T> = { readonly verdict: T; readonly taken: number };
 
-/** Decides from all bytes so far. Undefined: too few bytes to decide; the function is called again with more. */
+/** Decides from all bytes so far. Returns undefined if they are too few; it is then called again with more. */
 export type Decide<T> = (seen: Buffer) => Decision<T> | undefined;
 
-/** Bytes held back now, for all sockets together. */
+/** Number of bytes that are held back now, for all sockets together. */
 let waitingBytes = 0;
 
 /** Calls `done` once, with the socket paused; never if the socket ends or stays undecided for `limits.handshakeMs`. */
@@ -53,11 +53,11 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Decide<T>, done:
   };
   socket.on("close", leave);
   socket.on("data", take);
-  // An earlier peek may have paused the socket.
+  // An earlier call of `peek` may have paused the socket.
   socket.resume();
 }
 
-/** Appends `chunk`. A full buffer doubles, so that bytes that arrive one by one are copied only twice in all. */
+/** Appends `chunk`. A full buffer doubles its size, so that bytes that arrive one by one are copied twice at most. */
 function joined(room: Buffer, length: number, chunk: Buffer): Buffer {
   const needed = length + chunk.length;
   const own = room.length >= needed && length > 0 ? room : Buffer.alloc(Math.max(needed, 2 * length));

@@ -6,8 +6,8 @@
 import { addressOfOctets, octetsOf } from "../../base/address.ts";
 
 /**
- * Largest PROXY header accepted. Version 1 has at most 107 bytes. Version 2 states its length; what clouds add (link
- * and endpoint names, the subject of a client certificate) stays under 1 KiB.
+ * Largest PROXY header accepted. Version 1 has at most 107 bytes. Version 2 states its length; what cloud providers add
+ * (link and endpoint names, the subject of a client certificate) stays under 1 KiB.
  */
 export const proxyHeaderBytes = 4 * 1024;
 
@@ -29,7 +29,7 @@ const signature2 = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const longestLine = 107;
 const fixedBytes = 16;
 
-/** Bytes of an address, and of the whole block, by IP family of version 2. Other families are skipped. */
+/** By IP family in version 2: number of bytes of an address, and of both ends. Other families are skipped. */
 const families = new Map([
   [1, { addressBytes: 4, blockBytes: 12 }],
   [2, { addressBytes: 16, blockBytes: 36 }],
@@ -109,7 +109,7 @@ function readBlock(block: Buffer, { family, transport }: { family: number; trans
 
 export type HeaderVersion = "V1" | "V2";
 
-/** Commands of version 2: the proxy's own connection (LOCAL), and a client's connection (PROXY). */
+/** The commands of version 2: the sender's own connection (LOCAL), and a client's connection (PROXY). */
 const local = 0x20;
 const proxied = 0x21;
 const tcp4 = 0x11;

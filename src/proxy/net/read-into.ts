@@ -4,13 +4,13 @@
  * fields, and makes the one internal call, that the option would. In a Node version with other internals the proxy is
  * only slower: chunks then come as "data".
  *
- * That saves an ArrayBuffer for each TLS record and the stream that the chunk would pass through, together a tenth of
- * the cost of a small request. A long response has a record for every 16 KiB, and V8 runs a full collection for every
- * 64 MiB of ArrayBuffers.
+ * The shared buffer saves an ArrayBuffer for each TLS record and the stream that the chunk would pass through, together
+ * a tenth of the cost of a small request. A long response has a record for every 16 KiB, and V8 runs a full collection
+ * for every 64 MiB of ArrayBuffers.
  */
 import net from "node:net";
 
-/** Longer than any TLS record. A plain socket reads up to this many bytes at once. */
+/** Size of the shared buffer: more than any TLS record, and the most that a plain socket reads at once. */
 const sharedBytes = 65_536;
 const shared = Buffer.allocUnsafeSlow(sharedBytes);
 
@@ -33,8 +33,8 @@ function fieldsOf(): Fields | undefined {
 const fields = fieldsOf();
 
 /**
- * Makes the socket pass what it reads to `onRead`; the bytes are valid during the call only. Returns false if this Node
- * version does not support it. What the socket has read before still comes as "data".
+ * Makes the socket pass the bytes that it reads to `onRead`; the bytes are valid during the call only. Returns false if
+ * this Node version does not support it. Bytes that the socket has read before still come as "data".
  */
 export function readInto(socket: net.Socket, onRead: (chunk: Buffer) => void): boolean {
   const handle: unknown = Reflect.get(socket, "_handle");

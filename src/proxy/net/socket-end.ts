@@ -1,6 +1,6 @@
 /**
- * Three ways to end a socket: after the peer has read the last bytes, visibly broken off, or without parsing what it
- * still holds.
+ * Three ways to end a socket: after the peer has read the last bytes; so that the peer sees a broken response; or
+ * without parsing what the socket still holds.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";

@@ -11,8 +11,8 @@ import { readInto } from "./read-into.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 /**
- * Bytes of responses that a client has not read; above this the proxy stops reading the client's requests. DATA is
- * flow-controlled and reaches half of it at most, so only response heads can exceed it (CVE-2019-9517).
+ * If a client leaves more than this many bytes of responses unread, the proxy stops reading its requests. DATA is
+ * flow-controlled and reaches half of this at most, so only response heads can exceed it (CVE-2019-9517).
  */
 export const unreadBytes = 2 * 1024 * 1024;
 /**
@@ -114,6 +114,6 @@ function writeAll(
     else socket.write(buffer, (error) => (error ? undefined : written()));
   }
   if (!isOne) socket.uncork();
-  // Node emits "drain" only after a write that returned false, as some write did for a backlog this large.
+  // Node emits "drain" only after a write that returned false. With a backlog this large, some write has done so.
   return socket.writableLength <= limits.socketBacklogBytes;
 }

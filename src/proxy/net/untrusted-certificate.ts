@@ -1,8 +1,8 @@
 /**
- * Rewords Node's errors about a backend's certificate. The message names the configuration keys that an operator may
- * have got wrong, instead of Node's advice on how to start Node.
+ * Rewords Node's errors about a backend's certificate. The new message names the configuration keys that an operator
+ * may have got wrong. Node's message advises how to start Node.
  */
-/** What a backend's certificate is verified against. */
+/** The CA and the name with which a backend's certificate is verified. */
 export type Trusted = {
   readonly serverName: string;
   /** The CA file, and whether the configuration sets tls.serverName; default: the message names no file. */
@@ -27,13 +27,11 @@ export function reword(reason: Error, { source }: Trusted): void {
   const code = "code" in reason ? String(reason.code) : "";
   if (unsigned.includes(code) && source !== undefined)
     reason.message = `its certificate is not signed by tls.caFile ${source.caFile}`;
-  // Node's text after the semicolon is advice on its own command line.
+  // The text of Node's message after the semicolon is advice about Node's command line.
   else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
 }
 
-/**
- * Rewords Node's error about a certificate's names, and keeps its code. Undefined: the certificate has the right name.
- */
+/** Rewords Node's error about a certificate's names, and keeps its code. Returns undefined if the name is right. */
 export function wrongName(
   reason: Error | undefined,
   { serverName, source }: Trusted,

@@ -6,15 +6,15 @@ import type { Failure } from "../../base/failure.ts";
 
 export type Wire = {
   /**
-   * Writes in order. Returns false if more than `limits.socketBacklogBytes` wait; `drained` is called later. `written`
-   * is called when the buffers may be reused, and never if the wire breaks before.
+   * Writes in order. Returns false if more than `limits.socketBacklogBytes` wait to be sent; `drained` is then called
+   * later. `written` is called when the buffers may be reused, and never if the wire breaks before.
    */
   write(buffers: readonly Buffer[], written?: () => void): boolean;
   /** Bytes written that the kernel has not taken yet; undefined: the wire does not count them. */
   readonly waitingBytes?: number;
   /** Closes the wire after everything that was written. */
   end(): void;
-  /** Closes the wire at once, and discards what waits. */
+  /** Closes the wire at once, and discards the bytes that wait. */
   destroy(): void;
 };
 

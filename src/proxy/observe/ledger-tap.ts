@@ -24,13 +24,13 @@ const KiB = 1024;
 
 export const ledgerTapLimits = {
   /**
-   * A relist storm: at least `stormCallers` callers list resources again that they watch, `stormRelists` lists in all,
-   * within `stormMs`. A single restarted client, which may make as many lists, is no storm.
+   * A relist storm: at least `stormCallers` callers list resources again that they watch, with `stormRelists` lists in
+   * all, within `stormMs`. A single restarted client, which may make as many lists, is no storm.
    */
   stormRelists: 40,
   stormCallers: 5,
   stormMs: 10_000,
-  /** Most bytes copied of a write that may be to a lease: a Lease is 1 KiB, an annotated ConfigMap little more. */
+  /** Most bytes copied of a write that may be to a lease. A Lease has 1 KiB, an annotated ConfigMap little more. */
   leaseBodyBytes: 16 * KiB,
 } as const;
 
@@ -72,7 +72,7 @@ export class BodyCopy {
   #length = 0;
   #isOver = false;
 
-  /** `taken` gets the whole body, once. */
+  /** `taken` is called once, with the whole body. */
   constructor(taken: (body: Buffer) => void) {
     this.#taken = taken;
   }
@@ -114,7 +114,7 @@ export class LedgerTap {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
     const isAlike = memo.word === word && memo.userAgent === userAgent;
-    // Only bearer tokens and asserted identities can be compared by object. Other requests are looked up each time.
+    // Bearer tokens and asserted identities are compared by object. For all other requests the caller is looked up.
     if (isAlike && word !== undefined && memo.caller?.isForgotten === false) return memo.caller;
     const { address } = client;
     const subject =
@@ -122,7 +122,7 @@ export class LedgerTap {
         ? assertedSubject(word)
         : subjectOf(valueOf(fields, role.authorization));
     const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
-    // The memo lives as long as the connection, so an overlong User-Agent is not kept but looked up each time (A26).
+    // The memo lives as long as the connection, so it keeps no overlong User-Agent, which is looked up each time (A26).
     if (userAgent.length <= limits.targetChars) client.remember({ word, userAgent, caller });
     return caller;
   }
@@ -141,7 +141,7 @@ export class LedgerTap {
     }
   }
 
-  /** Returns the copy to make of a request's body; undefined for nearly all requests. */
+  /** Returns the object that copies a request's body; undefined for nearly all requests. */
   copyFor(request: LedgerRequest): BodyCopy | undefined {
     const { info } = request;
     if (!info.isResource || info.kind !== "plain") return undefined;
@@ -161,7 +161,7 @@ export class LedgerTap {
         if (isNow || isImmediateDelete(body)) pods.deleted(namespace, name, this.#clock.now());
       });
     }
-    // The scheduler binds the pod, or a kubelet writes its status: the pod exists.
+    // The pod exists: the scheduler binds it, or a kubelet writes its status.
     const isThere = writes.has(verb) && (subresource === "status" || subresource === "binding");
     return isThere ? new BodyCopy(() => pods.exists(namespace, name)) : undefined;
   }
@@ -205,7 +205,7 @@ export class LedgerTap {
   }
 }
 
-/** One more list of a resource that the caller had watched before. */
+/** A list of a resource that the caller had already watched. */
 type Relist = { readonly caller: Caller; readonly resource: string; readonly at: number };
 
 type Storm = {
@@ -215,7 +215,7 @@ type Storm = {
 };
 
 export class RelistStorm {
-  /** The latest relist of each pair of caller and resource, the oldest first; at most as many as a storm needs. */
+  /** The latest relist of each pair of caller and resource, oldest first; at most as many as make a storm. */
   #relists: Relist[] = [];
   #reportedAt = Number.NEGATIVE_INFINITY;
 

@@ -1,5 +1,5 @@
 /**
- * Reports clients that request one watch from one version again and again (incident 001), at most once a minute each.
+ * Reports clients that request one watch from one version again and again (incident 001), each at most once a minute.
  * An old event has led such a client back, or the client cannot process what it gets, so it replays history each time.
  */
 import { hash } from "node:crypto";
@@ -16,7 +16,7 @@ export class ReplayLoop {
   #since = 0;
   #count = 0;
   #isTold = false;
-  /** Watches that have ended and that the client has not requested again yet. */
+  /** Number of watches that have ended and that the client has not requested again yet. */
   #over = 0;
 
   /** Records an answered request. Returns the number of recent repetitions if it is too high, at most once a minute. */
@@ -26,7 +26,7 @@ export class ReplayLoop {
       this.#count = 0;
       this.#isTold = false;
     }
-    // Equal watches at the same time are several informers of one client, not a loop.
+    // If the client requests equal watches at the same time, it has several informers. That is no loop.
     if (this.#over === 0) return undefined;
     this.#over -= 1;
     this.#count += 1;
@@ -53,14 +53,14 @@ export class ReplayLoopDetector {
 
   /**
    * Records that a backend has answered the watch. The caller must call `ended` of the result when the watch ends.
-   * Undefined: the watch has no exact version.
+   * Returns undefined if the watch has no exact version.
    */
   answered(
     { request, target, resource }: WatchContext,
     { client, fields }: Pick<RequestContext, "client" | "fields">,
   ): ReplayLoop | undefined {
     if (request.start !== "exact") return undefined;
-    // Hashed, so that all keys have one size, whatever clients send.
+    // The hash gives all keys the same size, whatever clients send.
     const key = hash("sha256", `${clientKey(client, fields)} ${identityOf(target)}`, "base64url");
     const replayLoop = this.#replays.get(key) ?? new ReplayLoop();
     this.#replays.set(key, replayLoop);

@@ -1,6 +1,6 @@
 /**
  * Detects or prevents that a client goes back in time unnoticed (k/k 59848, G8). A backend's cache may be behind what a
- * client saw elsewhere, and a list, or a watch from version 0, returns whatever that cache has.
+ * client got elsewhere, and a list, or a watch from version 0, returns whatever that cache has.
  *
  * In mode `Observe` the guard reports each such response. In mode `Enforce` it requests at least the version that the
  * client has seen, so that a backend that is behind waits or refuses. The guard fails open: responses with unreadable
@@ -23,12 +23,10 @@ import type { Client } from "../context/client.ts";
 import { clientKey } from "../context/request-context.ts";
 
 export const staleReadLimits = {
-  /**
-   * The number of versions remembered, by client and resource (k/k 59848): about 250 bytes each. A kubelet has five.
-   */
+  /** Most versions remembered, each for one client and resource (k/k 59848), at about 250 bytes. A kubelet has five. */
   seenVersions: 50_000,
   /**
-   * Refusals in a row of one client's minimum version, 3 s each, after which an older state is better than no response.
+   * Most refusals in a row of one client's minimum version, 3 s each. Then an older state is better than no response.
    */
   refusals: 3,
   /** Shortest pause between two reports of stale responses to one client. */
@@ -48,14 +46,14 @@ export class SeenVersion {
   /** The connection of the client's latest request. */
   #latest: ClientConnection | undefined;
   /**
-   * What each connection has seen, once several are open at the same time: they may be several processes behind one
-   * address. Connections are never joined again, because a new one may replace any of the old ones. Undefined: never
-   * several at a time.
+   * The newest version of each connection, once several are open at the same time: they may be those of several
+   * processes behind one address. Connections are never joined again, because a new one may replace any of the old
+   * ones. Undefined: there were never several at a time.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
   /** Refusals in a row of requests with this version as their minimum. */
   #refusals = 0;
-  /** When an older response was last reported; a clock reading. */
+  /** Clock reading at which an older response was last reported. */
   #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(client: string, resource: string) {
@@ -68,7 +66,7 @@ export class SeenVersion {
     return this.#version;
   }
 
-  /** Records a request on this connection. If the client's previous connection was closed, it is the same process. */
+  /** Records a request on this connection. If the client's previous connection is closed, both are of one process. */
   meet(connection: ClientConnection): void {
     const before = this.#latest;
     if (before === connection) return;
@@ -76,7 +74,7 @@ export class SeenVersion {
     if (before?.isOpen === true) this.#apart ??= new WeakMap([[before, this.#version]]);
   }
 
-  /** Returns the newest version that the process on this connection has certainly seen. */
+  /** Returns the newest version that the process on this connection has certainly got. */
   seenBy(connection: ClientConnection): string {
     return this.#apart === undefined ? this.#version : (this.#apart.get(connection) ?? "");
   }
@@ -101,7 +99,7 @@ export class SeenVersion {
     return true;
   }
 
-  /** Counts a refusal. Returns true after several, and forgets the version then: old data is better than none. */
+  /** Counts a refusal. After several, forgets the version and returns true, because old data is better than none. */
   refused(): boolean {
     this.#refusals += 1;
     if (this.#refusals < staleReadLimits.refusals) return false;
@@ -134,7 +132,7 @@ export class GuardedRead {
   readonly #guard: StaleReadGuard;
   readonly #seenVersion: SeenVersion;
   readonly #connection: ClientConnection;
-  /** The version that the client had seen when the request was sent, whatever it sees meanwhile on other streams. */
+  /** The version that the client had got when the request was sent, whatever it gets meanwhile on other streams. */
   readonly #before: string;
   /** The `:path` that goes upstream: the client's own, unless a minimum version is enforced. */
   readonly target: string;
@@ -184,7 +182,7 @@ export class GuardedRead {
     this.#guard.outdated(this.#seenVersion, { backend: this.#backend, version, seen: this.#before });
   }
 
-  /** Records that the backend did not reach the enforced version within its 3 s (504, watch.md §3.1). */
+  /** Records that the backend did not reach the enforced version within 3 s (504, watch.md §3.1). */
   refused(): void {
     if (this.isDemanded) this.#guard.refused(this.#seenVersion, this.#seenVersion.version);
   }
@@ -192,7 +190,7 @@ export class GuardedRead {
 
 export class StaleReadGuard {
   readonly #parts: StaleReadGuardParts;
-  /** By client and resource. The least recently used is evicted first. */
+  /** By client and resource. At the limit, the least recently used is dropped. */
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
   /** Counted since the start: stale responses, requests with an enforced version, and refusals of those. */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
@@ -201,12 +199,12 @@ export class StaleReadGuard {
     this.#parts = parts;
   }
 
-  /** True if no request asks for a state older than what the client has seen. */
+  /** True if the guard makes every response at least as new as what the client has seen. */
   get isEnforcing(): boolean {
     return this.#parts.mode === "Enforce";
   }
 
-  /** Returns the guard of one request; undefined: the response does not show a version of the data. */
+  /** Returns the guard of one request; undefined if its response shows no version of the data. */
   guardedRead(request: ClassifiedRequest): GuardedRead | undefined {
     const { info, target, client, caller, fields } = request;
     if (
@@ -227,7 +225,7 @@ export class StaleReadGuard {
     return read;
   }
 
-  /** Returns the entry of a client and resource. `identity` tells clients behind one address apart. */
+  /** Returns the entry of a client and resource. Clients behind one address differ in `identity`. */
   seenBy(client: string, identity: string, resource: string): SeenVersion {
     const key = `${client} ${identity} ${resource}`;
     const seenVersion = this.#seenVersions.get(key) ?? new SeenVersion(client, resource);
@@ -261,7 +259,7 @@ function queryOf(target: string): string {
   return target.slice(target.indexOf("?") + 1);
 }
 
-/** True for a watch, and for a list that does not request the past. */
+/** True for a watch, and for a list that does not request a state of the past. */
 function showsState(info: RequestInfo, target: string): boolean {
   if (!info.isResource) return false;
   const isList = info.kind === "plain" && info.verb === "list";
@@ -269,9 +267,8 @@ function showsState(info: RequestInfo, target: string): boolean {
 }
 
 /**
- * True if the client requests a list of a certain time, by the apiserver's ShouldDelegateList
- * (storage/cacher/delegator): a later page, an exact version, or a version with a limit and without a match, which also
- * means exact.
+ * True if the client requests a list of the past, by the apiserver's ShouldDelegateList (storage/cacher/delegator): a
+ * later page, an exact version, or a version with a limit and without a match, which also means exact.
  */
 function asksForPast(query: string): boolean {
   if ((firstValue(query, "continue") ?? "") !== "") return true;
@@ -284,10 +281,10 @@ function asksForPast(query: string): boolean {
 }
 
 /**
- * True if a newer version can be enforced on the request. The apiserver serves exactly "0" from its cache as it is. A
- * watch must itself request the initial state: servers before 1.34 refuse `sendInitialEvents` to clients that do not
- * know it, and all servers refuse it without `resourceVersionMatch`. Lists of events are exempt, because etcd answers
- * them.
+ * True if a newer version can be enforced on the request. Only for "0" does the apiserver return its cache as it is. A
+ * watch must itself request the initial state: servers before 1.34 refuse `sendInitialEvents` from clients that do not
+ * support it, and all servers refuse it without `resourceVersionMatch`. Lists of events are exempt, because etcd
+ * answers them.
  */
 function takesAnyState(info: RequestInfo, target: string): boolean {
   const query = queryOf(target);

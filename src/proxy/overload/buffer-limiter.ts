@@ -1,6 +1,6 @@
 /**
- * Bounds the bytes buffered in this process, over all clusters together. Above the limit it cuts the exchanges that
- * hold the most, largest first, in the tick in which the limit is exceeded.
+ * Bounds the bytes buffered in this process, over all clusters together. In the tick in which the limit is exceeded, it
+ * cuts the exchanges that hold the most bytes, largest first.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -22,7 +22,7 @@ export class BufferLimiter {
     this.buffered.onOver = () => this.#relieve();
   }
 
-  /** Returns the function that removes the cluster. */
+  /** Adds the exchanges of a cluster. Returns the function that removes them. */
   add(side: BufferOwner): () => void {
     this.#owners.add(side);
     return () => this.#owners.delete(side);
@@ -44,7 +44,7 @@ export class BufferLimiter {
         const { auditId } = exchange.context;
         journal.write({ kind: "request.failed", code: "overload", origin: "proxy", message, auditId });
         exchange.cut();
-        // The first cut ends a watch after the bytes that its client has not read. The second drops those bytes.
+        // The first cut ends a watch behind the bytes that its client has not read. The second one drops those bytes.
         if (exchange.queuedBytes > 0) exchange.cut();
       }
     });

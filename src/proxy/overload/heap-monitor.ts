@@ -9,10 +9,10 @@ const heapReserveBytes = 16 * 2 ** 20;
 /** perf_hooks' constant for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
 const fullCollection = 4;
 
-/** V8's young space is three times this size: set in bin/watchkeeper.js, else V8's default with enough memory. */
+/** V8's young space is three times this size, which bin/watchkeeper.js sets; otherwise V8's usual default. */
 const semiSpaceMiB = Number(/semi-space-size=(\d+)/.exec(process.execArgv.join(" "))?.[1] ?? 64);
 
-/** Returns the size of the old space, which has the live objects: V8 aborts when it is full. */
+/** Returns the size of the old space, which contains the live objects. V8 aborts when it is full. */
 function roomBytes(): number {
   return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20 - heapReserveBytes;
 }
@@ -41,12 +41,12 @@ function isFull(entry: object): boolean {
   return typeof detail === "object" && detail !== null && "kind" in detail && detail.kind === fullCollection;
 }
 
-/** The type of gc() in a process that was started with the flag. */
+/** The type of gc() in a process that was started with --expose-gc. */
 type Collect = NonNullable<typeof globalThis.gc>;
 
 let made: Collect | undefined;
 
-/** Sets the flag at run time: only a context created after that has gc(). */
+/** Returns V8's gc(). The flag is set at run time, so only a context that is created after that has gc(). */
 function make(): Collect {
   setFlagsFromString("--expose-gc");
   const found: unknown = runInNewContext("gc");
@@ -59,9 +59,9 @@ function isCollect(found: unknown): found is Collect {
 }
 
 /**
- * Runs a full collection that returns its pages to the kernel, and stops the process meanwhile: 70 ms with 150 live
- * MiB. V8 itself runs one only when its heap grows, or when the process is nearly idle. A proxy that was full, and
- * whose objects die young, may wait a hundred seconds for that, and keeps the pages.
+ * Runs a full collection that returns free pages to the kernel. It stops the process meanwhile: 70 ms with 150 live
+ * MiB. V8 itself runs such a collection only when its heap grows, or when the process is nearly idle. A proxy that was
+ * full, and whose objects die young, may wait a hundred seconds for that, and keeps the pages.
  */
 export function collect(): void {
   made ??= make();

@@ -1,10 +1,10 @@
 /**
  * Sheds load when memory runs short (A26): first new clients are refused, then idle clients are drained, then requests
- * are cut, watches last. A little at each check, so that clients do not all reconnect at once. Only the heap after a
- * full collection counts, since most of the heap between two is garbage.
+ * are cut, watches last. Each check sheds only a little, so that clients do not all reconnect at once. Only the heap
+ * after a full collection counts, because between two collections most of the heap is garbage.
  *
- * It also returns the pages of a heap that was full to the kernel. V8 keeps them until the process is nearly idle, a
- * hundred MiB after an attack; a requested collection frees them.
+ * This class also returns free pages of the heap to the kernel after the heap was full. V8 keeps them until the process
+ * is nearly idle, a hundred MiB after an attack; a requested collection frees them.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -24,9 +24,9 @@ export const heapLimits = {
   heapCrowded: 0.92,
   heapCritical: 0.97,
   heapEasy: 0.8,
-  /** By how much the heap must shrink before its pages are returned to the kernel. */
+  /** Bytes by which the heap must shrink before its pages are returned to the kernel. */
   heapPagesBytes: 48 * MiB,
-  /** Shortest pause between two returns, because each stops the process for a moment. */
+  /** Shortest pause between two collections that return pages, because each stops the process for a moment. */
   heapPagesMs: 60_000,
   /** Share of the idle sessions drained, or of the requests cut, at one check. The rest follows at later checks. */
   shedShare: 0.1,
@@ -35,9 +35,9 @@ export const heapLimits = {
 
 export type Load = "normal" | "full" | "crowded" | "critical";
 
-/** A request or tunnel that may be cut. */
+/** A request or tunnel that may be ended when memory is short. */
 export type Sheddable = {
-  /** `at`: when the request began, a clock reading. */
+  /** `at`: clock reading at which the request began. */
   readonly context: {
     readonly kind: Kind;
     readonly at: number;
@@ -51,16 +51,16 @@ export type Sheddable = {
 export type HeapPressureParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Takes each measurement; the intake of new clients reads it. */
+  /** Gets each measurement of the heap. The intake of new clients reads it. */
   readonly load: HeapLoad;
-  /** Clients that have nothing open, the one that became idle last first. */
+  /** The clients that have no open request. The client that became idle last comes first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
   readonly exchanges: () => readonly Sheddable[];
-  /** Runs a full collection now, which returns pages to the kernel. `look` is called with its result. */
+  /** Runs a full collection now, which returns free pages to the kernel. `look` is called with its result. */
   readonly collect: () => void;
 };
 
-/** Returns the load for this share of the heap. Once full, it stays so until the share falls below `heapEasy`. */
+/** Returns the load for this share of the heap. A full heap counts as full until the share is below `heapEasy`. */
 export function loadOf(share: number, before: Load): Load {
   if (share >= heapLimits.heapCritical) return "critical";
   if (share >= heapLimits.heapCrowded) return "crowded";
@@ -80,13 +80,13 @@ export class HeapLoad {
     return this.#level !== "normal";
   }
 
-  /** Takes the share of the heap limit that a full collection has left live. */
+  /** Records the share of the heap limit that is live after a full collection. */
   measure(share: number): void {
     this.#level = loadOf(share, this.#level);
   }
 }
 
-/** The order in which requests are cut; within one kind the latest first. */
+/** The order in which requests are cut; within one kind, the latest request first. */
 const kinds = ["plain", "long-running", "watch"] as const;
 type Kind = (typeof kinds)[number];
 
@@ -122,7 +122,7 @@ export class HeapPressure {
     if (this.load === "critical") this.#endRequests();
   }
 
-  /** Called every `limits.heapLookMs`, because the clients that filled the heap may leave without a collection by V8. */
+  /** Called every `limits.heapLookMs`: clients that filled the heap may leave without a collection by V8. */
   beat(): void {
     const now = this.#parts.clock.now();
     const isReleasing = this.#hasPages && now - this.#releasedAt >= heapLimits.heapPagesMs;
@@ -158,7 +158,7 @@ export class HeapPressure {
     );
   }
 
-  /** Cuts the share of them that began last. */
+  /** Cuts `shedShare` of these requests: those that began last. */
   #endYoungest(all: readonly Sheddable[]): void {
     let left = shareOf(all.length);
     const times = new Float64Array(all.length);
@@ -199,7 +199,7 @@ export class HeapPressure {
   }
 }
 
-/** Returns how many of `count` are ended at one check. */
+/** Returns how many of `count` requests or sessions are ended at one check. */
 function shareOf(count: number): number {
   return Math.max(heapLimits.shedLeast, Math.ceil(count * heapLimits.shedShare));
 }

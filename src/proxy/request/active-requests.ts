@@ -21,9 +21,9 @@ export type RequestCount = {
 export type WatchCounts = {
   readonly events: number;
   readonly bytes: number;
-  /** Events older than an event that the same backend had delivered before (incident 001). */
+  /** Number of events older than an event that the same backend had already delivered (incident 001). */
   readonly versionRegressions: number;
-  /** Watches by state. Undecodable and unanswered watches count as opaque. */
+  /** Number of watches by state. Undecodable and unanswered watches count as opaque. */
   readonly states: ReadonlyMap<string, number>;
 };
 
@@ -35,7 +35,7 @@ export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): numb
   return queuedBytes + (isEnded ? 0 : headBytes);
 }
 
-/** Unread exchanges are checked when there are this many, and again when there are twice as many as remained. */
+/** Number of ended exchanges with unread bytes at which they are checked; then twice as many as remained. */
 const sweptSize = 64;
 
 export class ActiveRequests {
@@ -54,7 +54,7 @@ export class ActiveRequests {
   readonly durations = new Map<string, Histogram>();
   readonly #onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, RequestCount>();
-  /** The count that was raised last. Most requests have the same labels as the previous one, and need no lookup. */
+  /** The count that was raised last. Most requests have the labels of the previous one, and then need no lookup. */
   #lastCount: RequestCount | undefined;
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
   /** What watches have delivered, and in which phases the decodable ones are. */
@@ -103,12 +103,12 @@ export class ActiveRequests {
     else this.#count(exchange);
   }
 
-  /** Counts the request for its caller. It is no error if the client gave up. */
+  /** Counts the request for its caller. If the client gave the request up, that is no error. */
   #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));
   }
 
-  /** Measures plain requests only, because long-running ones last as long as their clients like. */
+  /** Measures plain requests only, because other requests last as long as their clients like. */
   #took({ verb, at }: RequestContext, now: number): void {
     const known = verbs.has(verb) ? verb : "other";
     let histogram = this.durations.get(known);
@@ -119,7 +119,7 @@ export class ActiveRequests {
     histogram.observe((now - at) / 1000);
   }
 
-  /** Removes an exchange in constant time: the last one takes its place in the array. */
+  /** Removes an exchange in constant time: the last one of the array takes its index. */
   #forget(exchange: Exchange): void {
     this.#active[exchange.context.kind] -= 1;
     const last = this.#live.pop();
@@ -147,7 +147,7 @@ export class ActiveRequests {
     return count;
   }
 
-  /** Nothing reports when a client has read the last byte, so such exchanges are removed at the next check. */
+  /** No event shows that a client has read the last byte, so such exchanges are removed at the next check. */
   #keepUnread(exchange: Exchange): void {
     this.#unread.add(exchange);
     if (this.#unread.size >= this.#sweepAt) this.#sweep();
@@ -170,7 +170,7 @@ export class ActiveRequests {
     return this.#live.length;
   }
 
-  /** A copy, because exchanges may end while the caller iterates. */
+  /** Returns a copy, because exchanges may end while the caller iterates. */
   get live(): readonly Exchange[] {
     return [...this.#live];
   }

@@ -9,7 +9,7 @@ export class Attempts extends Retries {
   #first: Attempt | undefined;
   #other: Attempt | undefined;
   #backend = "";
-  /** A refusal, kept while the other attempt may do better. Invariant: it is of the first or the other attempt. */
+  /** A refusal, held while the other attempt may do better. Invariant: it belongs to the first or the other attempt. */
   #held: HeldResponse | undefined;
   /** True if a backend may have begun with the request in an attempt that is over. */
   #hasLeft = false;
@@ -39,7 +39,7 @@ export class Attempts extends Retries {
     this.#first = undefined;
   }
 
-  /** The watch session continues on this backend. */
+  /** Called when the watch session continues on this backend. */
   movedTo(backend: string): void {
     this.#backend = backend;
   }
@@ -51,7 +51,7 @@ export class Attempts extends Retries {
     return this.#first;
   }
 
-  /** Adds a hedge. There are never more than two attempts, so a suspect hedge is replaced. */
+  /** Adds a hedge. There are never more than two attempts, so a hedge that is suspect is replaced. */
   hedge(backend: string): Attempt {
     this.#hasLeft ||= this.#other?.mayHaveRun === true;
     this.#endOther();
@@ -59,7 +59,7 @@ export class Attempts extends Retries {
     return this.#other;
   }
 
-  /** Replaces an attempt that waits for an upstream connection, so nothing of it was sent. */
+  /** Replaces an attempt that waits for an upstream connection and has sent nothing. */
   move(attempt: Attempt, backend: string): Attempt {
     attempt.cancel(false);
     this.failed(attempt.backend);
@@ -71,7 +71,7 @@ export class Attempts extends Retries {
     return [...this.tried, this.#backend, this.#other?.backend ?? ""];
   }
 
-  /** True if any backend may have begun with the request. The client must not learn "not processed" then (D17). */
+  /** True if any backend may have begun with the request. The client must not get "not processed" then (D17). */
   get mayHaveRun(): boolean {
     return this.#hasLeft || this.#first?.mayHaveRun === true || this.#other?.mayHaveRun === true;
   }
@@ -96,7 +96,7 @@ export class Attempts extends Retries {
     return attempt === this.#first ? this.#other : this.#first;
   }
 
-  /** Lets this attempt continue alone. Returns the other one, which is cancelled. */
+  /** Lets this attempt continue alone. Cancels the other one and returns it. */
   prefer(attempt: Attempt): Attempt | undefined {
     if (attempt === this.#other) this.#swap();
     const rest = this.#other;
@@ -137,7 +137,7 @@ export class Attempts extends Retries {
     return true;
   }
 
-  /** `isAnswered`: the final head of the first attempt has arrived. */
+  /** `isAnswered`: true if the final head of the first attempt has arrived. */
   cancel(isAnswered: boolean): void {
     this.#endOther();
     this.#first?.cancel(isAnswered);

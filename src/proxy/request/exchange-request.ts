@@ -14,11 +14,11 @@ export type ExchangeRequest = {
   readonly info: RequestInfo;
   /** Backends that are asked only if no other can be. */
   readonly avoided: readonly string[];
-  /** A watch that another backend can continue; undefined: any other request. */
+  /** A watch that another backend can continue; undefined for any other request. */
   readonly asked: WatchContext | undefined;
-  /** Compares the response with what the client has seen; undefined: the response shows no version. */
+  /** Compares the response with what the client has seen; undefined if the response shows no version. */
   readonly guardedRead: GuardedRead | undefined;
-  /** The copy of the body for the ledger; undefined: the ledger needs none. */
+  /** Copies the body for the ledger; undefined if the ledger needs no copy. */
   readonly copy: BodyCopy | undefined;
   /** The result of `longHeadBytes` for the request's head. */
   readonly headBytes: number;

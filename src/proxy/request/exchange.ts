@@ -101,19 +101,19 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #state: ExchangeState = "placing";
   /** Status of the client's final head. Invariant: 0 in `placing` and `asking`, at least 200 later, except in `ended`. */
   #status = 0;
-  /** Undefined: no body follows the head. */
+  /** The request's body; undefined if no body follows the head. */
   readonly #body: RequestBody | undefined;
   /** Invariant: defined in `watching`, undefined before. */
   #watch: WatchSession | undefined;
   /** Cancels the present wait. Invariant: nothing waits except in `placing` (a queue) and `asking` (a held response). */
   #stopWaiting: () => void = noWait;
-  /** Until when the request may wait for a backend; a clock reading, 0: it has not waited. */
+  /** Clock reading until which the request may wait for a backend; 0: it has not waited. */
   #waitsUntil = 0;
-  /** The request's place in the admission of unproven credentials; undefined: it needs none. */
+  /** The request's place in the admission of unproven credentials; undefined if it needs none. */
   #entry: Entry | undefined;
-  /** When admission gave the request a place; 0: none was needed. The wait before does not count against retries. */
+  /** Clock reading at which admission gave the request a place; 0: none needed. The wait before is no retry time. */
   #placedAt = 0;
-  /** The record of a watch from an exact version; undefined: any other request. */
+  /** The record of a watch from an exact version; undefined for any other request. */
   #replayLoop: ReplayLoop | undefined;
   /** True if a backend that does not serve the path was asked. */
   #isMissing = false;
@@ -190,7 +190,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.attempts.backend;
   }
 
-  /** For tests and logs. Without the path, since a query may hold a token. */
+  /** For tests and logs. It omits the path, because the query may contain a token. */
   toString(): string {
     const { verb, auditId } = this.context;
     const tried = this.attempts.tried.map((backend) => `, asked ${backend} in vain`).join("");
@@ -205,10 +205,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     try {
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
-      // As an apiserver does after each 401: the client can present another certificate only on a new connection.
+      // The client can present another certificate only on a new connection. An apiserver does this after each 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
-      // An attempt may have begun, and no stream of the client exists yet that could end it.
+      // An attempt may have begun, and the client has no stream yet that could end it.
       this.attemptFaulted(error);
     }
   }
@@ -250,7 +250,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Answers the client with a Status. Nothing more is relayed. */
   #reply(failure: Failure): void {
     this.#status = sendLocalReply(this.down, this.context.method, failure);
-    // No more of the body will be granted, so a client that continued to send would wait for ever.
+    // The body gets no more credit, so a client that continued to send it would wait for ever.
     if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
   }
@@ -274,7 +274,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#entry !== undefined) admission.leave(this.#entry);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // A 5xx is no verdict by itself, because a webhook's error looks the same. But it justifies a probe at once.
+    // A 5xx is not evidence, because a webhook's error looks the same. But it is a reason for a probe at once.
     if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
@@ -288,7 +288,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (backends.areAllSilent) return this.#enqueue(noneAnswers);
     const backend = this.attempts.nextBackend(backends.views, pools.weightOf, client.backend);
     if (backend instanceof Failure) return this.#enqueue(backend);
-    // A request that the client's own backend does not serve yet leaves the client's other requests there (k/k 59848).
+    // If the client's own backend does not serve this API yet, only this request goes elsewhere (k/k 59848).
     if (!this.#isMissing && missingApis.avoided(this.#info).length === 0) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
@@ -337,19 +337,19 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { attempts, context } = this;
     // Attempts while all backends are silent prove nothing about any of them (D14).
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
-    // A request sent away by GOAWAY is not counted either: each 401 causes one, for all clients of its connection.
+    // A request sent away by GOAWAY is not counted either: each 401 causes a GOAWAY for all clients of its connection.
     const since = Math.max(context.at, this.#placedAt);
     if (isSentAway && attempts.isSpent && clock.now() - since < requestLimits.sentAwayMs) attempts.forget(1);
     if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
-    // The client may repeat the request: 503 says when, and a watch then continues without a relist (watch.md §5.1).
+    // The client may repeat the request: the 503 states when. A watch then continues without a relist (watch.md §5.1).
     const message = `All attempts failed (${attempts.tried.join(", ")}): ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
   }
 
   // --- from the client ---
 
-  /** The request's trailers. */
+  /** Called with the request's trailers. */
   headers(fields: Field[]): void {
     const drops = dropsOf(this.context.client.identity, this.context.asserted);
     const said = drops === undefined ? fields : fields.filter((field) => !drops(field));
@@ -370,7 +370,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#endIfOver();
   }
 
-  /** The client gave up. */
+  /** Called when the client has given up the request. */
   reset(): void {
     if (this.isEnded) return;
     this.attempts.cancel(this.isAnswered);
@@ -395,7 +395,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { pools, trust, admission } = this.#parts;
     const kind = context.kind === "plain" ? "plain" : "long";
     const of = context.asserted?.trust ?? trust.classOf(this.#credential);
-    // Such requests get other connections: their 401s cause GOAWAYs, which would hit new clients with a valid token.
+    // Such requests use other connections: their 401s cause GOAWAYs, which would hit new clients with a valid token.
     const isApart =
       of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
@@ -472,8 +472,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   /**
-   * True if the request may be sent again (watch.md §10): the backend refused the stream unprocessed, or it was lost
-   * and the request is safe. The whole body must still be available.
+   * True if the request may be sent again (watch.md §10): the backend refused its stream unprocessed, or the stream was
+   * lost and the request is safe. The whole body must still be available.
    */
   #maySendAgain(code: number): boolean {
     if (this.#body?.isRepeatable === false) return false;
@@ -525,7 +525,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#tally !== undefined) this.#watch.progress.countIn(this.#tally);
   }
 
-  /** Passes on what the response shows of the credential, the client and the backends that have the request. */
+  /** Reports what the response shows about the credential, the client and the backends that got the request. */
   #account(attempt: Attempt, rest: Attempt | undefined, fields: readonly Field[]): void {
     const status = this.#status;
     const { admission, hedges, missingApis } = this.#parts;
@@ -539,7 +539,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (status === 504 && this.#guardedRead?.isDemanded === true) this.#isBehind(this.#guardedRead);
   }
 
-  /** The backend has not reached the version that the client has seen, so the client's next request goes to another one. */
+  /** The backend is behind the version that the client has seen. The client's next request goes to another one. */
   #isBehind(guardedRead: GuardedRead): void {
     guardedRead.refused();
     const other = this.#parts.hedges.otherThan([this.backend]);
@@ -552,9 +552,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#endIfOver();
   }
 
-  // --- a response that is held, since another one may be better ---
+  // --- a response that is held, because another one may be better ---
 
-  /** Returns true if a refusal is not relayed now: the other attempt may do better, or another backend is asked. */
+  /** Returns true if a refusal is not relayed now, because the other attempt or another backend may do better. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {
@@ -602,7 +602,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (!this.#goesOnWithout(attempt)) this.#replace(refusedBy(attempt.backend));
   }
 
-  /** Removes an attempt that is over. Returns true if another one continues in its place. */
+  /** Removes an attempt that is over. Returns true if another attempt continues. */
   #goesOnWithout(attempt: Attempt): boolean {
     if (!this.attempts.goesOnWithout(attempt)) return false;
     this.#relayRefusal();
@@ -629,7 +629,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { buffered, migrations, replays, originChecks } = this.#parts;
     const asked = this.#asked;
     const { contentType, contentEncoding } = answerOf(head);
-    // With a content-length the watch cannot move, because another backend's events would not have that length.
+    // A watch with a content-length cannot move: another backend's events would not have that length.
     if (head.some((field) => field.role === role.contentLength)) return undefined;
     if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
       return undefined;

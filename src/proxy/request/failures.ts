@@ -1,4 +1,4 @@
-/** Failures of requests that no response explains. */
+/** Failures of requests for which no backend's response can be relayed. */
 import { Failure } from "../../base/failure.ts";
 
 export const noneAnswers = new Failure("no-backend", "proxy", "No backend answers");

@@ -1,8 +1,8 @@
 /**
  * Takes each request from its listener: identifies the client, and begins the request's exchange.
  *
- * `downstream.ts` (HTTP/2) or `h1-connection.ts` (HTTP/1.1) calls the handler with the stream to answer on, and passes
- * what the client sends from then on to the returned exchange. ARCHITECTURE.md has the way of a request in order.
+ * `downstream.ts` (HTTP/2) or `h1-connection.ts` (HTTP/1.1) calls the handler with the stream for the response, and
+ * passes what the client sends from then on to the returned exchange. ARCHITECTURE.md lists the steps of a request.
  */
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -41,7 +41,7 @@ export type HandlerParts = ExchangeParts & {
   readonly alwaysRequestBookmarks: boolean;
 };
 
-/** `end`: no body follows the head. */
+/** `end`: true if no body follows the head. */
 export type RequestHandler = (
   request: RequestHead,
   end: boolean,
@@ -101,7 +101,7 @@ function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failur
   return new Failure("overload", "proxy", "Buffered bytes exceed the limit of this process");
 }
 
-/** A bearer token beside a certificate is not sent upstream, so it proves nothing. */
+/** With a certificate, a bearer token is not sent upstream, so it proves nothing. */
 function credentialOf(
   { trust }: HandlerParts,
   request: RequestHead,
@@ -111,12 +111,12 @@ function credentialOf(
   return asserted === undefined ? trust.credentialOf(request, client.credential) : undefined;
 }
 
-/** Returns the fields of a refused request, which does not go upstream. */
+/** Returns the fields of a refused request, which goes to no backend. */
 function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "auditId" | "asserted"> {
   return { fields, auditId: "", asserted: undefined };
 }
 
-/** Returns the context of a watch; undefined: the request is no watch, or its target is too long to be changed. */
+/** Returns the context of a watch; undefined if the request is no watch, or its target is too long to be changed. */
 function watchAsked(
   { clock, alwaysRequestBookmarks, origins }: HandlerParts,
   classified: ClassifiedRequest,
@@ -133,8 +133,8 @@ function watchAsked(
 }
 
 /**
- * Returns backends that do not serve the resource, whose cache of it is stalled, or whose cache begins after the version
- * that the watch requests.
+ * Returns the backends to avoid: they do not serve the resource, their cache of it is stalled, or their cache begins
+ * after the version that the watch requests.
  */
 function avoidedBy(
   { caches, clock, missingApis }: HandlerParts,

@@ -1,7 +1,7 @@
 /**
  * Hedges requests without a response (D6). A request that waits for an upstream connection, and so was not sent, moves
  * to another backend. A request that was sent and may be sent twice is also sent to another backend, and the first
- * response wins. Connections report suspicion at every tick, so a hedge that the budget delays is sent a little later.
+ * response wins. Connections report their suspicion at every tick, so a hedge that exceeds the budget is sent later.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -30,7 +30,7 @@ export class Hedges {
   readonly #parts: HedgeParts;
   readonly #budget: TokenBucket;
   readonly #slowBudget: TokenBucket;
-  /** Requests that were sent twice, since the start. */
+  /** Number of requests that were sent twice, since the start. */
   count = 0;
 
   constructor(parts: HedgeParts) {
@@ -43,14 +43,14 @@ export class Hedges {
     );
   }
 
-  /** An attempt of an unanswered exchange waits for long, or its connection or backend does not answer. */
+  /** Called while an unanswered attempt has waited for long, or its connection or backend does not answer. */
   suspected(context: RequestContext, attempts: Attempts, attempt: Attempt): void {
     if (attempt.up === undefined) this.#goElsewhere(attempts, attempt);
     else if (attempt.isSlow && !attempt.isSuspect) this.#askSlow(context, attempts, attempt);
     else if (isRepeatable(context) && attempts.isDoubted) this.#askTwice(attempts, attempt);
   }
 
-  /** Evaluates the response that won, as evidence of the backends that were asked (health/read-latency.ts). */
+  /** Evaluates the response that won, as evidence about the backends that were asked (health/read-latency.ts). */
   answered(context: RequestContext, status: number, attempt: Attempt, rest: Attempt | undefined): void {
     if (!context.isObjectRead || status >= 500) return;
     const { clock, pools } = this.#parts;
@@ -58,7 +58,7 @@ export class Hedges {
     const tookMs = attempt.sinceSent(now);
     pools.poolOf(attempt.backend)?.reads.add(tookMs);
     this.#slowBudget.earn(requestLimits.slowHedgeShare, requestLimits.slowHedgeBurst);
-    // A backend sends 401 or 403 without reading the object.
+    // A 401 or 403 proves nothing: a backend sends them without reading the object.
     if ((status >= 300 && status !== 404) || !isFreshRead(context)) return;
     this.#proven(attempt.backend);
     if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#lostHedge(rest, now);
@@ -69,7 +69,7 @@ export class Hedges {
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
-  /** Reports an attempt that its hedge has beaten, if the connection answers PING and so is not at fault itself. */
+  /** Reports an attempt whose hedge was faster, if its connection answers PING and so is not at fault itself. */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
@@ -82,7 +82,7 @@ export class Hedges {
     if (evidence !== undefined) this.#parts.learn(backend, evidence);
   }
 
-  /** Returns a backend that is known to answer and is none of these. */
+  /** Returns a backend that is known to answer and that is not among these. */
   otherThan(asked: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     return pickOther(backends.views, pools.weightOf, asked);
@@ -93,16 +93,16 @@ export class Hedges {
     return tried.length + 1 < limits.attempts ? this.otherThan(asked) : undefined;
   }
 
-  /** Moves a request that waits for a connection to another backend, but never back, so that it does not go to and fro. */
+  /** Moves a request that waits for a connection to another backend, and never back. */
   #goElsewhere(attempts: Attempts, attempt: Attempt): void {
     const other = this.another(attempts);
     if (other !== undefined) attempts.move(attempt, other).dial(this.#parts.pools);
   }
 
   /**
-   * The backend answers PING, but not this request, so its readiness is probed now: /readyz may show the cause, unless
-   * another server behind the apiserver should answer. Of such requests only reads of one object that no cache may
-   * answer are hedged, because a large LIST is slow on a healthy backend too.
+   * Handles an attempt whose backend answers PING, but not this request. If the apiserver itself has to answer the
+   * request (`isOwn`), its readiness is probed now: /readyz may show the cause. Only reads of one object that no cache
+   * may answer are hedged, because a large LIST is slow on a healthy backend too.
    */
   #askSlow(context: RequestContext, attempts: Attempts, attempt: Attempt): void {
     if (!context.isOwn) return;
@@ -115,16 +115,16 @@ export class Hedges {
   }
 
   /**
-   * Hedges on another connection of the same backend first. If two connections fall silent the cause is not the
-   * connection (path MTU: each loses the same response), so then another backend is asked, if there is one.
+   * Hedges on another connection of the same backend first. If two connections fall silent, no single connection is the
+   * cause: with a wrong path MTU, each loses the same response. Then another backend is asked, if there is one.
    */
   #askTwice(attempts: Attempts, attempt: Attempt): void {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
-    // Another connection to the same backend comes first, because the client has read its cache (k/k 59848).
+    // Another connection to the same backend comes first: the client has already read its cache (k/k 59848).
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
     const another = prompt === undefined || attempts.hasTwo ? this.otherThan(attempts.asked) : undefined;
     const own = another === undefined ? prompt : undefined;
-    // Without another backend a fresh socket to the same one may work, because only the present connections are silent.
+    // Without another backend, a fresh socket to this one may work: only its present connections are silent.
     const backend = another ?? (isSuspect ? undefined : attempt.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;

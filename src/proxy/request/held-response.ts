@@ -10,9 +10,9 @@ import type { Attempt } from "../upstream/attempt.ts";
 import { requestLimits } from "./limits.ts";
 
 /**
- * The first is the text for an unknown group or version (k8s.io/apiserver, server/handler.go). The second is the message
- * of the Status, in JSON or protobuf, for an unknown resource (endpoints/handlers/responsewriters, through go-restful).
- * The message for a missing object names the object.
+ * The first part is the text for an unknown group or version (k8s.io/apiserver, server/handler.go). The second part is
+ * the message of the Status, in JSON or protobuf, for an unknown resource (endpoints/handlers/responsewriters, through
+ * go-restful). The message for a missing object names the object.
  */
 const ofRouter = /^404 page not found|the server could not find the requested resource/;
 
@@ -53,7 +53,7 @@ export class HeldResponse {
     this.#isWhole = true;
   }
 
-  /** Passes the held response on after all. What the stream still sends follows. */
+  /** Passes the held response on after all. Later frames of its stream follow. */
   passOn(to: { headers(fields: Field[], end: boolean): void; data(body: Buffer, end: boolean): void }): void {
     const trailers = this.#trailers;
     const body = this.#body.take();
@@ -68,7 +68,7 @@ export class HeldResponse {
   }
 }
 
-/** True for a status of a backend that is overloaded, faulty or draining, so another backend's response may be better. */
+/** True for the status of an overloaded, faulty or draining backend: another backend's response may be better. */
 export function isRefusal(status: number): boolean {
   return status === 429 || status >= 500;
 }

@@ -4,36 +4,38 @@ const KiB = 1024;
 export const requestLimits = {
   /** A request body up to this size is kept until the response, so that a refused stream can be retried. */
   repeatableBodyBytes: 64 * KiB,
-  /** A refusal with a body up to this size is held until complete, in case its backend is lost. A Status has 1 KiB. */
+  /**
+   * A refusal with a body up to this size is held until it is complete: its backend may be lost. A Status has 1 KiB.
+   */
   shortRefusalBytes: 16 * KiB,
   /**
-   * For this long, a retry because of a GOAWAY does not count as an attempt. Each 401 causes a GOAWAY on its
+   * For this many ms, a retry because of a GOAWAY does not count as an attempt. Each 401 causes a GOAWAY on its
    * connection, which proves nothing about the backend, and during a flood of 401s a request may be sent away from
    * dozens of connections.
    */
   sentAwayMs: 15_000,
-  /** How long a 429 or 5xx waits for the other attempt's response. The client would wait as long (Retry-After). */
+  /** Ms that a 429 or 5xx waits for the other attempt's response. The client would wait as long (Retry-After). */
   refusalHeldMs: 1000,
   /**
-   * How long a request waits while no backend is available. With a failed dial before it (2.25 s) that stays below the
-   * 5 s that leader election allows a request (half of its 10 s renew deadline). A short outage is over by then.
+   * Ms that a request waits while no backend is available. With a failed dial before it (2.25 s) that stays below the 5
+   * s that leader election allows a request (half of its 10 s renew deadline). A short outage is over by then.
    */
   pendingMs: 2500,
   /**
-   * Reads that are hedged because they are slow although their backend answers PING: one in twenty, plus a small burst
-   * for small clusters, so that a slow etcd does not get twice the load.
+   * Budget of hedges for reads that are slow although their backend answers PING: one read in twenty, plus a small
+   * burst for small clusters, so that a slow etcd does not get twice the load.
    */
   slowHedgeBurst: 50,
   slowHedgesPerSecond: 10,
   slowHedgeShare: 0.05,
   /**
-   * How long requests avoid a backend that does not serve their resource. An upgraded apiserver serves new APIs within
-   * seconds of its start, and an apiserver learns of a new CRD within seconds.
+   * Ms for which requests avoid a backend that does not serve their resource. An upgraded apiserver serves new APIs
+   * within seconds of its start, and an apiserver serves a new CRD within seconds.
    */
   missingMs: 30_000,
-  /** Resources that are remembered as missing. An upgrade adds a few dozen. */
+  /** Most resources that are remembered as missing. An upgrade adds a few dozen. */
   missingResources: 256,
-  /** Requests that are sent to another backend because of a 404, so that a client that asks for nonsense costs little. */
+  /** Budget of requests sent to another backend because of a 404, so that requests for nonsense cost little. */
   missingAskBurst: 50,
   missingAsksPerSecond: 10,
 } as const;

@@ -34,8 +34,8 @@ const none = Buffer.alloc(0);
 const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "draining"]);
 
 /**
- * Writes the whole response. Only what may be repeated gets Retry-After, because client-go repeats any method on a 5xx
- * with that field (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
+ * Writes the whole response. Only a request that may be repeated gets Retry-After, because client-go repeats any method
+ * on a 5xx with that field (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
  */
 export function sendLocalReply(side: StreamWriter, method: string, failure: Failure): number {
   const { status, fields, body } = localReplyTo(method, failure);
@@ -45,7 +45,7 @@ export function sendLocalReply(side: StreamWriter, method: string, failure: Fail
   return status;
 }
 
-/** Returns the whole response. To HEAD it has no body. */
+/** Returns the whole response. A response to HEAD has no body. */
 export function localReplyTo(
   method: string,
   failure: Failure,
@@ -70,10 +70,10 @@ export function statusBody(failure: Failure, mayRetry: boolean): string {
   return statusJson({ message, reason, details, code: status });
 }
 
-/** Codes that Node's client takes for an orderly end (nodejs/node 35209). */
+/** Reset codes that Node's client takes for an orderly end (nodejs/node 35209). */
 const mistakable = new Set<number>([lost, errorCode.NO_ERROR, errorCode.CANCEL]);
 
-/** Returns the client's reset code, changed if it would claim something false. `mayHaveRun`: a backend may have begun. */
+/** Returns the reset code for the client: `code`, unless it would be untrue. `mayHaveRun`: a backend may have begun. */
 export function honestCode(code: number, mayHaveRun: boolean): number {
   const isUnseen = code === errorCode.REFUSED_STREAM;
   const isFalse = isUnseen ? mayHaveRun : mistakable.has(code);
@@ -81,8 +81,8 @@ export function honestCode(code: number, mayHaveRun: boolean): number {
 }
 
 /**
- * True if Go's transport repeats a request of any method after a reset with this code: x/net http2 `canRetryError`
- * takes REFUSED_STREAM, and PROTOCOL_ERROR from a peer (golang/go 47635), for "not processed".
+ * True if Go's transport repeats a request of any method after a reset with this code: it takes REFUSED_STREAM, and
+ * PROTOCOL_ERROR from a peer (golang/go 47635), for "not processed" (x/net http2, `canRetryError`).
  */
 function isSentAgain(code: number): boolean {
   return code === errorCode.REFUSED_STREAM || code === errorCode.PROTOCOL_ERROR;
@@ -92,7 +92,7 @@ function unknownOutcome(origin: "proxy" | "backend", what: string): Failure {
   return new Failure("outcome-unknown", origin, `${what}: whether the request was executed is unknown`);
 }
 
-/** Only a safe request gets 503 with Retry-After, after which client-go repeats it. */
+/** Returns the failure of a request that the proxy cut. client-go repeats only a safe one: 503 with Retry-After. */
 export function failureOfCut(isSafe: boolean): Failure {
   const message = "The proxy ended this request before a response arrived";
   return isSafe ? new Failure("draining", "proxy", message) : unknownOutcome("proxy", message);

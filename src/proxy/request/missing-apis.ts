@@ -18,7 +18,7 @@ import { isApiPath, isRepeatable, type RequestContext } from "../context/request
 import { requestLimits } from "./limits.ts";
 
 type Gap = {
-  /** Until when the backend is avoided; a clock reading. */
+  /** Clock reading until which the backend is avoided. */
   until: number;
   /** True if another backend serves the resource. */
   isConfirmed: boolean;
@@ -42,8 +42,8 @@ export class MissingApis {
   }
 
   /**
-   * True if the request may go to another backend because of this backend's 404. A write may only if the API is known
-   * to be missing here, because a 404 alone does not prove that nothing was executed.
+   * True if the request may go to another backend because of this backend's 404. A write may do so only if the API is
+   * known to be missing here, because a 404 alone does not prove that nothing was executed.
    */
   maySendAgain(context: RequestContext, info: Resource, backend: string): boolean {
     return isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend));
@@ -71,7 +71,7 @@ export class MissingApis {
   /** Evaluates the response of the backend that was asked after another one's 404. */
   answered(info: Resource, servedBy: string, status: number): void {
     const key = keyOf(info);
-    // A 404 is not evidence that the resource is served; 401, 403, 429 and 5xx are sent without looking the path up.
+    // A 404 does not prove that the resource is served. 401, 403, 429 and 5xx are sent without looking the path up.
     if (status === 404) this.#gaps.delete(key);
     if (status >= 400) return;
     for (const [backend, gap] of this.#gaps.get(key) ?? [])
@@ -101,6 +101,6 @@ export class MissingApis {
 
 const none: readonly string[] = [];
 
-/** Clipped, because a client may ask for names of any length. */
+/** Clipped, because a client may request names of any length. */
 const keyOf = ({ group, version, resource }: Resource): string =>
   clipped(`${group}/${version}/${resource}`, limits.resourceChars);

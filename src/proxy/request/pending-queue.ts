@@ -1,6 +1,6 @@
 /**
- * Requests that no backend can take now. They wait, unsent, for any verdict that changes that, and are then sent in the
- * order of their arrival. Their connections are dialled within each backend's budget.
+ * Requests that no backend can take now. They wait, unsent, until a backend's verdict changes, and are then sent in the
+ * order of their arrival. Each backend's dial budget bounds the connections that are dialled for them.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -13,7 +13,7 @@ export class PendingQueue {
   readonly #clock: Clock;
   readonly #waiting = new Set<WaitingRequest>();
 
-  /** `clock` stands still while the proxy's own event loop does, because a backend may have come back meanwhile (F11). */
+  /** `clock` stands still while the proxy's own event loop does: a backend may have come back meanwhile (F11). */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -62,8 +62,9 @@ export class PendingQueue {
   }
 
   /**
-   * A backend may be asked again. Runs in a later tick, because verdicts are reported in the middle of other work, and
-   * in slices, because 10,000 requests may wait after a restart. A request that waits again waits for the next release.
+   * Called when a backend may be asked again. Runs in a later tick, because verdicts are reported in the middle of
+   * other work, and in slices, because 10,000 requests may wait after a restart. A request that waits again waits for
+   * the next release.
    */
   release(): void {
     if (this.#waiting.size === 0) return;

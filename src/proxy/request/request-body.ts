@@ -1,6 +1,6 @@
 /**
- * The part of a request's body that may have to be sent (again). Before there is a connection that is everything,
- * bounded by the client's window; after that, a short body until the response.
+ * The part of a request's body that may have to be sent, or sent again. While there is no connection, this is
+ * everything that has arrived, bounded by the client's window. After that, it is a short body, until the response.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -25,7 +25,7 @@ export class RequestBody {
     return this.#held.length;
   }
 
-  /** True if all that was sent of the body is kept, so that it can be sent again if a backend refuses the stream. */
+  /** True if all sent bytes of the body are kept, so that it can be sent again if a backend refuses the stream. */
   get isRepeatable(): boolean {
     return this.#isRepeatable;
   }
@@ -35,7 +35,7 @@ export class RequestBody {
     this.#held.add(bytes, start, end);
   }
 
-  /** Keeps bytes that are sent at once, in case they must be sent again. A long body is not kept. */
+  /** Keeps bytes that are sent at once, because they may have to be sent again. A long body is not kept. */
   keepForAgain(bytes: Buffer, start: number, end: number): void {
     if (!this.#isRepeatable) return;
     this.#held.add(bytes, start, end);
@@ -52,7 +52,7 @@ export class RequestBody {
     this.#trailers = trailers;
   }
 
-  /** Sends what is kept. Later bytes follow. */
+  /** Sends the bytes that are kept. Later bytes follow. */
   sendTo(up: StreamWriter): void {
     const isLast = this.#isOver && this.#trailers === undefined;
     const { length } = this.#held;
@@ -61,7 +61,7 @@ export class RequestBody {
     this.#forgetIfLong();
   }
 
-  /** Drops what is kept: the body will not be sent again. */
+  /** Drops the bytes that are kept: the body will not be sent again. */
   forget(): void {
     this.#isRepeatable = false;
     this.#held.take();

@@ -11,7 +11,7 @@ import { certificatesIn, outOfDate } from "./serving-pair.ts";
 
 export type CaBundleOptions = Reloading & {
   readonly file: string;
-  /** Returns why these CAs (PEM) are unsuitable; undefined: no objection. */
+  /** Returns the reason why these CAs (PEM) are unsuitable; undefined if they are suitable. */
   readonly prove: (ca: string) => Promise<Failure | undefined>;
   readonly onSwap: () => void;
 };
@@ -58,7 +58,7 @@ export class CaBundle {
     this.#file.stop();
   }
 
-  /** Reads the file now. A Failure is the reason why the last good CAs stay. */
+  /** Reads the file now. Returns a Failure if the last good CAs stay in use. */
   reload(): Promise<Failure | undefined> {
     return this.#file.reload();
   }
@@ -97,8 +97,8 @@ export function unusable(files: string, { message, cause }: Failure): Failure {
 }
 
 /**
- * Returns the latest expiry among CAs from `loadCa`, in ms since 1970. The old CA of a rotation may expire before,
- * since the new CA has signed the certificates by then.
+ * Returns the latest expiry among CAs from `loadCa`, in ms since 1970. The old CA of a rotation may expire earlier,
+ * because by then the new CA has signed the certificates.
  */
 export function lastEndOf(ca: string): number {
   const certificates = certificatesIn(ca);

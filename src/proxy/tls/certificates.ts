@@ -17,11 +17,11 @@ export type CertificateOptions = Reloading & {
   readonly keyFile: string;
   /** CA bundle that verifies client certificates; undefined: client certificates are ignored. */
   readonly clientCaFile?: string | undefined;
-  /** True if no TLS session may be resumed on this listener, because client certificates or host names matter there. */
+  /** True if this listener must not resume TLS sessions, because client certificates or host names matter there. */
   readonly wholeOnly?: boolean;
-  /** Called after the pair or the client CA was replaced. */
+  /** Called after the pair or the client CA was replaced. `isOtherCa`: true if it was the client CA. */
   readonly onSwap?: (isOtherCa: boolean) => void;
-  /** Returns why a pair is unsuitable as a replacement of `was`; undefined: no objection. */
+  /** Returns the reason why a pair is unsuitable as a replacement of `was`; undefined if it is suitable. */
   readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
 };
 
@@ -30,7 +30,7 @@ type Loaded = {
   readonly pair: ServingPair;
   readonly context: tls.SecureContext;
   readonly clientCa: string | undefined;
-  /** The latest expiry among the client CAs, in ms since 1970. */
+  /** The latest expiry among the client CAs, in ms since 1970; undefined if client certificates are ignored. */
   readonly clientCaNotAfter: number | undefined;
 };
 
@@ -54,7 +54,7 @@ export class ServingCertificate {
     });
   }
 
-  /** Loads the certificate. A Failure means that nothing can be served. */
+  /** Loads the certificate. Returns a Failure if it is unusable, so that nothing can be served. */
   static async load(options: CertificateOptions): Promise<ServingCertificate | Failure> {
     const { certificate, failure } = await ServingCertificate.keep(options);
     if (failure !== undefined) certificate.stop();
@@ -70,12 +70,12 @@ export class ServingCertificate {
     return { certificate, failure: await certificate.reload() };
   }
 
-  /** The certificate in use; undefined: there has never been a good one. */
+  /** The certificate in use; undefined if no good one was ever loaded. */
   get current(): Loaded | undefined {
     return this.#files.current;
   }
 
-  /** Reads the files now. A Failure is the reason why the last good certificate stays. */
+  /** Reads the files now. Returns a Failure if the last good certificate stays in use. */
   reload(): Promise<Failure | undefined> {
     return this.#files.reload();
   }
@@ -100,7 +100,7 @@ export class ServingCertificate {
     const { clientCaFile: file, name } = this.#options;
     if (file === undefined) return undefined;
     if (this.#clientCa !== undefined) {
-      // Whether or not the reload succeeds, the CAs in use are good, and the bundle journals a failure itself.
+      // If the reload fails, the CAs in use are still good, and the bundle journals the failure itself.
       await this.#clientCa.reload();
       return this.#clientCa.ca;
     }
@@ -150,7 +150,7 @@ export function tryHandshake(
 ): Promise<Failure | undefined> {
   const [near, far] = duplexPair();
   const server = new tls.TLSSocket(near, { isServer: true, secureContext: context });
-  // Whether clients trust the CA is not checked here, only whether both ends agree on a version and a cipher.
+  // Only tests that both ends agree on a version and a cipher, not that clients trust the CA.
   const client = tls.connect({ socket: far, rejectUnauthorized: false });
   return new Promise((resolve) => {
     const end = (failure?: Failure): void => {
@@ -161,7 +161,7 @@ export function tryHandshake(
     };
     const fail = (reason: Error): void => end(new Failure("bad-file", "proxy", reason.message, reason));
     const cancel = clock.after(limits.handshakeMs, () => fail(new Error("the handshake timed out")));
-    // The listeners stay, because an "error" without a listener would end the process.
+    // The listeners stay, because an "error" event without a listener would end the process.
     server.on("error", fail);
     client.on("error", fail);
     client.once("secureConnect", () => {

@@ -1,6 +1,6 @@
 /**
- * The proxy's own client certificates for backends, under which it asserts the identities of clients (D9). They are
- * watched, checked and swapped like a serving certificate; each dial presents the certificate that is in use then.
+ * The proxy's own client certificates for backends, with which it asserts the identities of clients (D9). They are
+ * watched, checked and swapped like a serving certificate. Each dial presents the certificate that is in use then.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -23,7 +23,7 @@ export type CredentialsParts = {
    * Called when a certificate was replaced: sessions that present the old certificate must end before it expires (A44).
    */
   readonly onSwap: (trust: AssertedTrust) => void;
-  /** The backends that can be asked whether they accept a new certificate. */
+  /** The backends that can be asked whether they accept a new certificate: those that are ready. */
   readonly ready: () => readonly BackendAddress[];
 };
 
@@ -49,9 +49,9 @@ export class Credentials {
   }
 
   /**
-   * Loads the certificates of another configuration, and returns the function that puts them into use. A Failure: a
-   * certificate is unsuitable, and nothing has changed. A certificate that is no longer configured stays for the
-   * clients that still use it; its listeners drain them.
+   * Loads the certificates of another configuration, and returns the function that puts them into use. Returns a
+   * Failure if a certificate is unsuitable; nothing has changed then. A certificate that is no longer configured stays
+   * for the clients that still use it; its listeners drain them.
    */
   async prepare(config: ConfigForCluster): Promise<(() => undefined) | Failure> {
     const { frontProxy, impersonator } = config.cluster.tls ?? {};
@@ -70,7 +70,7 @@ export class Credentials {
     return failure;
   }
 
-  /** Returns the certificate to present on a connection of this class; undefined: none. */
+  /** Returns the certificate to present on a connection of this class; undefined if there is none. */
   pairFor(trust: TrustClass | undefined): ServingPair | undefined {
     if (trust !== "front-proxy" && trust !== "impersonate") return undefined;
     return this.#loaded.get(trust)?.certificate.current?.pair;

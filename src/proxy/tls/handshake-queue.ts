@@ -27,7 +27,9 @@ export class HandshakeQueue {
     return size;
   }
 
-  /** Calls `begin` now, or in a later turn if this one is full. The returned function removes the socket from the queue. */
+  /**
+   * Calls `begin` now, or in a later turn if this one is full. The returned function removes the socket from the queue.
+   */
   enter(source: string, begin: () => void): () => void {
     if (this.#begun < handshakesPerTurn && this.#sources.size === 0) {
       this.#begun += 1;

@@ -15,7 +15,7 @@ export type HandshakeResult = {
   readonly identity: Identity;
 };
 
-/** Calls `done` once; undefined: the handshake failed. Never calls it for a client that leaves before its first byte. */
+/** Calls `done` once, with undefined if the handshake failed; never for a client that leaves before its first byte. */
 export function shakeHands(
   socket: net.Socket,
   hosts: Hosts,
@@ -32,12 +32,12 @@ export function shakeHands(
     SNICallback: (name, answer) => {
       host = hosts.find(name);
       const context = host.context();
-      // Neither throws nor waits, because an exception here would end the process (CVE-2026-21637).
+      // This callback neither throws nor waits: an exception here would end the process (CVE-2026-21637).
       if (context === undefined) answer(new Error("No good certificate for this name"));
       else answer(null, context);
     },
     ALPNProtocols: ["h2", "http/1.1"],
-    // Always requested, so that a listener without client certificates can refuse one with a clear message.
+    // A certificate is always requested, so that any listener can refuse one with a clear message.
     requestCert: true,
     rejectUnauthorized: false,
   });
@@ -73,9 +73,9 @@ export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | unde
 }
 
 /**
- * Returns why OpenSSL rejects the chain, purpose and dates included; undefined: it does not. Read the way Node itself
- * reads it, because Node sets the public `authorized` only on sockets that a tls.Server accepted. Anything but a clear
- * success is a failure.
+ * Returns why OpenSSL rejects the chain, its purpose and dates included; undefined if it accepts the chain. The result
+ * is read as Node itself reads it, because Node sets the public `authorized` only on sockets that a tls.Server
+ * accepted. Any result but a clear success is a failure.
  */
 function problemOf(socket: tls.TLSSocket): string | undefined {
   const handle: unknown = Reflect.get(socket, "_handle");
@@ -92,7 +92,7 @@ function problemOf(socket: tls.TLSSocket): string | undefined {
 function firstEnd(certificate: X509Certificate): number {
   let end = Number.POSITIVE_INFINITY;
   let last: X509Certificate | undefined = certificate;
-  // OpenSSL allows a chain of a hundred certificates, and a root CA is its own issuer.
+  // The depth is limited: OpenSSL allows a chain of a hundred certificates, and a root CA is its own issuer.
   for (let depth = 0; last !== undefined && depth < 10; depth += 1) {
     end = Math.min(end, last.validToDate.getTime());
     const issuer: X509Certificate | undefined = last.issuerCertificate;

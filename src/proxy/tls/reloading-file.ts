@@ -20,7 +20,7 @@ export type Reloading = {
 
 export type ReloadingFileParts<T> = Reloading & {
   readonly files: readonly string[];
-  /** Reads the files and proves the value; `was` is the value that it would replace. */
+  /** Reads the files and checks the value. `was`: the value that it would replace; undefined: none. */
   readonly load: (was: T | undefined) => Promise<T | Failure>;
   readonly isSame: (one: T, other: T) => boolean;
   /** True if the change is journaled; default: every change is. */
@@ -61,7 +61,7 @@ export class ReloadingFile<T> {
     this.#cancelRetry();
   }
 
-  /** Reads the files now. A Failure is the reason why the last good value stays. */
+  /** Reads the files now. Returns a Failure if the last good value stays in use. */
   reload(): Promise<Failure | undefined> {
     this.#last = this.#last.then(() => this.#reload());
     return this.#last;
@@ -87,7 +87,7 @@ export class ReloadingFile<T> {
     const wasRefused = this.#problem !== "";
     this.#problem = "";
     const isOther = was === undefined || !isSame(loaded, was);
-    // The return of the good value after a bad file is journaled as well.
+    // The first good value after a bad file is journaled as well.
     if (wasRefused || was === undefined || (isNews?.(loaded, was) ?? isOther)) this.journalLoaded(loaded);
     if (isOther) this.#current = loaded;
     if (isOther && was !== undefined) onSwap(loaded, was);
@@ -95,11 +95,11 @@ export class ReloadingFile<T> {
 
   #refuse(failure: Failure): Failure {
     const { name, clock, journal } = this.#parts;
-    // As long as there is no good value, every failure is journaled.
+    // While there is no good value, every failure is journaled.
     if (failure.message !== this.#problem || this.#current === undefined)
       journal.write({ kind: "certificate.refused", name, problem: failure.message });
     this.#problem = failure.message;
-    // Some problems end without a change of the files: a date is reached, or a disk answers again.
+    // Some problems end although the files do not change: a date is reached, or a disk answers again.
     this.#cancelRetry = clock.after(certificateRetryMs, () => void this.reload());
     return failure;
   }

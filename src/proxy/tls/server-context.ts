@@ -4,7 +4,7 @@ import tls from "node:tls";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import type { ServingPair } from "./serving-pair.ts";
 
-/** OpenSSL keeps these options in the context, which must be created with them. `wholeOnly`: no session resumes. */
+/** Returns the options that a TLS context must be created with. `wholeOnly`: true if no session may be resumed. */
 export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
   return {
     minVersion: "TLSv1.2",
@@ -21,13 +21,13 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
     // Each renegotiation costs a handshake, and Node alone would allow a client three in ten minutes (A46).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (wholeOnly ? constants.SSL_OP_NO_TICKET : 0),
     // A resumed session keeps the identity of the first one, whichever client presents its ticket (A47), and has no
-    // SNI. So no tickets are issued where certificates or names matter. Without this context id OpenSSL also refuses
-    // older tickets.
+    // SNI. So no tickets are issued where certificates or names matter. If this context id is not set, OpenSSL also
+    // refuses older tickets.
     ...(wholeOnly ? {} : { sessionIdContext: "watchkeeper" }),
   };
 }
 
-/** Returns a pair's TLS context. With `clientCa` (PEM), client certificates are verified, and no session resumes. */
+/** Returns a pair's TLS context. With `clientCa` (PEM), client certificates are verified, and no session is resumed. */
 export function serverContext(
   { chain, key }: ServingPair,
   { clientCa, wholeOnly }: { readonly clientCa: string | undefined; readonly wholeOnly: boolean },

@@ -1,6 +1,6 @@
 /**
- * Checks that clients can accept this certificate with this key. Node itself accepts an empty file, or an RSA
- * certificate with an EC key, without an error, and then fails every handshake.
+ * Checks that clients can accept a certificate with its key. Node itself accepts an empty file, or an RSA certificate
+ * with an EC key, without an error, and then fails every handshake.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { Failure } from "../../base/failure.ts";
@@ -109,7 +109,7 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   return chain;
 }
 
-/** Parsed leaf certificates, cached because every new authority in a session is checked. */
+/** Parsed leaf certificates, kept because the names are checked for each authority that a session uses first. */
 const leaves = new WeakMap<ServingPair, X509Certificate>();
 
 /** True if the certificate has one of these names. For a name with "*." only a wildcard in the certificate matches. */
@@ -139,7 +139,7 @@ type PemBlock = {
   /** For example "CERTIFICATE" or "EC PRIVATE KEY". */
   readonly type: string;
   readonly text: string;
-  /** False: the file ends inside the block, so the file is probably still being written. */
+  /** False if the file ends inside the block. It is then probably still being written. */
   readonly isWhole: boolean;
 };
 

@@ -24,14 +24,14 @@ export type Host = {
    * Clients have the same identities on hosts of one realm, so a session of one host may carry requests for the others.
    */
   readonly realm: string;
-  /** Returns undefined as long as the host has no good certificate. */
+  /** Returns the host's TLS context; undefined as long as it has no good certificate. */
   readonly context: () => tls.SecureContext | undefined;
 };
 
 export type HostsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Called when a client CA was replaced: clients that the old one identified must reconnect. */
+  /** Called when a client CA was replaced. Clients that the old CA identified must reconnect. */
   readonly onOtherCa: (host: string) => void;
 };
 
@@ -41,7 +41,7 @@ export type Expiry = { readonly purpose: string; readonly name: string; readonly
 type Served = { readonly host: Host; readonly certificate: ServingCertificate };
 
 export class Hosts {
-  /** The default host first. */
+  /** The hosts, the default host first. */
   readonly #served: readonly [Served, ...Served[]];
 
   private constructor(served: readonly [Served, ...Served[]]) {
@@ -49,7 +49,7 @@ export class Hosts {
   }
 
   /**
-   * Loads all hosts. If none can be served, returns the default host's Failure. Undefined: the listener is plain text.
+   * Loads all hosts. If no host can be served, returns the default host's Failure. Returns undefined for plain text.
    */
   static async load(
     { name, cluster, tls: own, hosts }: ListenerConfig,
@@ -160,7 +160,9 @@ function plain(name: string): string {
 /** Names of the client's own cluster or machine, which every apiserver's certificate contains. */
 const anyCluster = /^(?:localhost|kubernetes(?:\.default(?:\.svc(?:\..*)?)?)?)\.?$/i;
 
-/** Returns a Failure if the new certificate lost all of the host's names, so that clients would reject it. */
+/**
+ * Returns a Failure if the new certificate has none of the host's names, but the old one had: clients would reject it.
+ */
 function strangeTo(names: readonly string[], pair: ServingPair, was: ServingPair): Failure | undefined {
   if (hasAnyOf(names, pair) || !hasAnyOf(names, was)) return undefined;
   const subject = JSON.stringify(subjectsIn(pair.chain)[0] ?? "");

@@ -1,6 +1,6 @@
 /**
- * Tries a new CA, or a new certificate of the proxy's own, on the ready backends before it replaces one that works,
- * because a valid file may belong to another cluster.
+ * Tries a new CA, or a new certificate of the proxy's own, on the ready backends before it replaces one that works. The
+ * file may be valid and yet belong to another cluster.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -9,13 +9,13 @@ import { quote } from "../../config/problem.ts";
 import { type BackendAddress, openSocket } from "../net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 
-/** Milliseconds that a backend has to answer a trial. After that it gives no result. */
+/** Ms that a backend has to answer a trial. A backend that takes longer gives no result. */
 export const proofMs = 3000;
 
 /** The result of one backend. `objection`: "" if the backend has none; undefined: no result. */
 type Result = { readonly backend: string; readonly objection: string | undefined };
 
-/** Returns undefined if the certificate of one backend verifies against these CAs, or if no backend gives a result. */
+/** Returns undefined if the certificate of some backend verifies against these CAs, or if no backend gives a result. */
 export async function proveCaBundle(
   ca: string,
   ready: readonly BackendAddress[],
@@ -30,7 +30,7 @@ export async function proveCaBundle(
   return verdictOn(await Promise.all(results), subjectsIn(ca), "presents a certificate from another CA");
 }
 
-/** Returns undefined if a backend accepts the certificate, or if none gives a result. `field` is sent as a header. */
+/** Returns undefined if some backend accepts the certificate, or if none gives a result. `field`: a header to send. */
 export async function provePair(
   pair: ServingPair,
   { ready, field }: { readonly ready: readonly BackendAddress[]; readonly field: string },
@@ -79,7 +79,7 @@ type Trial = {
   readonly address: BackendAddress;
   readonly clock: Clock;
   readonly objectionTo: (outcome: Outcome) => string | undefined;
-  /** Undefined: the outcome is the handshake alone. */
+  /** The request to send; undefined if the TLS handshake alone is the outcome. */
   readonly request?: { readonly pair: ServingPair; readonly field: string };
 };
 
@@ -94,7 +94,7 @@ function resultOf({ address, clock, objectionTo, request }: Trial): Promise<Resu
       resolve({ backend, objection });
     };
     const cancel = clock.after(proofMs, () => end(undefined));
-    // The listener stays, because an "error" without a listener would end the process.
+    // The listener stays, because an "error" event without a listener would end the process.
     socket.on("error", (reason) => end(objectionTo(reason)));
     socket.once("close", () => end(undefined));
     socket.once("secureConnect", () => {

@@ -1,8 +1,8 @@
 /**
- * Opens a socket to a backend that answers, for a passthrough. An open TCP connection proves little, since the kernel
+ * Opens a socket to a backend that answers, for a passthrough. An open TCP connection proves little, because the kernel
  * of a frozen process still accepts. So if the client has sent only a ClientHello, which may be sent twice, the first
- * backend to send a byte is used. A backend that stays silent long enough to be suspect gets a rival: the next backend
- * is asked as well.
+ * backend to send a byte is used. If a backend stays silent for so long that it is suspect, the next backend is asked
+ * as well.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -18,7 +18,7 @@ export type DialThroughParts = {
   readonly clock: Clock;
   readonly next: (retries: Retries) => string | Failure;
   readonly connect: (backend: string) => Socket;
-  /** Returns how long a backend may be silent before it is suspect, in ms. */
+  /** Returns the ms for which a backend may be silent before it is suspect. */
   readonly doubtMs: (backend: string) => number;
   /** True if another backend may be asked while one has not answered. */
   readonly mayHedge: () => boolean;
@@ -27,7 +27,7 @@ export type DialThroughParts = {
 export type Opening = {
   /** The bytes that the client has sent so far. */
   readonly bytes: Buffer;
-  /** True if they are nothing but a ClientHello, which may be sent to more than one backend. */
+  /** True if these bytes are nothing but a ClientHello, which may be sent to more than one backend. */
   readonly isRepeatable: boolean;
 };
 
@@ -80,7 +80,7 @@ class Race {
       if (this.#running.length === 0 && failure !== undefined) this.#finish(failure);
       return;
     }
-    // Counts as failed until it answers, so that a hedge goes to another backend.
+    // This backend counts as failed until it answers, so that a hedge goes to another one.
     this.#retries.failed(backend);
     this.#run(backend);
     this.#stopDoubt();

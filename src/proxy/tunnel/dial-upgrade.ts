@@ -18,7 +18,7 @@ export type DialUpgradeParts = {
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly pending: PendingQueue;
-  /** Returns the number of tunnels to a backend. They are load that no upstream connection counts. */
+  /** Returns the number of tunnels to a backend. They are load that its upstream connections do not show. */
   readonly tunnels: (backend: string) => number;
   /** Opens an http/1.1 socket to a backend within `withinMs`, with the proxy's own credential for `trust`. */
   readonly connect: (

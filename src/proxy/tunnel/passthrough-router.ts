@@ -39,7 +39,7 @@ export function routeBySni(
   parts: RouterParts,
 ): void {
   peek(down, parts.clock, helloIn, ({ hello, bytes }) => {
-    // Set only now, so that a client that ends without a ClientHello is closed.
+    // Not set before, so that the socket of a client that ends without a ClientHello is closed.
     down.allowHalfOpen = true;
     const bad = (message: string, answer: Buffer): void =>
       refuseCaller(down, caller, new Failure("bad-request", "client", message), { ...parts, answer });
@@ -52,7 +52,7 @@ export function routeBySni(
   });
 }
 
-/** Returns the route for a server name; undefined: there is none. The configuration's rules allow no name twice. */
+/** Returns the route for a server name; undefined if there is none. The configuration's rules allow no name twice. */
 export function routeFor(
   routes: readonly RouteConfig[],
   serverName: string | undefined,
@@ -76,7 +76,7 @@ export function refuseCaller(
   closeAfterFlush(down, clock);
 }
 
-/** Consumes all bytes, because they are sent on to the backend. The buffer that holds them is not reused. */
+/** Consumes all bytes, because they go to the backend. The buffer that holds them is not reused. */
 function helloIn(seen: Buffer): Decision<{ readonly hello: Hello; readonly bytes: Buffer }> | undefined {
   const hello = readHello(seen);
   return hello.state === "partial" ? undefined : { verdict: { hello, bytes: seen }, taken: seen.length };

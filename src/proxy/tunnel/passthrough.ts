@@ -2,8 +2,8 @@
  * Connections whose TLS ends at a backend. The backend is picked once, by SNI and by the number of connections that
  * each backend has, and both sockets are joined until one side ends.
  *
- * The proxy cannot send PINGs inside these connections, so they rely on their backend's verdict (D6). If the backend is
- * dead both sockets are reset, and client-go reconnects at once instead of after its own 45 s. A fault of one
+ * The proxy cannot send PINGs inside these connections, so they depend on their backend's verdict (D6). If the backend
+ * is dead, both sockets are reset, and client-go reconnects at once instead of after its own 45 s. A fault of one
  * connection alone shows in the kernel's socket table (stuck-sockets.ts). No connection is cut for silence (D7).
  */
 
@@ -27,7 +27,7 @@ import { type RelayEnd, TcpRelay } from "./tcp-relay.ts";
 export type PassthroughParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Prefix that this cluster's backends have and the backend names of a route lack; default: none. */
+  /** Prefix of this cluster's backend names, which routes leave out; default: none. */
   readonly prefix?: string;
   readonly backends: Backends;
   readonly pending: PendingQueue;
@@ -37,18 +37,18 @@ export type PassthroughParts = {
   readonly watchTunnel: WatchTunnel;
 };
 
-/** A connection whose sockets are joined. `at`: its index among the live ones. */
+/** A connection whose sockets are joined. `at`: its index in `#live`. */
 type JoinedConnection = { readonly relay: TcpRelay; readonly backend: string; at: number };
 
 export class Passthrough {
   readonly #parts: PassthroughParts;
   readonly #hedges: TokenBucket;
   readonly #live: JoinedConnection[] = [];
-  /** Sockets to each backend, including opening ones; no entry: none. */
+  /** Number of sockets to each backend, including those that are being opened; no entry: none. */
   readonly #counts = new Map<string, number>();
-  /** Removed backends that still have connections, each with the function that spares those connections. */
+  /** Removed backends that still have connections, each with the function that lets these connections stay. */
   readonly #leaving = new Map<string, () => void>();
-  /** Connections whose ClientHello is read and that have no backend yet. */
+  /** Number of connections whose ClientHello was read and that have no backend yet. */
   #asking = 0;
   /** Bytes of connections that are over. */
   readonly #past = { sent: 0, received: 0 };
@@ -58,12 +58,12 @@ export class Passthrough {
     this.#hedges = new TokenBucket(parts.clock, limits.hedgeBurst, limits.hedgesPerSecond);
   }
 
-  /** Connections that are open or being opened. */
+  /** Number of connections that are open or being opened. */
   get openCount(): number {
     return this.#live.length + this.#asking;
   }
 
-  /** Sockets to each backend that has any. */
+  /** Number of sockets to each backend that has any. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
@@ -80,7 +80,7 @@ export class Passthrough {
 
   /**
    * Ends connections to backends that are no longer configured or discovered, after `graceMs`, because such backends
-   * get no verdicts. A backend that comes back before that keeps its connections.
+   * get no verdicts. If a backend comes back before that, its connections stay.
    */
   reconcile(names: readonly string[], graceMs: number): void {
     for (const [name, stop] of this.#leaving)
@@ -101,7 +101,7 @@ export class Passthrough {
     this.#leaving.set(name, this.#parts.clock.after(graceMs, end));
   }
 
-  /** Ends all connections: the drain's last step. */
+  /** Ends all connections, as the last step of a drain. */
   cut(): void {
     for (const stop of this.#leaving.values()) stop();
     this.#leaving.clear();
@@ -136,7 +136,7 @@ export class Passthrough {
       });
   }
 
-  /** Returns a socket to a backend. While none can be reached, it waits as long as a request would. */
+  /** Returns a socket to a backend. While no backend can be reached, it waits as long as a request would. */
   async #reach(
     opening: Opening,
     { ends }: PassthroughClient,

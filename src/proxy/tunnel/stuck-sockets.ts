@@ -1,8 +1,8 @@
 /**
  * Finds tunnels whose own connection is stuck although their backend answers. The proxy cannot send PINGs inside them,
  * and the kernel's keepalive is silent while a byte is unacknowledged, but the kernel's socket table shows
- * retransmissions (D6). It is read once a second while there are tunnels. While a whole backend is silent, the
- * backend's verdict decides instead.
+ * retransmissions (D6). The proxy reads this table once a second while there are tunnels. While a whole backend is
+ * silent, the backend's verdict decides instead.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -17,14 +17,14 @@ export const socketTableMs = 1000;
  * within 10 s.
  */
 export const hungRetransmits = 4;
-/** The same for a client's socket: about 51 s, because a client's network may be away for a while. */
+/** The same for a client's socket. They take about 51 s, because a client's network may be away for a while. */
 export const hungClientRetransmits = 8;
 export const hungLooks = 2;
 
 export type HungTunnelsParts = {
   readonly clock: Clock;
   readonly backends: Pick<Backends, "factsOf" | "onLost">;
-  /** Returns the retransmissions of each socket's oldest bytes, by the socket's key; no entry: none. */
+  /** Returns the number of retransmissions of each socket's oldest bytes, by the socket's key; no entry: none. */
   readonly read: () => Promise<ReadonlyMap<string, number>>;
 };
 
@@ -38,7 +38,7 @@ type WatchedTunnel = {
   readonly isWell: () => boolean;
   readonly run: () => void;
   looks: number;
-  /** Retransmissions of the backend's socket while the whole backend was silent, which prove nothing about the socket. */
+  /** Retransmissions of the backend's socket while its whole backend was silent: no evidence about the socket. */
   excused: number;
 };
 
@@ -51,7 +51,9 @@ export class HungTunnels {
     this.#parts = parts;
   }
 
-  /** Calls `cut` once, when the backend is dead or one of the sockets is stuck. Returns the function that cancels this. */
+  /**
+   * Calls `cut` once: when the backend is dead or one of the sockets is stuck. Returns the function that cancels it.
+   */
   watchTunnel(
     { down, up, backend }: { readonly down: Socket; readonly up: Socket; readonly backend: string },
     cut: (reason: "backend_dead" | "connection_stuck") => void,
@@ -100,7 +102,7 @@ export class HungTunnels {
   }
 }
 
-/** Retransmissions after a silence of the whole backend that show a fault of this socket. A single one may be chance. */
+/** This many retransmissions after a silence of the whole backend show a fault of this socket. One may be chance. */
 const triesAfterHole = 2;
 
 /** True if a socket is stuck. A client is judged by its own socket alone, because nothing else shows that it is there. */

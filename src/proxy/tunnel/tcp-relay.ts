@@ -42,7 +42,7 @@ export class TcpRelay {
   }
 
   /**
-   * Resets both sockets. The proxy cannot send TLS' close_notify, and a plain FIN might be taken for the end of a
+   * Resets both sockets. The proxy cannot send TLS' close_notify, and a plain FIN could be taken for the end of a
    * response. client-go takes a reset for the end of its watch and reconnects at once (apimachinery net.IsProbableEOF).
    */
   cut(reason: RelayEnd): void {
@@ -57,7 +57,7 @@ export class TcpRelay {
     if (this.#isOver) return;
     if (other.closed) this.#end("ended");
     else if (gone.readableEnded && gone.writableFinished) return;
-    // Everything from the backend has arrived, so a client that reads slowly gets the time it needs.
+    // All bytes of the backend have arrived, so a client that reads slowly gets the time it needs.
     else if (gone === this.#up && gone.readableEnded) closeAfterFlush(other, this.#clock);
     else this.cut(reason);
   }

@@ -1,7 +1,7 @@
 /**
  * Handles an Upgrade (SPDY/3.1 and websocket: exec, attach, port-forward): identifies the client, dials a backend, and
- * joins both sockets in a tunnel. A tunnel may be silent, so there is no idle timer (D7), and without PINGs it relies
- * on its backend's verdict (D6).
+ * joins both sockets in a tunnel. A tunnel may be silent, so it has no idle timer (D7). It cannot be pinged, so it
+ * depends on its backend's verdict (D6).
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -51,7 +51,7 @@ export class UpgradeHandler {
     this.#parts = parts;
   }
 
-  /** Tunnels that are open or being opened. */
+  /** Number of tunnels that are open or being opened. */
   get openCount(): number {
     return this.#tunnels.size;
   }
@@ -62,7 +62,7 @@ export class UpgradeHandler {
     return count;
   }
 
-  /** A copy, because tunnels may end while the caller iterates. */
+  /** Returns a copy, because tunnels may end while the caller iterates. */
   get live(): readonly Sheddable[] {
     const isLive = (tunnel: Tunnel): boolean => this.#tunnels.has(tunnel);
     return Array.from(this.#tunnels, ([tunnel, { context }]) => ({
@@ -74,7 +74,7 @@ export class UpgradeHandler {
     }));
   }
 
-  /** Ends all tunnels: the drain's last step. */
+  /** Ends all tunnels, as the last step of a drain. */
   cut(): void {
     for (const tunnel of this.#tunnels.keys()) tunnel.cut("draining");
   }
@@ -108,7 +108,7 @@ export class UpgradeHandler {
       .catch((reason: unknown) => this.#refuse(socket, named, failureFrom(reason, "proxy")));
   }
 
-  /** Opens a tunnel. Closures live as long as the tunnel, so they keep only the requester of the request (A26). */
+  /** Opens a tunnel. Its closures live as long as the tunnel, so they keep only the request's `Requester` (A26). */
   #open(parts: TunnelParts, backend: string, requester: Requester): void {
     const { down, up } = parts;
     if (down.destroyed || down.readableEnded) {
@@ -160,5 +160,5 @@ export class UpgradeHandler {
   }
 }
 
-/** The client of a request. `auditId`: "" if the request could not be parsed. */
+/** What the journal states about a request. `auditId`: "" if the request could not be parsed. */
 type Requester = { readonly client: string; readonly method: string; readonly auditId: string };

@@ -16,22 +16,22 @@ export type TunnelParts = {
   readonly down: Socket;
   readonly up: Socket;
   readonly head: Buffer;
-  /** Protocols in `Upgrade`, as the client wrote them. */
+  /** The protocols that the `Upgrade` field names, as the client wrote them. */
   readonly upgrades: readonly string[];
-  /** Bytes that the client sent after its head. They wait for the 101. */
+  /** Bytes that the client sent after its head. The proxy keeps them until the 101. */
   readonly early: Buffer;
   /** True if the request is a watch: each websocket message is one event then. */
   readonly isWatch: boolean;
 };
 
 export type TunnelOwner = {
-  /** The backend switched protocols, so this is a tunnel from now on. */
+  /** Called when the backend has switched protocols, so that this is a tunnel from now on. */
   opened(): void;
-  /** The backend sent no usable response, and nothing was written to the client. */
+  /** Called if the backend sent no usable response, and nothing was written to the client. */
   failed(failure: Failure): void;
-  /** An internal fault ended this tunnel. */
+  /** Called when an internal fault has ended this tunnel. */
   contained(message: string): void;
-  /** The tunnel is over: the client's socket is ending, the backend's is destroyed. */
+  /** Called when the tunnel is over: the client's socket is ending, the backend's is destroyed. */
   ended(reason: TunnelEnd): void;
 };
 
@@ -72,7 +72,7 @@ export class Tunnel {
   constructor(parts: TunnelParts, owner: TunnelOwner) {
     const { down, up, upgrades, early, isWatch } = parts;
     this.#upgrades = upgrades;
-    // Copied, because it is the end of a chunk of up to 64 KiB.
+    // Copied: as the end of a chunk, they would keep the whole chunk of up to 64 KiB in memory.
     this.#early = Buffer.from(early);
     this.#isWatch = isWatch;
     this.#owner = owner;
@@ -92,19 +92,19 @@ export class Tunnel {
     up.write(parts.head);
   }
 
-  /** Messages of a watch over a websocket; undefined: no such watch. */
+  /** Number of messages of a watch over a websocket; undefined for any other tunnel. */
   get events(): number | undefined {
     return this.#messages?.count;
   }
 
-  /** Ends the tunnel because the backend is dead or the proxy stops: in order, so that the client notices at once. */
+  /** Ends the tunnel because the backend is dead or the proxy stops: with FIN, so that the client notices at once. */
   cut(reason: TunnelEnd): void {
     if (this.#state === "asking") this.#fail(`Upgrade was not answered: ${reason}`);
     else if (this.#state === "answering") this.#breakOff(reason);
     else this.#finish(reason);
   }
 
-  /** Ends the tunnel because memory is short. An unanswered request gets no response: a backend may have begun with it. */
+  /** Ends the tunnel because memory is short. An unanswered request gets no response: a backend may have begun. */
   shed(): void {
     if (this.#state === "open") this.#finish("memory_short");
     else if (this.#state !== "over") this.#breakOff("memory_short");
@@ -126,7 +126,7 @@ export class Tunnel {
     this.#readHeads();
   }
 
-  /** Several interim heads and the final one may arrive in one chunk. */
+  /** Reads all complete heads: several interim heads and the final one may arrive in one chunk. */
   #readHeads(): void {
     const head = readAnswer(this.#received);
     if (head === undefined) return;
@@ -136,7 +136,7 @@ export class Tunnel {
     else if (this.#interimHeads > before) this.#readHeads();
   }
 
-  /** Returns what is wrong with the head; undefined: nothing. */
+  /** Returns what is wrong with the head; undefined if nothing is wrong. */
   #takeHead(head: AnswerHead): string | undefined {
     const bytes = this.#received.subarray(0, head.length);
     this.#received = this.#received.subarray(head.length);
@@ -174,7 +174,7 @@ export class Tunnel {
     return undefined;
   }
 
-  /** Counts messages of the backend. A watch in a tunnel is counted but never moved. */
+  /** Counts messages of the backend. The events of a watch in a tunnel are counted, but the watch never moves. */
   #count(backend: Socket, received: Buffer): void {
     const messages = new Messages();
     messages.feed(received, 0, received.length);

@@ -19,26 +19,26 @@ export type AttemptOwner = {
   readonly context: RequestContext;
   /** Returns which upstream connections the request may use now; the answer changes when its credential is proven. */
   poolKey(): PoolKey;
-  /** The request's head was sent, so the body may follow. */
+  /** Called when the request's head was sent, so that the body may follow. */
   attemptOpened?(attempt: Attempt, up: StreamWriter): void;
-  /** The attempt found no connection, and sent nothing. */
+  /** Called if the attempt found no connection, and sent nothing. */
   attemptRefused(attempt: Attempt, failure: Failure): void;
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void;
-  /** `bytes[start, end)` of the response's body arrived, as in StreamListener. */
+  /** Called when `bytes[start, end)` of the response's body arrived, as in StreamListener. */
   attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** `count` bytes of the request's body were sent. */
+  /** Called when `count` bytes of the request's body were sent. */
   attemptSent?(attempt: Attempt, count: number): void;
-  /** The stream was reset, or its connection is lost. The attempt is over. */
+  /** Called when the stream was reset, or its connection is lost. The attempt is over. */
   attemptGone(attempt: Attempt, code: number): void;
-  /** The connection or backend does not answer, or the attempt alone waits for long. Repeated at every tick (D6). */
+  /** Called at every tick while the connection or backend does not answer, or this attempt waits for long (D6). */
   attemptSuspected(attempt: Attempt): void;
-  /** The suspect connection or backend answers again. */
+  /** Called when the suspect connection or backend answers again. */
   attemptCleared?(attempt: Attempt): void;
-  /** A PING sent after the held head was answered, so the connection delivers what the backend sends. */
+  /** Called when a PING after the held head was answered: the connection delivers what the backend sends. */
   attemptPassed?(attempt: Attempt): void;
-  /** The connection takes no new streams, or the backend is draining. Open streams continue for a while. */
+  /** Called when the connection takes no new streams, or the backend drains. Open streams continue for a while. */
   attemptLeaving?(attempt: Attempt): void;
-  /** An internal fault. It ends this exchange only, none of the others on the connection. */
+  /** Called on an internal fault, which ends this exchange only and none of the others on the connection. */
   attemptFaulted(error: unknown): void;
 };
 
@@ -47,7 +47,9 @@ export class Attempt implements ConnectionUser, Waiter {
   #owner: AttemptOwner;
   #connection: Connection | undefined;
   #isSuspect = false;
-  /** When the head was sent, in whole ms, which V8 stores in place; negative: not sent, or not processed. */
+  /**
+   * Clock reading at which the head was sent, in whole ms, which V8 stores in place; negative: not sent, or refused.
+   */
   #sentAt = -1;
   /** True if the attempt has waited longer than reads of its backend usually take, although the backend answers PING. */
   isSlow = false;
@@ -58,9 +60,9 @@ export class Attempt implements ConnectionUser, Waiter {
   #waitsIn: { forget(waiter: Waiter): void } | undefined;
   #key: PoolKey;
   /**
-   * The response's head while no body has arrived; undefined: none is held. With a broken path MTU the small head
-   * arrives and the large body never does. Until the body begins, or a PING sent after the head is answered, another
-   * backend can be asked without the client noticing.
+   * The response's head while no body has arrived; undefined if no head is held. With a broken path MTU the small head
+   * arrives and the large body never does. Until the body begins, or a PING that was sent after the head is answered,
+   * another backend can be asked without the client noticing.
    */
   #head: Field[] | undefined;
   #headAt = 0;
@@ -93,12 +95,12 @@ export class Attempt implements ConnectionUser, Waiter {
     return now - this.#sentAt;
   }
 
-  /** The stream of the request; undefined: the attempt waits for a connection, or the stream is over. */
+  /** The stream of the request; undefined while the attempt waits for a connection, and after the stream is over. */
   get up(): Stream | undefined {
     return this.#stream;
   }
 
-  /** Bytes of the request that wait to be sent. */
+  /** Number of bytes of the request that wait to be sent. */
   get queuedBytes(): number {
     return this.#stream?.queuedBytes ?? 0;
   }
@@ -136,7 +138,7 @@ export class Attempt implements ConnectionUser, Waiter {
     return head;
   }
 
-  /** A PING sent at `answeredPingAt` was answered, so nothing that the backend had sent before is lost. */
+  /** Called when a PING sent at `answeredPingAt` was answered: all that the backend had sent before has arrived. */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
       this.#contain(() => this.#owner.attemptPassed?.(this));
@@ -147,14 +149,14 @@ export class Attempt implements ConnectionUser, Waiter {
     return this.#connection?.isRetiring === true;
   }
 
-  /** Round-trip time to the backend in ms; 0: unknown. */
+  /** Round-trip time to the backend in ms; 0 if unknown. */
   get rttMs(): number {
     return this.#connection?.rttMs ?? 0;
   }
 
   /**
-   * Ends an attempt that is not needed any more. `isAnswered`: its final head has arrived, so the reset does not count
-   * against the connection (A1).
+   * Ends an attempt that is not needed any more. `isAnswered`: true if its final head has arrived, so that the reset
+   * does not count against the connection (A1).
    */
   cancel(isAnswered: boolean): void {
     this.#waitsIn?.forget(this);
@@ -180,7 +182,7 @@ export class Attempt implements ConnectionUser, Waiter {
 
   #open(connection: Connection): void {
     const { fields, isBodiless, method } = this.#owner.context;
-    // Set first: a fault in what follows must not make a request that was sent look unsent.
+    // Set first, so that a fault below cannot make a request that was sent look unsent.
     this.#sentAt = Math.trunc(connection.now);
     const stream = connection.open(fields, isBodiless, this, method === "HEAD");
     this.#stream = stream;
@@ -197,13 +199,13 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** The attempt has waited so long that another backend may be asked. Called at every tick, for a while. */
+  /** Called at every tick, for a while, if the attempt has waited so long that another backend may be asked. */
   slowed(): void {
     this.isSlow = true;
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** The proxy's own event loop stood still for `ms`, which must not count against the backend. */
+  /** Called when the proxy's own event loop stood still for `ms`, which must not count against the backend. */
   discountStall(ms: number): void {
     this.#sentAt += Math.trunc(ms);
   }
@@ -253,8 +255,8 @@ export class Attempt implements ConnectionUser, Waiter {
  * memory is short. `delivered` counts the bytes that the client has taken since the last change; the function returns
  * the new count.
  *
- * A window doubles each time it was used up twice, up to what arrives in one round trip. More bytes would only wait
- * here and leave the processor's caches, which made a LIST over loopback cost twice as much.
+ * A window doubles each time that it was used up twice, up to the bytes that arrive in one round trip. More bytes would
+ * only wait here and leave the processor's caches, which made a LIST over loopback cost twice as much.
  */
 export function growWindow(
   up: Stream,

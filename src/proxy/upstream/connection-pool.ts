@@ -27,7 +27,7 @@ import { hasOutdated, idleIn, refuse, retireOutdated, type Shard, type Waiter } 
 export type ConnectionPoolOptions = {
   readonly backend: string;
   readonly clock: Clock;
-  /** Stands still while the proxy's own event loop does. */
+  /** A clock that stands still while the proxy's own event loop does. */
   readonly stallAwareClock: Pick<Clock, "now">;
   readonly turn: FlushScheduler;
   readonly buffered: Buffered;
@@ -37,9 +37,9 @@ export type ConnectionPoolOptions = {
   readonly probeLargePackets: () => void;
   /** What health knows of the backend. */
   readonly facts: () => BackendFacts;
-  /** When the latest PING or probe that another backend answered was sent; a clock reading. */
+  /** Returns the clock reading at which the latest PING or probe was sent that another backend has answered. */
   readonly othersAnsweredAt: () => number;
-  /** When a backend last answered after all backends had been silent; a clock reading. */
+  /** Returns the clock reading at which a backend last answered after all backends had been silent. */
   readonly silenceOverAt: () => number;
   /** Opens a connection, with the proxy's own credential for this class if there is one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
@@ -50,10 +50,10 @@ export type ConnectionPoolOptions = {
   readonly ping: KeepaliveTimes;
 };
 
-/** The shard used to find out that a dead backend without warm connections is back. */
+/** The shard with which the proxy finds out that a dead backend without warm connections is back. */
 const revivalKey = poolKey("proven", "plain");
 
-/** The proxy restarts a dial by itself, which is no evidence against the backend. Waiting requests keep waiting. */
+/** The failure of a dial that the proxy restarts: no evidence against the backend. Waiting requests keep waiting. */
 const dialledAgain = new Failure("backend-refused", "proxy", "Dial restarted: a newer socket was answered");
 
 export class ConnectionPool implements ConnectionOwner {
@@ -69,7 +69,7 @@ export class ConnectionPool implements ConnectionOwner {
   #isStopped = false;
   /** True if no dial has succeeded since the last connection was lost. */
   #isDead = false;
-  /** When a new socket was first answered after a silence, and how many ms that took. */
+  /** Clock reading at which a new socket was first answered after a silence, and the ms that the answer took. */
   #answered: { readonly at: number; readonly ms: number } = { at: Number.NEGATIVE_INFINITY, ms: 0 };
   /** The last journaled reason of a failed dial; "" after a successful dial. */
   #journaledReason = "";
@@ -114,7 +114,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
   }
 
-  /** Returns a connection with room; undefined: the request may wait for one. */
+  /** Returns a connection with room; undefined if there is none. */
   take(key: PoolKey): Connection | undefined {
     const shard = this.#shard(key);
     let shaky: Connection | undefined;
@@ -152,7 +152,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#shards.get(waiter.key.name)?.waiting.delete(waiter);
   }
 
-  /** The verdict on the backend changed. Attempts are notified when it becomes suspect, and when it no longer is. */
+  /** Called when the verdict on the backend has changed. Notifies attempts if it is suspect now, or no longer. */
   judged(isSuspect: boolean): void {
     this.health.judged(isSuspect);
     if (!isSuspect) return;
@@ -161,7 +161,7 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  /** After how much silence a connection is suspect and dead, by the backend's present round-trip time. */
+  /** Ms of silence after which a connection is suspect and dead, by the backend's present round-trip time. */
   get deadlines(): PingTimes {
     return this.#keepalive.deadlines;
   }
@@ -176,8 +176,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * A new socket was answered in `ms`, after a silence. Dials begun during the silence are restarted, now or once they
-   * have had their time, and delayed dials are made now.
+   * Called when a new socket was answered in `ms`, after a silence. Restarts dials that began during the silence, now
+   * or once they have had their time, and makes delayed dials now.
    */
   redialStuck(ms: number): void {
     if (this.#isStopped || this.health.hasAnswering) return;
@@ -186,7 +186,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#redial();
   }
 
-  /** A dial that takes three times as long as the answered socket has lost its SYN. A slow handshake gets its time. */
+  /** A dial that takes three times as long as the answered socket has lost its SYN. A slow handshake may go on. */
   #failStuck(): void {
     const { at, ms } = this.#answered;
     const before = this.#options.clock.now() - Math.max(upstreamLimits.hurriedDialMs, 3 * ms);
@@ -197,9 +197,9 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * The certificate of this trust class was replaced. Each shard first gets a new connection; when that is open, the
-   * old ones take no new streams. Open streams continue, because the apiserver checks a certificate only when a request
-   * begins (A44).
+   * Called when the certificate of this trust class was replaced. Each shard first gets a new connection. When that is
+   * open, the old connections take no new streams. Open streams continue, because the apiserver checks a certificate
+   * only when a request begins (A44).
    */
   renew(trust: TrustClass): void {
     for (const shard of this.#shards.values()) {
@@ -296,7 +296,7 @@ export class ConnectionPool implements ConnectionOwner {
     else if (shard.connections.length === 0 && shard.key.owner !== "") this.#shards.delete(shard.key.name);
   }
 
-  /** Refuses the requests that waited for this connection; all that wait if it was the backend's last one. */
+  /** Refuses the requests that waited for this connection; all that wait, if it was the backend's last connection. */
   #lost(connection: Connection, shard: Shard, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
     this.#isDead ||= this.#shardOf.size === 0;
@@ -332,12 +332,12 @@ export class ConnectionPool implements ConnectionOwner {
     if (this.#options.facts().isUntrusted) return;
     if (shard.connections.length >= upstreamLimits.connections) return;
     const { trust } = shard.key;
-    // If the dial budget is spent, a later tick dials, because the requests still wait then.
+    // If the dial budget is spent, the dial follows at a later tick, because the requests still wait then.
     if (!this.#backoff.take(shard.key)) return;
     this.#names += 1;
     const { clock, turn, buffered, streams: mostStreams } = this.#options;
     const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
-    // The fastest PINGs count, because the others were queued behind a long response.
+    // Only the fastest PINGs count, because slower ones were queued behind a long response.
     const rttMs = (): number => this.rtt.quantile(0.1);
     const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
     const connection = new Connection({ key: shard.key, number: this.#names, ...parts });
@@ -364,7 +364,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (this.#isStopped) return;
     if (this.#options.facts().isUntrusted) return this.#backoff.soon();
     const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#shard(key))).every(Boolean);
-    // Nothing else would dial again if the budget was spent, or if more than one connection is missing.
+    // If the budget was spent, or more than one connection is missing, nothing else would dial again.
     if (!areWarm) this.#backoff.soon();
     // No request is sent to a dead backend, so only a dial shows that it is back.
     if (this.#isDead && this.#shardOf.size === 0) this.#dial(this.#shard(revivalKey));
@@ -380,14 +380,14 @@ export class ConnectionPool implements ConnectionOwner {
       this.#attend(shard, this.#options.stallAwareClock.now());
       this.#dialOrForget(shard);
       this.#retireIdle(shard, now);
-      // Dials again in case the dial of a successor failed or the budget was spent.
+      // Dials again, because the dial of a successor may have failed or found the budget spent.
       if (hasOutdated(shard)) this.#dial(shard);
     }
   }
 
   /**
-   * Bounds each wait. A request that may use other connections by now moves to their shard; one that has waited too
-   * long is refused. `now` is a reading of `stallAwareClock`.
+   * Bounds each wait. A request that may use other connections by now moves to their shard. A request that has waited
+   * too long is refused. `now` is a reading of `stallAwareClock`.
    */
   #attend(shard: Shard, now: number): void {
     for (const [waiter, since] of shard.waiting) {

@@ -1,7 +1,7 @@
 /**
- * One upstream connection: an HTTP/2 session to a backend that clients of one trust class share (D2). It knows how many
- * streams it can take, watches its own PING (D6), and limits resets, because the backend would punish all of its
- * clients for too many.
+ * One upstream connection: an HTTP/2 session to a backend that clients of one trust class share (D2). It computes how
+ * many streams it can take, watches its own PING (D6), and limits resets, because too many resets would make the
+ * backend end the session for all of its clients.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -29,24 +29,24 @@ export type KeepaliveTick = {
 };
 
 export type ConnectionOwner = {
-  /** The first SETTINGS arrived, so the dial has succeeded. */
+  /** Called when the first SETTINGS have arrived: the dial has succeeded. */
   opened(connection: Connection): void;
-  /** A stream ended, or the backend's limits changed. */
+  /** Called when a stream has ended, or the backend's limits have changed. */
   changed(connection: Connection): void;
-  /** Bytes arrived on a suspect connection. */
+  /** Called when bytes have arrived on a suspect connection. */
   resumed(connection: Connection): void;
-  /** The pending PING was answered after `ms`. */
+  /** Called when the pending PING was answered after `ms`. */
   ponged(connection: Connection, ms: number): void;
-  /** An internal fault ended one of the streams. */
+  /** Called when an internal fault has ended one of the streams. */
   faulted(error: unknown): void;
-  /** The connection is over. Called once. Undefined: it ended without a failure. */
+  /** Called once, when the connection is over. `failure`: undefined if it ended without one. */
   closed(connection: Connection, failure: Failure | undefined): void;
 };
 
 export type ConnectionOptions = {
   /** Part of the connection's name, such as "proven-long-7" for number 7. */
   readonly key: PoolKey;
-  /** Unique among the connections of the backend. */
+  /** A number that no other connection of the backend has. */
   readonly number: number;
   readonly clock: Clock;
   readonly turn: FlushScheduler;
@@ -58,17 +58,17 @@ export type ConnectionOptions = {
   readonly rttMs: () => number;
 };
 
-/** An attempt with a stream on the connection, which is notified of what the connection learns of the backend. */
+/** An attempt with a stream on the connection, which the connection notifies of what it observes of the backend. */
 export type ConnectionUser = StreamListener & {
   sinceSent(now: number): number;
-  /** The latest answered PING was sent at this clock reading. */
+  /** Called with the clock reading at which the latest answered PING was sent. */
   passed(answeredPingAt: number): void;
-  /** The request has waited longer than reads of the backend usually take. */
+  /** Called when the request has waited longer than reads of the backend usually take. */
   slowed(): void;
-  /** The proxy's own event loop stood still for `ms`, which must not count against the backend. */
+  /** Called when the proxy's own event loop stood still for `ms`, which must not count against the backend. */
   discountStall(ms: number): void;
   suspected(): void;
-  /** The overdue PING was answered after all. */
+  /** Called when the overdue PING was answered after all. */
   cleared(): void;
   leaving(): void;
 };
@@ -93,18 +93,18 @@ export class Connection implements WireOwner {
   /** True if the proxy sent GOAWAY before the backend did. */
   #hasYielded = false;
   #failure: Failure | undefined;
-  /** The number of the pending PING; 0: none. */
+  /** The number of the pending PING; 0: none is pending. */
   #pingNumber = 0;
   #pingedAt = 0;
   /** True if a stream was opened since the last PING. */
   #isAwaited = false;
-  /** When the backend last gave a sign of life: bytes arrived, or it took some of the bytes that wait. */
+  /** Clock reading of the backend's last sign of life: bytes arrived, or it took some of the bytes that wait. */
   #heardAt = 0;
-  /** When the last answered PING was sent. */
+  /** Clock reading at which the last answered PING was sent. */
   #answeredPingAt = 0;
   #waitingBytes = 0;
   #isSuspect = false;
-  /** When the connection was last found silent; a clock reading, 0: never. */
+  /** Clock reading at which the connection was last found silent; 0: never. */
   #suspectedAt = 0;
   #wasInUse = false;
   #isOutdated = false;
@@ -176,25 +176,25 @@ export class Connection implements WireOwner {
 
   /**
    * Resets a stream whose client gave up, at once (D17). A connection that has reset many unanswered streams takes no
-   * new ones, because the apiserver ends a session with ENHANCE_YOUR_CALM if it opens a stream while handlers of five
-   * times the allowed number still run (x/net http2, scheduleHandler). Resets alone do not have that effect (A1).
+   * new streams. The apiserver ends a session with ENHANCE_YOUR_CALM if a stream is opened while handlers of five times
+   * the allowed number still run (x/net http2, scheduleHandler). Resets alone do not have that effect (A1).
    */
   cancel(stream: Stream, isAnswered: boolean): void {
     if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();
     stream.reset(errorCode.CANCEL);
   }
 
-  /** Tokens that one reset costs: a backend that allows few streams tolerates few resets too, twice as many. */
+  /** Tokens that one reset costs. A backend that allows few streams tolerates few resets too, twice as many. */
   get #resetCost(): number {
     return Math.max(1, upstreamLimits.connectionResetBurst / (2 * this.#session.peerMaxStreams));
   }
 
-  /** When the dial began, a clock reading, moved forward by stalls of the event loop. */
+  /** Clock reading at which the dial began, moved forward by stalls of the event loop. */
   get dialledAt(): number {
     return this.#dialledAt;
   }
 
-  /** Called at every interval. */
+  /** Called at every tick of the keepalive. */
   tick({ isTurn, isLate, dialMs }: KeepaliveTick): void {
     if (this.#isClosed) return;
     if (this.isOpening) {
@@ -202,7 +202,7 @@ export class Connection implements WireOwner {
       return;
     }
     if (isTurn && !isLate) this.#session.check();
-    // If a stream that was opened since the last PING waits for its response, a PING is sent now, although the connection's turn has not come.
+    // A PING is also sent out of turn if a stream that was opened since the last PING waits for its response.
     if (isTurn || this.#isAwaited) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
   }
@@ -220,7 +220,7 @@ export class Connection implements WireOwner {
     this.fail(new Failure("backend-refused", "backend", message, timeout(message)));
   }
 
-  /** Counts a slow upload as a sign of life: the PING is queued behind bytes in the socket, and those get fewer. */
+  /** Counts a slow upload as a sign of life: the PING waits behind bytes in the socket, and their number falls. */
   #seeProgress(): void {
     const waiting = this.#wire.waitingBytes ?? 0;
     if (waiting < this.#waitingBytes) this.#heardAt = this.now;
@@ -231,7 +231,7 @@ export class Connection implements WireOwner {
     return this.#options.clock.now();
   }
 
-  /** Notifies each attempt that has waited for `ms`, at every call for `upstreamLimits.slowToldMs`. */
+  /** Notifies each attempt that has waited for `ms`, at each call within the next `upstreamLimits.slowToldMs`. */
   notifySlow(ms: number): void {
     const now = this.#options.clock.now();
     for (const attempt of this.#attempts) {
@@ -251,12 +251,12 @@ export class Connection implements WireOwner {
     return this.#answeredPingAt > at;
   }
 
-  /** When the last answered PING was sent; a clock reading, 0: none yet. */
+  /** Clock reading at which the last answered PING was sent; 0: none yet. */
   get answeredPingAt(): number {
     return this.#answeredPingAt;
   }
 
-  /** Since when nothing at all has arrived while a PING is pending; undefined: no PING is pending. */
+  /** Clock reading since which nothing has arrived while a PING is pending; undefined: no PING is pending. */
   get silentSince(): number | undefined {
     return this.#pingNumber === 0 || this.#isClosed ? undefined : Math.max(this.#pingedAt, this.#heardAt);
   }
@@ -297,17 +297,17 @@ export class Connection implements WireOwner {
     this.#isOutdated = true;
   }
 
-  /** Since when the connection has no stream; a clock reading. */
+  /** Clock reading since which the connection has no stream. */
   get idleSince(): number {
     return this.#idleSince;
   }
 
-  /** True if no PING has waited for long. Hedges need this before any deadline, as other connections may be silent too. */
+  /** True if no PING has waited for long. A hedge is sent before any deadline, and only on such a connection. */
   get isPrompt(): boolean {
     return this.pingMs <= upstreamLimits.promptMs;
   }
 
-  /** The proxy's own event loop stood still for `ms`, which must not count against the backend. */
+  /** Called when the proxy's own event loop stood still for `ms`, which must not count against the backend. */
   discountStall(ms: number): void {
     const now = this.#options.clock.now();
     this.#pingedAt = Math.min(now, this.#pingedAt + ms);
@@ -339,7 +339,7 @@ export class Connection implements WireOwner {
     this.leave();
   }
 
-  /** Takes no new streams. The attempts are not notified, because they have no reason to move. */
+  /** Takes no new streams. The attempts are not notified, because their streams continue here. */
   yield(): void {
     this.#hasYielded ||= !this.#session.isPeerGoing;
     this.#session.goAway();

@@ -10,7 +10,7 @@ export class DialBackoff {
   readonly #again: () => void;
   readonly #usual: TokenBucket;
   readonly #unproven: TokenBucket;
-  /** A budget of its own for clients that backends reject: each of their responses may cost a connection. */
+  /** A separate budget for clients whose requests backends reject: each rejection may cost a connection. */
   readonly #rejected: TokenBucket;
   #pauseMs: number = upstreamLimits.redialFirstMs;
   #stopAgain: (() => void) | undefined;
@@ -31,7 +31,7 @@ export class DialBackoff {
     return (owner === "" ? this.#unproven : this.#rejected).take();
   }
 
-  /** A dial has succeeded, so the next loss is followed by a dial after the shortest pause. */
+  /** Called when a dial has succeeded: after the next loss, the first pause is the shortest one again. */
   succeeded(): void {
     this.#pauseMs = upstreamLimits.redialFirstMs;
   }

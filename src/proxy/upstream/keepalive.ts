@@ -1,8 +1,8 @@
 /**
- * Finds silent connections of one backend by PINGs at every tick. One timer serves all connections, set to the next
- * deadline rather than to the next tick. Many connections take turns, until one of them is slow to answer: then all are
- * pinged at once. Time in which the proxy's own event loop stood still does not count, and connections are judged only
- * after the tick's input has been read (F11).
+ * Finds silent connections of one backend by PINGs at every tick. One timer serves all connections; it is set to the
+ * next deadline rather than to the next tick. Many connections take turns, until one of them is slow to answer. Then
+ * all are pinged at once. Time in which the proxy's own event loop stood still does not count, and connections are
+ * judged only after the tick's input has been read (F11).
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -11,10 +11,10 @@ import { type PingTimes, Rtt } from "../../health/rtt.ts";
 import type { Connection } from "./connection.ts";
 import { upstreamLimits } from "./limits.ts";
 
-/** A connection as the keepalive sees it; `number` decides its turn. */
+/** A connection as the keepalive uses it. `number` decides in which tick the connection gets its PING. */
 export type KeptAlive = Pick<Connection, "number" | "tick" | "ask" | "silentSince" | "discountStall">;
 
-/** `deadAfterWhenAllSilentMs`: how long silence is tolerated while no backend at all answers (D14). */
+/** `deadAfterWhenAllSilentMs`: ms of silence that are tolerated while no backend at all answers (D14). */
 export type KeepaliveTimes = PingTimes & {
   readonly intervalMs: number;
   readonly deadAfterWhenAllSilentMs: number;
@@ -34,9 +34,9 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly dead: (connection: Kept, silentMs: number) => void;
   /** What health knows of the backend. */
   readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
-  /** When the latest PING or probe that another backend answered was sent; a clock reading. */
+  /** Returns the clock reading at which the latest PING or probe was sent that another backend has answered. */
   readonly othersAnsweredAt: () => number;
-  /** When a backend last answered after all backends had been silent; a clock reading. */
+  /** Returns the clock reading at which a backend last answered after all backends had been silent. */
   readonly silenceOverAt: () => number;
   /** True once the backend is no longer configured, so that no probe checks it. */
   readonly isRemoved: () => boolean;
@@ -88,7 +88,7 @@ export class Keepalive<Kept extends KeptAlive> {
     const now = clock.now();
     const lateMs = now - this.#dueAt;
     const isLate = lateMs > limits.stallMs;
-    // The loop stood still at an unknown time within this wait, so none of the wait counts.
+    // It is unknown when in this wait the event loop stood still, so none of the wait counts.
     if (isLate) for (const connection of connections()) connection.discountStall(now - this.#waitsSince);
     const isTick = now >= this.#tickAt;
     if (isTick) {
@@ -96,9 +96,9 @@ export class Keepalive<Kept extends KeptAlive> {
       this.rtt.fade(now);
       this.#deadlines = this.rtt.deadlines(times);
     }
-    // Scheduled first, so that a fault in one tick does not stop the keepalive.
+    // The next tick is scheduled first, so that a fault in this one does not stop the keepalive.
     this.#wait(this.#tickAt);
-    // Deferred, so that input that arrived during a stall is read before connections are judged.
+    // Deferred, so that connections are judged only after input that arrived during a stall was read.
     clock.soon(() => this.#look());
     if (!isTick) return;
     this.#beat(Array.from(connections()), isLate);
@@ -127,8 +127,8 @@ export class Keepalive<Kept extends KeptAlive> {
       (connection, ms) => health.silent(connection, ms),
     );
     health.notifyAttempts();
-    // Whether the backend answers elsewhere is known only after all connections were checked. If it does, a silent
-    // connection may only wait for its kernel's retransmission.
+    // Only after all connections were checked is it known whether the backend answers on another one. If it does, a
+    // silent connection may only wait for its kernel's retransmission.
     const isAnswering = facts().fresh === "answer" || health.hasAnswering;
     const deadAfterMs = isAnswering ? this.#answeringLimitMs : this.#silentLimitMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);
@@ -158,7 +158,7 @@ export class Keepalive<Kept extends KeptAlive> {
     return nextAt;
   }
 
-  /** Calls `notify` for each connection that was silent for that long. Returns when the next one will be. */
+  /** Calls `notify` for each connection that has been silent for that long. Returns when the next one will be due. */
   #judge(
     silent: readonly Kept[],
     afterMs: (silentSince: number) => number,
@@ -167,7 +167,7 @@ export class Keepalive<Kept extends KeptAlive> {
     const now = this.#parts.clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
     for (const connection of silent) {
-      // An earlier `notify` may have closed this connection.
+      // `notify` may have closed this connection when it was called for an earlier one.
       const { silentSince } = connection;
       if (silentSince === undefined) continue;
       // Compares the sum, to which the timer is set: with a rounding error the difference could loop for ever.
@@ -179,8 +179,8 @@ export class Keepalive<Kept extends KeptAlive> {
   }
 
   /**
-   * Returns the limit for a connection whose backend answers elsewhere. The kernel doubles its pause before each
-   * retransmission, so after an outage the next one takes, at most, as long again as the outage lasted.
+   * Returns the ms of silence tolerated on a connection whose backend answers on others. The kernel doubles its pause
+   * before each retransmission, so after an outage the next one takes, at most, as long again as the outage lasted.
    */
   readonly #answeringLimitMs = (silentSince: number): number => {
     const { facts, silenceOverAt } = this.#parts;
@@ -194,9 +194,9 @@ export class Keepalive<Kept extends KeptAlive> {
   };
 
   /**
-   * Returns the limit for a connection whose backend is silent. If no other backend answers either, the proxy's own
-   * network is most likely at fault (D14). After such an outage one backend answers first, and the silence of the
-   * others counts only from then on.
+   * Returns the ms of silence tolerated on a connection whose backend is silent. If no other backend answers either,
+   * the proxy's own network is most likely at fault (D14). After such an outage one backend answers first, and the
+   * silence of the others counts only from then on.
    */
   readonly #silentLimitMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;

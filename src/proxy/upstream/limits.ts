@@ -4,9 +4,9 @@ const MiB = 1024 * KiB;
 
 export const upstreamLimits = {
   /**
-   * After this many resets of unanswered streams an upstream connection takes no new ones. Its 80 open streams may
-   * still be reset after that. A backend that is another watchkeeper allows 200 resets; kube-apiserver was measured to
-   * bear 500 whose handlers still run.
+   * After this many resets of unanswered streams an upstream connection takes no new streams. Its 80 open streams may
+   * still be reset after that. A backend that is another watchkeeper allows 200 resets. A kube-apiserver tolerated 500
+   * resets of requests whose handlers still ran (measured).
    */
   connectionResetBurst: 120,
   streamWindowMostBytes: 4 * MiB,
@@ -21,8 +21,8 @@ export const upstreamLimits = {
   unprovenDialsPerSecond: 50,
   dialsPerSecond: 50,
   /**
-   * Most connections of one backend that all get a PING on every tick. If there are more, one in `pingTurns` gets one,
-   * and so does each connection that opens a stream: 600 PINGs a tick cost 8 % of a core.
+   * Most connections of one backend that all get a PING on every tick. If there are more, one in `pingTurns` gets a
+   * PING, and so does each connection that opens a stream: 600 PINGs a tick cost 8 % of a core.
    */
   pingsPerBeat: 100,
   pingTurns: 4,
@@ -43,9 +43,9 @@ export const upstreamLimits = {
    * another backend answers a PING sent later than that, only the silent backend is affected (D14).
    */
   togetherMs: 1000,
-  /** A pending dial of this age that takes three times as long as another socket did has lost its SYN: it is restarted. */
+  /** A pending dial of this age (ms) is restarted if another socket took only a third of that: it has lost its SYN. */
   hurriedDialMs: 200,
-  /** Pause between failed dials of one backend: doubles from the first value to the second. */
+  /** Ms between failed dials of one backend: doubles from `redialFirstMs` to `redialMostMs`. */
   redialFirstMs: 100,
   redialMostMs: 500,
   /**
@@ -54,24 +54,24 @@ export const upstreamLimits = {
    */
   latePingMs: 150,
   lossyMs: 3000,
-  /** How long a request waits for a connection before the next attempt begins: one failed dial and a margin. */
+  /** Ms that a request waits for a connection before the next attempt begins: one failed dial and a margin. */
   connectionWaitMs: 2500,
-  /** After this wait a request goes to a backend that has a connection. A TLS dial usually takes a tenth of that. */
+  /** After this wait a request goes to a backend that has a connection. A TLS dial usually takes a tenth of it. */
   connectionDoubtMs: 500,
-  /** Multiple of the suspect deadline after which an unanswered PING counts as silence, even if bytes have arrived. */
+  /** After this multiple of the suspect deadline an unanswered PING counts as silence, even if bytes have arrived. */
   unansweredShare: 1.5,
   /** A connection with a PING pending for longer than this gets no hedges. A PING is sent every 250 ms. */
   promptMs: 100,
-  /** How long a connection that was silent is used only if no other has room: as long as a watch is retried (resumeMs). */
+  /** Ms for which a connection that was silent is used only if no other has room: as long as `resumeMs` of watches. */
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this long is closed or replaced. The apiserver closes it after 90 s. */
   idleConnectionMs: 60_000,
-  /** A spare connection, neither warm nor the shard's last, closes after this long without a stream. */
+  /** A spare connection, neither warm nor its shard's last one, closes after this many ms without a stream. */
   spareConnectionMs: 2000,
-  /** How long a backend that becomes ready again takes to reach full weight. */
+  /** Ms that a backend that becomes ready again takes to reach full weight. */
   slowStartMs: 30_000,
-  /** Its weight at first, as a share of full weight. */
+  /** Weight at first of a backend that becomes ready again, as a share of its full weight. */
   slowStartLeast: 1 / 30,
-  /** How long a slow attempt is reported to its owner. */
+  /** Ms for which a slow attempt is reported to its owner. */
   slowToldMs: 3000,
 } as const;

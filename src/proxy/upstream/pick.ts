@@ -13,15 +13,15 @@ export type PickParts = {
   readonly tried: readonly string[];
 };
 
-/** States in which a backend is picked, the best first. A dead backend is never picked. */
+/** States in which a backend is picked, best first. A dead backend is never picked. */
 const willing: readonly BackendState[] = ["ready", "unknown", "draining"];
 const doubtful: readonly BackendState[] = ["suspect"];
 /** States in which a backend is known to answer. A hedge goes to no other. */
 const answering: readonly BackendState[] = ["ready", "draining"];
 
 /**
- * Returns the bound backend if it serves, else the least loaded one in the best state. Of suspect backends those that
- * answer come first, because after a silence of all (D14) the others may stay silent.
+ * Returns the bound backend if it serves, otherwise the least loaded one in the best state. Of suspect backends those
+ * that answer come first, because after a silence of all backends (D14) the others may stay silent.
  */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
@@ -51,7 +51,7 @@ function mayStay(bound: string, views: readonly BackendView[], tried: readonly s
   return (view?.state === "ready" || view?.state === "unknown") && !tried.includes(bound);
 }
 
-/** Returns a backend that answers and is not in `except`; undefined: there is none. */
+/** Returns a backend that answers and is not in `except`; undefined if there is none. */
 export function pickOther(
   views: readonly BackendView[],
   loads: PickParts["loads"],
@@ -75,7 +75,7 @@ function bestOf(
   return undefined;
 }
 
-/** One list for all requests that never retry, which saves an array for each of 50,000 watches. */
+/** One empty list for all requests that never retry, which saves an array for each of 50,000 watches. */
 const none: readonly string[] = [];
 
 /** The failed attempts of one request, Upgrade or passthrough connection, and the choice of the next backend. */
@@ -88,7 +88,7 @@ export class Retries {
     this.#avoided = avoided;
   }
 
-  /** The backends whose attempts failed, the earliest first. A backend that failed twice is listed twice. */
+  /** The backends whose attempts failed, earliest first. A backend that failed twice is listed twice. */
   get tried(): readonly string[] {
     return this.#tried;
   }
@@ -97,7 +97,7 @@ export class Retries {
     return this.#tried.length >= limits.attempts;
   }
 
-  /** Returns the backend of the next attempt. A Failure: none can be asked now. */
+  /** Returns the backend of the next attempt, or a Failure if no backend can be asked now. */
   nextBackend(views: PickParts["views"], loads: PickParts["loads"], bound?: string): string | Failure {
     const tried = this.#avoided.length === 0 ? this.#tried : [...this.#tried, ...this.#avoided];
     return pick({ views, loads, bound, tried });

@@ -1,6 +1,7 @@
 /**
  * Turns what all upstream connections of one backend show into evidence for health, and notifies their attempts, which
- * may hedge. One silent connection may be at fault alone: another that answers proves that the backend lives (D6).
+ * may hedge. A silent connection may be the only faulty one: another one that answers proves that the backend works
+ * (D6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Failure, metOf } from "../../base/failure.ts";
@@ -17,7 +18,7 @@ export type PoolHealthParts = {
   /** Called once when a connection in use falls silent while another answers, because its large packets may be lost. */
   readonly probeLargePackets: () => void;
   readonly reads: ReadLatency;
-  /** Returns after how much silence a connection is suspect, by the backend's present round-trip time. */
+  /** Returns the ms of silence that make a connection suspect, by the backend's present round-trip time. */
   readonly deadlines: () => PingTimes;
 };
 
@@ -27,9 +28,9 @@ export class PoolHealth {
   #isSuspect = false;
   /** True if silence was the last thing reported to health. */
   #isSilent = false;
-  /** When a PING was last answered so late that a packet must have been lost; a clock reading. */
+  /** Clock reading at which a PING was last answered so late that a packet must have been lost. */
   #lossAt = Number.NEGATIVE_INFINITY;
-  /** True once the backend is removed: its connections are no evidence any more. */
+  /** True after the backend was removed: its connections are no evidence any more. */
   #isDismissed = false;
 
   constructor(parts: PoolHealthParts) {
@@ -37,8 +38,8 @@ export class PoolHealth {
   }
 
   /**
-   * True if some connection is provably alive. Received bytes alone are no proof, because the kernel of a frozen
-   * process still flushes its buffers. So a PING that waits too long counts as unanswered even if bytes arrive.
+   * True if some connection certainly works. Received bytes alone are no proof, because the kernel of a frozen process
+   * still flushes its buffers. So a PING that waits too long counts as unanswered even if bytes arrive.
    */
   get hasAnswering(): boolean {
     const mostMs = upstreamLimits.unansweredShare * this.#parts.deadlines().suspectAfterMs;
@@ -51,7 +52,7 @@ export class PoolHealth {
     this.#isDismissed = true;
   }
 
-  /** The verdict on the backend changed. Attempts are notified when it becomes suspect, and when it no longer is. */
+  /** Called when the verdict on the backend has changed. Notifies attempts if it is suspect now, or no longer. */
   judged(isSuspect: boolean): void {
     if (isSuspect === this.#isSuspect) return;
     this.#isSuspect = isSuspect;
@@ -82,12 +83,12 @@ export class PoolHealth {
     );
   }
 
-  /** True if small packets are lost too, so a silent connection does not point to large ones. */
+  /** True if small packets are lost too. A silent connection then does not mean that large packets are lost. */
   get #isLossy(): boolean {
     return this.#parts.clock.now() - this.#lossAt < upstreamLimits.lossyMs;
   }
 
-  /** Nothing arrived on this connection for `ms`. */
+  /** Called while nothing has arrived on this connection for `ms`. */
   silent(connection: Connection, ms: number): void {
     const isNews = connection.suspect();
     if (this.hasAnswering) {
@@ -98,14 +99,14 @@ export class PoolHealth {
     this.#learn({ kind: "connections-silent", ms, limitMs: this.#parts.deadlines().suspectAfterMs });
   }
 
-  /** Bytes arrived on a connection that was silent. */
+  /** Called when bytes have arrived on a connection that was silent. */
   resumed(connection: Connection): void {
     connection.clear();
     if (!this.#isSuspect) connection.doubt(false);
     this.#reportAnswering();
   }
 
-  /** A PING was answered, which proves more than received bytes. */
+  /** Called when a PING was answered, which proves more than received bytes. */
   ponged(connection: Connection, isLate: boolean): void {
     if (isLate) this.#lossAt = this.#parts.clock.now();
     if (connection.isSuspect) this.resumed(connection);
@@ -126,14 +127,14 @@ export class PoolHealth {
   seeGoing(): void {
     const opened = this.#parts
       .connections()
-      // A connection that the proxy retires is no evidence of the backend.
+      // A connection that the proxy retires is no evidence about the backend.
       .filter((connection) => connection.isOpened && (!connection.isRetiring || connection.isPeerGoing))
       .toArray();
     if (opened.length > 0 && opened.every((connection) => connection.isPeerGoing))
       this.#learn({ kind: "connections-going" });
   }
 
-  /** A connection is over, and no longer among `connections`. */
+  /** Called when a connection is over, and no longer among `connections`. */
   closed(connection: Connection, failure: Failure | undefined): void {
     if (!connection.isOpened && failure?.origin === "backend") this.#dialFailed(connection, failure);
     const reason = failure?.message ?? "the connection was closed";
@@ -164,7 +165,7 @@ export class PoolHealth {
   }
 }
 
-/** True if the proxy itself gave up the dial or closed the idle connection: no evidence of the backend. */
+/** True if the proxy itself gave the dial up or closed the idle connection: no evidence about the backend. */
 function isLetGo(connection: Connection, failure: Failure | undefined): boolean {
   if (!connection.isOpened) return failure?.origin === "proxy";
   return failure === undefined && connection.isRetiring && !connection.isPeerGoing;

@@ -9,7 +9,7 @@ export type PoolKey = {
   readonly trust: TrustClass;
   readonly kind: ConnectionKind;
   readonly owner: string;
-  /** All three in one string, made once, because every request looks up its shard by it. */
+  /** The three fields in one string, made once, because every request looks up its shard by it. */
   readonly name: string;
 };
 

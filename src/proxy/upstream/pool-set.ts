@@ -15,7 +15,7 @@ export type PoolSetOptions = {
   readonly shareOf: (backend: string) => number;
 };
 
-/** The keys that nearly all requests use, made once. */
+/** The keys that nearly all requests use, created once. */
 const sharedKeys = {
   proven: { plain: poolKey("proven", "plain"), long: poolKey("proven", "long") },
   unproven: { plain: poolKey("unproven", "plain"), long: poolKey("unproven", "long") },
@@ -45,7 +45,7 @@ export class PoolSet {
       this.#pools.set(name, connections);
       connections.start();
     }
-    // Removed after the new ones are opened, so that requests that wait for a removed backend can go to a new one.
+    // Done after the new pools are opened, so that requests that wait for a removed backend can go to a new one.
     for (const [name, connections] of this.#pools) {
       if (backends.includes(name)) continue;
       this.#pools.delete(name);
@@ -88,7 +88,7 @@ export class PoolSet {
     return this.#options.shareOf(backend);
   }
 
-  /** Returns how long the backend may be silent before it is suspect, in ms. */
+  /** Returns the ms for which the backend may be silent before it is suspect. */
   suspectAfterMs(backend: string): number {
     return this.#pools.get(backend)?.deadlines.suspectAfterMs ?? upstreamLimits.connectionDoubtMs;
   }

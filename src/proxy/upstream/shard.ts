@@ -6,13 +6,13 @@ import type { Connection } from "./connection.ts";
 import { upstreamLimits } from "./limits.ts";
 import type { PoolKey } from "./pool-key.ts";
 
-/** An attempt that waits for a connection. Exactly one of `ready` and `refused` is called. None of the methods throws. */
+/** An attempt that waits for a connection. Exactly one of `ready` and `refused` is called. No method throws. */
 export type Waiter = {
   readonly key: PoolKey;
-  /** Returns the key as of now: a credential may be proven while the attempt waits. */
+  /** Returns the present key: a credential may be proven while the attempt waits. */
   rekey(): PoolKey;
   ready(connection: Connection): void;
-  /** The wait is long or in vain, so the attempt may move to another backend. Called at every tick. */
+  /** Called at every tick while the wait is long or in vain, so that the attempt may move to another backend. */
   suspected(): void;
   refused(failure: Failure): void;
 };
@@ -25,8 +25,8 @@ export type Shard = {
 };
 
 /**
- * Refuses all that wait, in slices, because each waiter asks another backend at once or is answered. Skips waiters that
- * got a connection meanwhile or whose client has gone.
+ * Refuses all waiting attempts, in slices, because each asks another backend at once or is answered. Skips attempts
+ * that got a connection meanwhile or whose client has gone.
  */
 export function refuse({ waiting }: Shard, failure: Failure, clock: Clock): void {
   inSlices(clock, Array.from(waiting.keys()), (waiter) => {
@@ -46,16 +46,16 @@ export function retireOutdated({ connections }: Shard): void {
 
 /**
  * Returns the idle connections to close now, and whether the shard needs a new one first. Connections beyond `keep`
- * warm ones, and beyond the last one, close soon. The last connection of a shard that is not kept warm closes after a
+ * warm ones, and beyond the last one, close soon. If a shard is not kept warm, its last connection closes after a
  * minute. A warm connection gets a successor before it closes: an apiserver ends a session after 90 s without a stream,
- * and if all ended at once, the backend would look as if it were draining.
+ * and if all sessions ended at once, the backend would look as if it were draining.
  */
 export function idleIn(
   { connections }: Shard,
   keep: number,
   now: number,
 ): { readonly isWanting: boolean; readonly going: readonly Connection[] } {
-  // Silent connections do not count as available: closing the one that answers would leave no proof that the backend lives.
+  // Silent connections do not count: if the one that answers were closed, nothing would prove that the backend works.
   const taking = connections.filter(
     (connection) => connection.isOpened && !connection.isRetiring && !connection.isSuspect,
   );

@@ -1,7 +1,7 @@
 /**
  * Limits the share of a backend that has just come back. It has no streams, so "fewest streams first" would send it
- * every client that connects: 5,000 at once after a gateway's restart, to an apiserver whose caches are cold. It counts
- * as a part of a backend at first, and as a whole one half a minute later.
+ * every client that connects: 5,000 at once after a gateway's restart, to an apiserver whose caches are cold. At first
+ * such a backend counts as a part of a backend, and half a minute later as a whole one.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
@@ -17,14 +17,14 @@ export function shareAfter(readyMs: number): number {
 
 export class SlowStart {
   readonly #clock: Clock;
-  /** When each backend became ready after it had no clients; undefined: not yet. */
+  /** Clock reading at which each backend became ready after it had no clients; undefined: not yet ready. */
   readonly #returnedAt = new Map<string, number | undefined>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Takes each new verdict. Returns true if the backend has come back, and so starts slowly. */
+  /** Called with each new verdict. Returns true if the backend has come back, and so starts slowly. */
   judged({ name, state }: Pick<BackendView, "name" | "state">): boolean {
     if (emptied.includes(state)) this.#returnedAt.set(name, undefined);
     const hasReturned = state === "ready" && this.#returnedAt.get(name) === undefined;
