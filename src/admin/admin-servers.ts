@@ -149,7 +149,7 @@ export class AdminServers {
     await Promise.all([this.#opened.probes.stop(), this.#opened.api.stop()]);
   }
 
-  /** Stops measurements, reloads of certificates and authorization. The ports stay open. */
+  /** Stops the measurements, the reloads of certificates and the requests for authorization. The ports stay open. */
   stop(): void {
     this.#opened.monitor.stop();
     this.#opened.expiryWatch.stop();

@@ -50,7 +50,7 @@ export const limits = {
   tokenBytes: 64 * KiB,
   /** Number of concurrent TokenReviews, and of concurrent SubjectAccessReviews: as many as two open admin pages need. */
   reviewsAtOnce: 32,
-  /** Number of concurrent TokenReviews for one address, so that guessing tokens blocks no other address. */
+  /** Concurrent TokenReviews for one address, so that a client that guesses tokens cannot block other addresses. */
   tokenReviewsPerAddress: 4,
   /**
    * Number of requests that may wait for one backend's connections, and number that may wait in the pending queue.
@@ -66,7 +66,7 @@ export const limits = {
   hedgesPerSecond: 100,
   /** Number of backends that one request is sent to before its client gets an error. */
   attempts: 3,
-  /** Milliseconds that a watch lasts without a client's timeout: twice the apiserver's --min-request-timeout. */
+  /** Milliseconds that a watch lasts if its client sets no timeout: twice --min-request-timeout of an apiserver. */
   watchMostMs: 3_600_000,
   /**
    * If a backend still lacks a version this many milliseconds after another backend delivered it, the backend's

@@ -53,7 +53,7 @@ export function adminBreaches(written: Written): Breach[] {
   return [{ pointer: "/admin/address", message }, ...authorizationBreaches(written)];
 }
 
-/** Finds a missing cluster for authorization, and one without TLS although tokens are sent to it. */
+/** Finds a cluster for authorization that does not exist, or that has no TLS although tokens are sent to it. */
 function authorizationBreaches(written: Written): Breach[] {
   const { mode, cluster, kubeconfigFile, audiences } = written.admin.authorization;
   const pointer = "/admin/authorization";

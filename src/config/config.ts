@@ -124,8 +124,8 @@ export function changedParts(before: Config, after: Config): readonly string[] {
 }
 
 /**
- * Returns the configuration in effect after a reload: `after`, except for the parts that need a restart. Because the
- * next reload is compared with this result, it reports these parts again.
+ * Returns the configuration in effect after a reload: `after`, except for the parts that need a restart. The next
+ * reload is compared with this result, so that it reports these parts again.
  */
 export function heldOf(before: Config, after: Config): Config {
   const { watches, health, admin, logging } = before;

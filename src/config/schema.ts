@@ -219,7 +219,7 @@ function keyPointerOf({ instancePath, params }: ErrorObject): string {
   return pointerTo(instancePath, String(params["additionalProperty"]));
 }
 
-/** Returns the pointer of the field that the error concerns; for an unknown key, of the probable known key. */
+/** Returns the pointer of the field that the error concerns; for an unknown key, of the key that was probably meant. */
 function pointerOf({ instancePath, keyword, params, parentSchema }: ErrorObject): string {
   if (keyword === "required") return pointerTo(instancePath, String(params["missingProperty"]));
   if (keyword !== "additionalProperties") return instancePath;

@@ -12,7 +12,7 @@ import { discoveryLimits } from "./limits.ts";
 export type Source = {
   /** The configured type: "DNS", "File", "EndpointSlice" or "Lease". */
   readonly from: string;
-  /** True if an outage of etcd removes entries of working backends, which must renew them; default: false. */
+  /** True if an outage of etcd removes the entries of backends that still work; default: false. */
   readonly expires?: boolean;
   ask(): Promise<readonly Discovered[] | Failure>;
   /** Calls `run` when the source has changed. Returns a function that ends the calls. */

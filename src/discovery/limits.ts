@@ -12,7 +12,7 @@ export const discoveryLimits = {
   unlistedKeptMs: 60_000,
   /** Milliseconds until a failed lookup is repeated. The pause doubles with each failure, up to the interval. */
   discoveryRetryMs: 1000,
-  /** Milliseconds until the next apiserver is asked. Three attempts fit into one lookup. */
+  /** Milliseconds that one apiserver has to answer before the next is asked. Three attempts fit into one lookup. */
   discoveryAskMs: 3000,
   discoveryServers: 3,
   /** Bytes of the largest response. 500 EndpointSlices or Leases take 1 MB, and JSON.parse takes 40 ms for 4 MB. */

@@ -61,7 +61,7 @@ type Events = {
     code: number;
     end: string;
     bytes: number;
-    /** For a watch: the events forwarded, the version at which it could have been resumed, and its moves. */
+    /** For a watch: number of events forwarded, version at which another backend could resume it, number of moves. */
     events: number;
     version: string;
     moves: number;
@@ -89,7 +89,7 @@ type Events = {
     sent: number;
     received: number;
   };
-  /** A passthrough client was rejected, because no backend could be connected to it. */
+  /** A passthrough client was rejected, because no connection to a backend could be opened. */
   "passthrough.refused": { client: string; listener: string; code: string; origin: string; message: string };
   "config.reloaded": {
     file: string;
@@ -103,7 +103,7 @@ type Events = {
    * Discovery drops backends after an outage of etcd, for example.
    */
   "discovery.backends_retained": { from: string; names: readonly string[] };
-  /** The last discovered backends stay in use. Written when discovery starts to fail, or the reason changes. */
+  /** Written when discovery starts to fail, or the reason changes. The last discovered backends stay in use. */
   "discovery.failed": { from: string; reason: string };
   "discovery.recovered": { from: string };
   "certificate.loaded": { name: string; notAfter: string };

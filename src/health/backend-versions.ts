@@ -18,7 +18,7 @@ export class BackendVersions {
     return this.#known.get(backend)?.version ?? "";
   }
 
-  /** True if the backend's version must be requested now. Then returns false for `versionLookMs`. */
+  /** True if the backend's version must be requested now. After that, returns false for `versionLookMs`. */
   takeDue(backend: string): boolean {
     const askedAt = this.#clock.now();
     const known = this.#known.get(backend);
@@ -30,7 +30,7 @@ export class BackendVersions {
   /** Records a response to the request for the version; "": it had none, so the last version stays. */
   reported(backend: string, version: string): void {
     const known = this.#known.get(backend);
-    // The set does not have the backend if it was removed while the request was running.
+    // `known` is undefined if the backend was removed while the request was running.
     if (known === undefined || version === "" || version === known.version) return;
     const from = known.version;
     known.version = version;

@@ -1,7 +1,7 @@
 /**
  * The facts about one backend, and the verdict that follows from them. Both steps are pure: evidence changes the facts
  * (`learnt`), and the first matching row of `verdicts` gives the verdict. Only recovery is damped: a suspect or dead
- * backend becomes ready after several answered probes in a row, more after each fall, so that a flapping backend
+ * backend becomes ready after several answered probes in a row, more after each failure, so that a flapping backend
  * stays suspect. If no other backend is ready, a backend that answers becomes ready at once.
  *
  *              upstream connections answer                 a row of `verdicts` says so
@@ -29,7 +29,10 @@ export type ConnectionState = (typeof connectionStates)[number];
 /** Everything known about one backend. All times are clock readings in milliseconds. */
 export type BackendFacts = {
   readonly state: BackendState;
-  /** State of all upstream connections. going: all got GOAWAY; left: all closed after GOAWAY; lost: closed without. */
+  /**
+   * State of all upstream connections. going: all got GOAWAY; left: all closed after GOAWAY; lost: closed without
+   * GOAWAY.
+   */
   readonly connections: ConnectionState;
   /** Result of the latest new socket that was opened after the connections became silent or lost; none: no result. */
   readonly fresh: "none" | "answer" | "refusal" | "silence";
@@ -140,7 +143,8 @@ export const verdicts: readonly VerdictRow[] = [
 
 /** Returns the verdict that follows from these facts alone, without the delay of recovery. Pure. */
 export function verdictOf(facts: Facts, needsProof = true): BackendState {
-  // Without probes, a backend whose connections are lost is dead. After a GOAWAY, the next dial may succeed.
+  // Without probes, a backend whose connections are lost is dead, unless they ended after GOAWAY: a new dial may
+  // succeed.
   if (facts.connections === "lost" && facts.fresh === "none" && !needsProof) return "dead";
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
@@ -173,7 +177,7 @@ export function judge(before: BackendFacts, evidence: Evidence, at: number, rule
 function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
-  // Every answer of /readyz counts here, because this function is called only if the facts mean ready.
+  // Every answer of /readyz counts here, because this function is called only if the facts give the verdict ready.
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
   const isLong = consecutiveSuccesses > 0 && at - risingSince >= healthLimits.riseMs;
@@ -192,7 +196,7 @@ export function isUrgent(facts: BackendFacts): boolean {
   return isSilent(facts) || isUnreached(facts) || (facts.state === "suspect" && !needsAnother(facts));
 }
 
-/** True if the backend has no upstream connection and its fresh sockets fail, so that only a probe can find it again. */
+/** True if the backend has no upstream connection and new sockets fail, so that only a probe can find it again. */
 function isUnreached({ connections, fresh }: BackendFacts): boolean {
   return connections === "none" && (fresh === "silence" || fresh === "refusal");
 }
@@ -226,7 +230,7 @@ export function areAllSilent(all: readonly BackendFacts[]): boolean {
   return all.every((facts) => isMute(facts) || isUnused(facts)) && all.some(isCutOff);
 }
 
-/** True if the backend is suspect for a reason that still holds, so that waiting requests should go to another. */
+/** True if the backend is suspect for a reason that still holds: waiting requests should go to another backend. */
 export function needsAnother(facts: BackendFacts): boolean {
   return facts.state === "suspect" && verdictOf(facts) !== "ready";
 }
@@ -327,7 +331,10 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
-/** Ends "hanging" reads when /readyz is good after `hungReadsMs`: without new reads, no read could show recovery. */
+/**
+ * Ends "hanging" reads if /readyz is good `hungReadsMs` later. A suspect backend gets no reads, so that no read could
+ * show its recovery.
+ */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
   return isGood && at - facts.hungAt >= healthLimits.hungReadsMs ? { ...facts, reads: "answering" } : facts;

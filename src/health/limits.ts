@@ -2,7 +2,7 @@
 const KiB = 1024;
 
 export const healthLimits = {
-  /** Milliseconds between probes of a silent or lost backend (D6): first for `urgentProbesMs`, then `slowProbeMs`. */
+  /** Milliseconds between probes of a silent backend (D6): `urgentProbeMs`, and `slowProbeMs` after `urgentProbesMs`. */
   urgentProbeMs: 250,
   urgentProbesMs: 10_000,
   slowProbeMs: 500,
@@ -45,7 +45,7 @@ export const healthLimits = {
   riseAnswers: 4,
   /** Milliseconds of answered probes after which a backend is ready again, even if the probes are few. */
   riseMs: 16_000,
-  /** Milliseconds between two failures of a backend after which they count as separate. */
+  /** Milliseconds after a failure of a backend within which another failure counts as repeated. */
   strikeMs: 60_000,
   /** Bytes read of the kernel's socket table: 7,000 sockets. For other sockets, TCP keepalive finds dead peers. */
   socketTableBytes: 1024 * KiB,

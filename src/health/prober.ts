@@ -1,7 +1,8 @@
 /**
- * Decides when a backend is probed on a fresh socket, and how long an answer may take. Normally one probe runs per
+ * Decides when a backend is probed on a new socket, and how long an answer may take. Normally one probe runs per
  * interval. While the upstream connections are silent or lost, a probe starts every 250 ms and does not wait for
- * earlier ones: these probes prove the backend dead and find it again (D6). probes/ready.ts is the probe itself.
+ * earlier ones: these probes prove that the backend is dead, and later that it answers again (D6). probes/ready.ts is
+ * the probe itself.
  */
 import type { Clock } from "../base/clock.ts";
 import type { Met } from "../base/failure.ts";

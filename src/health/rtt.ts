@@ -7,7 +7,7 @@
 const firstEdgeMs = 0.1;
 const growth = 1.25;
 const edges = 62;
-/** Half-life of the counts: the late answers of one outage keep 0.4 % of their weight. */
+/** Half-life of the counts in ms, so long that the late answers of one outage have only 0.4 % of the weight. */
 const halfLifeMs = 40_000;
 
 export type PingTimes = { readonly suspectAfterMs: number; readonly deadAfterMs: number };

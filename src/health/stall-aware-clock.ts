@@ -36,7 +36,7 @@ export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): ()
   };
 }
 
-/** A clock that stops while this process's event loop is stalled (F11). `wall` and `soon` are not changed. */
+/** A clock that stops while this process's event loop is stalled (F11). `wall` and `soon` are the real clock's. */
 export class StallAwareClock implements Clock {
   readonly #clock: Clock;
   #stalledMs = 0;

@@ -22,7 +22,7 @@ export class BackendCourse {
   state = "unknown";
   /** Clock reading (ms) since which the backend is suspect, according to the first measurement; -1: it is not suspect. */
   doubtAt = -1;
-  /** Clock reading (ms) at which the suspicion becomes an incident; Infinity: none, or already an incident. */
+  /** Clock reading (ms) at which the suspicion becomes an incident; Infinity: not suspect, or an incident already. */
   dueAt = Number.POSITIVE_INFINITY;
   /** True if the backend announced its shutdown, which usually means a restart. */
   #isPlanned = false;

@@ -48,7 +48,7 @@ export const aggregatedGroups: readonly string[] = [
   "packages.operators.coreos.com",
 ];
 
-/** Who assigns the versions of an API. All its watches share one object, so that each sees a later change. */
+/** Who assigns the versions of an API. All its watches share one object, so that a later change applies to all. */
 export type Origin = {
   /** True if the versions are not etcd's, or if it is unknown whose they are. */
   isForeign: boolean;

@@ -27,7 +27,7 @@ export type Resume = {
 
 /** Returns the request that continues a watch after `version`; `target`: the client's own `:path`. */
 export function resumeTarget(target: string, { version, hasBookmarks, ageMs, leftMs }: Resume): string {
-  // Without a client's deadline, the watch ends when the apiserver would have ended the first one.
+  // If the client set no deadline, the watch ends when the apiserver would have ended the client's original watch.
   const seconds = Math.max(1, Math.ceil((leftMs ?? limits.watchMostMs - ageMs) / 1000));
   const added = [
     `resourceVersion=${version}`,

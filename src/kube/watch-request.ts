@@ -35,7 +35,7 @@ export function watchRequestOf(target: string): WatchRequest {
   };
 }
 
-/** Returns where the watch starts. `version` "" stands for the version 0 as well. */
+/** Returns where the watch starts. `version` is "" for version 0, too. */
 function startOf(version: string, sendsState: boolean | undefined): Start {
   if (sendsState === true) return "state";
   if (isVersion(version)) return "exact";

@@ -74,7 +74,7 @@ function withRefusals(
   ];
 }
 
-/** Returns the certificate's name in the journal; undefined for a backend's, which the proxy loads from no file. */
+/** Returns the certificate's name in the journal; undefined for a backend's certificate, which is in no file here. */
 function nameInJournal({ purpose, name }: CertificateRow): string | undefined {
   if (purpose === "backend" || purpose === "backend-loopback") return undefined;
   return purpose === "client-ca" ? `${name} client CA` : name;

@@ -85,7 +85,7 @@ export class EventStreams {
       if (response.destroyed) return;
       const now = this.#clock.now();
       if (permission === "yes") allowedAt = now;
-      // While no cluster answers reviews, the last permission stays valid, as long as it would for a single request.
+      // While no cluster answers reviews, the last permission stays valid for `accessAllowedMs`, as for other requests.
       if (permission === "no" || now - allowedAt > adminLimits.accessAllowedMs) return void response.end();
       response.write(": still here\n\n");
       stop = again();

@@ -14,7 +14,7 @@ export const adminLimits = {
   reviewsKept: 2000,
   /** Milliseconds in which all scrapes get the text of the first, to spare the data path's thread. */
   scrapeReuseMs: 1000,
-  /** Sockets and bytes of headers on each admin port: few Prometheus servers, kubelets and operators use them. */
+  /** Most sockets, and bytes of headers, on each admin port. A few Prometheus servers, kubelets and operators use it. */
   adminSockets: 64,
   adminHeaderBytes: 8 * KiB,
   /** Bytes of headers on the API's port with authorization. A token with 400 groups takes 12 KiB. */
@@ -50,7 +50,7 @@ export const adminLimits = {
   operatorChars: 128,
   /** Milliseconds between attempts to open the API's port while another process, such as a predecessor, uses it. */
   apiRetryMs: 1000,
-  /** Failed attempts before a report: a predecessor closes its port about a second after the handover. */
+  /** Failed attempts to open the port before a report: a predecessor closes it about a second after the handover. */
   apiFailures: 4,
   /** Number of state changes kept for each backend: enough for an hour of failures every two minutes. */
   backendHistory: 64,

@@ -12,7 +12,7 @@ export type DeploymentWishes = {
 
 const name = "watchkeeper";
 const labels = `app.kubernetes.io/name: ${name}`;
-/** Not inside the configuration's directory, because no volume can be mounted inside a ConfigMap. */
+/** The certificate's directory, outside of the configuration's: no volume can be mounted inside a ConfigMap. */
 const served = `/var/run/secrets/${name}-tls`;
 const ports = { kube: 8443, metrics: 7481 };
 

@@ -109,7 +109,7 @@ function linkedTo(link: string): string | undefined {
   }
 }
 
-/** Writes a CA bundle with the sidecar's and the cluster's CAs: clients that use the service's name bypass the sidecar. */
+/** Writes a CA bundle that also has the cluster's CAs: clients that use the service's name bypass the sidecar. */
 function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined {
   const cluster = loadCa(join(direct, "ca.crt"));
   if (cluster instanceof Failure) return cluster;

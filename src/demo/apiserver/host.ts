@@ -14,7 +14,7 @@ import { bindLoopback } from "./loopback-server.ts";
 
 /** Maximum number of streams on a connection, as in kube-apiserver (k8s.io/apiserver pkg/server/secure_serving.go). */
 const maxConcurrentStreams = 100;
-/** Milliseconds between the end of the watches and the end of the sockets in `stop`, so that clients get the former. */
+/** Milliseconds for which `stop` keeps sockets open after the end of the watches, so that clients receive it. */
 const flushMs = 50;
 
 export type HostOptions = Pair & {
@@ -75,7 +75,7 @@ function collect(request: http2.Http2ServerRequest, handle: (ask: Ask) => void):
     if (size <= bodyBytes) chunks.push(chunk);
     size += chunk.length;
   });
-  request.on("error", () => {}); // The response's "close" follows, and handles this.
+  request.on("error", () => {}); // Ignored, because the response's "close" follows.
   request.on("end", () => {
     const fields = Array.from({ length: rawHeaders.length / 2 }, (_, index) => {
       const [name = "", value = ""] = rawHeaders.slice(index * 2, index * 2 + 2);

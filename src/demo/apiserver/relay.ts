@@ -46,7 +46,7 @@ export class Relay {
   }
 
   #accept(near: net.Socket): void {
-    near.on("error", () => {}); // "close" follows.
+    near.on("error", () => {}); // Ignored, because "close" follows.
     if (this.#isBlocked) this.#waiting.add(near);
     else this.#join(near);
   }

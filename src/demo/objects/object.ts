@@ -6,10 +6,7 @@ import { badRequest, invalid, Refusal } from "./status.ts";
 /** Matches an RFC 1123 subdomain, the form of name that all resources served here require. */
 const goodName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const longestName = 253;
-/**
- * Deepest nesting of an object. Real objects have less (the schema of a CRD nests about 60 levels), and recursive
- * serialisation can take more.
- */
+/** Deepest nesting of an object. A CRD's schema nests about 60 levels; recursive serialisation works with more. */
 const jsonLevels = 500;
 
 /** Keys of metadata that only the server writes, or that have a field of their own in `Metadata`. */

@@ -143,7 +143,7 @@ export class DemoClient {
   #open(head: http2.OutgoingHttpHeaders, endStream: boolean): http2.ClientHttp2Stream | undefined {
     if (!this.isOpen) return undefined;
     const stream = this.#session.request({ ...head, ...this.#options.fields }, { endStream });
-    stream.on("error", () => {}); // "close" follows.
+    stream.on("error", () => {}); // Ignored, because "close" follows.
     return stream;
   }
 }

@@ -43,7 +43,7 @@ export class NaiveProxy {
     this.#server.on("stream", (stream, head) => this.#forward(stream, head));
     this.#server.on("session", (session) => {
       this.#sessions.add(session);
-      session.on("error", () => {}); // "close" follows.
+      session.on("error", () => {}); // Ignored, because "close" follows.
       session.on("close", () => this.#sessions.delete(session));
     });
   }
@@ -192,7 +192,7 @@ class NaiveBackend {
       // then.
       socket.destroy();
     });
-    session.on("error", () => {}); // "close" follows.
+    session.on("error", () => {}); // Ignored, because "close" follows.
     session.on("close", () => this.#drops.delete(session));
     return session;
   }

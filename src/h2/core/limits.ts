@@ -15,7 +15,7 @@ export const h2Limits = {
   hpackIndexedBytes: 2048,
   /** Most streams that a client may have open at once: the number that the apiserver itself advertises (A3). */
   downstreamStreams: 100,
-  /** Budget for resets before the response, with its rate: client-go cancels about 100 watches at once (A1, A2). */
+  /** Budget for resets before the response, and resets per second. client-go cancels about 100 watches at once (A1, A2). */
   resetBurst: 200,
   resetsPerSecond: 33,
   /** Initial receive window of a stream in bytes. The window grows while the receiving side keeps up (D2). */

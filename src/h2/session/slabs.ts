@@ -8,8 +8,8 @@ import { frameBytes } from "../frame/frame.ts";
 
 const slabBytes = 1 << 20;
 /**
- * Milliseconds between two calls of `shrinkRoom`. Each call returns at most `slabsPerLook` slabs of a size: 10 ms of
- * work, and 8 s for 1 GiB.
+ * Milliseconds between two calls of `shrinkRoom`. Each call returns at most `slabsPerLook` slabs of each block size,
+ * which takes 10 ms; the return of 1 GiB takes 8 s.
  */
 export const slabLookMs = 500;
 const slabsPerLook = 64;

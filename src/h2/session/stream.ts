@@ -287,7 +287,10 @@ export class Stream implements StreamWriter {
     this.#owed += count;
   }
 
-  /** Returns how many bytes the owner got without returning credit, for the session to return it: the stream closes. */
+  /**
+   * Returns the number of bytes for which the owner returned no credit. The session returns it, because the stream
+   * closes.
+   */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;
