@@ -46,7 +46,7 @@ export type CommandSpec = {
   /** All valid values of the first positional argument; default: any value is valid. */
   readonly choices?: readonly string[];
   readonly options: readonly Option[];
-  /** Meaning of exit code 1: "1: a check failed". */
+  /** Meaning of exit code 1: "1: a check of the configuration, a certificate or a backend failed". */
   readonly exits?: string;
   readonly examples?: readonly string[];
 };
@@ -76,7 +76,7 @@ const caFile = option(
 const reach = [admin, tokenFile, caFile] as const;
 const formats = ["table", "wide", "json"] as const;
 const output = option("-o, --output FORMAT", "table, wide or json", "table", { choices: formats });
-const reason = option("--reason TEXT", "reason that the log records", "none");
+const reason = option("--reason TEXT", "reason for the operation, which watchkeeper logs", "none");
 const plainOutput = option("-o, --output FORMAT", "table or json", "table", { choices: ["table", "json"] });
 
 const configOption = option("-c, --config FILE", "the configuration file", undefined, { isRequired: true });
@@ -87,21 +87,21 @@ export const commands = {
     words: "",
     options: [
       option("--port N", "port on which the demo's proxy listens", "8443, or any free port"),
-      option("--once", "exit after the last fault"),
+      option("--once", "exit after the last fault of the demo"),
       option("--faults LIST", "faults to inject, separated by commas: hole, freeze, restart, or none", "all"),
     ],
     exits: "1: the demo could not run, or a fault affected the client behind watchkeeper",
   },
   incident: {
-    summary: "replay one of five incidents, without watchkeeper and with it",
+    summary: "replay one of five incidents: clients run through watchkeeper and through a naive proxy",
     words: "000|001|002|003|004",
     choices: ["000", "001", "002", "003", "004"],
     options: [],
-    exits: "1: watchkeeper did not do what the page of the incident says, or the replay could not run",
+    exits: "1: watchkeeper did not behave as docs/incidents says, or the replay could not run",
     examples: ["watchkeeper incident 004"],
   },
   run: {
-    summary: "serve clients as a configuration file says",
+    summary: "serve clients according to a configuration file",
     words: "",
     options: [configOption, option("--pid-file FILE", "file into which the process ID is written", "none")],
     exits: "1: the process ended because of an internal error",
@@ -125,7 +125,7 @@ export const commands = {
       ),
       option(
         "--state DIR",
-        "directory of files that survive a restart of the container",
+        "directory for files that must survive a restart of the container",
         "/var/run/watchkeeper",
       ),
     ],
@@ -136,7 +136,7 @@ export const commands = {
     words: "static-pod|deployment|sidecar",
     choices: ["static-pod", "deployment", "sidecar"],
     options: [
-      option("--image IMAGE", "container image of watchkeeper", "watchkeeper:VERSION"),
+      option("--image IMAGE", "container image of watchkeeper that the manifests use", "watchkeeper:VERSION"),
       option("-f, --file FILE", "YAML of the workload to patch; - is stdin", "none; required for sidecar", {
         only: ["sidecar"],
       }),
@@ -156,7 +156,7 @@ export const commands = {
       option("--namespace NAME", "namespace of the Deployment", "watchkeeper", { only: ["deployment"] }),
       option("--replicas N", "number of replicas, from 2 to 50", "2", { only: ["deployment"] }),
     ],
-    exits: "1: the workload cannot have a sidecar",
+    exits: "1: the sidecar cannot be added to the workload",
     examples: [
       "watchkeeper manifest static-pod --print-config --backend cp-1=https://10.0.0.11:6443 > watchkeeper.yaml",
       "watchkeeper manifest static-pod --image registry.example.com/watchkeeper:0.1.0 > /etc/kubernetes/manifests/watchkeeper.yaml",
@@ -184,37 +184,33 @@ export const commands = {
       option("--kubeconfig FILE", "kubeconfig file", "as kubectl finds it"),
       option("--context NAME", "context to use", "the current one"),
       option("--port N", "port to listen on", "7443, or any free port"),
-      option(
-        "--discover",
-        "discover the apiservers behind the address in the kubeconfig, and balance over them",
-      ),
+      option("--discover", "discover the apiservers behind the kubeconfig's server, and balance over them"),
     ],
-    exits: "1: the cluster could not be served",
+    exits: "1: the command could not serve the cluster",
   },
   check: {
     summary: "check a configuration, its certificates and its backends",
     words: "",
     options: [
       option("-c, --config FILE", "the configuration file; - is stdin", undefined, { isRequired: true }),
-      option("--offline", "check the files only; list the configured backends without connecting"),
+      option(
+        "--offline",
+        "check the files only, and list the configured backends without connecting to them",
+      ),
     ],
-    exits: "1: a check failed",
+    exits: "1: a check of the configuration, a certificate or a backend failed",
   },
   config: {
     summary: "print a commented configuration to start from",
     words: "",
     options: [
-      option(
-        "--convert FILE",
-        "print this v1alpha1 configuration as v1alpha2 instead",
-        "a sample is printed",
-      ),
+      option("--convert FILE", "print the v1alpha1 configuration FILE as v1alpha2", "a sample is printed"),
     ],
     exits: "1: the converted configuration is not valid",
     examples: ["watchkeeper config --convert watchkeeper.yaml > converted.yaml"],
   },
   pki: {
-    summary: "make certificates, or a certificate signing request",
+    summary: "create certificates, or a certificate signing request",
     words: "init|csr",
     choices: ["init", "csr"],
     options: [
@@ -223,7 +219,7 @@ export const commands = {
       option("--signer NAME", "name of the Kubernetes signer", "none; required for csr", { only: ["csr"] }),
       option("--name NAME", "common name of the certificate", "watchkeeper"),
     ],
-    exits: "1: no file was written",
+    exits: "1: the command wrote no file",
   },
   status: {
     summary: "print backends, watches and active incidents on one screen",
@@ -241,13 +237,13 @@ export const commands = {
       option("-q, --query TEXT", "print only rows that contain this text in any column", "all"),
       option(
         "--sort COLUMN",
-        'column to sort by; "-" first: descending (--sort=-bytes)',
+        'column to sort by; a leading "-": descending (--sort=-bytes)',
         "see docs/admin-api.md",
       ),
       option("--limit N", "maximum number of rows, up to 50000", "100"),
-      option("--no-headers", "omit the header"),
+      option("--no-headers", "print no header line"),
     ],
-    exits: "1: there is no object with that NAME",
+    exits: "1: no object has the given NAME",
     examples: [
       "watchkeeper get watches backend=cp-2 state=hung",
       "watchkeeper get clients --sort=-relists --limit 10",
@@ -258,7 +254,7 @@ export const commands = {
     summary: "print the evidence and the effect of an incident",
     words: "[INCIDENT]",
     options: [...reach, plainOutput],
-    exits: "1: there is no such incident",
+    exits: "1: no incident has this ID",
     examples: ["watchkeeper explain 42", "watchkeeper explain"],
   },
   top: {
@@ -268,7 +264,7 @@ export const commands = {
     options: [
       ...reach,
       plainOutput,
-      option("--once", "measure once and exit"),
+      option("--once", "print one table and exit"),
       option("--interval SECONDS", "interval between updates, from 1 to 60", "2"),
       option("--rows N", "maximum number of rows, up to 500", "20"),
     ],
@@ -279,7 +275,7 @@ export const commands = {
     options: [
       ...reach,
       plainOutput,
-      option("--for SECONDS", "exit after this time, up to 86400", "until a signal"),
+      option("--for SECONDS", "exit after this number of seconds, up to 86400", "until a signal"),
     ],
     examples: [
       "watchkeeper tap",
@@ -291,20 +287,20 @@ export const commands = {
     summary: "stop new requests to a backend, move its watches gradually, keep exec sessions",
     words: "BACKEND",
     options: [...reach, reason],
-    exits: "1: there is no such backend, or no other backend is ready",
+    exits: "1: no backend has this name, or no other backend is ready",
     examples: ["watchkeeper drain cp-2 --reason 'kernel update'", "watchkeeper undrain cp-2"],
   },
   undrain: {
     summary: "end the drain of a backend",
     words: "BACKEND",
     options: [...reach, reason],
-    exits: "1: there is no such backend",
+    exits: "1: no backend has this name",
   },
   move: {
     summary: "move one watch to another backend, transparently to its client",
     words: "AUDIT-ID",
     options: [...reach, reason],
-    exits: "1: there is no such watch, or it cannot be moved now",
+    exits: "1: no watch has this audit ID, or the watch cannot be moved now",
   },
   reload: {
     summary: "reload the configuration",
@@ -317,11 +313,11 @@ export const commands = {
     words: "",
     options: [
       ...reach,
-      option("--to PATH", "a .tar file, or a new directory", "watchkeeper-TIME.tar"),
+      option("--to PATH", "output: a .tar file, or a new directory", "watchkeeper-TIME.tar"),
       option("--metrics ADDRESS", "address of watchkeeper's metrics", "127.0.0.1:7481"),
-      option("--names", "keep names and addresses in the bundle; default: they are redacted"),
+      option("--names", "keep names and addresses in the bundle; default: names and addresses are redacted"),
     ],
-    exits: "1: the file was not written",
+    exits: "1: the bundle was not written",
   },
   completion: {
     summary: "print a script that completes these commands in a shell",
