@@ -1,4 +1,4 @@
-/** The party that caused a failure. It decides the client's answer, and whether the backend's health suffers. */
+/** The party that caused a failure. It decides which response the client gets, and whether the backend's health suffers. */
 export type Origin = "client" | "proxy" | "backend";
 
 export type FailureCode =

@@ -20,7 +20,7 @@ export type Lease = {
   };
 };
 
-/** Returns the addresses in the EndpointSlices of default/kubernetes. By the API, a missing "ready" is true. */
+/** Returns the addresses in the EndpointSlices of default/kubernetes. The API defines a missing "ready" as true. */
 export function addressesInSlices(slices: readonly EndpointSlice[]): readonly Address[] {
   return slices.flatMap(({ endpoints = [], ports = [] }) => {
     const { port } = ports.find(({ name }) => name === "https") ?? ports[0] ?? {};

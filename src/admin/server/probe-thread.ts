@@ -44,7 +44,7 @@ export type ProbeThreadParts = {
   readonly thread?: string | URL;
 };
 
-/** The file's extension is that of this file: .ts in the repository, .js in the npm package. */
+/** The main file of the thread. It has the extension of this file: .ts in the repository, .js in the npm package. */
 const threadFile = import.meta.filename.replace(/probe-thread(\.\w+)$/, "probe-thread-main$1");
 /** Memory limits of the thread; the flags of the process do not apply to it. */
 const resourceLimits = {

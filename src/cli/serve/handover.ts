@@ -36,7 +36,7 @@ export type HandoverParts = {
   readonly command?: readonly string[];
 };
 
-/** Blocks reloads after a running one. Resolves with the sockets and a function that allows reloads again. */
+/** Waits for a running reload, then blocks reloads. Resolves with the sockets and a function to allow reloads again. */
 export type Freeze = () => Promise<{
   readonly descriptors: ReadonlyMap<string, number>;
   readonly thaw: () => void;

@@ -16,7 +16,7 @@ import { beginServing, exitCode, exitSoon } from "../serve/signals.ts";
 import { accessOf, type Context, kindOf, kubeconfigFiles, pairOf, readContext } from "./kubeconfig.ts";
 import { TryFiles, type TryOptions } from "./try-files.ts";
 
-/** Milliseconds until the credential plugin runs again, at least: after a failure, or if its certificate is short-lived. */
+/** Shortest pause in ms before the credential plugin runs again, after a failure or for a short-lived certificate. */
 const pluginRetryMs = 30_000;
 
 /** Default port. If it is in use, a free port is used. */

@@ -1,4 +1,4 @@
-/** The discovery documents: groups, versions, resources. */
+/** The discovery documents of the embedded apiserver: groups, versions, resources. */
 import type { JsonMap } from "../objects/json.ts";
 import { apiVersionOf, type Resource, resources } from "../objects/resources.ts";
 

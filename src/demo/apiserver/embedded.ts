@@ -26,7 +26,7 @@ export type EmbeddedOptions = Pick<HostOptions, "loopback"> & {
   readonly encodingFor?: (accept: string) => Encoding | undefined;
 };
 
-/** The relay's main file. Its extension is that of this file: .ts in the repository, .js in the npm package. */
+/** The relay's main file. It has the extension of this file: .ts in the repository, .js in the npm package. */
 const relayFile = import.meta.filename.replace("embedded", "relay-child");
 
 export class Embedded {

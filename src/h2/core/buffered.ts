@@ -1,4 +1,4 @@
-/** Counts all bytes that this process buffers, against one limit: windows limit only single streams (D2). */
+/** Counts all bytes that this process buffers, against one limit, because windows limit only single streams (D2). */
 export class Buffered {
   readonly #limitBytes: number;
   #bytes = 0;

@@ -57,7 +57,7 @@ const roles = new Map<string, Role>([
 
 /**
  * Header names with which a proxy asserts an identity to the apiserver (`x-remote-user`, `impersonate-extra-...`). Any
- * character may replace `-`, because some servers read `_` and others as `-` (A39).
+ * character may stand for `-`, because some servers read other characters, such as `_`, as `-` (A39).
  */
 const identityName = /^(?:x[^0-9a-z]remote[^0-9a-z]|impersonate[^0-9a-z])/;
 

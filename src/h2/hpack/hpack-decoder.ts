@@ -90,7 +90,7 @@ export class HpackDecoder {
     const isLasting =
       index > 0 && index < staticTable.length && this.#at - start <= h2Limits.hpackIndexedBytes;
     if (field === undefined || this.isOversize || !isLasting) return;
-    // Not from Node's pool: a pooled slice would keep 64 KiB in memory as long as the session.
+    // Allocated outside of Node's pool: a pooled slice would keep 64 KiB in memory as long as the session.
     const encoded = Buffer.allocUnsafeSlow(this.#at - start);
     bytes.copy(encoded, 0, start, this.#at);
     this.#lastSecret = { encoded, field };

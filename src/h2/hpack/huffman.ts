@@ -113,7 +113,7 @@ for (let node = 0, depth = 0; depth < 8; depth++) {
   node = children[2 * node + 1] ?? 0;
 }
 
-/** Returns the room in bytes for decoding `count` bytes: codes have five bits or more, and one byte is overwritten. */
+/** Returns the buffer size for decoding `count` bytes: codes have five bits or more, and one byte is written too many. */
 export function decodedBound(count: number): number {
   return Math.floor((count * 8) / 5) + 1;
 }
