@@ -119,7 +119,7 @@ export class BackendSet {
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
   }
 
-  /** When discovery last succeeded, its failures and its finds; undefined if none is configured. */
+  /** When discovery last succeeded, how often it failed and how many it found; undefined if none is configured. */
   get record(): Discovery["record"] | undefined {
     return this.#discovery?.record;
   }

@@ -67,7 +67,7 @@ export class Clusters {
     return [...this.#byName.values()];
   }
 
-  /** All clusters with clients, including those that are being removed. */
+  /** All clusters in use, including those that are being removed. */
   get all(): readonly Cluster[] {
     return [...this.present, ...Array.from(this.#leaving.values(), ({ cluster }) => cluster)];
   }

@@ -245,7 +245,7 @@ export class Listener {
     });
   }
 
-  /** Ends the connection even if the client does not, because the client would keep its descriptor. */
+  /** Ends the connection even if the client does not, because otherwise the client would keep its descriptor. */
   #refusePlain(socket: net.Socket): void {
     socket.end(plainHttpOnTls());
     closeAfterFlush(socket, this.#parts.clock);

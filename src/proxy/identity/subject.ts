@@ -90,7 +90,7 @@ function elementAt(der: Uint8Array, at: number): Element | undefined {
 }
 
 const utf8 = 0x0c;
-/** NumericString, PrintableString, IA5String. Parsers decode T61String and BMPString differently, so those fail. */
+/** NumericString, PrintableString, IA5String. Parsers decode T61String and BMPString differently: they are refused. */
 const ascii = new Set([0x12, 0x13, 0x16]);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

@@ -19,7 +19,7 @@ export type WholeHello = {
   readonly state: "whole";
   /** Number of bytes up to the end of the ClientHello's last record. */
   readonly length: number;
-  /** In lower case, printable, without a trailing dot; undefined if absent, as from clients that dial an IP address. */
+  /** Lower-case, printable, without a trailing dot; undefined if absent, as from clients that dial an IP address. */
   readonly serverName: string | undefined;
   /** True if the client may send a request before the server has answered (0-RTT). */
   readonly hasEarlyData: boolean;

@@ -54,7 +54,7 @@ export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descripto
   const { LISTEN_FDS: count = "", LISTEN_FDNAMES: names = "", LISTEN_PID: owner } = environment;
   for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
     Reflect.deleteProperty(environment, name);
-  // systemd names the process that gets the sockets. A predecessor names none, because it starts before its successor.
+  // systemd names the process that gets the sockets. A predecessor names none: its successor has no pid yet.
   const isOurs = owner === undefined || owner === String(pid);
   if (!isOurs || !/^\d{1,3}$/.test(count)) return new Descriptors();
   const called = names.split(":");

@@ -35,7 +35,7 @@ export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): numb
   return queuedBytes + (isEnded ? 0 : headBytes);
 }
 
-/** Number of ended exchanges with unread bytes at which they are checked; then twice as many as remained. */
+/** Ended exchanges with unread bytes are checked at this number, and then at twice the number that remained. */
 const sweptSize = 64;
 
 export class ActiveRequests {

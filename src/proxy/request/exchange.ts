@@ -205,7 +205,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     try {
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
-      // The client can present another certificate only on a new connection. An apiserver does this after each 401.
+      // The client can present another certificate only on a new connection. Apiservers also end it after a 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
       // An attempt may have begun, and the client has no stream yet that could end it.

@@ -37,7 +37,7 @@ export type HandlerParts = ExchangeParts & {
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
-  /** True if the proxy requests bookmarks even for clients that do not. */
+  /** True if the proxy requests bookmarks even for clients that want none. */
   readonly alwaysRequestBookmarks: boolean;
 };
 

@@ -1,7 +1,7 @@
 /**
  * A refusal (429 or 5xx), held while another backend may give a better response. A short refusal is held until it is
- * complete, because the backend may die in the middle of it. A longer one is bounded by its stream's window, since
- * nothing is granted.
+ * complete, because the backend may die in the middle of it. A longer one is bounded by its stream's window, because
+ * the stream gets no credit.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";

@@ -109,7 +109,7 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   return chain;
 }
 
-/** Parsed leaf certificates, kept because the names are checked for each authority that a session uses first. */
+/** Parsed leaf certificates, kept because every authority that is new in a session is checked against their names. */
 const leaves = new WeakMap<ServingPair, X509Certificate>();
 
 /** True if the certificate has one of these names. For a name with "*." only a wildcard in the certificate matches. */

@@ -27,7 +27,7 @@ import { type RelayEnd, TcpRelay } from "./tcp-relay.ts";
 export type PassthroughParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Prefix of this cluster's backend names, which routes leave out; default: none. */
+  /** Prefix of this cluster's backend names, which routes omit; default: none. */
   readonly prefix?: string;
   readonly backends: Backends;
   readonly pending: PendingQueue;

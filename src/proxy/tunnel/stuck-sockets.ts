@@ -17,7 +17,7 @@ export const socketTableMs = 1000;
  * within 10 s.
  */
 export const hungRetransmits = 4;
-/** The same for a client's socket. They take about 51 s, because a client's network may be away for a while. */
+/** Retransmissions that make a client's socket stuck: about 51 s, because its network may be away for a while. */
 export const hungClientRetransmits = 8;
 export const hungLooks = 2;
 

@@ -72,7 +72,7 @@ export class Tunnel {
   constructor(parts: TunnelParts, owner: TunnelOwner) {
     const { down, up, upgrades, early, isWatch } = parts;
     this.#upgrades = upgrades;
-    // Copied: as the end of a chunk, they would keep the whole chunk of up to 64 KiB in memory.
+    // The bytes are copied. As the end of a chunk they would keep the whole chunk, up to 64 KiB, in memory.
     this.#early = Buffer.from(early);
     this.#isWatch = isWatch;
     this.#owner = owner;

@@ -62,7 +62,7 @@ export const upstreamLimits = {
   unansweredShare: 1.5,
   /** A connection with a PING pending for longer than this gets no hedges. A PING is sent every 250 ms. */
   promptMs: 100,
-  /** Ms for which a connection that was silent is used only if no other has room: as long as `resumeMs` of watches. */
+  /** Ms for which a connection that was silent is used only if no other has room: as long as a watch is retried. */
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this long is closed or replaced. The apiserver closes it after 90 s. */
   idleConnectionMs: 60_000,

@@ -11,7 +11,7 @@ import { watchLimits } from "./limits.ts";
 
 const none: readonly string[] = [];
 
-/** A stall of a cache. Watches avoid the cache until the clock reading `until`: each time for twice as long. */
+/** A stall of a cache, which watches avoid until the clock reading `until`. Each further stall lasts twice as long. */
 type Stall = {
   /** Version of an event that other backends had delivered and this backend had not. */
   readonly version: string;
@@ -70,7 +70,7 @@ export class CacheProgress {
     }
   }
 
-  /** Called for each bookmark: the cache has come this far. The one that ends initial events is not periodic. */
+  /** Called for each bookmark. The bookmark that ends initial events is not periodic, so `bookmarkAt` stays. */
   showBookmark({ version, endsInitialEvents }: WatchEvent, now: number): void {
     if (!endsInitialEvents) this.bookmarkAt = now;
     if (compareVersions(version, this.version) > 0) this.#reach(version, now);
@@ -141,7 +141,7 @@ class Peers {
   readonly #markMs: number;
   /** Newest version that any backend delivered before it was removed or became dead; "": none. */
   #seen = "";
-  /** Oldest first. */
+  /** Marks, oldest first. */
   #marks: Mark[] = [];
 
   /** `markMs`: least ms between two marks while a cache lacks an event. */
@@ -235,7 +235,7 @@ export class CacheTracker {
   readonly #scopes = new Map<string, Peers>();
   readonly #stalled = new Set<CacheProgress>();
 
-  /** Returns the progress of a cache, updated by its watches. At the limit, a new resource's is not compared. */
+  /** Returns the progress of a cache. Beyond `comparedResources`, the caches of a new resource are not compared. */
   of(backend: string, resource: string): CacheProgress {
     return progressIn(this.#resources, backend, resource, 0);
   }
@@ -262,7 +262,7 @@ export class CacheTracker {
     for (const peers of this.#scopes.values()) peers.discountStall(ms);
   }
 
-  /** True if the backend has accepted a watch of this resource since it was last dead or new. */
+  /** True if the backend has accepted a watch of this resource since that backend was last dead or new. */
   knows(backend: string, resource: string): boolean {
     return this.#resources.get(resource)?.caches.has(backend) === true;
   }

@@ -2,9 +2,9 @@
 export const watchLimits = {
   /** Least ms that a watch without events lasts: client-go relists after one of less than a second (watch.md §7). */
   shortWatchMs: 1100,
-  /** If a watch ends fewer ms than this before the client's deadline, it ended at the deadline (watch.md §5.5). */
+  /** A watch that ends fewer ms than this before the client's deadline counts as ended by it (watch.md §5.5). */
   watchDueMs: 2000,
-  /** Most attempts, within `resumeMs`, to continue a watch that lost its backend. Then it ends (watch.md §5.2). */
+  /** Most attempts within `resumeMs` to continue a watch that lost its backend; then the watch ends (watch.md §5.2). */
   resumeAttempts: 3,
   /** Most attempts that do not count because their connection was lost: three backends may fail within a second. */
   resumeLosses: 3,
@@ -78,8 +78,8 @@ export const watchLimits = {
   sentinelPauseMs: 1000,
   sentinels: 1000,
   /**
-   * Most that a sentinel's second stream may deliver before the first: the changes of a large list of pods in the half
-   * second until the first stream is suspect. Beyond that the second stream is dropped, and requested again later.
+   * Most events and bytes that a sentinel's second stream may deliver before the first: the changes of many pods in the
+   * half second until the first stream is suspect. Beyond that the second stream is dropped, and requested again later.
    */
   aheadEvents: 1000,
   aheadBytes: 1024 * 1024,
@@ -96,7 +96,7 @@ export const watchLimits = {
   historyUnreadMs: 60_000,
   /** If a backend's events differed from another backend's, it is not trusted for at least this many ms. */
   historyUnlikeMs: 300_000,
-  /** Ms after which another etcd history is accepted if no right one answers: as long as an apiserver restarts. */
+  /** Ms until another etcd history is accepted if no backend with the right one answers. A restart takes as long. */
   historyAloneMs: 30_000,
   /** A stream may get an event as part of its initial state if it opens fewer ms than this before the event. */
   sightMs: 2000,

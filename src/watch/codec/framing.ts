@@ -1,6 +1,6 @@
 /**
- * Decides which watch responses the proxy can decode. Of these it forwards only whole events, so that a backend may die
- * at any byte (D3). A response in another format is opaque: it is forwarded as it comes and never repaired.
+ * Decides which watch responses the proxy can decode. The proxy forwards only whole events of these, so that a backend
+ * may die at any byte (D3). A response in another format is opaque: it is forwarded as it comes, unrepaired.
  */
 import type { EventDecoder } from "./event.ts";
 import { JsonEvents } from "./json-events.ts";

@@ -63,7 +63,7 @@ const steps: readonly (readonly [from: number, bytes: string, to: number])[] = [
   [at.after, "}", at.over],
 ];
 
-/** The next state, by `256 * state + byte`. */
+/** The next state, at index `256 * state + byte`. */
 const table = new Uint8Array(16 * 256);
 for (const [from, bytes, to] of steps) for (const byte of Buffer.from(bytes)) table[from * 256 + byte] = to;
 

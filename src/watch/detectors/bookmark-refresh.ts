@@ -34,7 +34,7 @@ export type BookmarkRefresherParts = {
 export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /** Watches that may be too old for another backend, and the clock reading up to which a bookmark must prove each. */
+  /** Watches that may be too old for other backends. Value: clock reading up to which each must be proven complete. */
   readonly #old = new Map<WatchSession, number>();
   #isUnderWay = false;
 

@@ -44,7 +44,7 @@ type Question = {
 /** A resource, and the newest version of it that clients may have seen. */
 type Seen = { readonly name: string; readonly seen: string };
 
-/** The resource whose list or event proved another history. A resource that has not changed may be equal in both. */
+/** The resource whose list or event proved another history. Unchanged resources may be equal in both histories. */
 type Proof = {
   readonly resource: string;
   /** True if a later list of that resource was as new as what clients have seen, or no client can list the resource. */

@@ -77,7 +77,7 @@ export class OriginChecks {
         reading: () => new OpenApiTitle(),
         onAnswer: ({ status, version: kind }) => {
           if (kind !== "") this.#learn(origin, kind === "aggregated");
-          // Repeated, because a new CRD's OpenAPI appears after a second. Not after a 403: this client may not read it.
+          // Asks again: a new CRD's OpenAPI appears after a second. A 403 concerns this client only, so no repeat.
           else if (unanswered.has(status) && !origin.isKnown && pauseMs < watchLimits.originAgainMs)
             clock.after(pauseMs, () => {
               if (!origin.isKnown && watch.attempt !== undefined)

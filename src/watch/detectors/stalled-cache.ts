@@ -85,7 +85,7 @@ export class StalledCacheDetector extends Interval {
   }
 }
 
-/** True if a watch may be proof by now: one of the whole resource at once, any other when its bookmark is due. */
+/** True if some watch may prove the stall by now: one of the whole resource at once, others by their next bookmark. */
 function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
   return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= watchLimits.caughtUpMs);
 }

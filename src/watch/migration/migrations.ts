@@ -29,7 +29,7 @@ type MigrationsParts = {
   readonly pools: PoolSet;
   readonly journal: Journal;
   readonly caches: CacheTracker;
-  /** The `BookmarkRefresher`. It refreshes watches that are too old for the backend that they should move to. */
+  /** Refreshes watches whose version is too old for the backend that they should move to (`BookmarkRefresher`). */
   readonly refresher: { refused(watch: WatchSession): void };
 };
 
@@ -38,7 +38,7 @@ const none: readonly string[] = [];
 export class Migrations {
   readonly clock: Clock;
   readonly stallAwareClock: Clock;
-  /** Newest versions of each backend's caches. Watches update them, and moves avoid stalled caches. */
+  /** The newest versions that each backend's caches have delivered. Moves avoid stalled caches. */
   readonly caches: CacheTracker;
   readonly anomalies: AnomalyLog;
   readonly targets: TargetPicker;
@@ -102,7 +102,9 @@ export class Migrations {
     return () => this.#forget(watch);
   }
 
-  /** Opens a second stream, because the watch's connection or backend does not answer. Called repeatedly meanwhile. */
+  /**
+   * Opens a second stream: the watch's connection or backend does not answer. Called at every tick of the keepalive.
+   */
   hedge(watch: WatchSession, attempt: Attempt): void {
     // While many watches wait for their turn, this method is called again for each, so the cheap check comes first.
     if (!this.#pace.isOpen) return;
@@ -133,7 +135,7 @@ export class Migrations {
     this.#send(watch.ask(backend, "suspect"), undefined);
   }
 
-  /** Moves a watch at the slow pace: its connection is retiring, its backend is draining or full, or it hangs. */
+  /** Moves a watch at the slow pace: it hangs, its connection is retiring, or its backend is draining or full. */
   leave(watch: WatchSession, reason: LeaveReason): void {
     // Draining is the stronger reason and replaces any other.
     if (reason === "draining" || !this.#leaving.has(watch)) this.#leaving.set(watch, reason);
@@ -288,7 +290,7 @@ export class Migrations {
     });
   }
 
-  // --- at the slow pace ---
+  // --- moves at the slow pace ---
 
   #leaveSoon(): void {
     if (this.#isLeaving || this.#leaving.size === 0) return;
@@ -340,7 +342,7 @@ export class Migrations {
     else if (reason === "draining") this.#stayForNow(watch);
   }
 
-  /** True if a sentinel's second stream is already on a backend where the watch should move: it takes over at once. */
+  /** True if a sentinel's second stream is already where the watch should move, so that it can be promoted at once. */
   #isPostedWell({ second, isSentinel, mayPromote, client }: WatchSession, reason: LeaveReason): boolean {
     if (!isSentinel || second === undefined || !mayPromote) return false;
     const { backend } = second.attempt;

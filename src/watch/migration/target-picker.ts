@@ -59,7 +59,7 @@ export class TargetPicker {
    * True if there is a better choice than `attempt`, a suspect second stream or the only one that a watch waits for.
    */
   isInVain(watch: WatchSession, attempt: Attempt): boolean {
-    // An attempt that waits for a connection is kept while its backend is well. Most do so when many watches move.
+    // A wait for a connection goes on while the backend is well, because most attempts wait when many watches move.
     if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
     if (watch.attempt !== undefined || this.elsewhereFor(watch, [attempt.backend]) !== undefined) return true;
     // This is the only backend that can be asked, so the watch waits for it unless another of its connections answers.

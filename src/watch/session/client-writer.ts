@@ -33,7 +33,7 @@ export class ClientWriter {
     this.#prepaid = Math.max(this.#prepaid, this.#down.queuedBytes);
   }
 
-  /** Called when `count` bytes have left for the client. Returns the bytes for which flow-control credit is due. */
+  /** Called when `count` bytes have left for the client. Returns how many of them are due flow-control credit. */
   creditFor(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);

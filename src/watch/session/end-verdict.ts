@@ -76,7 +76,7 @@ function onBreak(ending: Ending): Verdict {
   return isUntouched(ending) ? replay : end;
 }
 
-/** True if the client has got nothing and its request can be repeated. A start from "now" cannot (watch.md W3). */
+/** True if the client has got nothing and its request is repeatable. A start from "now" is not (watch.md W3). */
 function isUntouched({ phase, start }: Ending): boolean {
   return phase === "opening" && start !== "now";
 }

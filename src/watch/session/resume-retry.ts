@@ -10,7 +10,7 @@ const none: readonly string[] = [];
 
 export class ResumeRetry {
   readonly #clock: Clock;
-  /** Measures the search. It stands still while the proxy's event loop does: no backend can be asked then. */
+  /** Clock of the search. It stands still while the proxy's event loop does, because no backend can be asked then. */
   readonly #stallAwareClock: Clock;
   reason: AskReason = "lost";
   /** Backend that the watch has lost or should leave. */
@@ -80,7 +80,7 @@ export class ResumeRetry {
     this.#attempts?.uncount();
   }
 
-  /** Called when the last attempt lost its connection before any response. Only the first few do not count. */
+  /** Called when the last attempt lost its connection before any response. The first few such losses are uncounted. */
   lost(): void {
     this.#attempts?.lost();
   }
@@ -252,7 +252,7 @@ export class ResumeBudget {
   }
 
   #beginIfOver(now: number): void {
-    // An accepted resume ends the loss only after `settledMs`: a backend may accept a watch and send an ERROR at once.
+    // The loss is over only `settledMs` after a backend accepts the watch, because an ERROR may follow at once.
     const isOver = this.#takenAt >= 0 && now - this.#takenAt > watchLimits.settledMs;
     if (this.#since >= 0 && !isOver) return;
     this.#since = now;

@@ -156,7 +156,7 @@ export class Progress {
     return !this.#isComplete && mark.version === version && mark.count >= this.#delivered.count;
   }
 
-  /** True if a stream has delivered the client's last events. If it is past them without that, it never will. */
+  /** True if the stream has delivered the client's last events. If it has skipped them, it never will. */
   isShownBy(reading: Reading): boolean {
     return reading.hasReached(this.#delivered);
   }
@@ -240,7 +240,7 @@ export class Progress {
 
   /**
    * Returns true if the watch is live now. An initial ADDED never proves that the initial events are over; any other
-   * event does (watch.md §3). If a bookmark is to end them, only that bookmark does: live events may come before it.
+   * event does (watch.md §3). If a bookmark is to end them, only that bookmark proves it: live events may come before.
    */
   #goLive(event: WatchEvent): boolean {
     const isAwaited = this.#awaitsMarker && !event.endsInitialEvents;

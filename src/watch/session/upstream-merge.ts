@@ -161,7 +161,9 @@ export class UpstreamMerge implements EventTaker {
     return progress.take(event, from.reading, this.isMerged, now);
   }
 
-  /** Handles an event of a sentinel's second stream. It waits for the first stream if the client has not got it. */
+  /**
+   * Handles an event of a sentinel's second stream. An event that the client has not got waits for the first stream.
+   */
   #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
@@ -196,7 +198,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.session.dropSecond();
   }
 
-  /** Reports that two backends' events differ. Not for a selector, which two releases may evaluate differently. */
+  /** Reports that two backends' events differ, but not with a selector: two releases may evaluate it differently. */
   #reportUnlike(version: string): void {
     const { asked, anomalies } = this.#parts;
     const isProof = asked.scope !== "" && !asked.isRepeating;

@@ -36,7 +36,7 @@ export type WatchContext = {
   readonly isRepeating: boolean;
   /** The server that assigns the events' versions. For an API that is new to the proxy, set with the response. */
   origin: Origin;
-  /** True if the proxy requests bookmarks that the client did not want: after a move, or of an `exact` start. */
+  /** True if the proxy requests bookmarks that the client did not want: after a move, and from an `exact` start on. */
   readonly isInjected: boolean;
   /** Group and name of the resource, as `resourceKey` returns them. */
   readonly resource: string;
@@ -85,7 +85,7 @@ export function resourceOf(scope: string): string {
   return scope.slice(0, scope.indexOf(scopeMark));
 }
 
-/** Returns the key of a resource, within which versions are compared. Overlong keys are cut, because they are kept. */
+/** Returns the key of a resource, within which versions are compared. Overlong keys are cut: they stay in memory. */
 export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "resource">): string {
   return clipped(`${group}/${resource}`, limits.resourceChars);
 }
@@ -169,7 +169,7 @@ const bare: readonly Field[] = [
   new Field("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"),
 ];
 
-/** Returns a request to list what is watched, for the list's version (`listTarget`); undefined: impossible. */
+/** Returns a request to list what is watched, for the list's version; undefined if it cannot be listed. */
 export function listRequestOf(
   context: RequestContext,
   { target }: WatchContext,

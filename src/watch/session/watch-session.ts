@@ -93,7 +93,7 @@ export type WatchHost = {
   readonly context: RequestContext;
   readonly down: StreamWriter;
   poolKey(): PoolKey;
-  /** Called with the status of a response to the client's identity: a 401 shows that the credential is void. */
+  /** Called with the status of each response to the client's credential: a 401 shows that the credential is void. */
   learnt(status: number): void;
   /** Called when the watch continues on this backend. */
   goesOn(backend: string): void;
@@ -454,7 +454,7 @@ export class WatchSession implements AttemptOwner {
 
   // --- called by the watch's attempts ---
 
-  /** The next stream's request. It is computed when it is sent, because events may come before that. */
+  /** The next stream's request. Computed only when it is sent, because events before that change its version. */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
     return requestAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
@@ -694,8 +694,8 @@ export class WatchSession implements AttemptOwner {
 
   /**
    * Handles the end of the second stream. An end at the client's deadline ends the watch, because the first stream may
-   * be silent. Any other end changes nothing for the first stream. It is never the server's own timeout, because the
-   * proxy sets the timeout of a second stream.
+   * be silent. Any other end changes nothing for the first stream. The end is never the server's own timeout, because
+   * the proxy sets the timeout of a second stream.
    */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.#times.leftMs)) this.#endAtDeadline();

@@ -38,7 +38,7 @@ export class WatchStream {
   #decoder: EventDecoder | undefined;
   #isOpaque = false;
   #reading = unread;
-  /** Progress of the cache that the stream reads; undefined before the response, and for an aggregated server. */
+  /** Progress of the cache that the stream reads; undefined before the response and for aggregated servers. */
   cache: CacheProgress | undefined;
   /** Progress of the same cache in the watch's scope; also undefined for a watch with a name or a selector. */
   scopeCache: CacheProgress | undefined;
