@@ -1,7 +1,4 @@
-/**
- * Runs a command. Exit codes: 0 success, 1 negative result, 2 usage error or invalid configuration, 3 the API is
- * unreachable.
- */
+/** Runs a command. Exit codes: 0 success, 1 negative result, 2 invalid usage or configuration, 3 API unreachable. */
 import { Failure, failureFrom } from "../base/failure.ts";
 import { ownVersion } from "../version.ts";
 import { type CommandName, commands, isCommand } from "./commands/commands.ts";

@@ -29,10 +29,7 @@ export type ConnectionState = (typeof connectionStates)[number];
 /** Everything known about one backend. All times are clock readings in milliseconds. */
 export type BackendFacts = {
   readonly state: BackendState;
-  /**
-   * State of all upstream connections. going: all got GOAWAY; left: all closed after GOAWAY; lost: closed without
-   * GOAWAY.
-   */
+  /** State of all upstream connections. going: GOAWAY came; left: closed after GOAWAY; lost: closed without GOAWAY. */
   readonly connections: ConnectionState;
   /** Result of the latest new socket that was opened after the connections became silent or lost; none: no result. */
   readonly fresh: "none" | "answer" | "refusal" | "silence";

@@ -32,10 +32,7 @@ export type Evidence =
     }
   /** /readyz answered after `ms`, or has not answered for `ms`. */
   | { readonly kind: "readyz"; readonly readiness: ReadyAnswer; readonly ms: number; readonly reason: string }
-  /**
-   * This backend left `count` reads in a row unanswered for longer than `limitMs`; other backends answered them. `ms`:
-   * the longest wait.
-   */
+  /** This backend left `count` reads in a row unanswered for `limitMs`, which others answered. `ms`: longest wait. */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
    * Large packets are lost although small ones arrive: for `ms` there was no answer to the TLS handshakes of three

@@ -2,10 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { limits } from "../base/limits.ts";
 
 const sliceMs = 250;
-/**
- * Remaining time (ms) that counts as none. It is a rounding error, and a timer for it might fire endlessly before the
- * clock advances.
- */
+/** Remaining ms that count as none: a rounding error, for which a timer might fire endlessly. */
 const nothingMs = 0.001;
 
 /**

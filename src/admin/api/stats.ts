@@ -1,7 +1,4 @@
-/**
- * `/api/v1/stats`: counters since the start, as one JSON object. The admin page reads it every second and draws the
- * rates.
- */
+/** `/api/v1/stats`: counters since the start, as one JSON object. The admin page reads it every second. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Times } from "../http/times.ts";
 import type { Metrics } from "../metrics/registry.ts";

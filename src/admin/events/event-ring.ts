@@ -1,7 +1,4 @@
-/**
- * Keeps the latest journal entries with ids, so that a client that reconnects can continue after the last entry that it
- * received.
- */
+/** Keeps the latest journal entries with ids, so that a reconnecting client can continue after its last entry. */
 import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";

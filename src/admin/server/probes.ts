@@ -1,7 +1,4 @@
-/**
- * Formats the responses of /livez and /readyz as kube-apiserver does (k8s.io/apiserver, healthz.go), because scripts
- * parse that format.
- */
+/** Formats responses of /livez and /readyz like kube-apiserver (healthz.go), because scripts parse that format. */
 
 /** One check of a probe. `reason` explains a failure; it goes to the journal, but not into the response. */
 export type Readiness = { readonly name: string; readonly ok: boolean; readonly reason?: string };

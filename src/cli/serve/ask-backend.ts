@@ -1,7 +1,4 @@
-/**
- * Checks whether one backend offers what an upstream connection needs: verified TLS, HTTP/2 and readiness. Also reads
- * its version.
- */
+/** Checks that a backend offers verified TLS, HTTP/2 and readiness for upstream connections, and reads its version. */
 import http2 from "node:http2";
 import { isIP, type Socket } from "node:net";
 import tls from "node:tls";

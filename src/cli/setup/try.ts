@@ -103,10 +103,7 @@ function introduce({ context, access, pair }: TryOptions, address: string, kubec
   process.stdout.write(`export KUBECONFIG=${kubeconfig}\n`);
 }
 
-/**
- * Runs the plugin again after four fifths of its certificate's lifetime, or soon after a failure. Returns a function
- * that ends this.
- */
+/** Runs the plugin again after 80 % of its certificate's validity, or a failure. Returns a function that ends this. */
 function renew(files: TryFiles, context: Context, issued: Pair): () => void {
   const look = async (): Promise<void> => {
     const outcome = await askPlugin(context);

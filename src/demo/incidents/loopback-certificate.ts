@@ -1,7 +1,4 @@
-/**
- * Incident 003: the certificate that an apiserver uses for connections to itself expires after a year, without a
- * warning.
- */
+/** Incident 003: the certificate for an apiserver's connections to itself expires after a year, without a warning. */
 import { wallClock } from "../../base/clock.ts";
 import { brokenOf, type Outcome, whenReported } from "./outcome.ts";
 import type { Contender, Scene } from "./scene.ts";

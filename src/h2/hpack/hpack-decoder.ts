@@ -13,10 +13,7 @@ import { decodedBound, huffmanDecode } from "./huffman.ts";
 
 /** Bytes that a table entry counts in addition to its name and value (RFC 7541 §4.1). */
 const entryOverhead = 32;
-/**
- * Most bytes of an integer after its prefix: 28 bits suffice for any valid index or length, and V8 stores them as a
- * small integer (A9).
- */
+/** Most bytes of an integer after its prefix. 28 bits suffice, and V8 stores them as a small integer (A9). */
 const maxContinuationBytes = 4;
 
 /** Buffer for decoded Huffman codes. All decoders share it, because no decode() runs inside another. */

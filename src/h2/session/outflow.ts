@@ -71,10 +71,7 @@ export class Outflow {
     this.pump();
   }
 
-  /**
-   * Called after the turn's output was written to the socket. `isDrained`: what the socket's write() returned; if
-   * false, DATA waits.
-   */
+  /** Called after the turn's output was written. `isDrained`: result of the socket's write(); if false, DATA waits. */
   flushed(isDrained: boolean): void {
     this.#unflushedBytes = 0;
     this.turn += 1;

@@ -287,10 +287,7 @@ export class Stream implements StreamWriter {
     this.#owed += count;
   }
 
-  /**
-   * Returns the number of bytes for which the owner returned no credit. The session returns it, because the stream
-   * closes.
-   */
+  /** Returns the number of bytes without returned credit. The session returns it, because the stream closes. */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;

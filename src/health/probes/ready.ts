@@ -149,10 +149,7 @@ function reasonOf({ status, body }: ProbeResponse): string {
   return checks === "" ? `status ${status}` : `status ${status}, failing: ${checks}`;
 }
 
-/**
- * Returns the names of failing checks: "etcd" for "[-]etcd failed: reason withheld". Only a few, because the response
- * is not trusted.
- */
+/** Returns a few names of failing checks: "etcd" for "[-]etcd failed: reason withheld". The response is untrusted. */
 function failingChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\]([\w./-]{1,64}) /gm)].map((match) => match[1] ?? "");
   return names.slice(0, healthLimits.probeChecks).join(", ");
