@@ -17,7 +17,7 @@ export const admissionLimits = {
   unprovenRequests: 2560,
   /** Of these, from one client address. With responses in 100 ms, it gets 2,560 new tokens accepted per second. */
   unprovenPerSource: 256,
-  /** Most concurrent requests with one unproven token. The others wait for the token's first response. */
+  /** Most concurrent requests with one unproven token. Further requests wait for the token's first response. */
   unprovenPerBearer: 2,
   /** Longest wait in ms for the token's first response, which rarely takes longer at a healthy apiserver. */
   unprovenHeldMs: 250,

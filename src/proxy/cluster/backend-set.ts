@@ -161,7 +161,7 @@ export class BackendSet {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
-  /** The apiservers to query: the ready ones, or all if none is ready. One that was never reached may still answer. */
+  /** The apiservers to query: the ready ones, or all if none is ready, because an unreached one may still answer. */
   get access(): Access {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);

@@ -54,7 +54,7 @@ export type PathOptions = OriginRules & {
   readonly isPerClient: boolean;
   /** Default: true. */
   readonly alwaysRequestBookmarks?: boolean;
-  /** How backends are compared (D13): by one watch of each resource on two backends, and by lists; default: "all". */
+  /** How backends are compared (D13): by one watch of each resource on two backends; "all" (default): also by lists. */
   readonly compares?: "all" | "watches" | "nothing";
   /** Default: "Observe". */
   readonly staleReadGuard?: GuardMode;

@@ -113,8 +113,8 @@ export class Downstream implements WireOwner {
   }
 
   /**
-   * Sends the second GOAWAY after `goAwayGraceMs`, because it would refuse requests that still follow the PONG: nghttp2
-   * sends PONG ahead of all that waits, and Node sends requests that were made before it connected.
+   * Sends the second GOAWAY only after `goAwayGraceMs`. Sent at once, it would refuse requests that still follow the
+   * PONG: nghttp2 sends PONG ahead of all that waits, and Node sends requests that were made before it connected.
    */
   #ponged(): void {
     if (this.#drainingSince === undefined) return;

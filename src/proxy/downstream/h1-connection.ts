@@ -131,7 +131,7 @@ export class Http1Connection implements H1End {
   /** Does nothing: HTTP/1.1 has no control frames to limit. */
   answered(): void {}
 
-  /** Ends an idle connection now. One with a request, or whose first is on its way, ends with its next response. */
+  /** Ends an idle connection now. A busy one, or one whose first request is on its way, ends with its next response. */
   drain(): void {
     this.#isDraining = true;
     if (this.#isBusy || !this.#hasRequested) return;
@@ -243,7 +243,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   http.setMaxIdleHTTPParsers(h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
-    // Http1Connection has its own deadlines: node's need a listening server. node's Host check sends no Status.
+    // Http1Connection has deadlines: node's own need a listening server. node's Host check would send no Status.
     requestTimeout: 0,
     headersTimeout: 0,
     keepAliveTimeout: 0,

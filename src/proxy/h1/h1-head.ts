@@ -70,7 +70,7 @@ function readFields(lines: readonly string[]): Field[] | string {
     const parts = fieldLine.exec(line);
     if (parts === null) return "field line is malformed";
     const field = new Field(String(parts[1]).toLowerCase(), withoutBlanks(String(parts[2])));
-    // A bare CR or LF is still in the value. It is a control character, and therefore a fault.
+    // A bare CR or LF would still be in the value here. It is a control character, and therefore a fault.
     if (field.fault !== undefined) return field.fault;
     fields.push(field);
   }

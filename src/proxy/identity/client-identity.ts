@@ -176,7 +176,7 @@ function frontProxyAssertion({ name, uid, groups, fingerprint }: User, names: He
   fields.push(...groupFields(groupName, groups));
   // The key contains a slash, which no field name may have, so it is escaped; the apiserver undoes the escape.
   fields.push(fieldOf(`${prefix}authentication.kubernetes.io%2fcredential-id`, `X509SHA256=${fingerprint}`));
-  // The apiserver sees the client's identity, so it authorizes impersonation itself.
+  // The apiserver gets the client's identity, so it authorizes impersonation itself.
   return { user: name, trust: "front-proxy", fields, isPresumptuous: () => false };
 }
 
@@ -204,7 +204,7 @@ const lent: Assertion = {
   isPresumptuous: () => false,
 };
 
-/** Returns one field per group, since a group's name may contain a comma. The apiserver ignores an empty one. */
+/** Returns one field per group, because a group's name may contain a comma. The apiserver ignores an empty one. */
 function groupFields(name: string, groups: readonly string[]): Field[] {
   return groups.filter((group) => group !== "").map((group) => fieldOf(name, group));
 }

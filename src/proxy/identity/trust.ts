@@ -17,7 +17,7 @@ import { bearerEndsAt } from "./credential-expiry.ts";
 export const provenMs = 600_000;
 /** Most accepted tokens that are remembered, each as a hash and a time. */
 export const rememberedBearers = 10_000;
-/** Apiservers accept a JWT for a minute after its expiry (go-jose's leeway). It is then proven for `endedBearerMs`. */
+/** Apiservers accept a JWT for a minute after expiry (go-jose's leeway). It then stays proven for `endedBearerMs`. */
 const bearerLeewayMs = 60_000;
 export const endedBearerMs = 5000;
 
@@ -105,9 +105,9 @@ export class Trust {
   }
 
   /**
-   * Returns how long an accepted token stays proven. It ends with the token's own expiry, so that tokens that expire
-   * together cause no 401s on the connections of proven clients. If a token is accepted long after its expiry, the
-   * proxy's wall clock is wrong, so the expiry is ignored.
+   * Returns how long an accepted token stays proven. The proof ends with the token's own expiry, so that tokens that
+   * expire together cause no 401s on the connections of proven clients. If a token is accepted long after its expiry,
+   * the proxy's wall clock is wrong, so the expiry is ignored.
    */
   #provenMs({ endsAt }: Bearer): number {
     const leftMs = endsAt - this.#clock.wall();
@@ -126,7 +126,7 @@ export class Trust {
     const key = hash("sha256", this.#salt + value);
     const known = this.#bearers.get(key);
     if (known === undefined) {
-      // No real client has a token this long, and parsing it would cost more than missing its expiry does.
+      // Such a long token is not parsed: no real client has one, and parsing costs more than a missed expiry.
       const endsAt = value.length > limits.usualHeadBytes ? undefined : bearerEndsAt(value);
       return { key, provenUntil: 0, endsAt: endsAt ?? Number.POSITIVE_INFINITY };
     }

@@ -1,6 +1,6 @@
 /**
  * Parses the ClientHello that a client sends in clear text before TLS begins (RFC 8446 §4.1.2), for its server name
- * (RFC 6066 §3). A ClientHello may be split over several records (RFC 8446 §5.1). Nothing is changed.
+ * (RFC 6066 §3). A ClientHello may be split over several records (RFC 8446 §5.1). The bytes are not changed.
  */
 
 /** Largest ClientHello accepted, as in Go's servers. */

@@ -46,9 +46,9 @@ export class SeenVersion {
   /** The connection of the client's latest request. */
   #latest: ClientConnection | undefined;
   /**
-   * The newest version of each connection, once several are open at the same time: they may be those of several
-   * processes behind one address. Connections are never joined again, because a new one may replace any of the old
-   * ones. Undefined: there were never several at a time.
+   * The newest version of each connection, once several are open at the same time, because several processes may be
+   * behind one address. Connections are never joined again, because a new one may replace any of the old ones.
+   * Undefined: there were never several at a time.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
   /** Refusals in a row of requests with this version as their minimum. */

@@ -39,7 +39,7 @@ export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): numb
 const sweptSize = 64;
 
 export class ActiveRequests {
-  /** Not a Set, because one that is filled and emptied all the time keeps chains of old tables (h2/stream-table.ts). */
+  /** An array: a Set that is filled and emptied all the time keeps chains of old tables (h2/stream-table.ts). */
   readonly #live: Exchange[] = [];
   /** Ended exchanges whose client has not read the whole response: they hold memory, and can be cut like active ones. */
   readonly #unread = new Set<Exchange>();
@@ -130,7 +130,7 @@ export class ActiveRequests {
 
   #count(exchange: Exchange): void {
     const verb = verbs.has(exchange.context.verb) ? exchange.context.verb : "other";
-    // A backend may send any three-digit code, so above 500 counts only the class of the code is kept.
+    // A backend may send any three-digit code. Beyond 500 counts, only the code's class (such as 400) is kept.
     const { status, backend } = exchange;
     const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;
     const count = this.#countOf(verb, code, backend);

@@ -395,7 +395,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { pools, trust, admission } = this.#parts;
     const kind = context.kind === "plain" ? "plain" : "long";
     const of = context.asserted?.trust ?? trust.classOf(this.#credential);
-    // Such requests use other connections: their 401s cause GOAWAYs, which would hit new clients with a valid token.
+    // Anonymous requests and rejected addresses use other connections, because their 401s cause GOAWAYs.
     const isApart =
       of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
@@ -493,7 +493,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #takeHead(attempt: Attempt, fields: Field[], end: boolean): void {
     const status = Number(fields[0]?.value);
     if (status < 200) {
-      // An interim head of the hedge would be a duplicate.
+      // Interim heads of the hedge are not forwarded, because they would be duplicates.
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
       return;
     }
@@ -622,7 +622,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     });
   }
 
-  // --- as a watch ---
+  // --- a response that is a watch ---
 
   /** Returns the session that carries the watch from here on; undefined: its events cannot be decoded. */
   #watchOf(head: readonly Field[], attempt: Attempt): WatchSession | undefined {

@@ -101,7 +101,7 @@ function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failur
   return new Failure("overload", "proxy", "Buffered bytes exceed the limit of this process");
 }
 
-/** With a certificate, a bearer token is not sent upstream, so it proves nothing. */
+/** If the client has a certificate, its bearer token is not sent upstream, so no response proves the token. */
 function credentialOf(
   { trust }: HandlerParts,
   request: RequestHead,

@@ -38,7 +38,7 @@ export class HeldResponse {
     return this.#body.length;
   }
 
-  /** True if the apiserver's router sent the response, because it does not know the path. */
+  /** True if the apiserver's router sent the response, because it has no route for the path. */
   get isOfRouter(): boolean {
     return ofRouter.test(this.#body.peek().toString("latin1"));
   }

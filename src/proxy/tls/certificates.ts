@@ -140,7 +140,7 @@ async function load(
     : refuse(failure);
 }
 
-/** Last proof of a serving certificate: a real TLS handshake with it, over a pipe in memory. */
+/** The last check of a serving certificate: a real TLS handshake with it, over a pipe in memory. */
 
 /** Returns undefined if a client finishes the handshake and gets the certificate with this SHA-256 fingerprint. */
 export function tryHandshake(

@@ -39,7 +39,7 @@ export function routeBySni(
   parts: RouterParts,
 ): void {
   peek(down, parts.clock, helloIn, ({ hello, bytes }) => {
-    // Not set before, so that the socket of a client that ends without a ClientHello is closed.
+    // Set only now: before, the socket of a client that ends without a ClientHello must be closed.
     down.allowHalfOpen = true;
     const bad = (message: string, answer: Buffer): void =>
       refuseCaller(down, caller, new Failure("bad-request", "client", message), { ...parts, answer });

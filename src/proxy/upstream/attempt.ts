@@ -34,7 +34,7 @@ export type AttemptOwner = {
   attemptSuspected(attempt: Attempt): void;
   /** Called when the suspect connection or backend answers again. */
   attemptCleared?(attempt: Attempt): void;
-  /** Called when a PING after the held head was answered: the connection delivers what the backend sends. */
+  /** Called when a PING sent after the held head was answered: the backend's bytes do arrive on this connection. */
   attemptPassed?(attempt: Attempt): void;
   /** Called when the connection takes no new streams, or the backend drains. Open streams continue for a while. */
   attemptLeaving?(attempt: Attempt): void;

@@ -35,7 +35,7 @@ export type ConnectionPoolOptions = {
   readonly learn: (evidence: Evidence) => void;
   /** Called when a connection in use falls silent while another answers: a probe checks whether large packets are lost. */
   readonly probeLargePackets: () => void;
-  /** What health knows of the backend. */
+  /** Returns the facts that health has recorded about the backend. */
   readonly facts: () => BackendFacts;
   /** Returns the clock reading at which the latest PING or probe was sent that another backend has answered. */
   readonly othersAnsweredAt: () => number;
@@ -152,7 +152,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#shards.get(waiter.key.name)?.waiting.delete(waiter);
   }
 
-  /** Called when the verdict on the backend has changed. Notifies attempts if it is suspect now, or no longer. */
+  /** Called when the verdict on the backend has changed. Notifies attempts when it becomes or ceases to be suspect. */
   judged(isSuspect: boolean): void {
     this.health.judged(isSuspect);
     if (!isSuspect) return;

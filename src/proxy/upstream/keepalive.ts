@@ -32,7 +32,7 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   };
   /** Called when a connection has been silent for so long that it is given up. */
   readonly dead: (connection: Kept, silentMs: number) => void;
-  /** What health knows of the backend. */
+  /** Returns the facts that health has recorded about the backend. */
   readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
   /** Returns the clock reading at which the latest PING or probe was sent that another backend has answered. */
   readonly othersAnsweredAt: () => number;
@@ -170,7 +170,7 @@ export class Keepalive<Kept extends KeptAlive> {
       // `notify` may have closed this connection when it was called for an earlier one.
       const { silentSince } = connection;
       if (silentSince === undefined) continue;
-      // Compares the sum, to which the timer is set: with a rounding error the difference could loop for ever.
+      // Compares the sum, to which the timer is set: a rounding error in a difference could repeat the check for ever.
       const dueAt = silentSince + afterMs(silentSince);
       if (now >= dueAt) notify(connection, now - silentSince);
       else nextAt = Math.min(nextAt, dueAt);

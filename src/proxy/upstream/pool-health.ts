@@ -52,7 +52,7 @@ export class PoolHealth {
     this.#isDismissed = true;
   }
 
-  /** Called when the verdict on the backend has changed. Notifies attempts if it is suspect now, or no longer. */
+  /** Called when the verdict on the backend has changed. Notifies attempts when it becomes or ceases to be suspect. */
   judged(isSuspect: boolean): void {
     if (isSuspect === this.#isSuspect) return;
     this.#isSuspect = isSuspect;

@@ -236,7 +236,7 @@ export class Histories extends Interval {
     this.#proofs.delete(backend);
     caches.forgetSeen();
     backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
-    // The clients of all watches have seen versions that no backend knows any more.
+    // The clients of all watches have seen versions that are in no backend's history any more.
     const all = Array.from(migrations.watches.resources, (name) => Array.from(migrations.watches.of(name)));
     inSlices(clock, all.flat(), (watch) => watch.forgetHistory());
   }

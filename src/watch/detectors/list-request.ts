@@ -33,7 +33,7 @@ type Watch = Pick<WatchSession, "poolKey" | "learnt">;
 
 type ListRequestParts = { readonly clock: Clock; readonly journal: Journal };
 
-/** Requests the list with the identity of the watch's client. Its status shows if that credential is still valid. */
+/** Requests the list with the identity of the watch's client. The status shows if its credential is still valid. */
 export function listAs(
   watch: Watch,
   question: ListQuestion,

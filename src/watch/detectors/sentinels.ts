@@ -114,7 +114,7 @@ export class Sentinels extends Interval {
 
   #accepted(post: SentinelState, resource: string): void {
     post.isAccepted = true;
-    // A cache that was just filled has no earlier versions, so the watches on other backends need newer ones.
+    // A cache that was just filled has no earlier versions: watches on other backends need newer resume versions.
     if (post.wasRefused) this.#parts.refresher.warmed({ backend: post.backend, resource });
     post.wasRefused = false;
   }

@@ -95,7 +95,7 @@ function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): b
   const stream = watch.compared.find(({ cache }) => cache === suspicion.cache);
   if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;
   const { isWhole, isInjected, isRepeating, request } = watch.asked;
-  // The proxy's own bookmarks come on streams that it requested, and on the client's if its start is exact.
+  // The proxy's own bookmarks come on streams that the proxy requested, and on the client's own if its start is exact.
   const hasOurs = isInjected && (stream.reading.isOurs || request.start === "exact");
   const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
   const coverage = { from: stream.reading.from, since: stream.acceptedAt, isWhole, hasBookmarks };

@@ -112,7 +112,7 @@ export class ResumeRetry {
     return this.#attempts?.isExpired === true;
   }
 
-  /** Records a 410. `refusal`: the ERROR if it answers the client's own request, with which a search begins. */
+  /** Records a 410. `refusal`: the ERROR if the 410 answers the client's own request; then the search begins. */
   expired(backend: string, refusal: Buffer | undefined): void {
     this.#attempts ??= new ResumeBudget();
     this.#attempts.expire(this.#stallAwareClock.now());

@@ -306,7 +306,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Decides about an event older than its stream's last. Once one was forwarded, the watch can no longer move. */
+  /** Decides about an event older than its stream's last. After such an event is forwarded, the watch cannot move. */
   #regressed(isMerged: boolean): Fate {
     if (isMerged) return "broken";
     this.versionRegressions += 1;
@@ -315,7 +315,7 @@ export class Progress {
   }
 }
 
-// --- one upstream stream ---
+// --- what one upstream stream has delivered ---
 
 /**
  * The events that were delivered last, all of one version: nearly always one event, but an expired lease deletes up to

@@ -149,7 +149,7 @@ export class WatchSession implements AttemptOwner {
     return this.#state;
   }
 
-  /** Returns what logs, errors and the admin API show: `hedged at cp-1 and cp-2 (suspect), live at 4711`. */
+  /** Returns the text for logs, errors and the admin API: `hedged at cp-1 and cp-2 (suspect), live at 4711`. */
   toString(): string {
     const { first, other } = this.#merge;
     const backends = [first, other].flatMap((stream) =>

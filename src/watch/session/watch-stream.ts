@@ -40,7 +40,7 @@ export class WatchStream {
   #reading = unread;
   /** Progress of the cache that the stream reads; undefined before the response and for aggregated servers. */
   cache: CacheProgress | undefined;
-  /** Progress of the same cache in the watch's scope; also undefined for a watch with a name or a selector. */
+  /** Progress of that cache within the watch's scope; undefined if `cache` is, or with a name or a selector. */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
   /** Clock reading at which the response was accepted; 0: it was not accepted. */
@@ -214,7 +214,7 @@ export class WatchStream {
     this.attempt.up?.grant(count);
   }
 
-  /** Holds an incomplete event. It gets flow-control credit now, because it may exceed the stream's window. */
+  /** Holds an incomplete event. Its bytes get flow-control credit now, because it may exceed the stream's window. */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     this.#held.add(bytes, start, end);
