@@ -9,7 +9,7 @@ const test = suite("watch-session: what goes to the client");
 
 // --- bookmarks for those who did not ask (§6.5) ---
 
-test("a bookmark that the client did not request is withheld, and nothing beside it is lost (row 9)", () => {
+test("a bookmark that the client did not request is withheld, and no event before or after it is lost (row 9)", () => {
   const words = "+8a =9 ~10a =11 =11 -12a";
   const seen = [false, true].map((isAsked) => {
     const path = new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true });
@@ -49,7 +49,7 @@ test("a Table is asked for without them: the first object of a stream has the co
 
 // --- other bytes ---
 
-test("a response that the proxy cannot decode is relayed unchanged, and never ended as if it were whole (row 20)", () => {
+test("a response that the proxy cannot decode is forwarded unchanged, and is reset instead of ended if its backend is lost (row 20)", () => {
   const watch = new PlayedWatch();
   watch.from.last.side?.sendHeaders(
     [new Field(":status", "200"), new Field("content-type", "application/cbor-seq")],
@@ -62,7 +62,7 @@ test("a response that the proxy cannot decode is relayed unchanged, and never en
   assert.is(watch.to.asked.length, 0);
 });
 
-test("a response with a content length is never finished by another backend (row 20)", () => {
+test("a watch response with a Content-Length is not continued at another backend (row 20)", () => {
   const watch = new PlayedWatch();
   const body = linesOf("+8a ~9a");
   watch.serve(watch.from, "", [...ok, new Field("content-length", String(body.length))]);
@@ -73,7 +73,7 @@ test("a response with a content length is never finished by another backend (row
   assert.is(watch.to.asked.length, 0);
 });
 
-test("so is one that is not what it claims to be (row 20)", () => {
+test("a response whose bytes do not match its content type is forwarded unchanged, and reset if its backend is lost (row 20)", () => {
   const watch = new PlayedWatch();
   watch.from.last.side?.sendHeaders(ok, false);
   watch.from.last.say('{\n  "type": "ADDED"');
@@ -83,7 +83,7 @@ test("so is one that is not what it claims to be (row 20)", () => {
   assert.is(watch.ear.resetCode, errorCode.INTERNAL_ERROR);
 });
 
-test("another server's watch keeps whole events, and is requested from no other backend (row 20)", () => {
+test("a watch of an aggregated API ends after a whole event, and is not resumed at another backend (row 20)", () => {
   const watch = new PlayedWatch({ resource: "/apis/metrics.k8s.io/v1beta1/pods" });
   watch.serve(watch.from, "+8a ~9a");
   watch.from.last.say(lineOf("~10a").slice(0, 30));

@@ -117,7 +117,7 @@ test("nor is it waited for beyond the fifteen seconds", () => {
   watch.has("+8a", "ended");
 });
 
-test("a successor has shown nothing before its first event is whole: it may be an ERROR (row 24)", () => {
+test("the first stream is kept until the second stream has sent a whole event, because that event may be an ERROR (row 24)", () => {
   const watch = new PlayedWatch();
   const first = watch.serve(watch.from, "+8a");
   goAway(watch.from);
@@ -144,7 +144,7 @@ test("a watch that is answered when its backend was taken out already moves all 
   watch.has("+8a ~9a");
 });
 
-test("a client that waits for the marker is never moved before it: no other backend would send it (row 3)", () => {
+test("a watch is not moved before the marker of its initial events, because no other backend would send the marker (row 3)", () => {
   const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
   for (const words of ["+9a ~12b", "+9a -12b", "+9a =12"]) {
     const watch = new PlayedWatch({ query });

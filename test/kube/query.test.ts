@@ -19,7 +19,7 @@ test("a plus is a blank in a query only, and an escaped plus stays a plus", () =
   assert.is(unescape("a+b", " "), "a b");
 });
 
-test("of several values the first counts, even if empty (row 23)", () => {
+test("if a query parameter has several values, the first value counts, even if it is empty (row 23)", () => {
   assert.is(firstValue("watch=1&watch=0", "watch"), "1");
   assert.is(firstValue("limit=5&watch&watch=1", "watch"), "");
   assert.is(firstValue("watch==", "watch"), "=");

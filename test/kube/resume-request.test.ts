@@ -74,7 +74,7 @@ test("the list of what a watch watches: one object, etcd's version or the cache'
     assert.is(listTarget(old), undefined);
 });
 
-test("a resume asks for the same from another version on, byte by byte (row 14)", () => {
+test("a resumed request repeats the client's query byte for byte, except version, timeout and initial events (row 14)", () => {
   for (const [asked, resumed] of targets) assert.is(resumeTarget(asked, at42), resumed);
 });
 
@@ -83,7 +83,7 @@ test("no bookmarks are requested that the client did not want", () => {
   assert.is(target, "/x?watch=1&resourceVersion=42&timeoutSeconds=300");
 });
 
-test("it ends when the client wanted, or when the server would have ended it (row 16)", () => {
+test("a resumed watch ends at the client's timeout, or after an hour if the client set none (row 16)", () => {
   const seconds = (ageMs: number, leftMs: number | undefined): string =>
     /timeoutSeconds=(-?\d+)/.exec(resumeTarget("/x", { ...at42, ageMs, leftMs }))?.[1] ?? "";
   assert.equal([seconds(0, 5000), seconds(0, 4001), seconds(0, 3), seconds(0, -7)], ["5", "5", "1", "1"]);
@@ -154,7 +154,7 @@ test("an answer is taken when it is 200 in the same form; the client itself is t
     assert.is(word(acceptanceOf({ ...json, ...answer }, json.contentType)), expected, JSON.stringify(answer));
 });
 
-test("a version too old is requested elsewhere, until no backend is left that may have it (row 17)", () => {
+test("after a 410 the version is requested from other backends, until no backend is left that may have it (row 17)", () => {
   assert.is(word(acceptanceOfError(410, false)), "elsewhere");
   assert.is(word(acceptanceOfError(410, true)), "end");
   for (const code of [500, 504, 429, 0]) assert.is(word(acceptanceOfError(code, true)), "elsewhere");

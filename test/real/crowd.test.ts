@@ -154,7 +154,7 @@ function problemOf(reason: unknown): string {
   return `${message.slice(0, 200)} (${at}, got ${String(actual).slice(0, 300)})`;
 }
 
-real(`40 clients for ${seconds} s get their own answers (row 15, 22)`, async () => {
+real("40 clients on shared upstream connections each get their own responses (row 15, 22)", async () => {
   const until = Date.now() + seconds * 1_000;
   const problems = new Map<string, number>();
   let done = 0;

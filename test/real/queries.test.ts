@@ -160,7 +160,7 @@ async function inTurns<T, R>(items: readonly T[], most: number, run: (item: T) =
 }
 
 real(
-  "a request is a watch to us if and only if it is one to the apiserver, and starts where we think (row 23)",
+  "the proxy and the apiserver agree which requests are watches, and from which version each watch starts (row 23)",
   async () => {
     const all = targets();
     const answers = await inTurns(all, 40, (path) => ask(server, { path }));
@@ -180,7 +180,7 @@ real(
   },
 );
 
-real("what an apiserver sends is read as a full parse reads it (row 7)", async () => {
+real("the decoder reads the same versions from an apiserver's events as a full parser (row 7)", async () => {
   const path = `${base}?watch=1&timeoutSeconds=1&allowWatchBookmarks=true&sendInitialEvents=true&${match}`;
   const { text } = await ask(server, { path });
   const { events, forwarded, isOpaque } = relayed(new JsonEvents(true), [Buffer.from(text)]);

@@ -128,12 +128,18 @@ export const watches: readonly Defect[] = [
   defect(
     "the whole state is asked for again",
     { file: "kube/resume-request.ts", find: '  "sendInitialEvents",\n', replace: "" },
-    ["kube/resume-request", "a resume asks for the same from another version on"],
+    [
+      "kube/resume-request",
+      "a resumed request repeats the client's query byte for byte, except version, timeout and initial events",
+    ],
   ),
   defect(
     "the client's deadline is forgotten",
     { file: "kube/resume-request.ts", find: "    `timeoutSeconds=${seconds}`,\n", replace: "" },
-    ["kube/resume-request", "it ends when the client wanted"],
+    [
+      "kube/resume-request",
+      "a resumed watch ends at the client's timeout, or after an hour if the client set none",
+    ],
   ),
   defect(
     "a second attempt's end is taken for the client's deadline",

@@ -87,7 +87,7 @@ test("either half may be closed while the other goes on", async () => {
   await until("both gone", () => upgrade.splices.openCount === 0);
 });
 
-test("a tunnel that is silent for a day is left alone (row 21)", async () => {
+test("a tunnel that is silent for a day stays open (row 21)", async () => {
   const { client, backend } = await opened();
   upgrade.clock.advance(86_400_000);
   backend.send("awake");

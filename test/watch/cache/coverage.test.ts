@@ -47,7 +47,7 @@ test("a watch that begins at what others have shown is measured by what they sho
   assert.equal([names(caches, 23 * second), shows(23 * second)], [["b 10 8000"], true]);
 });
 
-test("an upstream stream waits in vain for a cache that moves and is far from its version (row 13)", () => {
+test("if a cache advances but stays far below the version of an upstream stream, the stream counts as waiting in vain (row 13)", () => {
   const { b } = two();
   const ahead = { from: "900", since: 0 };
   const late = watchLimits.caughtUpMs;

@@ -53,7 +53,7 @@ const decoders: [string, Buffer, (keepsKeys: boolean) => EventDecoder][] = [
 ];
 
 for (const [form, stream, decoder] of decoders) {
-  test(`${form}: each event tells what it is, wherever the bytes are cut (row 8)`, () => {
+  test(`${form}: the decoder finds each event with its type and version, wherever the bytes are split (row 8)`, () => {
     for (const chunks of everyCut(stream)) assert.equal(relayed(decoder(true), chunks).events, expected);
   });
 
@@ -105,7 +105,7 @@ const forty = Array.from({ length: 40 }, (_, index) => {
 });
 
 for (const [form, , decoder] of decoders) {
-  test(`${form}: a backend that dies at any byte of 40 events leaves whole events, and the next one the rest (row 6)`, () => {
+  test(`${form}: if a backend dies at any byte of 40 events, only whole events are forwarded, and the next backend sends the rest (row 6)`, () => {
     const events = forty.map(({ json, protobuf }) => (form === "JSON" ? json : protobuf));
     const stream = Buffer.concat(events);
     for (let length = 0; length <= stream.length; length++) {

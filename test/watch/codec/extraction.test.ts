@@ -134,7 +134,7 @@ const forms: Record<string, Form> = {
 };
 
 for (const [name, form] of Object.entries(forms)) {
-  test(`${name}: what is read of an event is what a full parse reads (row 7)`, () => {
+  test(`${name}: the decoder reads the same type and version from an event as a full parser (row 7)`, () => {
     const random = seeded(seed);
     let [events, bytes] = [0, 0];
     while (events < count) {

@@ -25,7 +25,7 @@ function served(backend: PlayedBackend): void {
   backend.last.side?.sendHeaders(ok, false);
 }
 
-test("a watch of which its backend shows nothing while another does goes on there within ten seconds (row 11)", () => {
+test("a watch that gets no events, while another backend sends events of its resource, continues at the other backend within ten seconds (row 11)", () => {
   const { path, frozen, going } = pair();
   going.say(going.from, "+8a");
   path.clock.advance(1000);
@@ -182,7 +182,7 @@ function restored(): { path: PlayedPath; old: PlayedWatch; young: PlayedWatch } 
   return { path, old, young };
 }
 
-test("a watch that goes on from a version of before etcd was restored ends: it would be silent for long (row 13)", () => {
+test("a watch that continues from a version that a restored etcd has not reached yet ends, because it would be silent for long (row 13)", () => {
   const { path, old, young } = restored();
   young.say(young.from, "+21a");
   path.clock.advance(watchLimits.caughtUpMs - watchLimits.hungLookMs);
@@ -194,7 +194,7 @@ test("a watch that goes on from a version of before etcd was restored ends: it w
   assert.is(old.entries("watches.ended")[0]?.reason, "version_rollback");
 });
 
-test("one whose backend comes to that version after all goes on, and so does one of which nothing is known (row 13)", () => {
+test("a watch whose backend reaches the watch's version continues, and so does a watch whose resource has had no event (row 13)", () => {
   for (const words of ["+21a +901b", ""]) {
     const { path, old, young } = restored();
     young.say(young.from, words);

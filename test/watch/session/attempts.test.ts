@@ -70,7 +70,7 @@ function fruitless(...times: number[]): ResumeBudget {
   return attempts;
 }
 
-test("three resumes within a minute from which nothing comes are enough (row 19)", () => {
+test("after three resumes within a minute that deliver no event, a watch is not resumed again (row 19)", () => {
   const attempts = fruitless(0, 10 * second, 20 * second);
   assert.not(attempts.mayTry(30 * second));
   assert.not(attempts.mayTry(60 * second));

@@ -63,9 +63,15 @@ const table: Readonly<Record<string, readonly [Partial<Ending>, string]>> = {
   "any number of times": [{ ...ended, isDraining: true, isRepeated: true }, "resume"],
   "an early end without a reason is resumed": [ended, "resume"],
   "once, if nothing comes of it": [{ ...ended, isRepeated: true }, "end"],
-  "a slow reader's watch was ended on purpose (row 19)": [{ ...ended, isBlocked: true }, "end"],
+  "a watch that its backend ends while its client reads slowly is not resumed (row 19)": [
+    { ...ended, isBlocked: true },
+    "end",
+  ],
   "a slow reader's too while draining": [{ ...ended, isBlocked: true, isDraining: true }, "end"],
-  "an early end of a listing cannot be resumed (row 3)": [{ ...ended, ...listing, isDraining: true }, "end"],
+  "a watch whose backend ends it early within its initial events is not resumed (row 3)": [
+    { ...ended, ...listing, isDraining: true },
+    "end",
+  ],
   "an early end before anything, while draining, is asked again": [
     { ...ended, ...untouched, isDraining: true },
     "replay",
@@ -74,20 +80,23 @@ const table: Readonly<Record<string, readonly [Partial<Ending>, string]>> = {
   "an end of what is not understood is passed on": [{ ...ended, ...opaque }, "relay"],
 
   "a live watch that breaks goes on elsewhere": [{}, "resume"],
-  "so it does when its reader is slow (row 10)": [{ isBlocked: true }, "resume"],
+  "a live watch whose stream breaks is resumed, even if its client reads slowly (row 10)": [
+    { isBlocked: true },
+    "resume",
+  ],
   "and when it was repeated": [{ isRepeated: true }, "resume"],
-  "but not beyond its deadline (row 16)": [{ leftMs: 0 }, "relay"],
+  "a live watch whose stream breaks at its deadline is not resumed (row 16)": [{ leftMs: 0 }, "relay"],
   "an exact watch goes on before its first event": [{ phase: "opening", liveEvents: 0 }, "resume"],
   "a state of which nothing was sent is asked for again": [untouched, "replay"],
-  "a state of which something was sent cannot be (row 3)": [listing, "end"],
-  "a now has passed (row 4)": [fromNow, "end"],
-  "a watch that was out of order cannot be resumed (row 12)": [{ isResumable: false }, "end"],
-  "a stream that could not be decoded is reset (row 20)": [opaque, "reset"],
+  "a watch that has sent some of its initial events is not requested again (row 3)": [listing, "end"],
+  "a watch that began at 'now' and has received no event ends (row 4)": [fromNow, "end"],
+  "a watch that received an event out of order is not resumed (row 12)": [{ isResumable: false }, "end"],
+  "a stream that could not be decoded is reset when its backend is lost (row 20)": [opaque, "reset"],
 
   "behind an ERROR only the end comes": [{ phase: "ended", isResumable: false }, "relay"],
   "whatever ended it": [{ ...ended, phase: "ended", isResumable: false }, "relay"],
 
-  "an end without events waits until the watch is 1.1 s old (row 18)": [
+  "the end of a watch without events is delayed until the watch is 1.1 s old (row 18)": [
     { ...fromNow, liveMs: 300 },
     "end in 800",
   ],

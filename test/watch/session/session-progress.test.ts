@@ -121,7 +121,7 @@ test("before anything came, only an exact watch can be resumed", () => {
   assert.equal(seen, ["7", undefined, undefined]);
 });
 
-test("an older event is counted, and the cursor never goes back (001, row 12)", () => {
+test("an event with an older version is counted, and the cursor does not move back (001, row 12)", () => {
   const { progress } = fed(exact, "~9 -8 -3 =2 ~11");
   assert.equal([progress.cursor, progress.versionRegressions], ["11", 3]);
 });
@@ -203,7 +203,7 @@ for (const [title, [options, words, resume]] of Object.entries(repeats)) {
   });
 }
 
-test("of a batch that is asked for again, what was delivered is dropped and the rest goes on (row 5)", () => {
+test("when events of one version are requested again, the delivered ones are dropped and the others are forwarded (row 5)", () => {
   const { progress } = fed(events, "+9a -12a -12b");
   const again = new Reading("9", true);
   const fates = ["-12a", "-12b", "-12c", "-12d", "+13a"].map((word) => feed(progress, again, word));
@@ -234,7 +234,7 @@ test("a resumed stream continues behind its version", () => {
   assert.equal([progress.cursor, progress.resumeVersion], ["11", "11"]);
 });
 
-test("an upstream stream that sends what was not requested is broken: the version was ignored (row 14)", () => {
+test("an upstream stream whose first event is not above the requested version is broken (row 14)", () => {
   for (const word of ["+9", "+3", "-8"]) {
     const { progress } = fed(exact, "~9");
     assert.is(feed(progress, new Reading("9", true), word), "broken", word);
@@ -242,7 +242,7 @@ test("an upstream stream that sends what was not requested is broken: the versio
   }
 });
 
-test("an ERROR instead of the first event is a refusal, and none of the client's business (row 17, 24)", () => {
+test("an ERROR as the first event of a resumed stream refuses the resume and is not forwarded (row 17, 24)", () => {
   const { progress } = fed(exact, "~9");
   assert.is(feed(progress, new Reading("9", true), "!410"), "refused");
   assert.equal([progress.phase, progress.resumeVersion], ["live", "9"]);

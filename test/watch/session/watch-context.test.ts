@@ -73,7 +73,7 @@ test("a list for its version only has the watch's identity, and neither its form
 
 const times = { ageMs: 0, leftMs: 9000, liveMs: 0 };
 
-test("a watch is asked for elsewhere with its own fields, in their order, but for the path (row 15)", () => {
+test("the request to another backend has the client's own header fields, in the same order, except the path (row 15)", () => {
   const fields = [
     new Field(":method", "GET"),
     new Field(":path", target),

@@ -11,7 +11,7 @@ const test = suite("watch-session");
 
 // --- a backend that is lost ---
 
-test("a watch whose backend dies goes on elsewhere from its last event, and its client sees nothing (row 1, 2)", () => {
+test("a watch whose backend dies continues at another backend after its last event, transparently to its client (row 1, 2)", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a ~9a");
   watch.kill(watch.from);
@@ -22,7 +22,7 @@ test("a watch whose backend dies goes on elsewhere from its last event, and its 
   assert.is(watch.path.exchanges.size, 1);
 });
 
-test("half an event dies with its backend, and comes whole from the next (row 6)", () => {
+test("an event that a backend sent only in part is delivered whole by the next backend (row 6)", () => {
   const line = lineOf("~9a");
   for (let cut = 0; cut <= line.length; cut += 1) {
     const watch = new PlayedWatch();
@@ -35,7 +35,7 @@ test("half an event dies with its backend, and comes whole from the next (row 6)
   }
 });
 
-test("so does one that is reset: client-go would list everything again (row 18)", () => {
+test("a watch that its backend resets is resumed, because client-go would list everything again after a reset (row 18)", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   watch.from.last.side?.reset(errorCode.INTERNAL_ERROR);
@@ -53,7 +53,7 @@ test("an exact watch goes on before its first event", () => {
   watch.has("+8a");
 });
 
-test("the resumed request is the client's own but for what must change (row 14, 15)", () => {
+test("the resumed request equals the client's own, except the parameters that a resume has to change (row 14, 15)", () => {
   const fields = [
     bearer("t"),
     new Field("accept", "application/json;as=Table;v=v1;g=meta.k8s.io"),
@@ -81,7 +81,7 @@ test("the resumed request is the client's own but for what must change (row 14, 
   );
 });
 
-test("a move in the middle of a listing would lose what was not listed: it ends instead (row 3)", () => {
+test("a watch that loses its backend within its initial events ends instead of moving, because a move would lose events (row 3)", () => {
   for (const query of ["resourceVersion=0", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"]) {
     const watch = new PlayedWatch({ query });
     watch.serve(watch.from, "+9a +3b");
@@ -101,7 +101,7 @@ test("a listing of which nothing was sent is asked for again, as it was", () => 
   watch.has("+9a +3b ~12a");
 });
 
-test("a watch from now is never asked for from a later now (row 4)", () => {
+test("a watch that began at 'now' is not requested again from a later 'now' (row 4)", () => {
   const watch = new PlayedWatch({ query: "sendInitialEvents=false" });
   watch.serve(watch.from);
   watch.advance(2000);
@@ -110,7 +110,7 @@ test("a watch from now is never asked for from a later now (row 4)", () => {
   assert.is(watch.to.asked.length, 0);
 });
 
-test("of events, whose versions repeat, the open version is asked for again, and each comes once (row 5)", () => {
+test("a watch of 'events', whose versions repeat, is requested again from the version before, and each event arrives once (row 5)", () => {
   for (const cut of [1, 2, 3]) {
     const batch = ["-12a", "-12b", "-12c", "-12d"];
     const watch = new PlayedWatch({ resource: "/api/v1/namespaces/n/events" });
@@ -122,7 +122,7 @@ test("of events, whose versions repeat, the open version is asked for again, and
   }
 });
 
-test("a slow reader's events wait for it, and those behind them are asked for, not lost (row 10)", () => {
+test("events wait until a slow client reads them, and a resume requests the events after the waiting ones (row 10)", () => {
   const watch = new PlayedWatch();
   watch.ear.isReading = false;
   const names = Array.from({ length: 2000 }, (_, index) => `+${index + 8}${"x".repeat(200)}`);
@@ -137,7 +137,7 @@ test("a slow reader's events wait for it, and those behind them are asked for, n
   watch.has(names.join(" "));
 });
 
-test("an event out of order is relayed, and the rest is requested from no other backend (row 12)", () => {
+test("an event out of order is forwarded, and its watch is not resumed at another backend (row 12)", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "~9a -8a ~10a");
   watch.kill(watch.from);
@@ -145,7 +145,7 @@ test("an event out of order is relayed, and the rest is requested from no other 
   assert.is(watch.to.asked.length, 0);
 });
 
-test("a backend that ignores the version is not believed (row 14)", () => {
+test("events of a backend that ignores the requested version are not forwarded (row 14)", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a ~9a");
   watch.kill(watch.from);
@@ -155,7 +155,7 @@ test("a backend that ignores the version is not believed (row 14)", () => {
 
 // --- how long a watch lives ---
 
-test("a watch that was moved ends when its client wanted (row 16)", () => {
+test("a watch that was moved ends at its client's own timeout (row 16)", () => {
   const watch = new PlayedWatch({ query: "resourceVersion=7&timeoutSeconds=20" });
   watch.serve(watch.from, "+8a");
   watch.advance(12_300);
@@ -168,7 +168,7 @@ test("a watch that was moved ends when its client wanted (row 16)", () => {
   assert.equal([watch.from.asked.length, watch.to.asked.length], [1, 1]);
 });
 
-test("a client that may not see it any more learns so from its own next request (row 16)", () => {
+test("a watch whose resumed request gets 401 or 403 ends, and its client gets the 401 or 403 for its own next request (row 16)", () => {
   for (const status of ["401", "403"]) {
     const watch = new PlayedWatch();
     watch.serve(watch.from, "+8a");
@@ -214,7 +214,7 @@ test("a watch that ended early and without a reason is asked for once more, of t
   watch.has("+8a", "ended");
 });
 
-test("a slow reader's watch that its backend gave up ends (row 19)", () => {
+test("if a backend ends the watch of a slow client, the watch is not resumed (row 19)", () => {
   const watch = new PlayedWatch();
   watch.ear.isReading = false;
   watch.serve(
@@ -232,7 +232,7 @@ test("a slow reader's watch that its backend gave up ends (row 19)", () => {
 
 // --- refusals ---
 
-test("a version that is too old elsewhere is asked for of one other, then the client is to know (row 17, 24)", () => {
+test("a resume that gets an ERROR 410 is sent to one more backend, then the watch ends (row 17, 24)", () => {
   const path = new PlayedPath(["a", "b", "c"]);
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a");
@@ -455,7 +455,7 @@ test("where one watch of a client went, its next requests go (k/k 59848)", () =>
   assert.is(plain.status, "200");
 });
 
-test("a neighbour's 401, for which the backend lets the whole upstream connection go, ends no watch (row 22)", () => {
+test("if another client's 401 makes the backend send GOAWAY on a shared upstream connection, no watch ends (row 22)", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   const bad = watch.path.client().ask("GET", "/api/v1/pods", [bearer("wrong")]);

@@ -38,7 +38,7 @@ test("what came together and goes on is sent together, as it lies", () => {
   assert.equal(sent, [text]);
 });
 
-test("what is dropped takes nothing with it, at whatever byte it was cut (row 8, 9)", () => {
+test("dropping an event drops no byte of another event, at whatever byte the chunks are split (row 8, 9)", () => {
   const words = ["+1a", "=2", "+3c", "=4", "=5", "+6d"];
   const text = words.map(lineOf).join("");
   for (let cut = 0; cut <= text.length; cut += 1) {
