@@ -10,8 +10,8 @@ test("docs/admin-api.md tells each kind, with how bad it is and when it is over"
   for (const [kind, { severity, about, calmMs }] of Object.entries(incidentKinds)) {
     const over =
       calmMs > 0
-        ? `watchkeeper has found nothing new of the incident for ${calmMs / 1000} s`
-        : "the cause is gone";
+        ? `when watchkeeper has found nothing new of the incident for ${calmMs / 1000} s`
+        : "when the cause is gone";
     assert.ok(page.includes(`| \`${kind}\` | ${severity} | ${about} | ${over} |`), kind);
   }
 });

@@ -254,7 +254,7 @@ export const commands = {
     summary: "print the evidence and the effect of an incident",
     words: "[INCIDENT]",
     options: [...reach, plainOutput],
-    exits: "1: no incident has this ID",
+    exits: "1: no incident has the given ID",
     examples: ["watchkeeper explain 42", "watchkeeper explain"],
   },
   top: {
@@ -287,20 +287,20 @@ export const commands = {
     summary: "stop new requests to a backend, move its watches gradually, keep exec sessions",
     words: "BACKEND",
     options: [...reach, reason],
-    exits: "1: no backend has this name, or no other backend is ready",
+    exits: "1: no backend has the given name, or no other backend is ready",
     examples: ["watchkeeper drain cp-2 --reason 'kernel update'", "watchkeeper undrain cp-2"],
   },
   undrain: {
     summary: "end the drain of a backend",
     words: "BACKEND",
     options: [...reach, reason],
-    exits: "1: no backend has this name",
+    exits: "1: no backend has the given name",
   },
   move: {
     summary: "move one watch to another backend, transparently to its client",
     words: "AUDIT-ID",
     options: [...reach, reason],
-    exits: "1: no watch has this audit ID, or the watch cannot be moved now",
+    exits: "1: no watch has the given audit ID, or the watch cannot be moved now",
   },
   reload: {
     summary: "reload the configuration",
