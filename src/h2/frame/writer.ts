@@ -14,7 +14,7 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 const poolBufferBytes = 65_536;
 /** Number of unused buffers that the pool keeps. The sessions that write in one turn seldom need more. */
 const pooledBuffers = 32;
-/** A pooled buffer with less output is copied and reused: 10,000 slow readers would hold 64 KiB each (A16). */
+/** A pooled buffer with fewer bytes is copied and reused: 10,000 slow readers would hold 64 KiB each (A16). */
 const lentBytes = poolBufferBytes / 4;
 
 const pool: Buffer[] = [];

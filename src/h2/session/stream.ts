@@ -287,7 +287,7 @@ export class Stream implements StreamWriter {
     this.#owed += count;
   }
 
-  /** Returns the number of bytes without returned credit. The session returns it, because the stream closes. */
+  /** Returns the number of bytes for which no credit was returned yet. The session returns it when the stream closes. */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;

@@ -128,7 +128,7 @@ export class Streams implements StreamHost, StreamFrames {
     }
   }
 
-  /** Ends the streams with higher ids than the peer's GOAWAY, which it has not processed: a retry is safe (§6.8). */
+  /** Ends streams with higher ids than the peer's GOAWAY: the peer has not processed them, so a retry is safe (§6.8). */
   refuseAbove(lastId: number): void {
     for (const stream of this.open.all()) {
       if (stream.id > lastId) this.#end(stream, errorCode.REFUSED_STREAM);
@@ -137,7 +137,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   // --- called by a stream ---
 
-  /** Fewer than `crumbBytes` do not raise the budget: a peer could open its windows in tiny steps (A19). */
+  /** Fewer than `crumbBytes` bytes do not raise the budget for WINDOW_UPDATE: windows could open in tiny steps (A19). */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
     if (!isCrumb) this.#floods.earnUpdates();
