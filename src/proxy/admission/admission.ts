@@ -144,7 +144,6 @@ export class Admission {
     return this.#open;
   }
 
-  /** Number of requests that wait. */
   get waiting(): number {
     return this.#waiting.size;
   }

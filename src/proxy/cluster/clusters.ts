@@ -88,7 +88,6 @@ export class Clusters {
     return cluster.gate;
   }
 
-  /** Loads the credentials of all clusters. */
   async load(): Promise<Failure | undefined> {
     const outcomes = await Promise.all(this.present.map((cluster) => loaded(cluster)));
     return outcomes.find((outcome) => outcome !== undefined);

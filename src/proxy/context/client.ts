@@ -79,7 +79,6 @@ export class Client {
     this.forwardedFor = new Field("x-forwarded-for", options.address);
   }
 
-  /** Sets the session that carries the client's requests, once the session exists. */
   attach(session: ClientSession): void {
     this.#session = session;
   }
@@ -94,7 +93,6 @@ export class Client {
     this.#session?.answered();
   }
 
-  /** Called when the client's connection is closed. */
   disconnected(): void {
     this.#connection.isOpen = false;
   }

@@ -1,4 +1,4 @@
-/** One client's HTTP/2 session: joins its socket and its frames, and passes each request to the handler. */
+/** One client's HTTP/2 connection: joins its socket to an HTTP/2 session, and passes each request to the handler. */
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";

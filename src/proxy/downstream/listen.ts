@@ -216,7 +216,6 @@ export class Listener {
     readProxyHeader(socket, this.#proxyProtocol, this.#parts.clock, (ends) => this.#located(socket, ends));
   }
 
-  /** Called when the client's address is known. */
   #located(socket: net.Socket, ends: Ends | Failure): void {
     if (ends instanceof Failure)
       return this.#turnAway(socket, withoutMapping(socket.remoteAddress ?? ""), ends.message);

@@ -199,7 +199,7 @@ export class StaleReadGuard {
     this.#parts = parts;
   }
 
-  /** True if the guard makes every response at least as new as what the client has seen. */
+  /** True if guarded requests must not get a state older than what their client has seen. */
   get isEnforcing(): boolean {
     return this.#parts.mode === "Enforce";
   }

@@ -69,7 +69,6 @@ export type ExchangeParts = {
   readonly pending: PendingQueue;
   readonly migrations: Migrations;
   readonly replays: ReplayLoopDetector;
-  /** Implemented by `ActiveRequests`. */
   readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
   readonly hedges: Hedges;
   readonly missingApis: MissingApis;
@@ -111,7 +110,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #waitsUntil = 0;
   /** The request's place in the admission of unproven credentials; undefined if it needs none. */
   #entry: Entry | undefined;
-  /** Clock reading at which admission gave the request a place; 0: none needed. The wait before is no retry time. */
+  /** Clock reading at which admission gave the request a place; 0: none needed. Retry time counts from then on. */
   #placedAt = 0;
   /** The record of a watch from an exact version; undefined for any other request. */
   #replayLoop: ReplayLoop | undefined;

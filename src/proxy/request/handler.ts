@@ -162,7 +162,6 @@ function bodyCopyFor(
   return ledgerTap.copyFor(request);
 }
 
-/** Returns the fields of the first upstream request. */
 function fieldsOf(
   fields: readonly Field[],
   asked: WatchContext | undefined,

@@ -20,7 +20,6 @@ export class RequestBody {
     this.#held = new AccountedBuffer(buffered);
   }
 
-  /** Number of bytes kept. */
   get length(): number {
     return this.#held.length;
   }

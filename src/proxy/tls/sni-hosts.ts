@@ -17,7 +17,6 @@ export type Host = {
   readonly name: string;
   /** Server names in lower case; `*.` stands for one label. Empty for the default host. */
   readonly names: readonly string[];
-  /** The name of the cluster that the host's requests go to. */
   readonly cluster: string;
   readonly policy: IdentityPolicy;
   /**

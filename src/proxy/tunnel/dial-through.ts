@@ -25,7 +25,6 @@ export type DialThroughParts = {
 };
 
 export type Opening = {
-  /** The bytes that the client has sent so far. */
   readonly bytes: Buffer;
   /** True if these bytes are nothing but a ClientHello, which may be sent to more than one backend. */
   readonly isRepeatable: boolean;

@@ -90,7 +90,6 @@ export class Attempt implements ConnectionUser, Waiter {
     return this.#sentAt >= 0;
   }
 
-  /** Returns the milliseconds since the head was sent. */
   sinceSent(now: number): number {
     return now - this.#sentAt;
   }

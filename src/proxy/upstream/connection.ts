@@ -184,7 +184,7 @@ export class Connection implements WireOwner {
     stream.reset(errorCode.CANCEL);
   }
 
-  /** Tokens that one reset costs. A backend that allows few streams tolerates few resets too, twice as many. */
+  /** Tokens that one reset costs. A backend is assumed to tolerate twice as many resets as it allows streams. */
   get #resetCost(): number {
     return Math.max(1, upstreamLimits.connectionResetBurst / (2 * this.#session.peerMaxStreams));
   }
@@ -207,7 +207,6 @@ export class Connection implements WireOwner {
     if (this.#pingNumber !== 0) this.#seeProgress();
   }
 
-  /** Sends a PING, unless one is pending. */
   ask(): void {
     if (this.#pingNumber !== 0 || !this.#isOpened || this.#isClosed) return;
     this.#pingNumber = this.#session.sendPing();

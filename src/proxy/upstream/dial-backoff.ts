@@ -45,7 +45,6 @@ export class DialBackoff {
     });
   }
 
-  /** Cancels the scheduled dial. */
   stop(): void {
     this.#stopAgain?.();
     this.#stopAgain = undefined;

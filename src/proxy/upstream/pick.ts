@@ -107,7 +107,6 @@ export class Retries {
     this.#tried = [...this.#tried, backend];
   }
 
-  /** Removes the earliest `count` failed attempts. */
   forget(count: number): void {
     this.#tried = this.#tried.length > count ? this.#tried.slice(count) : none;
   }

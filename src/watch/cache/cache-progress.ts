@@ -305,7 +305,6 @@ export class CacheTracker {
     this.#stalled.clear();
   }
 
-  /** Forgets the backends that are not among `names`. */
   reconcile(names: readonly string[]): void {
     const all = [...this.#resources.values(), ...this.#scopes.values()].flatMap(({ caches }) => [
       ...caches.keys(),
@@ -337,7 +336,6 @@ export class CacheTracker {
     return recovered;
   }
 
-  /** True if no cache is marked as stalled. */
   get isClear(): boolean {
     return this.#stalled.size === 0;
   }

@@ -26,7 +26,6 @@ export abstract class DecodedEvent implements EventDecoder {
   type: EventType = "ADDED";
   events = 0;
 
-  /** `keepsKeys`: true if the events' keys are needed. */
   constructor(found: Metadata, keepsKeys: boolean) {
     this.#found = found;
     this.keepsKeys = keepsKeys;

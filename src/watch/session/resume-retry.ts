@@ -41,7 +41,6 @@ export class ResumeRetry {
     this.#since = this.#clock.now();
   }
 
-  /** Ms since the search began. */
   get ms(): number {
     return this.#clock.now() - this.#since;
   }

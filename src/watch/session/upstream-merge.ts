@@ -23,7 +23,6 @@ type UpstreamMergeParts = {
   readonly retry: ResumeRetry;
   readonly asked: Omit<WatchContext, "target">;
   readonly anomalies: AnomalyLog;
-  /** The client's own request. */
   readonly context: RequestContext;
   readonly session: { readonly state: WatchState; dropSecond(): void };
 };

@@ -80,7 +80,6 @@ export function watchContextOf(
 
 const scopeMark = " ";
 
-/** Returns the resource of a scope. */
 export function resourceOf(scope: string): string {
   return scope.slice(0, scope.indexOf(scopeMark));
 }

@@ -110,7 +110,6 @@ type WatchParts = {
   readonly migrations: WatchMigrations;
   readonly buffered: Buffered;
   readonly asked: WatchContext;
-  /** The content type of the response that the client got. */
   readonly contentType: string;
 };
 
@@ -348,7 +347,6 @@ export class WatchSession implements AttemptOwner {
 
   // --- read by the detectors, Migrations, and the admin API ---
 
-  /** Number of times that the watch continued on another backend. */
   get moves(): number {
     return this.#merge.moves;
   }
@@ -375,7 +373,6 @@ export class WatchSession implements AttemptOwner {
     return this.#merge.other;
   }
 
-  /** True if the client reads too slowly (`ClientWriter.isBlocked`). */
   get isBlocked(): boolean {
     return this.#writer.isBlocked;
   }
@@ -446,7 +443,6 @@ export class WatchSession implements AttemptOwner {
     return isShort ? { ...this.#times, leftMs: watchLimits.bookmarkRefreshMs } : this.#times;
   }
 
-  /** True if the deadline that the client set has passed. */
   get #isPastDeadline(): boolean {
     const { leftMs } = this.#times;
     return leftMs !== undefined && leftMs <= 0;

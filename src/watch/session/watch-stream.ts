@@ -68,7 +68,6 @@ export class WatchStream {
     return this.#reading !== unread;
   }
 
-  /** True if the response was accepted. */
   get isAccepted(): boolean {
     return this.#decoder !== undefined;
   }
