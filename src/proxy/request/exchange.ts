@@ -207,7 +207,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
       // The client can present another certificate only on a new connection. Apiservers also end it after a 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
-      // An attempt may have begun, and the client has no stream yet that could end it.
+      // Ends the exchange here: an attempt may have begun, and the client has no stream yet that could end it.
       this.attemptFaulted(error);
     }
   }
@@ -273,7 +273,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#entry !== undefined) admission.leave(this.#entry);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // A 5xx is not evidence, because a webhook's error looks the same. But it is a reason for a probe at once.
+    // A 5xx is no evidence against the backend: a webhook's error looks the same. But it justifies a probe at once.
     if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
@@ -457,7 +457,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
-    // The backend itself ended the stream, so what it had sent is the response.
+    // The backend itself ended the stream, so a head that was held is its response.
     if (code !== lost) this.#relayHead(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;

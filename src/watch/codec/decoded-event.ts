@@ -6,7 +6,7 @@ export type Parsed = {
   readonly endsInitialEvents: boolean;
   readonly code: number;
   readonly reason: string;
-  /** See `WatchEvent.oldest`. */
+  /** The oldest version that the cache can continue from (`WatchEvent.oldest`). */
   readonly oldest: string;
   /** `namespace/name`; "" if the object has no name; undefined if `Metadata` has the name. */
   readonly key?: string;

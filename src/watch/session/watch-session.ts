@@ -399,7 +399,8 @@ export class WatchSession implements AttemptOwner {
   /** True if a watch of a stalled cache can continue on its second stream at once. */
   get mayPromote(): boolean {
     const { second, isSentinel } = this;
-    // A backend may accept a watch that it cannot serve, and send an ERROR at once.
+    // An acceptance counts after `settledMs`: a backend may accept a watch that it cannot serve, and then send an
+    // ERROR.
     const isSettled = second?.isAccepted === true && this.#now - second.acceptedAt > watchLimits.settledMs;
     if (!isSettled || (isSentinel && second.cache?.isStalled(this.#now) === true)) return false;
     return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
