@@ -59,7 +59,7 @@ test("every npm script that a page names is there", () => {
   const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: Record<string, string> };
   const known = new Set(Object.keys(scripts));
   const broken = pages.flatMap((page) =>
-    [...textOf(page).matchAll(/npm run (?:-s |--silent )?([\w:]+)/g)]
+    [...textOf(page).matchAll(/npm run (?:-s |--silent )?([\w:-]+)/g)]
       .filter(([, script = ""]) => !known.has(script))
       .map(([said]) => `${page}: ${said}`),
   );

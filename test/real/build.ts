@@ -1,7 +1,7 @@
 /**
  * Builds every program the rig runs into the cache, and the Python client's environment beside them.
  * What is already there is left alone; cheap programs first, so that suites which need only those can start.
- * Programs of other versions of Kubernetes are built only when they are named: kube-apiserver-1.33, kubectl-1.33.
+ * Operators and programs of other versions of Kubernetes are built only when they are named: kube-apiserver-1.33.
  *
  * node test/real/build.ts [program ...]
  */
@@ -66,9 +66,11 @@ function build(program: Program): void {
   const { module, package: path } = programs[program];
   // Built aside and renamed, so that a build cut short is never taken for a finished one.
   const aside = `${target}.${process.pid}`;
+  const folder = join(goFolder, module);
   const flags = ["-p", "2", "-buildvcs=false", "-ldflags", ["-s", "-w", ...stamps(module)].join(" ")];
+  if (existsSync(join(folder, `${program}.mod`))) flags.push(`-modfile=${program}.mod`);
   const verb = program.endsWith(".test") ? ["test", "-c"] : ["build"];
-  run("go", [...verb, ...flags, "-o", aside, path], join(goFolder, module));
+  run("go", [...verb, ...flags, "-o", aside, path], folder);
   renameSync(aside, target);
   console.log(`${program}: ${seconds(started)}`);
 }

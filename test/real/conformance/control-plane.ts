@@ -1,12 +1,12 @@
 /**
  * kube-controller-manager, kube-scheduler and nodes without a machine (KWOK), all by one URL: an apiserver's or the
- * proxy's. Each has a client certificate of its own, as kubeadm issues them.
+ * proxy's. Each has a client certificate of its own, as kubeadm issues them, or a bearer token.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ask, order } from "../rig/ask.ts";
-import { Child } from "../rig/child.ts";
-import type { Cluster } from "../rig/cluster.ts";
+import { type Cluster, tokenOf } from "../rig/cluster.ts";
+import { Kept } from "../rig/kept.ts";
 import { writeKubeconfig } from "../rig/kubeconfig.ts";
 import { type Program, pathOf } from "../rig/parts.ts";
 
@@ -19,6 +19,20 @@ const subjects = {
 
 type Holder = keyof typeof subjects;
 
+/** Users and groups for `ClusterOptions.users`, if the control plane has bearer tokens. */
+export const controlPlaneUsers = {
+  "system:kube-controller-manager": [],
+  "system:kube-scheduler": [],
+  kwok: ["system:masters"],
+} as const;
+
+export type ControlPlaneOptions = {
+  /** Of controller-manager and of scheduler. Default: 1. */
+  readonly replicas?: number;
+  /** True: bearer tokens of `controlPlaneUsers`. Default: client certificates. */
+  readonly hasTokens?: boolean;
+};
+
 export type Reflectors = { readonly listedAnew: number; readonly warnings: readonly string[] };
 
 /** DaemonSets, preemption and taints need several. */
@@ -29,16 +43,22 @@ const kubeletVersion = "v1.36.1";
 export class ControlPlane {
   readonly #cluster: Cluster;
   readonly #url: string;
-  readonly #children: Child[] = [];
+  readonly #options: ControlPlaneOptions;
+  readonly #children: Kept[] = [];
 
-  private constructor(cluster: Cluster, url: string) {
+  private constructor(cluster: Cluster, url: string, options: ControlPlaneOptions) {
     this.#cluster = cluster;
     this.#url = url;
+    this.#options = options;
   }
 
   /** Resolves when all nodes are ready and each new namespace gets its service account. */
-  static async start(cluster: Cluster, url: string): Promise<ControlPlane> {
-    const plane = new ControlPlane(cluster, url);
+  static async start(
+    cluster: Cluster,
+    url: string,
+    options: ControlPlaneOptions = {},
+  ): Promise<ControlPlane> {
+    const plane = new ControlPlane(cluster, url, options);
     try {
       await plane.#start();
     } catch (error) {
@@ -48,19 +68,32 @@ export class ControlPlane {
     return plane;
   }
 
-  /** The path of a kubeconfig with this client's own certificate. */
+  /** The path of a kubeconfig with this client's own certificate or token. */
   kubeconfig(holder: Holder): string {
     const { folder, caFile, pki } = this.#cluster;
-    const pair = pki.issue({ name: holder, subject: subjects[holder] });
-    return writeKubeconfig(join(folder, `${holder}.kubeconfig`), { url: this.#url, caFile, pair });
+    const subject = subjects[holder];
+    const user = subject.slice(subject.indexOf("CN=") + 3);
+    const credential =
+      this.#options.hasTokens === true
+        ? { token: tokenOf(user) }
+        : { pair: pki.issue({ name: holder, subject }) };
+    return writeKubeconfig(join(folder, `${holder}.kubeconfig`), { url: this.#url, caFile, ...credential });
   }
 
-  #launch(name: Program & Holder, args: readonly string[]): Child {
+  #launch(program: Program & Holder, args: readonly string[], name: string = program): Kept {
     const logFile = join(this.#cluster.folder, `${name}.log`);
-    const all = [`--kubeconfig=${this.kubeconfig(name)}`, ...args];
-    const child = new Child({ name, command: pathOf(name), args: all, logFile });
-    this.#children.push(child);
-    return child;
+    const all = [`--kubeconfig=${this.kubeconfig(program)}`, ...args];
+    const kept = new Kept({ name, command: pathOf(program), args: all, logFile });
+    this.#children.push(kept);
+    return kept;
+  }
+
+  /** Returns the first replica. */
+  #launchReplicas(program: Program & Holder, args: readonly string[]): Kept {
+    const first = this.#launch(program, args);
+    for (let number = 1; number < (this.#options.replicas ?? 1); number += 1)
+      this.#launch(program, args, `${program}-${number}`);
+    return first;
   }
 
   async #start(): Promise<void> {
@@ -71,7 +104,7 @@ export class ControlPlane {
     // Port 0: they serve nothing, so that two runs on one machine do not meet.
     const shared = ["--secure-port=0", "--leader-elect=true", "--kube-api-qps=100", "--kube-api-burst=200"];
     shared.push("--vmodule=reflector=3"); // each list is logged
-    const manager = this.#launch("kube-controller-manager", [
+    const manager = this.#launchReplicas("kube-controller-manager", [
       ...shared,
       "--use-service-account-credentials=true",
       `--root-ca-file=${caFile}`,
@@ -79,7 +112,7 @@ export class ControlPlane {
       `--cluster-signing-cert-file=${pki.ca.certFile}`,
       `--cluster-signing-key-file=${pki.ca.keyFile}`,
     ]);
-    this.#launch("kube-scheduler", shared);
+    this.#launchReplicas("kube-scheduler", shared);
     for (const name of nodes) await this.#register(name);
     const isReady = async (node: string): Promise<boolean> => {
       const { text } = await ask(this.#cluster.admin, { path: `/api/v1/nodes/${node}` });
@@ -111,9 +144,9 @@ export class ControlPlane {
     await order(this.#cluster.admin, { method: "POST", path: "/api/v1/nodes", body });
   }
 
-  /** Names of those that have ended: a controller-manager or scheduler that loses its Lease exits. */
+  /** One name for each end of a process: a controller-manager or scheduler that loses its Lease exits, and is started again. */
   get ended(): readonly string[] {
-    return this.#children.filter(({ isRunning }) => !isRunning).map(({ name }) => name);
+    return this.#children.flatMap(({ name, restarts }) => Array.from({ length: restarts }, () => name));
   }
 
   /**

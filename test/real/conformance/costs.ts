@@ -8,7 +8,9 @@ import type { Result } from "./e2e.ts";
 /** The proxy logs the ends of a second in one line. */
 const journalMs = 2_000;
 
-const isUnknown = /watchkeeper: .*(whether the request was executed is unknown|was lost before it answered)/;
+/** The texts of a write that watchkeeper sent to the apiserver that failed. */
+export const isUnknown =
+  /watchkeeper: .*(whether the request was executed is unknown|was lost before it answered)/;
 
 /**
  * Returns the cost that explains the failure, or undefined: then it is a defect. `journal`: what the proxy logged;

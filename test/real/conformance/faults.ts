@@ -1,5 +1,6 @@
-/** One apiserver in turn is dropped, stopped, killed, terminated, rolled over; each time all are ready again after it. */
+/** One apiserver in turn is dropped, stopped, killed, terminated, rolled over; all are ready again before the next fault. */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Random } from "../../support/random.ts";
 import { rollOver } from "../load/troubles.ts";
 import type { Apiserver } from "../rig/apiserver.ts";
 import type { Cluster } from "../rig/cluster.ts";
@@ -12,6 +13,15 @@ export const faults: readonly { readonly name: string; run(victim: Apiserver): P
     name: "dropped",
     async run(victim) {
       victim.blackHole();
+      await sleep(awayMs);
+      victim.heal();
+    },
+  },
+  {
+    // What it sends still arrives, as with a firewall that has lost the state of one direction.
+    name: "dropped inbound",
+    async run(victim) {
+      victim.blackHole("in");
       await sleep(awayMs);
       victim.heal();
     },
@@ -43,21 +53,41 @@ export const faults: readonly { readonly name: string; run(victim: Apiserver): P
   { name: "rolled over", run: rollOver },
 ];
 
+/** Of an apiserver, by its number. */
+type Planned = { readonly victim: number; readonly fault: (typeof faults)[number] };
+
+/** Each fault of each apiserver once, neighbours at different apiservers; in the order of a seed, if there is one. */
+export function rounds(apiservers: number, random?: Random): readonly Planned[] {
+  const planned = Array.from({ length: apiservers }, (_, round) =>
+    faults.map((fault, number) => ({ victim: (number + round) % apiservers, fault })),
+  ).flat();
+  if (random === undefined) return planned;
+  for (let last = planned.length - 1; last > 0; last -= 1) {
+    const other = random.below(last + 1);
+    [planned[last], planned[other]] = [planned[other] as Planned, planned[last] as Planned];
+  }
+  return planned;
+}
+
 export class Faults {
   /** "api-0 killed", in their order. */
   readonly played: string[] = [];
   /** Times that not all apiservers were ready in the proxy's eyes half a minute after a fault. */
   readonly unsettled: string[] = [];
+  /** The apiserver that is not ready now. */
+  victim: Apiserver | undefined;
   readonly #cluster: Cluster;
-  readonly #proxy: Proxy;
+  readonly #proxy: Pick<Proxy, "settled">;
   readonly #everyMs: number;
+  readonly #planned: readonly Planned[];
   readonly #stop = new AbortController();
   readonly #over: Promise<void>;
 
-  constructor(cluster: Cluster, proxy: Proxy, everyMs: number) {
+  constructor(cluster: Cluster, proxy: Pick<Proxy, "settled">, everyMs: number, random?: Random) {
     this.#cluster = cluster;
     this.#proxy = proxy;
     this.#everyMs = everyMs;
+    this.#planned = rounds(cluster.apiservers.length, random);
     this.#over = this.#run();
   }
 
@@ -71,13 +101,15 @@ export class Faults {
     const { apiservers } = this.#cluster;
     for (let number = 0; !this.#stop.signal.aborted; number += 1) {
       const began = Date.now();
-      // Five faults and three apiservers: each fault comes to each apiserver.
-      const victim = this.#cluster.apiserver(number % apiservers.length);
-      const fault = faults[number % faults.length];
-      if (fault === undefined) return;
+      const planned = this.#planned[number % this.#planned.length];
+      if (planned === undefined) return;
+      const { fault } = planned;
+      const victim = this.#cluster.apiserver(planned.victim);
       this.played.push(`${victim.name} ${fault.name}`);
+      this.victim = victim;
       await fault.run(victim);
       await victim.ready();
+      this.victim = undefined;
       await this.#proxy
         .settled(apiservers.length, 30_000)
         .catch((error: Error) => this.unsettled.push(`${victim.name} ${fault.name}: ${error.message}`));

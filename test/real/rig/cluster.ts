@@ -26,6 +26,8 @@ export type ClusterOptions = {
   readonly pods?: boolean;
   /** Admission as clusters have it: a pod's service account must be there. */
   readonly serviceAccounts?: boolean;
+  /** More users with their groups; `tokenOf` returns their bearer tokens. */
+  readonly users?: Readonly<Record<string, readonly string[]>>;
 };
 
 /** Bearer tokens by user: the apiservers' static token file. */
@@ -38,6 +40,11 @@ export const users = {
 } as const;
 
 export type User = keyof typeof users;
+
+/** The bearer token of a user of `ClusterOptions.users`. */
+export function tokenOf(user: string): string {
+  return `${user.replace(/[^a-z0-9]+/gi, "-")}-token-of-the-rig`;
+}
 
 export class Cluster {
   readonly folder: string;
@@ -106,11 +113,15 @@ export class Cluster {
     return `http://${address}:2389`;
   }
 
-  #shared(etcdUrl: string, { flags = [], serviceAccounts = false }: ClusterOptions): Shared {
+  #shared(etcdUrl: string, options: ClusterOptions): Shared {
+    const { flags = [], serviceAccounts = false, users: more = {} } = options;
     const tokenFile = join(this.folder, "tokens.csv");
-    const rows = Object.entries(users).map(
-      ([name, { token, groups }]) => `${token},${name},${name}-uid,"${groups.join(",")}"`,
-    );
+    const rowOf = (name: string, token: string, groups: readonly string[]): string =>
+      `${token},${name},${name}-uid,"${groups.join(",")}"`;
+    const rows = [
+      ...Object.entries(users).map(([name, { token, groups }]) => rowOf(name, token, groups)),
+      ...Object.entries(more).map(([name, groups]) => rowOf(name, tokenOf(name), groups)),
+    ];
     writeFileSync(tokenFile, `${rows.join("\n")}\n`, { mode: 0o600 });
     return {
       folder: this.folder,

@@ -48,13 +48,19 @@ export const programs = {
   "kubectl-1.35": { module: "kubernetes-1.35", package: kubectlPackage },
   "kube-apiserver-1.37": { module: "kubernetes-1.37", package: apiserverPackage },
   "kubectl-1.37": { module: "kubernetes-1.37", package: kubectlPackage },
+  /** A file of the program's name and ".mod" pins other versions than go.mod does. */
+  "client-go": { module: "operator", package: "./client-go" },
+  "controller-runtime-0.21": { module: "operator", package: "./controller-runtime" },
+  "controller-runtime-0.23": { module: "operator", package: "./controller-runtime" },
+  "controller-runtime-0.25": { module: "operator", package: "./controller-runtime" },
 } as const;
 
 export type Program = keyof typeof programs;
 
 /** A program that takes minutes and that few commands need: `build.ts` builds it only when it is named. */
 export function isOnDemand(program: Program): boolean {
-  return programs[program].module.startsWith("kubernetes-");
+  const { module } = programs[program];
+  return module === "operator" || module.startsWith("kubernetes-");
 }
 
 /** `program` of that version of Kubernetes. */

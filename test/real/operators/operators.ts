@@ -1,0 +1,64 @@
+/** The operators: about 20 processes on the client libraries that operators are written with. */
+import { join } from "node:path";
+import { type Cluster, tokenOf } from "../rig/cluster.ts";
+import { Kept } from "../rig/kept.ts";
+import { writeKubeconfig } from "../rig/kubeconfig.ts";
+import { inGo, inJava, inNode, inPython, type Made } from "./programs.ts";
+
+export type Operator = {
+  /** Also its namespace, and the name of its Lease. */
+  readonly name: string;
+  readonly made: Made;
+  /** Of one Lease. 1: its library has no leader election. */
+  readonly replicas: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly flags?: readonly string[];
+  /** True if its watches are WebSockets, which no proxy can continue on another apiserver. */
+  readonly hasWebSockets?: boolean;
+};
+
+export const operators: readonly Operator[] = [
+  { name: "controller-runtime-021", made: inGo("controller-runtime-0.21"), replicas: 2 },
+  { name: "controller-runtime-023", made: inGo("controller-runtime-0.23"), replicas: 2 },
+  { name: "controller-runtime-025", made: inGo("controller-runtime-0.25"), replicas: 2 },
+  { name: "client-go", made: inGo("client-go"), replicas: 2 },
+  { name: "client-go-http1", made: inGo("client-go"), replicas: 2, env: { DISABLE_HTTP2: "true" } },
+  { name: "fabric8", made: inJava("fabric8", "Fabric8"), replicas: 2, flags: ["-http=true"] },
+  { name: "fabric8-websocket", made: inJava("fabric8", "Fabric8"), replicas: 1, hasWebSockets: true },
+  { name: "java-official", made: inJava("official", "Official"), replicas: 2 },
+  { name: "python", made: inPython, replicas: 2 },
+  { name: "node-a", made: inNode, replicas: 1 },
+  { name: "node-b", made: inNode, replicas: 1 },
+];
+
+/** The user of a replica: the audit log tells replicas apart by it. */
+export function userOf({ name }: Operator, replica: number): string {
+  return `${name}-${replica}`;
+}
+
+/** For `ClusterOptions.users`. */
+export function usersOf(all: readonly Operator[]): Record<string, readonly string[]> {
+  const names = all.flatMap((one) =>
+    Array.from({ length: one.replicas }, (_, replica) => userOf(one, replica)),
+  );
+  return Object.fromEntries(names.map((name) => [name, ["system:masters"]]));
+}
+
+/** Starts each replica with -kubeconfig, -name and -replica. */
+export function startOperator(operator: Operator, cluster: Cluster, url: string): readonly Kept[] {
+  const { folder, caFile } = cluster;
+  return Array.from({ length: operator.replicas }, (_, replica) => {
+    const name = userOf(operator, replica);
+    const access = { url, caFile, token: tokenOf(name) };
+    const kubeconfig = writeKubeconfig(join(folder, `${name}.kubeconfig`), access);
+    const [command, ...args] = operator.made.command();
+    const flags = [`-kubeconfig=${kubeconfig}`, `-name=${operator.name}`, `-replica=${replica}`];
+    return new Kept({
+      name,
+      command,
+      args: [...args, ...flags, ...(operator.flags ?? [])],
+      logFile: join(folder, `${name}.log`),
+      env: { ...process.env, ...operator.env },
+    });
+  });
+}

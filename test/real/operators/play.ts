@@ -1,0 +1,197 @@
+/** One run: a cluster, a control plane of three replicas and the operators behind one proxy, and faults in turn. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { seeded } from "../../support/random.ts";
+import { ControlPlane, controlPlaneUsers } from "../conformance/control-plane.ts";
+import { Faults } from "../conformance/faults.ts";
+import type { Server } from "../rig/ask.ts";
+import { type Cluster, startCluster } from "../rig/cluster.ts";
+import { runFolder } from "../rig/folder.ts";
+import type { Kept } from "../rig/kept.ts";
+import { saidSince } from "../rig/said.ts";
+import { type Asked, auditFlags, judge, readAudit } from "./audit.ts";
+import { Leaders } from "./leaders.ts";
+import { isOfUnknownOutcome, type Line, readLines } from "./lines.ts";
+import { type Operator, startOperator, usersOf } from "./operators.ts";
+import { type Kind, startThrough, type Through } from "./through.ts";
+import { Workload } from "./workload.ts";
+
+export type Plan = {
+  readonly minutes: number;
+  readonly everyMs: number;
+  /** undefined: the faults in their own order. */
+  readonly seed?: number;
+  readonly operators: readonly Operator[];
+};
+
+export type Told = Line & { readonly who: string };
+
+export type Played = {
+  readonly kind: Kind;
+  readonly minutes: number;
+  readonly faults: readonly string[];
+  readonly processes: number;
+  readonly leaderChanges: readonly string[];
+  readonly relists: readonly Asked[];
+  readonly closed: readonly Asked[];
+  /** Those of operators that watch over WebSockets. */
+  readonly closedWebSockets: readonly Asked[];
+  /** Requests of operators that failed, without writes of unknown outcome. */
+  readonly errors: readonly Told[];
+  readonly unknownWrites: readonly Told[];
+  /** One name for each restart. */
+  readonly restarts: readonly string[];
+  readonly reconciles: number;
+  /** Milliseconds, sorted. */
+  readonly latencies: readonly number[];
+  /** Tasks that no operator had reconciled ten seconds after the last change. */
+  readonly unreconciled: readonly string[];
+  /** What went wrong with the rig, so that the figures say less than they should. */
+  readonly wrong: readonly string[];
+  /** Why watches ended, in the proxy's own words. */
+  readonly reasons: readonly string[];
+};
+
+const patienceMs = 10_000;
+
+export async function play(kind: Kind, plan: Plan): Promise<Played> {
+  const { folder, remove } = runFolder();
+  const audit = auditFlags(folder);
+  const cluster = await startCluster({
+    apiservers: 3,
+    serviceAccounts: true,
+    flags: ["--allow-privileged", ...audit.flags],
+    etcdFlags: ["--watch-progress-notify-interval=5s"], // as kubeadm sets it
+    users: { ...controlPlaneUsers, ...usersOf(plan.operators) },
+  });
+  try {
+    const through = await startThrough(kind, cluster);
+    try {
+      return await new Run(cluster, through, plan, audit.logFile).play(kind);
+    } finally {
+      await through.stop();
+    }
+  } finally {
+    await cluster.stop();
+    remove();
+  }
+}
+
+class Run {
+  readonly #cluster: Cluster;
+  readonly #through: Through;
+  readonly #plan: Plan;
+  readonly #auditFile: string;
+  readonly #workload: Workload;
+  readonly #leaders: Leaders;
+  #operators: readonly Kept[] = [];
+  #faults: Faults | undefined;
+
+  constructor(cluster: Cluster, through: Through, plan: Plan, auditFile: string) {
+    this.#cluster = cluster;
+    this.#through = through;
+    this.#plan = plan;
+    this.#auditFile = auditFile;
+    const names = plan.operators.map(({ name }) => name);
+    this.#workload = new Workload(() => this.#ready(), names);
+    this.#leaders = new Leaders(() => this.#ready());
+  }
+
+  /** An apiserver without a fault. */
+  #ready(): Server {
+    const { apiservers, caFile, token } = this.#cluster;
+    const one = apiservers.find((apiserver) => apiserver !== this.#faults?.victim);
+    return { url: one?.url ?? "", caFile, token };
+  }
+
+  async play(kind: Kind): Promise<Played> {
+    const count = this.#cluster.apiservers.length;
+    await this.#through.settled(count);
+    const { url } = this.#through;
+    const plane = await ControlPlane.start(this.#cluster, url, { replicas: 3, hasTokens: true });
+    try {
+      await this.#workload.fill(this.#cluster.etcdUrl);
+      this.#operators = this.#plan.operators.flatMap((one) => startOperator(one, this.#cluster, url));
+      await this.#settled();
+      return await this.#hurt(kind, plane);
+    } finally {
+      this.#workload.stop();
+      this.#workload.reconciled.stop();
+      this.#leaders.stop();
+      await Promise.all(this.#operators.map((one) => one.stop()));
+      await plane.stop();
+    }
+  }
+
+  /** Resolves when each operator has reconciled its tasks once, and each Lease has its holder. */
+  async #settled(): Promise<void> {
+    const until = Date.now() + 180_000;
+    const { reconciled } = this.#workload;
+    while (reconciled.waiting.length > 0) {
+      if (Date.now() > until) throw new Error(`No operator reconciles ${reconciled.waiting.join(", ")}`);
+      await sleep(500);
+    }
+    // Followers have opened their watches by then as well.
+    await sleep(patienceMs);
+  }
+
+  async #hurt(kind: Kind, plane: ControlPlane): Promise<Played> {
+    const since = Date.now();
+    const before = { leaders: this.#leaders.changes.length, restarts: this.#restarts(plane).length };
+    const { everyMs, seed, minutes, operators } = this.#plan;
+    this.#workload.start();
+    const random = seed === undefined ? undefined : seeded(seed);
+    this.#faults = new Faults(this.#cluster, this.#through, everyMs, random);
+    await sleep(minutes * 60_000);
+    await this.#faults.stop();
+    this.#workload.stop();
+    await sleep(patienceMs);
+    const until = Date.now();
+    const { relists, closed } = judge(readAudit(this.#auditFile), since, until);
+    const errors = this.#operators
+      .flatMap(({ name, logFile }) =>
+        readLines(logFile, since, until).map((line) => ({ ...line, who: name })),
+      )
+      .filter(({ event }) => event === "error");
+    const isRival = kind !== "watchkeeper";
+    const webSockets = Object.keys(usersOf(operators.filter(({ hasWebSockets = false }) => hasWebSockets)));
+    const { reconciled, failed, written } = this.#workload;
+    const latencies = reconciled.latencies.filter(({ at }) => at >= since).map(({ ms }) => ms);
+    return {
+      kind,
+      minutes: (until - since) / 60_000,
+      faults: this.#faults.played,
+      processes: this.#operators.length,
+      leaderChanges: this.#leaders.changes.slice(before.leaders),
+      relists,
+      closed: closed.filter((one) => !webSockets.includes(one.user)),
+      closedWebSockets: closed.filter((one) => webSockets.includes(one.user)),
+      errors: errors.filter((line) => !isOfUnknownOutcome(line, isRival)),
+      unknownWrites: errors.filter((line) => isOfUnknownOutcome(line, isRival)),
+      restarts: this.#restarts(plane).slice(before.restarts),
+      reconciles: latencies.length,
+      latencies: latencies.toSorted((one, other) => one - other),
+      unreconciled: reconciled.waiting,
+      wrong: [
+        ...this.#faults.unsettled,
+        ...(this.#through.isRunning ? [] : ["the proxy has ended"]),
+        ...(failed * 50 > written ? [`${failed} of ${failed + written} writes of the workload failed`] : []),
+        ...this.#unled(operators),
+      ],
+      reasons: saidSince(this.#through.logFile, since)
+        .filter(({ msg }) => msg === "watches.ended")
+        .map((entry) => JSON.stringify(entry)),
+    };
+  }
+
+  /** Operators with replicas, and no leader. */
+  #unled(operators: readonly Operator[]): readonly string[] {
+    return operators
+      .filter(({ name, replicas }) => replicas > 1 && !this.#leaders.holders.has(`${name}/${name}`))
+      .map(({ name }) => `${name} has no Lease`);
+  }
+
+  #restarts(plane: ControlPlane): readonly string[] {
+    const own = this.#operators.flatMap(({ name, restarts }) => Array.from({ length: restarts }, () => name));
+    return [...plane.ended, ...own];
+  }
+}

@@ -1,0 +1,44 @@
+/** The runs beside each other, as Markdown, and what of watchkeeper's run breaks the promise. */
+import type { Played } from "./play.ts";
+
+/** Of values that are sorted. */
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+const columns: readonly (readonly [string, (played: Played) => string | number])[] = [
+  ["through", ({ kind }) => kind],
+  ["minutes", ({ minutes }) => minutes.toFixed(0)],
+  ["faults", ({ faults }) => faults.length],
+  ["leader changes", ({ leaderChanges }) => leaderChanges.length],
+  ["relists", ({ relists }) => relists.length],
+  ["watches closed", ({ closed }) => closed.length],
+  ["WebSockets closed", ({ closedWebSockets }) => closedWebSockets.length],
+  ["operators' errors", ({ errors }) => errors.length],
+  ["writes of unknown outcome", ({ unknownWrites }) => unknownWrites.length],
+  ["restarts", ({ restarts }) => restarts.length],
+  ["reconciles", ({ reconciles }) => reconciles],
+  ["reconcile latency p99, ms", ({ latencies }) => quantile(latencies, 0.99)],
+  ["longest, ms", ({ latencies }) => latencies.at(-1) ?? Number.NaN],
+  ["never reconciled", ({ unreconciled }) => unreconciled.length],
+];
+
+export function table(played: readonly Played[]): string {
+  const line = (cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
+  const head = columns.map(([name]) => name);
+  const rows = played.map((one) => columns.map(([, cell]) => cell(one)));
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+/** One line for each thing that clients noticed. */
+export function noticed(played: Played): readonly string[] {
+  const at = (ms: number): string => new Date(ms).toISOString();
+  return [
+    ...played.leaderChanges.map((change) => `leader changed: ${change}`),
+    ...played.relists.map((one) => `listed anew: ${at(one.at)} ${one.user} ${one.what}`),
+    ...played.closed.map((one) => `watch closed: ${at(one.at)} ${one.user} ${one.what} from ${one.from}`),
+    ...played.errors.map((one) => `error: ${at(one.at)} ${one.who} ${one.text}`),
+    ...played.restarts.map((name) => `restarted: ${name}`),
+    ...played.unreconciled.map((task) => `never reconciled: ${task}`),
+  ];
+}
