@@ -144,8 +144,9 @@ function containers(image: string): string {
           ports:
             - {name: https, containerPort: ${ports.kube}}
             - {name: metrics, containerPort: ${ports.metrics}}
+          # /livez and not /readyz: a pod that starts while every apiserver is down waits for them, and is not restarted again and again.
           startupProbe:
-            httpGet: {path: /readyz, port: metrics}
+            httpGet: {path: /livez, port: metrics}
             periodSeconds: 1
             failureThreshold: 60
           # The check fails if the event loop hangs. A restart would not help if every apiserver is down, so that does not fail it.

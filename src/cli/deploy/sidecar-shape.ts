@@ -118,7 +118,7 @@ export function sidecarContainer({ image, port, metricsPort }: Addition): Readon
     restartPolicy: "Always",
     args: ["sidecar", ...args],
     ports: [{ name: "wk-metrics", containerPort: metricsPort }],
-    startupProbe: { httpGet: { path: "/readyz", port: metricsPort }, periodSeconds: 1, failureThreshold: 60 },
+    startupProbe: { httpGet: { path: "/livez", port: metricsPort }, periodSeconds: 1, failureThreshold: 60 },
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,

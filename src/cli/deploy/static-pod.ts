@@ -48,7 +48,24 @@ export function staticPodConfig({ isPassthrough, port, metricsPort, backends }: 
   });
 }
 
-export function staticPod({ image, metricsPort }: StaticPodWishes): string {
+/** The files of kubeadm that the configuration names. The pod mounts no others: the directory has the CA's key, too. */
+function filesOf({ isPassthrough }: StaticPodWishes): readonly string[] {
+  if (isPassthrough) return ["ca.crt"];
+  return ["ca.crt", "apiserver.crt", "apiserver.key", "front-proxy-client.crt", "front-proxy-client.key"];
+}
+
+/** Returns the name of a file's volume, a DNS label. */
+const volumeOf = (file: string): string => file.replaceAll(".", "-");
+
+const passthroughUser = "runAsUser: 65532";
+const kubeadmUser = `# Only root can read kubeadm's keys. Without capabilities root can do little else.
+        runAsUser: 0`;
+
+export function staticPod(wishes: StaticPodWishes): string {
+  return `${podOf(wishes)}${volumesOf(filesOf(wishes))}`;
+}
+
+function podOf({ image, metricsPort, isPassthrough }: StaticPodWishes): string {
   return `# /etc/kubernetes/manifests/watchkeeper.yaml on each control-plane node. Its configuration is ${configFile}.
 apiVersion: v1
 kind: Pod
@@ -81,19 +98,27 @@ spec:
       resources:
         requests: {cpu: 100m, memory: 256Mi}
       securityContext:
-        # Only root can read kubeadm's keys. Without capabilities root can do little else.
-        runAsUser: 0
+        ${isPassthrough ? passthroughUser : kubeadmUser}
         allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true
         capabilities:
           drop: [ALL]
-      volumeMounts:
+`;
+}
+
+function volumesOf(files: readonly string[]): string {
+  const mounts = files.map(
+    (file) => `        - {name: ${volumeOf(file)}, mountPath: ${pki}/${file}, readOnly: true}\n`,
+  );
+  const volumes = files.map(
+    (file) => `    - name: ${volumeOf(file)}\n      hostPath: {path: ${pki}/${file}, type: File}\n`,
+  );
+  return `      volumeMounts:
         - {name: config, mountPath: /etc/watchkeeper, readOnly: true}
-        - {name: pki, mountPath: ${pki}, readOnly: true}
-  volumes:
+        # Only these files: the directory also has the keys of the cluster CA and of service account tokens. kubeadm
+        # renews a certificate in the same file, so the mount shows the new one.
+${mounts.join("")}  volumes:
     - name: config
       hostPath: {path: /etc/watchkeeper, type: Directory}
-    - name: pki
-      hostPath: {path: ${pki}, type: Directory}
-`;
+${volumes.join("")}`;
 }

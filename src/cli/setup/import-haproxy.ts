@@ -27,6 +27,16 @@ const reasons: readonly (readonly [begins: string, why: string])[] = [
 /** Lines without a note, because they are imported, or nothing is lost without them. */
 const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
 
+/** Options of a `server` line that change which server is used, or what it gets, and what watchkeeper does instead. */
+const serverOptions = new Map([
+  ["backup", "watchkeeper uses this apiserver like the others"],
+  ["weight", "watchkeeper uses all apiservers alike"],
+  ["disabled", "watchkeeper uses this apiserver: remove it if it should get no clients"],
+  ["maxconn", "watchkeeper does not limit the connections to one apiserver"],
+  ["send-proxy", "watchkeeper sends no PROXY header to apiservers"],
+  ["send-proxy-v2", "watchkeeper sends no PROXY header to apiservers"],
+]);
+
 export function groupsOfHaproxy(text: string, file: string): readonly Group[] | Failure {
   const sections = sectionsOf(text, file);
   if (sections instanceof Failure) return sections;
@@ -110,13 +120,24 @@ function caOf({ lines }: Section): { caFile?: string } {
 
 function notesOf({ lines }: Section): Note[] {
   return lines.flatMap(({ at, words }) => {
+    const [first = "", second = ""] = words;
+    const lost = /^(default-)?server$/.test(first) ? lostOptions(words) : "";
+    if (lost !== "") return [{ at, text: lost }];
     const line = words.join(" ");
     const why = reasons.find(([begins]) => line.startsWith(begins))?.[1];
     if (why !== undefined) return [{ at, text: `${quote(line)} is not needed: ${why}` }];
-    const [first = "", second = ""] = words;
     if (understood.has(first) || understood.has(`${first} ${second}`)) return [];
     return [{ at, text: `${quote(line)} was not imported` }];
   });
+}
+
+/** Returns a text about the options of a server that are not imported; "": nothing is lost. */
+function lostOptions(words: readonly string[]): string {
+  const server = words[0] === "server" ? `server ${quote(words[1])}` : "default-server";
+  const lost = words.filter((word) => serverOptions.has(word));
+  return lost
+    .map((option) => `${quote(option)} of ${server} was not imported: ${serverOptions.get(option)}`)
+    .join("; ");
 }
 
 function unique(notes: readonly Note[]): Note[] {

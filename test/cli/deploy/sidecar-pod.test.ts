@@ -10,7 +10,7 @@ const text = (port: number = usual.port, metricsPort: number = usual.metricsPort
 test("only ports that are not the usual ones are told to the sidecar", () => {
   assert.match(text(), '"args":["sidecar"]');
   assert.match(text(8000, 8001), '"args":["sidecar","--port","8000","--metrics-port","8001"]');
-  assert.match(text(usual.port, 8001), '"startupProbe":{"httpGet":{"path":"/readyz","port":8001}');
+  assert.match(text(usual.port, 8001), '"startupProbe":{"httpGet":{"path":"/livez","port":8001}');
 });
 
 test("every mount has its volume, and the sidecar mounts each where it looks by itself", () => {

@@ -42,6 +42,17 @@ test("its configurations are good ones: with the files of kubeadm, and without a
   assert.equal(through.clusters[0].backends.length, 3);
 });
 
+test("the pod mounts exactly the files that its configuration names, never the directory with the CA's key", () => {
+  for (const isPassthrough of [false, true]) {
+    const mounted = [...staticPod({ ...wishes, isPassthrough }).matchAll(/mountPath: (\S+\/pki[^,]*)/g)];
+    const named = [...staticPodConfig({ ...wishes, isPassthrough }).matchAll(/File: "?([^"\s]+)/g)];
+    const paths = (found: RegExpMatchArray[]): Set<unknown> => new Set(found.map(([, path]) => path));
+    assert.is(paths(mounted).symmetricDifference(paths(named)).size, 0);
+    assert.ok(mounted.length >= 1);
+  }
+  assert.match(staticPod({ ...wishes, isPassthrough: true }), "runAsUser: 65532");
+});
+
 test("its ports are where it is told", () => {
   const pod = staticPod({ ...wishes, metricsPort: 9_000 });
   assert.match(pod, "path: /livez, port: 9000");

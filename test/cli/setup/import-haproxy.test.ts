@@ -53,6 +53,21 @@ test("what is not needed says why, and what is lost is named, each with its line
   assert.is(notes.length, 4);
 });
 
+test("an option of a server that changes who gets clients is named, with what watchkeeper does instead", () => {
+  const text = `backend b
+  default-server check weight 10
+  server a 10.0.0.2:6443 check
+  server b 10.0.0.3:6443 check backup weight 1
+  server c 10.0.0.4:6443 disabled send-proxy-v2
+`;
+  const notes = groups(text)[0]?.notes.map((note) => `${note.at} ${note.text}`) ?? [];
+  assert.equal(notes, [
+    'haproxy.cfg:2 "weight" of default-server was not imported: watchkeeper uses all apiservers alike',
+    'haproxy.cfg:4 "backup" of server "b" was not imported: watchkeeper uses this apiserver like the others; "weight" of server "b" was not imported: watchkeeper uses all apiservers alike',
+    'haproxy.cfg:5 "disabled" of server "c" was not imported: watchkeeper uses this apiserver: remove it if it should get no clients; "send-proxy-v2" of server "c" was not imported: watchkeeper sends no PROXY header to apiservers',
+  ]);
+});
+
 test("a listen section is its own frontend, and one without servers is none", () => {
   const [group, ...others] = groups(
     "listen api\n  bind 10.0.0.1:443\n  server a 10.0.0.2:6443\nbackend empty\n",
