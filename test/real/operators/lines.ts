@@ -12,11 +12,14 @@ export type Line = {
   readonly text: string;
 };
 
+/** A library may write into its log between the object and the end of its line. */
+const object = /^\{"event":"[a-z]+","at":\d+,"text":"(?:[^"\\]|\\.)*"\}/;
+
 export function linesOf(log: string): readonly Line[] {
-  return log
-    .split("\n")
-    .filter((line) => line.startsWith('{"event":'))
-    .map((line) => JSON.parse(line) as Line);
+  return log.split("\n").flatMap((line) => {
+    const [found] = object.exec(line) ?? [];
+    return found === undefined ? [] : [JSON.parse(found) as Line];
+  });
 }
 
 export function readLines(logFile: string, since: number, until: number): readonly Line[] {

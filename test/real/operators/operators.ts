@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Cluster, tokenOf } from "../rig/cluster.ts";
 import { Kept } from "../rig/kept.ts";
 import { writeKubeconfig } from "../rig/kubeconfig.ts";
-import { inGo, inJava, inNode, inPython, type Made } from "./programs.ts";
+import { inGo, inJava, inNode, inPython, inRust, type Made } from "./programs.ts";
 
 export type Operator = {
   /** Also its namespace, and the name of its Lease. */
@@ -23,6 +23,8 @@ export const operators: readonly Operator[] = [
   { name: "controller-runtime-025", made: inGo("controller-runtime-0.25"), replicas: 2 },
   { name: "client-go", made: inGo("client-go"), replicas: 2 },
   { name: "client-go-http1", made: inGo("client-go"), replicas: 2, env: { DISABLE_HTTP2: "true" } },
+  { name: "kube-rs-a", made: inRust, replicas: 1 },
+  { name: "kube-rs-b", made: inRust, replicas: 1 },
   { name: "fabric8", made: inJava("fabric8", "Fabric8"), replicas: 2, flags: ["-http=true"] },
   { name: "fabric8-websocket", made: inJava("fabric8", "Fabric8"), replicas: 1, hasWebSockets: true },
   { name: "java-official", made: inJava("official", "Official"), replicas: 2 },

@@ -1,6 +1,6 @@
 /** What the operators are: built into the cache when a run needs it, with the versions that lock files and poms pin. */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, renameSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { cacheFolder, has, hashOf, lacking, type Program, pathOf, pythonPath } from "../rig/parts.ts";
@@ -51,7 +51,7 @@ export const inNode: Made = {
 
 /** Where the build of the folder `name` is kept: its sources and its pins are part of the name. */
 function builtFolder(name: string): string {
-  const hash = hashOf(here(`./${name}`), "**/*.{xml,java}");
+  const hash = hashOf(here(`./${name}`), "**/*.{toml,lock,rs,xml,java}");
   return join(cacheFolder(), `${name.replace("/", "-")}-operator-${hash}`);
 }
 
@@ -71,6 +71,17 @@ function built(
   renameSync(aside, folder);
   return undefined;
 }
+
+export const inRust: Made = {
+  prepare: () =>
+    built("rust", ["cargo"], (folder, sources) => {
+      const target = join(folder, "target");
+      run("cargo", ["build", "--release", "--locked", "--target-dir", target], sources);
+      copyFileSync(join(target, "release/kube-rs-operator"), join(folder, "operator"));
+      rmSync(target, { recursive: true });
+    }),
+  command: () => [join(builtFolder("rust"), "operator")],
+};
 
 export function inJava(name: "fabric8" | "official", main: string): Made {
   const folder = `java/${name}`;

@@ -88,13 +88,20 @@ const retries = (when: string): object => ({
 });
 
 function routes(): readonly object[] {
-  const to = (match: object, when: string): object => ({
+  const to = (match: object, when: string, cluster = "back"): object => ({
     match: { prefix: "/", ...match },
-    route: { cluster: "back", timeout: "0s", retry_policy: retries(when) },
+    route: { cluster, timeout: "0s", retry_policy: retries(when) },
   });
+  // Apiservers take an upgrade over HTTP/1.1 only.
+  const upgrades = { headers: [{ name: "upgrade", present_match: true }] };
   const watch = { query_parameters: [{ name: "watch", present_match: true }] };
   const reads = { headers: [{ name: ":method", string_match: { exact: "GET" } }] };
-  return [to(watch, unsent), to(reads, `${unsent},5xx,reset`), to({}, unsent)];
+  return [
+    to(upgrades, unsent, "upgrades"),
+    to(watch, unsent),
+    to(reads, `${unsent},5xx,reset`),
+    to({}, unsent),
+  ];
 }
 
 function connectionManager(): object {
@@ -120,7 +127,6 @@ function connectionManager(): object {
   };
 }
 
-/** `protocols`: the apiserver talks HTTP/2 for requests, and HTTP/1.1 for upgrades. */
 function tls(kind: "Downstream" | "Upstream", protocols: readonly string[], more: object): object {
   const { sni, ...common } = more as { readonly sni?: string };
   return {
@@ -133,16 +139,24 @@ function tls(kind: "Downstream" | "Upstream", protocols: readonly string[], more
   };
 }
 
-function backCluster(cluster: Cluster): object {
+const keptAlive = {
+  http2_protocol_options: {
+    ...http2,
+    connection_keepalive: { interval: "1s", timeout: "1s", interval_jitter: { value: 0 } },
+  },
+};
+
+function backCluster(cluster: Cluster, name: string, protocol: "h2" | "http/1.1"): object {
   const endpoints = backendsOf(cluster).map(({ host, port }) => ({
     endpoint: { address: { socket_address: { address: host, port_value: Number(port) } } },
   }));
+  const isHttp2 = protocol === "h2";
   return {
-    name: "back",
+    name,
     type: "STATIC",
     connect_timeout: "1s",
     lb_policy: "LEAST_REQUEST",
-    load_assignment: { cluster_name: "back", endpoints: [{ lb_endpoints: endpoints }] },
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: endpoints }] },
     common_lb_config: { healthy_panic_threshold: { value: 0 } },
     circuit_breakers: {
       thresholds: [{ max_connections: 1e5, max_pending_requests: 1e5, max_requests: 1e5, max_retries: 1e5 }],
@@ -154,21 +168,16 @@ function backCluster(cluster: Cluster): object {
         unhealthy_threshold: 2,
         healthy_threshold: 2,
         reuse_connection: false,
-        http_health_check: { path: "/readyz", codec_client_type: "HTTP2" },
+        http_health_check: { path: "/readyz", codec_client_type: isHttp2 ? "HTTP2" : "HTTP1" },
       },
     ],
     typed_extension_protocol_options: {
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
         "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-        explicit_http_config: {
-          http2_protocol_options: {
-            ...http2,
-            connection_keepalive: { interval: "1s", timeout: "1s", interval_jitter: { value: 0 } },
-          },
-        },
+        explicit_http_config: isHttp2 ? keptAlive : { http_protocol_options: {} },
       },
     },
-    transport_socket: tls("Upstream", ["h2"], {
+    transport_socket: tls("Upstream", [protocol], {
       sni: serverName,
       validation_context: { trusted_ca: { filename: cluster.caFile } },
     }),
@@ -199,7 +208,8 @@ const envoy: Rival = {
       ],
     };
     const file = join(cluster.folder, "envoy.json");
-    const bootstrap = { static_resources: { listeners: [listener], clusters: [backCluster(cluster)] } };
+    const clusters = [backCluster(cluster, "back", "h2"), backCluster(cluster, "upgrades", "http/1.1")];
+    const bootstrap = { static_resources: { listeners: [listener], clusters } };
     writeFileSync(file, JSON.stringify(bootstrap));
     const quiet = ["-l", "error", "--base-id", String(port)];
     return [envoyProgram() ?? "", "--concurrency", "1", ...quiet, "-c", file];

@@ -68,6 +68,8 @@ test("a connection that ends under a write counts as an unknown outcome through 
 test("operators' lines stand between those of their libraries", () => {
   const log = 'I1123 leader\n{"event":"leading","at":1,"text":"python-0"}\n{"level":"info"}\n';
   assert.equal(linesOf(log), [{ event: "leading", at: 1, text: "python-0" }]);
+  const [mixed] = linesOf('{"event":"error","at":2,"text":"PUT: \\"a\\" }"}[main] WARN it failed\n');
+  assert.equal(mixed, { event: "error", at: 2, text: 'PUT: "a" }' });
 });
 
 test.run();

@@ -28,7 +28,8 @@ public final class Fabric8 {
 
   private static synchronized void say(String event, String text) {
     String escaped = text.replace("\\", "\\\\").replace("\"", "\\\"").replaceAll("\\s+", " ");
-    System.out.printf("{\"event\":\"%s\",\"at\":%d,\"text\":\"%s\"}%n", event, System.currentTimeMillis(), escaped);
+    String line = "{\"event\":\"%s\",\"at\":%d,\"text\":\"%s\"}\n";
+    System.out.print(String.format(line, event, System.currentTimeMillis(), escaped));
   }
 
   private static String flag(String[] args, String name) {
