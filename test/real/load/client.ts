@@ -3,7 +3,12 @@ import { readFileSync } from "node:fs";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import type { Server } from "../rig/ask.ts";
 
-export type Question = { readonly method?: string; readonly path: string; readonly body?: unknown };
+export type Question = {
+  readonly method?: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+};
 
 /**
  * `whole`: END_STREAM, or what Node takes for it: a test that needs certainty checks the body. `headless`: no answer at all.
@@ -45,10 +50,11 @@ export class Client {
   }
 
   /** A stream of its own, for what is read piece by piece. It has an error listener already. */
-  open({ method = "GET", path, body }: Question): ClientHttp2Stream {
+  open({ method = "GET", path, body, headers = {} }: Question): ClientHttp2Stream {
     const fields: Record<string, string> = { ":method": method, ":path": path };
     if (this.#server.token !== undefined) fields["authorization"] = `Bearer ${this.#server.token}`;
     if (body !== undefined) fields["content-type"] = "application/json";
+    Object.assign(fields, headers);
     const stream = this.#current().request(fields, { endStream: body === undefined });
     stream.on("error", () => undefined);
     if (body !== undefined) stream.end(JSON.stringify(body));

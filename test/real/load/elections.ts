@@ -19,9 +19,14 @@ export class Elections {
   renewed = 0;
   /** Reads and writes without a good answer: the next turn tries again, as client-go does. */
   failed = 0;
+  /** Between two renewals: a client-go leader that has renewed nothing for 10 s gives up. */
+  longestMs = 0;
+  readonly #name: string;
+  #renewedAt = 0;
 
-  constructor(server: Server) {
+  constructor(server: Server, name = "leader") {
     this.#server = server;
+    this.#name = name;
     this.#over = this.#run();
   }
 
@@ -32,7 +37,8 @@ export class Elections {
 
   async #run(): Promise<void> {
     const first = new Client(this.#server);
-    while ((await first.ask({ method: "POST", path, body: leaseOf("") })).status === 0) this.failed += 1;
+    while ((await first.ask({ method: "POST", path, body: this.#leaseOf("") })).status === 0)
+      this.failed += 1;
     first.close();
     for (; !this.#isOver; this.turns += 1) await this.#lead(`manager-${this.turns}`);
   }
@@ -49,22 +55,30 @@ export class Elections {
   }
 
   async #write(client: Client, holder: string): Promise<void> {
-    const read = await client.ask({ path: `${path}/leader` });
+    const read = await client.ask({ path: `${path}/${this.#name}` });
     const isRead = read.status === 200 && read.ending === "whole";
-    const lease = isRead ? (JSON.parse(read.body.toString()) as Lease) : leaseOf(holder);
-    const body = { ...leaseOf(holder), metadata: lease.metadata };
-    const written = isRead ? await client.ask({ method: "PUT", path: `${path}/leader`, body }) : read;
-    if (isRead && written.status === 200) this.renewed += 1;
+    const lease = isRead ? (JSON.parse(read.body.toString()) as Lease) : this.#leaseOf(holder);
+    const body = { ...this.#leaseOf(holder), metadata: lease.metadata };
+    const question = { method: "PUT", path: `${path}/${this.#name}`, body };
+    const written = isRead ? await client.ask(question) : read;
+    if (isRead && written.status === 200) this.#count();
     else this.failed += 1;
   }
-}
 
-function leaseOf(holder: string): Lease & { readonly apiVersion: string; readonly kind: string } {
-  const now = new Date().toISOString().replace("Z", "000Z");
-  return {
-    apiVersion: "coordination.k8s.io/v1",
-    kind: "Lease",
-    metadata: { name: "leader" },
-    spec: { holderIdentity: holder, leaseDurationSeconds: 15, renewTime: now, acquireTime: now },
-  };
+  #count(): void {
+    const now = Date.now();
+    if (this.renewed > 0) this.longestMs = Math.max(this.longestMs, now - this.#renewedAt);
+    this.#renewedAt = now;
+    this.renewed += 1;
+  }
+
+  #leaseOf(holder: string): Lease & { readonly apiVersion: string; readonly kind: string } {
+    const now = new Date().toISOString().replace("Z", "000Z");
+    return {
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: { name: this.#name },
+      spec: { holderIdentity: holder, leaseDurationSeconds: 15, renewTime: now, acquireTime: now },
+    };
+  }
 }

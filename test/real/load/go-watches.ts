@@ -64,9 +64,12 @@ class Program {
   readonly ended: Promise<void>;
   readonly #leave: () => void;
 
-  constructor(args: readonly string[], tell: (line: string) => void) {
+  /** `features`: client-go's own feature gates, which it reads from the environment. */
+  constructor(args: readonly string[], features: readonly string[], tell: (line: string) => void) {
+    const env = Object.fromEntries(features.map((feature) => `KUBE_FEATURE_${feature}`.split("=")));
     this.process = spawn("setpriv", ["--pdeathsig", "KILL", pathOf("informer"), ...args], {
       stdio: ["ignore", "pipe", "ignore"],
+      env: { ...process.env, ...env },
     });
     this.#leave = onLeave(() => this.process.kill("SIGKILL"));
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -103,7 +106,8 @@ export class GoWatches {
   ) {
     this.#gone = gone;
     const args = [`-kubeconfig=${kubeconfig}`, `-namespace=${namespaces.join(",")}`];
-    this.#program = new Program([...args, `-watches=${count}`, "-for=24h"], (line) =>
+    const all = [...args, `-watches=${count}`, "-for=24h"];
+    this.#program = new Program(all, ["ClientsAllowCBOR=true"], (line) =>
       this.#take(JSON.parse(line) as Told),
     );
   }
@@ -131,7 +135,7 @@ export class GoWatches {
       const { form = "", prefix = "", contains = "", side = "" } = told;
       this.#held.set(told.watch, { form, prefix, contains, side, from: version, seen: [], gaps: [] });
     } else {
-      const how = `${told.kind}: ${told.how ?? ""}`;
+      const how = `${told.kind}: ${told.how ?? ""}${held?.form === "cbor" ? " (cbor)" : ""}`;
       // Ended so that the client hears of the 410 itself, as it must.
       if (how.startsWith("ended: error 410")) this.#gone(held?.prefix ?? "", version, `watch ${told.watch}`);
       if (how.startsWith("ended: error 410") && this.#ended.get(told.watch) === "ended: EOF") {
@@ -229,16 +233,19 @@ export type Summary = {
   readonly objects: Readonly<Record<string, string>>;
 };
 
+/** `watchList`: it requests its initial state as a watch, as client-go does since 1.35, and not as a list. */
+export type InformerForm = { readonly content: "json" | "protobuf"; readonly watchList: boolean };
+
 /** One client-go informer on the config maps of a namespace. */
 export class Informer {
   readonly namespace: string;
   readonly #program: Program;
   #summary: Summary | undefined;
 
-  constructor(kubeconfig: string, namespace: string, content: "json" | "protobuf") {
+  constructor(kubeconfig: string, namespace: string, { content, watchList }: InformerForm) {
     this.namespace = namespace;
     const args = [`-kubeconfig=${kubeconfig}`, `-namespace=${namespace}`, `-content=${content}`, "-for=24h"];
-    this.#program = new Program(args, (line) => {
+    this.#program = new Program(args, [`WatchListClient=${watchList}`], (line) => {
       const told = JSON.parse(line) as { readonly kind: string };
       if (told.kind === "summary") this.#summary = told as Summary;
     });

@@ -26,18 +26,22 @@ type Line = {
 export class Watching {
   readonly events: Event[] = [];
   readonly ends: WatchEnd[] = [];
+  /** After a 410 it lists and begins anew: no watch delivers what lies between. */
+  readonly gaps: { readonly after: number; readonly until: number }[] = [];
   readonly #client: Client;
   readonly #path: string;
+  readonly #see: (object: unknown) => void;
   #version: number;
   #isStopped = false;
   #close: () => void = () => {};
   readonly #done: Promise<void>;
 
-  /** `path` is a collection's; `version` the one to go on from. */
-  constructor(client: Client, path: string, version: number) {
+  /** `path` is a collection's; `version` the one to go on from; `see` gets the object of each event. */
+  constructor(client: Client, path: string, version: number, see: (object: unknown) => void = () => {}) {
     this.#client = client;
     this.#path = path;
     this.#version = version;
+    this.#see = see;
     this.#done = this.#run();
   }
 
@@ -48,6 +52,7 @@ export class Watching {
       const end = await this.#stream();
       if (this.#isStopped) return;
       this.ends.push(end);
+      if (end.how === "error" && end.detail === "410") await this.#listAnew();
       // client-go waits only after a stream that was young and said nothing.
       const wasIdle = Date.now() - openedAt < 1_000 && this.events.length === before;
       if (wasIdle) await new Promise((resolve) => setTimeout(resolve, 800));
@@ -85,6 +90,15 @@ export class Watching {
     return promise;
   }
 
+  async #listAnew(): Promise<void> {
+    const { status, body } = await this.#client.ask({ path: `${this.#path}?limit=1` });
+    if (status !== 200) return; // tried again after the next 410
+    const { metadata } = JSON.parse(body.toString()) as { metadata: { resourceVersion: string } };
+    const until = Number(metadata.resourceVersion);
+    this.gaps.push({ after: this.#version, until });
+    this.#version = until;
+  }
+
   /** What an ERROR event says, or "". */
   #take(line: string): string {
     if (line === "") return "";
@@ -93,6 +107,7 @@ export class Watching {
     const version = Number(object.metadata?.resourceVersion);
     if (type !== "BOOKMARK") {
       this.events.push({ type, name: object.metadata?.name ?? "", version, at: Date.now() });
+      this.#see(object);
     }
     this.#version = version;
     return "";

@@ -29,14 +29,21 @@ export type Shared = {
   readonly flags: readonly string[];
 };
 
+export type ApiserverKind = {
+  /** Of Kubernetes. Default: 1.36. */
+  readonly version?: Version;
+  /** Beside those that all apiservers of the cluster have. */
+  readonly flags?: readonly string[];
+};
+
 export class Apiserver {
   readonly name: string;
   readonly namespace: string;
   readonly address: string;
   readonly url: string;
   readonly caFile: string;
-  /** Of Kubernetes. A process that runs keeps its own: set it before a restart, as an upgrade does. */
-  version: Version;
+  /** What its next process is: an upgrade sets it before a restart. */
+  kind: ApiserverKind;
   readonly #shared: Shared;
   /** What it serves with, and two pairs to put there: it reads the files again when they change. */
   readonly #serving: Pair;
@@ -46,8 +53,8 @@ export class Apiserver {
   #child: Child;
   #etcdUrl: string;
 
-  constructor(number: number, shared: Shared, version: Version) {
-    this.version = version;
+  constructor(number: number, shared: Shared, kind: ApiserverKind) {
+    this.kind = kind;
     this.name = `api-${number}`;
     this.#shared = shared;
     this.#etcdUrl = shared.etcdUrl;
@@ -82,11 +89,12 @@ export class Apiserver {
     copyFileSync(pair.certFile, this.#serving.certFile);
   }
 
-  #launch(flags: readonly string[] = []): Child {
+  #launch(more: readonly string[] = []): Child {
+    const { version = "1.36", flags = [] } = this.kind;
     return new Child({
       name: this.name,
-      command: pathOf(programOf("kube-apiserver", this.version)),
-      args: [...this.#flags(), ...this.#shared.flags, ...flags],
+      command: pathOf(programOf("kube-apiserver", version)),
+      args: [...this.#flags(), ...this.#shared.flags, ...flags, ...more],
       logFile: join(this.#shared.folder, `${this.name}.log`),
       namespace: this.namespace,
     });

@@ -4,20 +4,19 @@
  */
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Apiserver, type Shared } from "./apiserver.ts";
+import { Apiserver, type ApiserverKind, type Shared } from "./apiserver.ts";
 import { order, type Server } from "./ask.ts";
 import { Child } from "./child.ts";
 import { runFolder } from "./folder.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { Network } from "./network.ts";
 import { PodNode } from "./node.ts";
-import { pathOf, type Version } from "./parts.ts";
+import { pathOf } from "./parts.ts";
 import { type Pair, Pki } from "./pki.ts";
 
 export type ClusterOptions = {
-  readonly apiservers?: number;
-  /** The version of Kubernetes of each apiserver, from the first on; 1.36 where none is given. */
-  readonly versions?: readonly Version[];
+  /** How many, or what each of them is. */
+  readonly apiservers?: number | readonly ApiserverKind[];
   /** Extra kube-apiserver flags, such as `--event-ttl=60s`. */
   readonly flags?: readonly string[];
   /** Extra etcd flags. Default: none, so etcd notifies progress every 10 minutes; kubeadm sets 5 s. */
@@ -29,6 +28,10 @@ export type ClusterOptions = {
   /** More users with their groups; `tokenOf` returns their bearer tokens. */
   readonly users?: Readonly<Record<string, readonly string[]>>;
 };
+
+function kindsOf({ apiservers = 2 }: ClusterOptions): readonly ApiserverKind[] {
+  return typeof apiservers === "number" ? Array.from({ length: apiservers }, () => ({})) : apiservers;
+}
 
 /** Bearer tokens by user: the apiservers' static token file. */
 export const users = {
@@ -81,10 +84,7 @@ export class Cluster {
     this.#etcdFlags = options.etcdFlags ?? [];
     this.#etcd = this.#startEtcd("etcd", this.#network.address, 2_379);
     const shared = this.#shared(this.etcdUrl, options);
-    this.apiservers = Array.from(
-      { length: options.apiservers ?? 2 },
-      (_, number) => new Apiserver(number, shared, options.versions?.[number] ?? "1.36"),
-    );
+    this.apiservers = kindsOf(options).map((kind, number) => new Apiserver(number, shared, kind));
   }
 
   #startEtcd(name: string, address: string, port: number, flags: readonly string[] = []): Child {
@@ -219,7 +219,7 @@ function say(line: string): void {
 }
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  say(`starting etcd and ${options.apiservers ?? 2} kube-apiservers`);
+  say(`starting etcd and ${kindsOf(options).length} kube-apiservers`);
   const cluster = new Cluster(options);
   try {
     await cluster.ready(options);

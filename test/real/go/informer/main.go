@@ -43,8 +43,9 @@ type calls struct {
 func (c *calls) RoundTrip(request *http.Request) (*http.Response, error) {
 	query := request.URL.Query()
 	isWatch := query.Get("watch") != ""
+	isStreamed := isWatch && query.Get("sendInitialEvents") == "true"
 	switch {
-	case isWatch && query.Get("sendInitialEvents") == "true":
+	case isStreamed:
 		c.streamed.Add(1) // a list told as a watch: what a relist is since 1.35
 	case isWatch:
 		c.watches.Add(1)
@@ -54,6 +55,9 @@ func (c *calls) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(request)
 	if err != nil || response.StatusCode >= 400 {
 		c.fails.Add(1)
+		if err == nil && isStreamed && response.StatusCode == http.StatusUnprocessableEntity {
+			c.streamed.Add(-1) // the server has no WatchList: client-go lists instead, which is counted
+		}
 	} else if isWatch {
 		c.contentType.Store(response.Header.Get("Content-Type"))
 	}

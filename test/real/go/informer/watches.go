@@ -95,6 +95,8 @@ var forms = []form{
 	{name: "protobuf, side", resource: "configmaps", bookmarks: true, side: "a", open: typed(contentTypes["protobuf"])},
 	{name: "json, side", resource: "configmaps", side: "b", open: typed(contentTypes["json"])},
 	{name: "json, field", resource: "configmaps", bookmarks: true, field: true, open: typed(contentTypes["json"])},
+	// From apiservers without CBOR, or with it off, this is JSON. client-go decodes it with KUBE_FEATURE_ClientsAllowCBOR=true.
+	{name: "cbor", resource: "configmaps", bookmarks: true, open: typed("application/cbor,application/json")},
 	{name: "partial metadata", resource: "configmaps", bookmarks: true, open: partial},
 	{name: "table", resource: "configmaps", open: table},
 	{name: "protobuf, events", resource: "events", bookmarks: true, open: typed(contentTypes["protobuf"])},
