@@ -1,0 +1,27 @@
+/**
+ * A rolling upgrade of three apiservers from 1.35 to 1.36 under load; all upgrades: `npm run test:versions`. It needs a
+ * kube-apiserver that `prepare.sh` builds only when it is named, so without one the suite is skipped, in CI too.
+ */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { clusterNeeds, figure, lacking, testWith } from "./rig/parts.ts";
+import { upgrade } from "./versions/upgrade.ts";
+
+const test = suite("real/upgrade");
+const older = lacking("kube-apiserver-1.35");
+if (older !== undefined) process.stdout.write(`skip: needs ${older}\n`);
+const real = testWith(test, [...clusterNeeds, "informer"]);
+
+const title = "a rolling upgrade from 1.35 to 1.36 breaks nothing that clients see";
+if (older !== undefined) test.skip(title);
+else
+  real(title, async () => {
+    const { figures, wrong, renewals, longestRenewalMs, differing } = await upgrade("1.35", "1.36");
+    for (const line of figures) figure(line);
+    figure(
+      `${renewals} renewals of leases, the longest pause ${longestRenewalMs} ms; ${differing} reads of APIs that one version lacks`,
+    );
+    assert.equal(wrong, []);
+  });
+
+test.run();
