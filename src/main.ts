@@ -45,6 +45,8 @@ export type Running = {
 export type Surroundings = {
   readonly journal: Journal;
   readonly droppedLogLines?: () => number;
+  /** Called with each configuration that takes effect. */
+  readonly configureLog?: (logging: Config["logging"]) => void;
   /** Listening sockets that another process has opened. Their clients are accepted only after a backend is ready. */
   readonly inherited?: Descriptors;
   /** True if another process serves until this one is ready. The start then fails without a ready backend. */
@@ -72,7 +74,7 @@ class Watchkeeper implements Running {
   /** Undefined until the admin ports are open. */
   #servers: AdminServers | undefined;
   #isDraining = false;
-  #configState = { isGood: true, loadedAtMs: wallClock.wall() };
+  #configState = { isGood: true, loadedAtMs: wallClock.wall(), waiting: [] as readonly string[] };
 
   constructor(config: Config, clusters: Clusters, around: Surroundings) {
     this.#config = config;
@@ -155,7 +157,9 @@ class Watchkeeper implements Running {
   async reload(loaded: Config | undefined): Promise<readonly string[] | Failure> {
     const outcome = loaded === undefined ? undefined : await this.#take(loaded);
     const isGood = outcome !== undefined && !(outcome instanceof Failure);
-    this.#configState = { isGood, loadedAtMs: isGood ? wallClock.wall() : this.#configState.loadedAtMs };
+    this.#configState = isGood
+      ? { isGood, loadedAtMs: wallClock.wall(), waiting: outcome }
+      : { ...this.#configState, isGood };
     return outcome ?? [];
   }
 
@@ -170,6 +174,7 @@ class Watchkeeper implements Running {
     const waiting = changedParts(this.#config, config);
     this.#config = heldOf(this.#config, config);
     prepared.take();
+    this.#around.configureLog?.(config.logging);
     return waiting;
   }
 

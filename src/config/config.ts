@@ -106,8 +106,8 @@ export function configsByCluster({ clusters, ...rest }: Config): readonly Config
   return clusters.map((cluster) => ({ ...rest, cluster }));
 }
 
-function fixedParts({ watches, health, admin, logging }: Config): Record<string, unknown> {
-  return { watches, health, admin, logging };
+function fixedParts({ watches, health, admin }: Config): Record<string, unknown> {
+  return { watches, health, admin };
 }
 
 function changedIn(was: Record<string, unknown>, is: Record<string, unknown>): readonly string[] {
@@ -128,13 +128,13 @@ export function changedParts(before: Config, after: Config): readonly string[] {
  * reload is compared with this result, so that it reports these parts again.
  */
 export function heldOf(before: Config, after: Config): Config {
-  const { watches, health, admin, logging } = before;
+  const { watches, health, admin } = before;
   const held = (is: ClusterConfig): ClusterConfig => {
     const { connectionPool } = before.clusters.find(({ name }) => name === is.name) ?? is;
     return { ...is, connectionPool };
   };
   const [first, ...others] = after.clusters;
-  return { ...after, watches, health, admin, logging, clusters: [held(first), ...others.map(held)] };
+  return { ...after, watches, health, admin, clusters: [held(first), ...others.map(held)] };
 }
 
 /** Parses a configuration. `file` is the file's name in problems, and its directory is the base of relative paths. */

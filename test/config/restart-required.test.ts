@@ -19,14 +19,16 @@ test("a configuration that is the same waits for nothing", () => {
   assert.equal(changedParts(read(sample), read(sample)), []);
 });
 
-test("listeners, backends and drain are taken up at once", () => {
+test("listeners, backends, drain and logging are taken up at once", () => {
   const other = sample.replace(":8443", ":8444").replace("10.0.0.12", "10.0.0.13");
-  assert.equal(changedParts(read(sample), read(`${other}\ndrain: {timeout: 1s}\n`)), []);
+  const more = "drain: {timeout: 1s}\nlogging: {format: Text, accessLog: All}\n";
+  assert.equal(changedParts(read(sample), read(`${other}\n${more}`)), []);
+  assert.is(heldOf(read(sample), read(`${other}\n${more}`)).logging.accessLog, "All");
 });
 
 test("what is fixed at the start is named as the file has it", () => {
-  const other = `${sample}\nlogging: {format: Text}\nhealth: {probe: {path: /livez}}\n`;
-  assert.equal(changedParts(read(sample), read(other)), ["health", "logging"]);
+  const other = `${sample}\nadmin: {metricsAddress: ":7482"}\nhealth: {probe: {path: /livez}}\n`;
+  assert.equal(changedParts(read(sample), read(other)), ["health", "admin"]);
   const pooled = sample.replace("    backends:\n", `    ${pool}\n    backends:\n`);
   assert.equal(changedParts(read(sample), read(pooled)), ["clusters.prod-eu1.connectionPool"]);
 });
@@ -34,10 +36,10 @@ test("what is fixed at the start is named as the file has it", () => {
 test("what waits goes on waiting until the process starts anew, or the file says again what holds", () => {
   const start = read(sample);
   const other = sample.replace("    backends:\n", `    ${pool}\n    backends:\n`);
-  const changed = read(`${other}\nlogging: {format: Text}\ndrain: {timeout: 1s}\n`);
+  const changed = read(`${other}\nhealth: {probe: {path: /livez}}\ndrain: {timeout: 1s}\n`);
   const held = heldOf(start, changed);
   assert.is(held.drain.timeoutMs, 1000);
-  assert.equal(changedParts(held, changed), ["clusters.prod-eu1.connectionPool", "logging"]);
+  assert.equal(changedParts(held, changed), ["clusters.prod-eu1.connectionPool", "health"]);
   assert.equal(changedParts(heldOf(held, changed), start), []);
 });
 

@@ -65,7 +65,7 @@ export function processWith(figures: Partial<Process> = {}): Process {
     sessions: () => ({ h2: 0, h1: 0 }),
     handshakeErrors: () => 0,
     queuedBytes: () => 0,
-    config: () => ({ isGood: true, loadedAtMs: 1_800_000_000_000 }),
+    config: () => ({ isGood: true, loadedAtMs: 1_800_000_000_000, waiting: ["health"] }),
     certificates: () => [],
     droppedLogLines: () => 0,
     incidents: { counts: [], active: [] },

@@ -41,7 +41,7 @@ const complaints = new Map<Entry["kind"], string>([
 
 /** Writes entries to the log, from construction until `stop`. */
 export class Log {
-  readonly #options: LogOptions;
+  #options: LogOptions;
   readonly #unsubscribe: () => void;
   #second = 0;
   #lines = 0;
@@ -59,6 +59,11 @@ export class Log {
   /** Number of lines that could not be written or exceeded the rate limit. */
   get dropped(): number {
     return this.#dropped;
+  }
+
+  /** Applies to the entries that follow. */
+  configure(changed: Pick<LogOptions, "format" | "accessLog">): void {
+    this.#options = { ...this.#options, ...changed };
   }
 
   stop(): void {

@@ -81,6 +81,12 @@ export const metrics: readonly Metric[] = [
     process: ({ config }) => config().loadedAtMs / 1000,
   },
   {
+    name: "config_restart_required",
+    help: "1 for each part of the configuration file that has changed and takes effect only after a restart",
+    labels: ["part"],
+    process: ({ config }) => config().waiting.map((part) => [part, 1]),
+  },
+  {
     name: "config_reloads_total",
     help: "Reloads of the configuration, by result",
     labels: ["result"],

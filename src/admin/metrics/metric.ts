@@ -14,7 +14,12 @@ export type Process = {
   readonly sessions: () => { readonly h2: number; readonly h1: number };
   readonly handshakeErrors: () => number;
   readonly queuedBytes: () => number;
-  readonly config: () => { readonly isGood: boolean; readonly loadedAtMs: number };
+  readonly config: () => {
+    readonly isGood: boolean;
+    readonly loadedAtMs: number;
+    /** Names of the parts that have changed in the file and take effect only after a restart. */
+    readonly waiting: readonly string[];
+  };
   readonly certificates: () => readonly CertificateFacts[];
   readonly droppedLogLines: () => number;
   readonly incidents: {

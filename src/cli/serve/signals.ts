@@ -2,7 +2,9 @@
 import { Log, type LogOptions } from "../../admin/events/log.ts";
 import { wallClock } from "../../base/clock.ts";
 import { failureFrom } from "../../base/failure.ts";
+import type { Config } from "../../config/config.ts";
 import { Journal } from "../../events/journal.ts";
+import type { Surroundings } from "../../main.ts";
 
 export type Signals = {
   /** Resolves at the first signal, with false: no successor continues to serve. */
@@ -35,13 +37,18 @@ export function listenForSignals(): Signals {
 /** Starts what every serving command needs: a journal that is logged, and handlers for signals and uncaught exceptions. */
 export function beginServing(options: Omit<LogOptions, "clock">): {
   readonly signals: Signals;
-  readonly parts: { readonly journal: Journal; readonly droppedLogLines: () => number };
+  readonly parts: Pick<Required<Surroundings>, "journal" | "droppedLogLines" | "configureLog">;
 } {
   const journal = new Journal(wallClock);
   const log = new Log(journal, { ...options, clock: wallClock });
   const signals = listenForSignals();
   containFaults(journal, signals.raise);
-  return { signals, parts: { journal, droppedLogLines: () => log.dropped } };
+  const parts = {
+    journal,
+    droppedLogLines: () => log.dropped,
+    configureLog: (logging: Config["logging"]) => log.configure(logging),
+  };
+  return { signals, parts };
 }
 
 /**

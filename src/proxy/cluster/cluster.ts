@@ -26,6 +26,7 @@ import {
   openUntrusting,
 } from "../net/connect.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
+import { accessLogger } from "../request/access-log.ts";
 import { assertedIn, Credentials } from "../tls/credentials.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { type DialUpgradeParts, dialUpgrade } from "../tunnel/dial-upgrade.ts";
@@ -213,6 +214,7 @@ export class Cluster {
     if (failure !== undefined) return failure;
     return () => {
       this.#config = config;
+      this.path.exchanges.logWith(accessLogger(config.logging.accessLog, this.#journal));
       take();
     };
   }

@@ -52,7 +52,7 @@ export class ActiveRequests {
   };
   /** Seconds that plain requests took, by verb. */
   readonly durations = new Map<string, Histogram>();
-  readonly #onEnd: AccessLogger | undefined;
+  #onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, RequestCount>();
   /** The count that was raised last. Most requests have the labels of the previous one, and then need no lookup. */
   #lastCount: RequestCount | undefined;
@@ -66,6 +66,11 @@ export class ActiveRequests {
   };
 
   constructor(onEnd?: AccessLogger) {
+    this.#onEnd = onEnd;
+  }
+
+  /** Journals the requests that end from now on with this logger; undefined: none. */
+  logWith(onEnd: AccessLogger | undefined): void {
     this.#onEnd = onEnd;
   }
 

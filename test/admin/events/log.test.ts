@@ -51,6 +51,17 @@ test("an entry is one line of JSON with Kubernetes' keys, its complaint under er
   ]);
 });
 
+test("a changed format and access log apply from the next entry on", () => {
+  const { journal, log, lines } = start();
+  log.configure({ format: "Text", accessLog: "None" });
+  journal.write(failed("gone"));
+  assert.equal(lines, []);
+  log.configure({ format: "Text", accessLog: "Errors" });
+  journal.write(failed("gone"));
+  assert.not.match(lines[0] ?? "", '"msg"');
+  assert.is(lines.length, 1);
+});
+
 test("a passthrough connection has one line, when it is over and the operator wants it", () => {
   const who = { client: "10.0.0.9", listener: "nodes" };
   const ended = { ...who, backend: "cp-1", serverName: "a", durationMs: 9, sent: 1, received: 2 };

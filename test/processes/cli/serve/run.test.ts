@@ -226,6 +226,17 @@ test("a changed file is taken, a broken one is refused and the last good one ser
   assert.is(await exitOf(child), 0);
 });
 
+test("a changed access log and format apply without a restart", async () => {
+  const file = configFile("logging.yaml");
+  const { child, said } = start(file);
+  const port = /127\.0\.0\.1:(\d+)/.exec(await said('"listener":"local"'))?.[1];
+  writeFileSync(file, `${readFileSync(file, "utf8")}logging: {format: Text, accessLog: All}\n`);
+  await said("config.reloaded");
+  void fetch(`http://127.0.0.1:${port}/version`, { signal: AbortSignal.timeout(500) }).catch(() => undefined);
+  assert.match(await said("request.ended"), /^\S+ .*request\.ended.*path=\/version/);
+  child.kill("SIGKILL");
+});
+
 test("a second signal ends it at once", async () => {
   const { child, said } = start(configFile("hurry.yaml"));
   await said("listener");
