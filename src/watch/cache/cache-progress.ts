@@ -1,8 +1,7 @@
 /**
- * Tracks the newest version that the watch cache of each backend has delivered, for each resource and each scope
- * (`WatchContext.scope`). The versions come from the events and bookmarks of watches (watch.md §4). Versions are
- * compared within one resource only (§6.3). If a cache lacks an event that another backend has delivered, the cache is
- * suspected. The lack alone proves nothing; a watch that should have delivered the event is the proof (`wouldShow`).
+ * Tracks the newest resourceVersion that each backend's watch cache has delivered, for each resource and each scope
+ * (`WatchContext.scope`). If a cache lacks an event that another backend has delivered, the cache is suspected. A watch
+ * that should have delivered the event, and has not, proves that the cache lags (`wouldShow`).
  */
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
@@ -11,32 +10,33 @@ import { watchLimits } from "./limits.ts";
 
 const none: readonly string[] = [];
 
-/** A stall of a cache, which watches avoid until the clock reading `until`. Each further stall lasts twice as long. */
+/** Until the clock reading `until`, watches avoid the stalled cache. Each further stall lasts twice as long. */
 type Stall = {
-  /** Version of an event that other backends had delivered and this backend had not. */
+  /** Version of an event that other backends have delivered, but this cache has not. */
   readonly version: string;
   readonly since: number;
   readonly until: number;
   readonly spellMs: number;
 };
 
-/** How far one backend's cache of a resource or scope has come, according to its watches. Times are clock readings. */
+/** The newest versions that one backend's cache of one resource or scope has delivered to watches. */
 export class CacheProgress {
   readonly backend: string;
   readonly resource: string;
-  /** Newest version that the cache has delivered, and newest version of an event (not a bookmark); "": none yet. */
+  /** Newest version of any event or bookmark; "": none yet. */
   version = "";
+  /** Newest version of an event that is no bookmark; "": none yet. */
   event = "";
-  /** Number of open watches of the cache, and of those that cover the whole resource. */
   watches = 0;
+  /** Number of open watches of the whole resource. */
   wholeWatches = 0;
   /** Clock reading of the last periodic bookmark; -1: none yet. */
   bookmarkAt = -1;
-  /** Clock reading at which the cache got its first open watch, and at which it last delivered a newer version. */
   watchedSince = 0;
+  /** Clock reading since which no newer version has arrived. */
   stillSince = 0;
   stall: Stall | undefined;
-  /** Newest version that is too old for this cache: the backend answered a watch from it with 410; "": none. */
+  /** Newest version from which the backend has refused a watch with 410 (too old); "": none. */
   refused = "";
   #hasForgotten = false;
 
@@ -59,7 +59,6 @@ export class CacheProgress {
     if (isWhole) this.wholeWatches -= 1;
   }
 
-  /** Called for each event that a watch of this cache delivers. */
   showEvent(version: string, now: number): void {
     const ahead = compareVersions(version, this.version);
     if (ahead === 0) this.event = this.version;
@@ -70,15 +69,15 @@ export class CacheProgress {
     }
   }
 
-  /** Called for each bookmark. The bookmark that ends initial events is not periodic, so `bookmarkAt` stays. */
+  /** The bookmark that ends the initial events is not periodic, so it does not set `bookmarkAt`. */
   showBookmark({ version, endsInitialEvents }: WatchEvent, now: number): void {
     if (!endsInitialEvents) this.bookmarkAt = now;
     if (compareVersions(version, this.version) > 0) this.#reach(version, now);
   }
 
-  /** Records a 410 to a watch from `version`. `oldest`: the oldest accepted version; "": the 410 names none. */
+  /** Records a 410 to a watch from `version`. `oldest`: oldest version that the 410 names as available; "": none. */
   refuse(version: string, oldest: string): void {
-    // If `oldest` is not newer than the refused version, it contradicts the refusal and is ignored.
+    // An `oldest` that is not newer than the refused version contradicts the refusal and is ignored.
     const isSaid = compareVersions(oldest, version) > 0;
     const newest = isSaid ? versionBefore(oldest) : version;
     if (compareVersions(newest, this.refused) <= 0) return;
@@ -93,7 +92,7 @@ export class CacheProgress {
     return hasForgotten;
   }
 
-  /** Returns the ms for which the cache has been known to be stalled; -1 if it is not stalled. */
+  /** Returns the ms since the stall was detected; -1 if the cache is not stalled. */
   stalledMs(now: number): number {
     return this.stall !== undefined && this.isStalled(now) ? now - this.stall.since : -1;
   }
@@ -117,7 +116,7 @@ export type LagSuspicion = {
   /** Version of the oldest missing event. */
   readonly version: string;
   readonly behindMs: number;
-  /** True if this cache has since sent a bookmark older than the missing event, which proves that the cache lags. */
+  /** True if the cache has sent a bookmark after the missing event, but with an older version: the cache lags. */
   readonly isProven: boolean;
   /** True if any backend sends bookmarks for this resource. A resource without a watch cache has none. */
   readonly hasBookmarks: boolean;
@@ -125,11 +124,10 @@ export type LagSuspicion = {
   readonly missing: readonly Mark[];
 };
 
-/** The condition under which a cache that lacks an event becomes suspect. */
 type Threshold = {
-  /** Returns, for a backend, the ms for which its cache must have lacked the event. */
+  /** Ms for which the backend's cache must have lacked an event to be suspected. */
   readonly afterMs: (backend: string) => number;
-  /** True if the cache must also have delivered nothing new during these ms. */
+  /** True if the cache must also have delivered nothing new for these ms to be suspected. */
   readonly isStill: boolean;
 };
 
@@ -138,28 +136,24 @@ const stalling: Threshold = { afterMs: () => limits.behindMs, isStill: true };
 /** The caches of one resource or scope at all backends, and the marks (`Mark`) by which they are compared. */
 class Peers {
   readonly caches = new Map<string, CacheProgress>();
-  readonly #markMs: number;
-  /** Newest version that any backend delivered before it was removed or became dead; "": none. */
-  #seen = "";
-  /** Marks, oldest first. */
+  readonly #markIntervalMs: number;
+  #seenOfForgotten = "";
   #marks: Mark[] = [];
 
-  /** `markMs`: least ms between two marks while a cache lacks an event. */
-  constructor(markMs: number) {
-    this.#markMs = markMs;
+  constructor(markIntervalMs: number) {
+    this.#markIntervalMs = markIntervalMs;
   }
 
   get isWatched(): boolean {
     return this.caches.values().some(({ watches, stall }) => watches > 0 || stall !== undefined);
   }
 
-  /** Newest version that any backend has delivered, in an event or a bookmark; "": none. */
   get seen(): string {
-    return newestOf(this.caches.values(), ({ version }) => version, this.#seen);
+    return newestOf(this.caches.values(), ({ version }) => version, this.#seenOfForgotten);
   }
 
   forget(backend: string): void {
-    this.#seen = this.seen;
+    this.#seenOfForgotten = this.seen;
     if (this.caches.delete(backend)) this.#marks = [];
   }
 
@@ -185,28 +179,27 @@ class Peers {
     return suspicions;
   }
 
-  /** Moves the marks `ms` later, because the proxy's event loop stood still and did not read what arrived meanwhile. */
+  /** Moves the marks `ms` later, because the proxy read no events while its event loop stood still. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
 
-  /** Adds and drops marks. A bookmark adds none: its version may be that of a change of another resource. */
+  /** Adds and drops marks. A bookmark adds no mark, because its version may be that of a change of another resource. */
   #mark(now: number): void {
     const latest = newestOf(this.caches.values(), ({ event }) => event);
-    const slowest = this.#slowest;
+    const slowest = this.#slowestWatched;
     const isLacked = (mark: Mark): boolean => slowest !== undefined && lacks(slowest, mark);
     const last = this.#marks.at(-1);
-    const isDue = last === undefined || now - last.at >= this.#markMs || !isLacked(last);
+    const isDue = last === undefined || now - last.at >= this.#markIntervalMs || !isLacked(last);
     if (isDue && compareVersions(latest, last?.version ?? "") > 0)
       this.#marks.push({ version: latest, at: now });
-    // Drops the marks that all caches have reached. The last mark stays, so that its version is not added again as new.
+    // Drops the marks that all caches have reached, except the last, so that the next call does not add it again.
     const shown = this.#marks.findIndex(isLacked);
     const kept = shown === -1 ? 1 : Math.min(this.#marks.length - shown, watchLimits.cacheMarks);
     if (this.#marks.length > kept) this.#marks = this.#marks.slice(-kept);
   }
 
-  /** The cache with the oldest version among the caches that have an open watch; undefined if there is none. */
-  get #slowest(): CacheProgress | undefined {
+  get #slowestWatched(): CacheProgress | undefined {
     let slowest: CacheProgress | undefined;
     for (const cache of this.caches.values()) {
       const isSlower = slowest === undefined || compareVersions(cache.version, slowest.version) < 0;
@@ -227,15 +220,15 @@ function lacks({ version }: CacheProgress, mark: Mark): boolean {
 }
 
 /**
- * Finds caches that lack an event that another backend has delivered. A cache of a resource is *stalled* if it also
- * delivers nothing new for 8 s. A cache of a scope *lags* sooner: after the ms for which a PING may stay unanswered.
+ * Finds caches that lack an event of another backend. A cache of a resource is *stalled* if it also delivers nothing
+ * new for 8 s. A cache of a scope *lags* sooner, after the ms for which a PING may stay unanswered.
  */
 export class CacheTracker {
   readonly #resources = new Map<string, Peers>();
   readonly #scopes = new Map<string, Peers>();
   readonly #stalled = new Set<CacheProgress>();
 
-  /** Returns the progress of a cache. Beyond `comparedResources`, the caches of a new resource are not compared. */
+  /** Beyond `comparedResources` resources, the returned progress is not compared with other backends' caches. */
   of(backend: string, resource: string): CacheProgress {
     return progressIn(this.#resources, backend, resource, 0);
   }
@@ -244,7 +237,7 @@ export class CacheTracker {
     return progressIn(this.#scopes, backend, scope, watchLimits.lagMarkMs);
   }
 
-  /** Returns a suspicion for each cache that lacked an event, and delivered nothing new, for `limits.behindMs`. */
+  /** Returns a suspicion for each cache that has lacked an event, and delivered nothing new, for `limits.behindMs`. */
   stalling(now: number): LagSuspicion[] {
     return [...this.#resources.values()].flatMap((peers) => peers.suspicions(now, stalling));
   }
@@ -262,12 +255,12 @@ export class CacheTracker {
     for (const peers of this.#scopes.values()) peers.discountStall(ms);
   }
 
-  /** True if the backend has accepted a watch of this resource since that backend was last dead or new. */
+  /** True if the backend has accepted a watch of this resource since the backend was added or was last dead. */
   knows(backend: string, resource: string): boolean {
     return this.#resources.get(resource)?.caches.has(backend) === true;
   }
 
-  /** Returns the backends that have answered with 410 that this version is too old for their cache (watch.md §5.4). */
+  /** Returns the backends that have answered 410 to this version or a newer one (watch.md §5.4). */
   refusing(resource: string, version: string): readonly string[] {
     const caches = this.#resources.get(resource)?.caches.values().toArray() ?? [];
     const refusing = caches.filter(({ refused }) => compareVersions(version, refused) <= 0);
@@ -324,7 +317,7 @@ export class CacheTracker {
     this.#stalled.add(cache);
   }
 
-  /** Returns the stalled caches that have delivered the events that they lacked, and ends their stall. */
+  /** Ends the stall of each cache that has delivered the event that it lacked, and returns these caches. */
   takeRecovered(): CacheProgress[] {
     const recovered = [...this.#stalled].filter(
       ({ stall, version }) => stall === undefined || compareVersions(version, stall.version) >= 0,
@@ -359,30 +352,32 @@ export class CacheTracker {
   }
 }
 
-function progressIn(all: Map<string, Peers>, backend: string, name: string, markMs: number): CacheProgress {
+function progressIn(
+  all: Map<string, Peers>,
+  backend: string,
+  name: string,
+  markIntervalMs: number,
+): CacheProgress {
   const known = all.get(name);
   const progress = known?.caches.get(backend) ?? new CacheProgress(backend, name);
-  if (known === undefined && !hasRoom(all)) return progress;
-  const peers = known ?? new Peers(markMs);
+  if (known === undefined && !makeRoom(all)) return progress;
+  const peers = known ?? new Peers(markIntervalMs);
   all.set(name, peers);
   peers.caches.set(backend, progress);
   return progress;
 }
 
-/** True if one more resource or scope may be compared. At the limit, makes room: drops one that no watch covers. */
-function hasRoom(all: Map<string, Peers>): boolean {
+/** At `comparedResources` names, drops one that no open watch covers. Returns false if there is none. */
+function makeRoom(all: Map<string, Peers>): boolean {
   if (all.size < watchLimits.comparedResources) return true;
   for (const [name, peers] of all) if (!peers.isWatched) return all.delete(name);
   return false;
 }
 
-// --- what it means that one upstream stream delivers nothing ---
-
 /**
- * True if the cache has delivered something new since the stream was accepted, but after `caughtUpMs` has not reached
- * the version that the stream was requested from. Then etcd's versions went back, for example because etcd was restored
- * from a backup. The apiserver accepts such a watch, but sends nothing until etcd's versions have passed the requested
- * one (k/k 107457, watch.md §11 row 13). A cache that delivers nothing new is no evidence, because it may be stalled.
+ * True if etcd's versions have gone back, for example because etcd was restored from a backup: the cache delivers new
+ * events, but all are older than the version that the stream was requested from. The apiserver accepts such a watch,
+ * but sends it nothing (k/k 107457, watch.md §11 row 13). A cache that delivers nothing new may only be stalled.
  */
 export function isRewound(
   { from, since }: Pick<Coverage, "from" | "since">,
@@ -393,7 +388,7 @@ export function isRewound(
   return isMoving && now - since >= watchLimits.caughtUpMs && compareVersions(version, from) < 0;
 }
 
-/** The events of its backend's cache that an upstream stream must deliver. */
+/** Which events of its backend's cache an upstream stream must deliver. */
 export type Coverage = {
   /** Version that the stream was requested from; "" if the request named none. */
   readonly from: string;
@@ -405,9 +400,9 @@ export type Coverage = {
 };
 
 /**
- * True if this stream proves that the cache lacks a missing event, because the stream would have delivered the event by
- * now. A stream of the whole resource delivers it within `wholeMs`. Any other stream would show by its next bookmark
- * that the cache has the event: a cache that moves sends one within 62.3 s (watch.md §6.1), also after a move (§6.4).
+ * True if the silence of this stream proves that the cache lacks a missing event. A stream of the whole resource would
+ * have delivered the event within `wholeMs`. Any other stream would have delivered a newer bookmark, which a working
+ * cache sends within 62.3 s (watch.md §6.1), also after a move (§6.4).
  */
 export function wouldShow(
   { from, since, isWhole, hasBookmarks }: Coverage,
@@ -419,8 +414,8 @@ export function wouldShow(
   const withinMs = isWhole ? wholeMs : watchLimits.caughtUpMs;
   if (!isWhole && !(hasBookmarks && suspicion.hasBookmarks)) return false;
   return suspicion.missing.some(({ version, at }) => {
-    // If the stream was opened at about the time of the event, the stream's initial state may include the event. Then
-    // the stream never delivers the event, and its silence is no evidence.
+    // If the stream was opened at about the time of the event, the stream's initial state may include the event, so the
+    // stream's silence is no evidence.
     const isEarlier = since + watchLimits.sightMs <= at;
     return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
   });

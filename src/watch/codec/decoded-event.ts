@@ -6,7 +6,7 @@ export type Parsed = {
   readonly endsInitialEvents: boolean;
   readonly code: number;
   readonly reason: string;
-  /** The oldest version that the cache can continue from (`WatchEvent.oldest`). */
+  /** For an ERROR 410: the oldest version that a watch may start from (`WatchEvent.oldest`). */
   readonly oldest: string;
   /** `namespace/name`; "" if the object has no name; undefined if `Metadata` has the name. */
   readonly key?: string;
@@ -33,7 +33,7 @@ export abstract class DecodedEvent implements EventDecoder {
 
   abstract readonly isWhole: boolean;
   abstract next(bytes: Buffer, start: number, end: number): number;
-  /** Parses the bytes of an event that follow its head (its type). Returns undefined if the event is invalid. */
+  /** Parses the bytes behind an event's type. Returns undefined if they are invalid. */
   protected abstract parse(whole: Buffer): Parsed | undefined;
 
   get version(): string {
@@ -66,8 +66,7 @@ export abstract class DecodedEvent implements EventDecoder {
     return this.type === "BOOKMARK" || this.type === "ERROR";
   }
 
-  /** True if the event is parsed as a whole. */
-  protected get isSmall(): boolean {
+  protected get isParsedWhole(): boolean {
     return this.isRare;
   }
 
@@ -77,24 +76,24 @@ export abstract class DecodedEvent implements EventDecoder {
 
   /** Reads bytes[object, end), a piece of an incomplete event. */
   protected continues(bytes: Buffer, object: number, end: number): void {
-    if (this.isSmall) this.#small.keep(bytes, object, end);
+    if (this.isParsedWhole) this.#small.keep(bytes, object, end);
   }
 
   /** Reads bytes[object, end), the last piece of an event. Returns false if the event is invalid. */
   protected complete(bytes: Buffer, object: number, end: number): boolean {
     this.events++;
-    if (!this.isSmall) {
+    if (!this.isParsedWhole) {
       this.#small.forget();
       return true;
     }
     const whole = this.#small.take(bytes, object, end);
     if (whole !== undefined) this.#parsed = this.parse(whole);
-    // A Table that is too long to parse is valid, but has no key. Its watch cannot continue on another backend.
+    // A Table that is too long to parse is valid, but has no key, so its watch cannot continue on another backend.
     return this.#parsed !== undefined || (whole === undefined && !this.isRare);
   }
 }
 
-/** Returns the heads (the bytes before an event's object) that are possible, by the first letter of their type. */
+/** Returns, by the first letter of the event's type, the bytes that precede an event's object. */
 export function headsByLetter(
   headOf: (type: EventType) => Buffer,
 ): ReadonlyMap<number, { readonly type: EventType; readonly head: Buffer }> {
@@ -103,10 +102,7 @@ export function headsByLetter(
 
 const none: Buffer = Buffer.alloc(0);
 
-/**
- * Collects the bytes of an event that is parsed as a whole. The bytes are copied only while the event is incomplete. An
- * event that arrives in one piece is read in place.
- */
+/** Collects the bytes of an event that is parsed as a whole. An event that arrives in one piece is not copied. */
 export class SmallEvent {
   #pieces: Buffer = none;
   #isTooLong = false;

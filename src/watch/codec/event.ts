@@ -4,9 +4,11 @@
  */
 
 export const eventLimits = {
-  /** Most bytes of a watch event: client-go's own limit (D3). */
+  /** Maximum number of bytes of a watch event: client-go's own limit (D3). */
   eventBytes: 16 * 1024 * 1024,
-  /** Most bytes of an event that is parsed whole. The largest is a Table's first bookmark, with about 10 KiB. */
+  /**
+   * Maximum number of bytes of an event that is parsed whole. A Table's first bookmark, the largest, has about 10 KiB.
+   */
   parsedEventBytes: 256 * 1024,
 } as const;
 
@@ -22,30 +24,29 @@ export type WatchEvent = {
   /** `code` and `reason` of an ERROR's Status; 0 and "" if there is none. */
   readonly code: number;
   readonly reason: string;
-  /** For an ERROR 410: the oldest version that the cache can continue from; "" if the message does not name it. */
+  /** For an ERROR 410: the oldest version that a watch may start from; "" if the message does not name it. */
   readonly oldest: string;
   /** `namespace/name` if the decoder was asked for keys; "" if the event has none. */
   readonly key: string;
 };
 
-/** `EventDecoder.next` returns these instead of a position: the event is incomplete; the stream is undecodable. */
+/** `EventDecoder.next` returns `needsMore` for an incomplete event, and `isOpaque` for an undecodable stream. */
 export const needsMore = -1;
 export const isOpaque = -2;
 
 /**
- * Decodes the bytes of one watch. The caller keeps the bytes of an incomplete event, because the decoder keeps only
- * what it has to parse as a whole. The decoder object is itself the last complete event. Its fields are valid until
- * `next` is called again.
+ * Decodes the bytes of one watch. The decoder's fields describe the last complete event until `next` is called again.
+ * The caller keeps the bytes of an incomplete event.
  */
 export type EventDecoder = WatchEvent & {
   readonly events: number;
   /** True if the bytes that were read so far end between two events. */
   readonly isWhole: boolean;
   /**
-   * Reads bytes[start, end), which follow all bytes read before, up to the end of one event. Returns the position
-   * behind that event. Returns `needsMore` if all bytes were read and the event continues; the caller does not pass
-   * these bytes again. Returns `isOpaque` if the stream is not in the announced format, or one event exceeds
-   * `eventLimits.eventBytes`; the caller passes no more bytes, and forwards all held bytes as they are.
+   * Reads bytes[start, end) up to the end of one event, and returns the position behind that event. Returns `needsMore`
+   * if the event continues: the next call then passes only the bytes that follow `end`. Returns `isOpaque` if the
+   * stream is not in the announced format or an event exceeds `eventLimits.eventBytes`: the caller then forwards all
+   * held bytes as they are.
    */
   next(bytes: Buffer, start: number, end: number): number;
 };

@@ -12,30 +12,25 @@ import { JsonMetadata } from "./json-metadata.ts";
 const lineFeed = 0x0a;
 const closingBrace = 0x7d;
 
-/**
- * Returns the beginning of a line as the apiserver's encoder writes it: keys in this order, no blanks (watch.md §2.1).
- */
+/** The apiserver's encoder writes the keys in this order, without blanks (watch.md §2.1). */
 function headOf(type: string): Buffer {
   return Buffer.from(`{"type":"${type}","object":`);
 }
 
-/** All heads are the same up to the type. The type's first letter identifies the head. */
+/** All heads are equal up to the event type, whose first letter identifies the head. */
 const anyHead = headOf("ADDED");
 const typeAt = anyHead.indexOf("ADDED");
 const typesByLetter = headsByLetter(headOf);
 
-/** For at most this many bytes, a loop is faster than indexOf, which also searches behind `end`. */
+/** For at most this many bytes, a loop is faster than `indexOf`, which also searches behind `end`. */
 const shortBytes = 64;
 
 export class JsonEvents extends DecodedEvent {
   readonly #metadata: JsonMetadata;
-  /**
-   * The current line: its length so far, the head that it must have, the matched bytes of that head, and its last byte.
-   */
-  #length = 0;
+  #lineLength = 0;
   #head = anyHead;
-  #matched = 0;
-  #last = 0;
+  #matchedOfHead = 0;
+  #lastByte = 0;
 
   constructor(keepsKeys: boolean) {
     const metadata = new JsonMetadata(keepsKeys);
@@ -44,11 +39,11 @@ export class JsonEvents extends DecodedEvent {
   }
 
   get isWhole(): boolean {
-    return this.#length === 0;
+    return this.#lineLength === 0;
   }
 
   next(bytes: Buffer, start: number, end: number): number {
-    if (this.#length === 0) this.begin();
+    if (this.#lineLength === 0) this.begin();
     const object = this.#readHead(bytes, start, end);
     const walked = object < 0 ? object : this.#metadata.walk(bytes, object, end);
     if (walked < 0) return isOpaque;
@@ -61,20 +56,20 @@ export class JsonEvents extends DecodedEvent {
 
   /** Counts bytes[start, end) as part of the current line. Returns false if the line is too long. */
   #take(bytes: Buffer, start: number, end: number): boolean {
-    this.#length += end - start;
-    if (end > start) this.#last = bytes[end - 1] ?? 0;
-    return this.#length <= eventLimits.eventBytes;
+    this.#lineLength += end - start;
+    if (end > start) this.#lastByte = bytes[end - 1] ?? 0;
+    return this.#lineLength <= eventLimits.eventBytes;
   }
 
   protected override begin(): void {
     super.begin();
     this.#metadata.reset();
-    this.#matched = 0;
+    this.#matchedOfHead = 0;
   }
 
   /** Returns the position after the head; `end` if the head is incomplete; -1 if the line begins with no known head. */
   #readHead(bytes: Buffer, start: number, end: number): number {
-    let matched = this.#matched;
+    let matched = this.#matchedOfHead;
     if (matched === this.#head.length) return start;
     let head = this.#head;
     let here = start;
@@ -84,7 +79,7 @@ export class JsonEvents extends DecodedEvent {
       if (byte !== head[matched]) return -1;
       matched++;
     }
-    this.#matched = matched;
+    this.#matchedOfHead = matched;
     this.#head = head;
     return here;
   }
@@ -96,18 +91,17 @@ export class JsonEvents extends DecodedEvent {
   }
 
   /** If keys are needed, a Table is also parsed as a whole, because the name of its object is in its row. */
-  protected override get isSmall(): boolean {
+  protected override get isParsedWhole(): boolean {
     return this.isRare || (this.keepsKeys && this.#metadata.name === "");
   }
 
-  /** Reads bytes[object, stop), the last piece of the line after its head. Returns false if the event is invalid. */
   #endLine(bytes: Buffer, object: number, stop: number): boolean {
-    if (this.#last !== closingBrace) return false;
-    this.#length = 0;
+    if (this.#lastByte !== closingBrace) return false;
+    this.#lineLength = 0;
     return this.complete(bytes, object, stop);
   }
 
-  /** Leaves out the last byte: this brace closes the event and not its object. */
+  /** The last byte is dropped: this brace closes the event and not its object. */
   protected parse(whole: Buffer): Parsed | undefined {
     return parsedJson(whole.subarray(0, -1));
   }
@@ -122,7 +116,7 @@ function lineFeedIn(bytes: Buffer, start: number, end: number): number {
   return -1;
 }
 
-/** Parses an object. Returns undefined if the text is not a JSON object. */
+/** Returns undefined if the text is not a JSON object. */
 export function parsedJson(text: Buffer): Parsed | undefined {
   const object = parseJson(text.toString());
   if (!isRecord(object)) return undefined;

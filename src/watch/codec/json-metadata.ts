@@ -1,8 +1,7 @@
 /**
- * Finds resourceVersion, name and namespace in an object of compact JSON without parsing the object, which may come in
- * pieces that are cut anywhere. Only a `metadata` key at the object's own depth counts, and only the keys directly in
- * it are read (watch.md §2.2). Custom resources sort their keys, so megabytes of user data may precede `metadata`;
- * these bytes are skipped one by one.
+ * Finds resourceVersion, name and namespace in an object of compact JSON that may arrive in pieces. Only the object's
+ * own `metadata` is read, not a nested `metadata` (watch.md §2.2). Custom resources sort their keys, so
+ * megabytes of user data may precede `metadata`; these bytes are skipped one by one.
  */
 import { isVersion } from "../../kube/resource-version.ts";
 
@@ -20,15 +19,13 @@ const namespace = Buffer.from("namespace");
 /** Returned in place of a position if the bytes are not valid compact JSON. */
 const fault = -1;
 
-/** Most characters that are kept of an incomplete key: all keys that are looked for are shorter. */
+/** An incomplete key is kept up to this many characters: all keys that are looked for are shorter. */
 const keyBytes = 64;
 
-/** What the current string value is; `none`: a value that is not needed. */
 type Wanted = "none" | "version" | "name" | "namespace";
 
-/** The states of the parser. In a state up to `after`, one byte decides the next state. The others skip a value. */
+/** The states of the parser. Up to `after`, one byte decides the next state. In the later states a value is skipped. */
 const at = {
-  /** The input is not compact JSON. */
   bad: 0,
   open: 1,
   firstKey: 2,
@@ -67,19 +64,17 @@ const steps: readonly (readonly [from: number, bytes: string, to: number])[] = [
 const table = new Uint8Array(16 * 256);
 for (const [from, bytes, to] of steps) for (const byte of Buffer.from(bytes)) table[from * 256 + byte] = to;
 
-/** By byte: how much it changes the depth inside a nested value. Strings are skipped separately. */
-const deeper = new Int8Array(256);
-for (const byte of Buffer.from("{[")) deeper[byte] = 1;
-for (const byte of Buffer.from("}]")) deeper[byte] = -1;
+const depthChangeOf = new Int8Array(256);
+for (const byte of Buffer.from("{[")) depthChangeOf[byte] = 1;
+for (const byte of Buffer.from("}]")) depthChangeOf[byte] = -1;
 
 export class JsonMetadata {
   readonly #keepsKeys: boolean;
   #state: number = at.open;
   #isInMetadata = false;
   #isEscaped = false;
-  /** While a nested value is skipped: its depth, and whether the position is inside a string. */
-  #depth = 0;
-  #isInText = false;
+  #nestedDepth = 0;
+  #isInNestedText = false;
   #wanted: Wanted = "none";
   /** True if the last key was `metadata` at the object's own depth. */
   #opensMetadata = false;
@@ -135,8 +130,8 @@ export class JsonMetadata {
       this.#isInMetadata = true;
       this.#state = at.firstKey;
     } else if (next !== at.over) {
-      this.#depth = 1;
-      this.#isInText = false;
+      this.#nestedDepth = 1;
+      this.#isInNestedText = false;
       this.#state = at.nested;
     }
   }
@@ -162,35 +157,36 @@ export class JsonMetadata {
 
   #passNested(bytes: Buffer, start: number, end: number): number {
     let here = this.#isEscaped ? start + 1 : start;
-    while (here !== fault && here < end && this.#depth > 0)
-      here = this.#isInText ? this.#passNestedText(bytes, here, end) : this.#passBrackets(bytes, here, end);
+    while (here !== fault && here < end && this.#nestedDepth > 0)
+      here = this.#isInNestedText
+        ? this.#passNestedText(bytes, here, end)
+        : this.#passBrackets(bytes, here, end);
     this.#isEscaped = here > end;
     if (here === fault) this.#state = at.bad;
-    else if (this.#depth === 0) this.#state = at.after;
+    else if (this.#nestedDepth === 0) this.#state = at.after;
     return Math.min(here, end);
   }
 
   /** Skips up to the next string, or to the end of the nested value. */
   #passBrackets(bytes: Buffer, start: number, end: number): number {
     let here = start;
-    let depth = this.#depth;
-    while (here < end && depth > 0 && !this.#isInText) {
+    let depth = this.#nestedDepth;
+    while (here < end && depth > 0 && !this.#isInNestedText) {
       const byte = bytes[here++] ?? 0;
       if (byte < space) return fault;
-      if (byte === quote) this.#isInText = true;
-      else depth += deeper[byte] ?? 0;
+      if (byte === quote) this.#isInNestedText = true;
+      else depth += depthChangeOf[byte] ?? 0;
     }
-    this.#depth = depth;
+    this.#nestedDepth = depth;
     return here;
   }
 
   #passNestedText(bytes: Buffer, start: number, end: number): number {
     const close = closingQuote(bytes, start, end);
-    this.#isInText = close >= end;
+    this.#isInNestedText = close >= end;
     return close >= 0 && close < end ? close + 1 : close;
   }
 
-  /** Skips up to the closing quote, or to the end of the bytes. */
   #passText(bytes: Buffer, start: number, end: number): number {
     const close = closingQuote(bytes, this.#isEscaped ? start + 1 : start, end);
     this.#isEscaped = close > end;
@@ -210,7 +206,6 @@ export class JsonMetadata {
     return this.#state === at.key || (this.#state === at.text && this.#wanted !== "none");
   }
 
-  /** The rest of a key is not kept if the key is longer than any that is looked for. */
   #keepToken(bytes: Buffer, start: number, end: number): void {
     if (this.#state === at.key && this.#token.length > keyBytes) return;
     this.#token += bytes.toString("latin1", start, end);
@@ -232,7 +227,7 @@ export class JsonMetadata {
     else if (this.#keepsKeys && this.#is(namespace, bytes, start, end)) this.#wanted = "namespace";
   }
 
-  /** True if the current key is `key`. Escapes are not decoded, because Go's encoder does not escape letters. */
+  /** Escapes in the key are not decoded, because Go's encoder does not escape letters. */
   #is(key: Buffer, bytes: Buffer, start: number, end: number): boolean {
     if (this.#token !== "")
       return this.#token + bytes.toString("latin1", start, end) === key.toString("latin1");

@@ -18,12 +18,11 @@ import { ProtobufMetadata } from "./protobuf-metadata.ts";
 
 const lengthBytes = 4;
 
-/** Returns the beginning of an event: field 1, its type. */
+/** Field 1 of an event: its type. */
 function headOf(type: string): Buffer {
   return Buffer.from([0x0a, type.length, ...Buffer.from(type)]);
 }
 
-/** The heads by the type's first letter. The type's length comes before the letter and is checked with it. */
 const typesByLetter = headsByLetter(headOf);
 const anyHead = headOf("ADDED");
 const lengthAt = 1;
@@ -31,14 +30,12 @@ const letterAt = 2;
 
 export class ProtobufEvents extends DecodedEvent {
   readonly #metadata: ProtobufMetadata;
-  /** Number of bytes of the length that have not arrived; 0 while the event itself is read. */
-  #lengthLeft = lengthBytes;
-  /** While the length is read: its value so far. Then: number of bytes of the event that have not arrived. */
+  #lengthBytesLeft = lengthBytes;
+  /** Value of the event's length while the length is read; then the number of bytes of the event still to come. */
   #left = 0;
   #head = anyHead;
   #matched = 0;
-  /** Length of the type as the event states it. */
-  #typeLength = 0;
+  #statedTypeLength = 0;
 
   constructor(keepsKeys: boolean) {
     const metadata = new ProtobufMetadata(keepsKeys);
@@ -47,13 +44,13 @@ export class ProtobufEvents extends DecodedEvent {
   }
 
   get isWhole(): boolean {
-    return this.#lengthLeft === lengthBytes;
+    return this.#lengthBytesLeft === lengthBytes;
   }
 
   next(bytes: Buffer, start: number, end: number): number {
     if (this.isWhole) this.begin();
     const here = this.#readLength(bytes, start, end);
-    if (this.#lengthLeft > 0) return needsMore;
+    if (this.#lengthBytesLeft > 0) return needsMore;
     // An event is never empty, because it has a type. A length beyond the limit makes the stream opaque, so that a peer
     // cannot announce a gigabyte (A60).
     if (this.#left === 0 || this.#left > eventLimits.eventBytes) return isOpaque;
@@ -73,10 +70,10 @@ export class ProtobufEvents extends DecodedEvent {
 
   #readLength(bytes: Buffer, start: number, end: number): number {
     let here = start;
-    while (this.#lengthLeft > 0 && here < end) {
+    while (this.#lengthBytesLeft > 0 && here < end) {
       // Multiplied, not shifted: with the highest bit set a shift returns a negative number.
       this.#left = this.#left * 256 + (bytes[here++] ?? 0);
-      this.#lengthLeft--;
+      this.#lengthBytesLeft--;
     }
     return here;
   }
@@ -98,22 +95,21 @@ export class ProtobufEvents extends DecodedEvent {
   #isNextOfHead(byte: number): boolean {
     const index = this.#matched++;
     if (index === lengthAt) {
-      this.#typeLength = byte;
+      this.#statedTypeLength = byte;
       return true;
     }
     if (index === letterAt) {
       const known = typesByLetter.get(byte);
-      if (known === undefined || known.type.length !== this.#typeLength) return false;
+      if (known === undefined || known.type.length !== this.#statedTypeLength) return false;
       this.type = known.type;
       this.#head = known.head;
     }
     return byte === this.#head[index];
   }
 
-  /** Reads bytes[object, stop), the last piece of the event after its head. Returns false if the event is invalid. */
   #endEvent(bytes: Buffer, object: number, stop: number): boolean {
     if (!this.#isHeadRead || !this.#metadata.isOver) return false;
-    this.#lengthLeft = lengthBytes;
+    this.#lengthBytesLeft = lengthBytes;
     return this.complete(bytes, object, stop);
   }
 

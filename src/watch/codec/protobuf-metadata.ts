@@ -24,7 +24,7 @@ const layout: readonly number[] = [
   lengthOf.metadata,
 ];
 
-/** Values of `#step` after the layout. */
+/** Values of `#step` after all of `layout` was read. */
 const atTag = layout.length;
 const atVarint = atTag + 1;
 const atLength = atTag + 2;
@@ -35,21 +35,20 @@ const atFault = atTag + 4;
 const field = { name: 1, namespace: 3, resourceVersion: 6 } as const;
 const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
-/** Largest shift of a byte of a varint: a varint of 64 bits has ten bytes of seven bits. */
+/** A varint of 64 bits has at most ten bytes of seven bits, so the tenth byte is shifted by 63. */
 const mostShift = 63;
 
 export class ProtobufMetadata {
   readonly #keepsKeys: boolean;
   #step = 0;
-  /** Number of unread bytes of the event, and how many of them lie behind the end of the object or the metadata. */
-  #left = 0;
+  #bytesLeft = 0;
+  /** Value of `#bytesLeft` at the end of the object or, within the object, of the metadata. */
   #floor = 0;
   #varint = 0;
   #shift = 0;
-  /** The current value: its unread bytes, its field's number, and its beginning if it was cut between two chunks. */
-  #value = 0;
-  #field = 0;
-  #token = "";
+  #valueBytesLeft = 0;
+  #fieldNumber = 0;
+  #valueText = "";
   version = "";
   name = "";
   namespace = "";
@@ -67,10 +66,10 @@ export class ProtobufMetadata {
   /** Prepares for the next object, whose event continues for `left` bytes. */
   begin(left: number): void {
     this.#step = 0;
-    this.#left = left;
+    this.#bytesLeft = left;
     this.#floor = 0;
-    this.#value = 0;
-    this.#token = "";
+    this.#valueBytesLeft = 0;
+    this.#valueText = "";
     this.version = "";
     this.name = "";
     this.namespace = "";
@@ -80,13 +79,13 @@ export class ProtobufMetadata {
   walk(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (here < end && this.#step < atEnd) {
-      if (this.#value > 0) {
+      if (this.#valueBytesLeft > 0) {
         here = this.#readValue(bytes, here, end);
         continue;
       }
       if (this.#step === atTag && this.#shift === 0) here = this.#passTexts(bytes, here, end);
       if (here === end) break;
-      this.#left--;
+      this.#bytesLeft--;
       this.#read(bytes[here++] ?? 0);
     }
     return this.#step === atFault ? -1 : here;
@@ -94,7 +93,7 @@ export class ProtobufMetadata {
 
   /** Skips complete short strings that are not needed, twice as fast as byte by byte, with the same result. */
   #passTexts(bytes: Buffer, start: number, end: number): number {
-    const most = Math.min(end, start + this.#left - this.#floor);
+    const most = Math.min(end, start + this.#bytesLeft - this.#floor);
     let here = start;
     while (here + 1 < most) {
       const tag = bytes[here] ?? 0;
@@ -104,7 +103,7 @@ export class ProtobufMetadata {
       if (!isPassed || here + 2 + length >= most) break;
       here += 2 + length;
     }
-    this.#left -= here - start;
+    this.#bytesLeft -= here - start;
     return here;
   }
 
@@ -136,14 +135,13 @@ export class ProtobufMetadata {
     else this.#endNumber(number);
   }
 
-  /** Handles a length in the layout. `of`: the part of the event that it measures (`lengthOf`). */
-  #endLength(of: number, length: number): void {
+  #endLength(part: number, length: number): void {
     this.#step++;
-    const left = this.#left;
+    const left = this.#bytesLeft;
     // A `rest` length must reach to the end of the event. Every other part must end within the part that contains it.
-    if (length > left - this.#floor || (of === lengthOf.rest && length < left)) this.#step = atFault;
-    else if (of === lengthOf.kind) this.#value = length;
-    else if (of === lengthOf.object || of === lengthOf.metadata) this.#floor = left - length;
+    if (length > left - this.#floor || (part === lengthOf.rest && length < left)) this.#step = atFault;
+    else if (part === lengthOf.kind) this.#valueBytesLeft = length;
+    else if (part === lengthOf.object || part === lengthOf.metadata) this.#floor = left - length;
     if (this.#step === atTag) this.#endField();
   }
 
@@ -151,49 +149,49 @@ export class ProtobufMetadata {
   #endNumber(number: number): void {
     if (this.#step === atTag) this.#beginField(number);
     else if (this.#step === atVarint) this.#endField();
-    else if (number > this.#left - this.#floor) this.#step = atFault;
+    else if (number > this.#bytesLeft - this.#floor) this.#step = atFault;
     else this.#beginValue(number);
   }
 
   #beginField(tag: number): void {
     const type = tag % 8;
-    this.#field = type === wire.bytes ? (tag - type) / 8 : 0;
+    this.#fieldNumber = type === wire.bytes ? (tag - type) / 8 : 0;
     if (type === wire.varint) this.#step = atVarint;
     else if (type === wire.bytes) this.#step = atLength;
-    else if (type === wire.fixed64 || type === wire.fixed32) this.#value = type === wire.fixed64 ? 8 : 4;
+    else if (type === wire.fixed64 || type === wire.fixed32)
+      this.#valueBytesLeft = type === wire.fixed64 ? 8 : 4;
     else this.#step = atFault;
-    if (this.#value > this.#left - this.#floor) this.#step = atFault;
+    if (this.#valueBytesLeft > this.#bytesLeft - this.#floor) this.#step = atFault;
   }
 
   #beginValue(length: number): void {
-    if (!this.#isWanted(this.#field)) this.#field = 0;
-    this.#value = length;
+    if (!this.#isWanted(this.#fieldNumber)) this.#fieldNumber = 0;
+    this.#valueBytesLeft = length;
     if (length === 0) this.#endField();
   }
 
-  /** Reads more bytes of the current value, and keeps them if the value is needed. */
   #readValue(bytes: Buffer, start: number, end: number): number {
-    const stop = Math.min(end, start + this.#value);
-    this.#value -= stop - start;
-    this.#left -= stop - start;
+    const stop = Math.min(end, start + this.#valueBytesLeft);
+    this.#valueBytesLeft -= stop - start;
+    this.#bytesLeft -= stop - start;
     if (this.#step < atTag) return stop;
-    if (this.#field !== 0) this.#token += bytes.toString("latin1", start, stop);
-    if (this.#value === 0) this.#endValue();
+    if (this.#fieldNumber !== 0) this.#valueText += bytes.toString("latin1", start, stop);
+    if (this.#valueBytesLeft === 0) this.#endValue();
     return stop;
   }
 
   #endValue(): void {
-    if (this.#field === field.name) this.name = this.#token;
-    else if (this.#field === field.namespace) this.namespace = this.#token;
-    if (this.#field === field.resourceVersion) {
-      this.version = isVersion(this.#token) ? this.#token : "";
+    if (this.#fieldNumber === field.name) this.name = this.#valueText;
+    else if (this.#fieldNumber === field.namespace) this.namespace = this.#valueText;
+    if (this.#fieldNumber === field.resourceVersion) {
+      this.version = isVersion(this.#valueText) ? this.#valueText : "";
       this.#step = atEnd;
     } else this.#endField();
-    this.#token = "";
+    this.#valueText = "";
   }
 
   #endField(): void {
-    this.#field = 0;
-    this.#step = this.#left > this.#floor ? atTag : this.#left === this.#floor ? atEnd : atFault;
+    this.#fieldNumber = 0;
+    this.#step = this.#bytesLeft > this.#floor ? atTag : this.#bytesLeft === this.#floor ? atEnd : atFault;
   }
 }

@@ -16,7 +16,7 @@ export const watches: readonly Defect[] = [
     "an event without end is held",
     {
       file: "watch/codec/json-events.ts",
-      find: "return this.#length <= eventLimits.eventBytes;",
+      find: "return this.#lineLength <= eventLimits.eventBytes;",
       replace: "return this.#length > 0;",
     },
     ["watch/codec/json-events", "a line without end is given up"],
@@ -355,7 +355,7 @@ export const watches: readonly Defect[] = [
     "what clients have seen is forgotten with the backend that showed it",
     {
       file: "watch/cache/cache-progress.ts",
-      find: "this.#seen = this.seen;\n    if (this.caches.delete",
+      find: "this.#seenOfForgotten = this.seen;\n    if (this.caches.delete",
       replace: "if (this.caches.delete",
     },
     [
