@@ -31,7 +31,7 @@ export function isHost(text: string): boolean {
 }
 
 /**
- * Parses an address to listen on: "127.0.0.1:8443", or ":8443" for "[::]:8443". Rejects names, "localhost" as well: a
+ * Parses a listen address: "127.0.0.1:8443", or ":8443" for "[::]:8443". Rejects host names, including "localhost": a
  * name may resolve to several addresses, of which a socket would bind only one.
  */
 export function parseAddress(text: string): Address | undefined {
@@ -49,7 +49,7 @@ export function isBoundAt(bound: unknown, { host, port }: Address): boolean {
   return bound.address === host && (port === 0 || bound.port === port);
 }
 
-/** Parses a URL of scheme, host and port. Rejects what Node's `URL` accepts: a user, a path, or "https:10.1" (A57). */
+/** Parses a URL of scheme, host and port. Rejects a user, a path, and "https:10.1", which Node's `URL` accepts (A57). */
 export function parseBackendUrl(text: string): BackendAddress | undefined {
   const [, scheme, host = "", port] =
     /^(https?):\/\/(\[[^\]]*\]|[^:/?#@[\]\\]*)(?::(\d+))?\/?$/i.exec(text) ?? [];
@@ -68,7 +68,7 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || loopback.check(host, isIP(host) === 6 ? "ipv6" : "ipv4");
 }
 
-/** Returns an IP address as 4 or 16 bytes; undefined for other text, and for an address with a zone ("%eth0"). */
+/** Returns an IP address as 4 or 16 bytes; undefined for other text and for an address with a zone ("%eth0"). */
 export function octetsOf(address: string): readonly number[] | undefined {
   const family = address.includes("%") ? 0 : isIP(address);
   if (family === 4) return address.split(".").map(Number);
@@ -89,7 +89,7 @@ function octetsOfV6(address: string): readonly number[] {
   return [...high, ...gap, ...low].flatMap((group) => [group >> 8, group & 0xff]);
 }
 
-/** Returns 4 or 16 bytes as the text that Node's sockets use. */
+/** Returns the text of a 4- or 16-byte address as Node's sockets report it. */
 export function addressOfOctets(octets: Uint8Array): string {
   if (octets.length === 4) return octets.join(".");
   const groups = Array.from({ length: 8 }, (_, at) =>
@@ -141,7 +141,6 @@ loopback.addAddress("::1", "ipv6");
 const noHost = new BlockList();
 noHost.addSubnet("0.0.0.0", 8, "ipv4");
 noHost.addSubnet("169.254.0.0", 16, "ipv4");
-// Networks of addresses that are multicast, reserved or broadcast.
 noHost.addSubnet("224.0.0.0", 3, "ipv4");
 noHost.addAddress("::", "ipv6");
 noHost.addSubnet("fe80::", 10, "ipv6");

@@ -1,19 +1,16 @@
-/**
- * The only source of time. No other file may use Date or timers, so that tests advance hours in one line and the
- * simulation runs days in seconds.
- */
+/** The only source of time. No other file may use Date or timers, so that tests can run in virtual time. */
 export type Clock = {
   /** Milliseconds since an arbitrary start; never goes back. */
   now(): number;
-  /** Milliseconds since 1970, for certificates and log lines only, because this clock may jump. */
+  /** Milliseconds since 1970. Only for certificates and log lines, because this clock may jump. */
   wall(): number;
-  /** Calls `run` once after `ms`, however long. Returns a function that cancels the call. */
+  /** Calls `run` once after `ms`, which may exceed Node's maximum. Returns a function that cancels the call. */
   after(ms: number, run: () => void): () => void;
-  /** Calls `run` once, after this turn of the event loop has read its input. Sessions write their output then. */
+  /** Calls `run` once, after this turn of the event loop has read its input. HTTP/2 sessions then write their output. */
   soon(run: () => void): void;
 };
 
-/** Longest delay of a Node timer: Node fires a timer with a longer delay after 1 ms (nodejs.org/api/timers.html). */
+/** Maximum delay of a Node timer: Node fires a timer with a longer delay after 1 ms (nodejs.org/api/timers.html). */
 const longestTimerMs = 2 ** 31 - 1;
 
 function afterLong(ms: number, run: () => void): () => void {

@@ -1,9 +1,8 @@
-/** Returns a copy of `text` to store for long: in V8 a substring keeps the whole original text in memory. */
+/** Returns a copy of `text` for long storage, because a substring keeps the whole original text in memory (V8). */
 export function detach(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** Returns `text` if it has at most `most` characters; otherwise a copy of its first `most` characters. */
 export function clipped(text: string, most: number): string {
   return text.length <= most ? text : detach(text.slice(0, most));
 }

@@ -1,4 +1,4 @@
-/** The party that caused a failure. It decides which response the client gets, and whether the backend's health suffers. */
+/** The party that caused a failure decides which response the client gets, and whether the backend's health suffers. */
 export type Origin = "client" | "proxy" | "backend";
 
 export type FailureCode =
@@ -34,7 +34,7 @@ export class Failure {
 /** Node's error codes for a connection that never reached the backend. */
 const refusals = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EADDRNOTAVAIL"]);
 
-/** Node's error codes for a shortage in this process. They are no evidence against the peer. */
+/** Node's error codes for a shortage in this process, which is no evidence against the peer. */
 const shortages = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
 
 export function isShortage(reason: unknown): boolean {
@@ -66,7 +66,7 @@ const bindProblems: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: "not an address of this machine",
 };
 
-/** Returns the failure of a listener that cannot be opened; `at`: its address as the operator wrote it. */
+/** Returns the failure of a listener that cannot be opened. `at`: its address as the operator wrote it. */
 export function cannotListen(listener: string, at: string, reason: unknown): Failure {
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   const problem = bindProblems[code] ?? messageOf(reason);
@@ -83,10 +83,7 @@ export function isPortTaken({ cause }: Failure): boolean {
   return cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
 }
 
-/**
- * The result of TCP and TLS on a new connection to a backend. refusal: the backend's kernel answers, but its process
- * does not accept connections. silence: nothing answers.
- */
+/** The result of TCP and TLS on a new connection. refusal: only the backend's kernel answers. silence: no answer. */
 export type Met = "answer" | "refusal" | "silence" | "untrusted";
 
 /** Node's error codes for a peer that did not answer. */
@@ -96,7 +93,7 @@ const silences = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH
 const distrusts =
   /^(ERR_TLS_CERT_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/;
 
-/** Returns the result of a failed attempt to connect; `reason`: Node's error, or a Failure whose cause is that error. */
+/** Returns the result of a failed attempt to connect. `reason`: Node's error, or a Failure whose cause is that error. */
 export function metOf(reason: unknown): Exclude<Met, "answer"> {
   const cause = reason instanceof Failure ? reason.cause : reason;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
@@ -104,7 +101,7 @@ export function metOf(reason: unknown): Exclude<Met, "answer"> {
   return distrusts.test(code) ? "untrusted" : "refusal";
 }
 
-/** Returns an error like Node's own for a kernel timeout, for deadlines that the proxy sets itself. */
+/** Returns an error like Node's own for a kernel timeout, for a deadline that the proxy itself sets. */
 export function timeout(message: string): Error {
   return Object.assign(new Error(message), { code: "ETIMEDOUT" });
 }

@@ -13,9 +13,9 @@ function markOf(path: string): string {
 }
 
 /**
- * Calls `onChange` when one of `paths` has changed and then stayed the same for one poll, so that no half-written
- * file is read. Polls, because inotify on the file misses a change of the `..data` link in the path of a mounted
- * ConfigMap or Secret. Returns a function that ends the polling.
+ * Calls `onChange` when one of `paths` has changed and then stayed the same for one poll, so that no half-written file
+ * is read. Polls, because inotify misses a changed `..data` link in the path of a mounted ConfigMap or Secret. Returns
+ * a function that ends the polling.
  */
 export function watchFiles(
   paths: readonly string[],

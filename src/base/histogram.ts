@@ -1,11 +1,11 @@
-/** Bounds in seconds of kube-apiserver's buckets for request durations, so that histograms can be compared. */
+/** Bounds in seconds of kube-apiserver's buckets for request durations, so that operators can compare histograms. */
 export const requestBounds: readonly number[] = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 
 export class Histogram {
   readonly bounds: readonly number[];
-  /** Number of values in each bucket. The last bucket counts the values above all `bounds`. */
+  /** Number of values in each bucket. The last bucket counts values above all `bounds`. */
   readonly counts: number[];
   sum = 0;
 

@@ -1,4 +1,4 @@
-/** Calls a function at a fixed interval between `start` and `stop`. `start` and `stop` may be called repeatedly. */
+/** Calls a function at a fixed interval between `start` and `stop`. Repeated calls of `start` or `stop` are allowed. */
 import type { Clock } from "./clock.ts";
 
 export class Interval {

@@ -1,4 +1,4 @@
-/** A Map of at most `limit` entries. `set` makes its entry the newest and, above the limit, drops the oldest. */
+/** A Map of at most `limit` entries. `set` makes its entry the newest. Above the limit, `set` drops the oldest entry. */
 export class Lru<K, V> extends Map<K, V> {
   readonly #limit: number;
 

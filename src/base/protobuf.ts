@@ -2,7 +2,7 @@
 
 /**
  * The values of a message by field number, in wire order: numbers for varints, else bytes. If a field that is not
- * repeated has several values, the last one counts.
+ * repeated has several values, the last value counts.
  */
 export type Message = ReadonlyMap<number, readonly (number | Buffer)[]>;
 
@@ -34,7 +34,7 @@ export function messageIn(message: Message | undefined, number: number): Message
   return bytes === undefined ? undefined : messageOf(bytes);
 }
 
-/** Returns the values for `key` in a protobuf map field. Each entry of such a field is a message of a key and a value. */
+/** Returns the values for `key` in a protobuf map field. Each entry of the field is a message of a key and a value. */
 export function entriesIn(message: Message | undefined, number: number, key: string): readonly string[] {
   return (message?.get(number) ?? []).flatMap((entry) => {
     const pair = typeof entry === "number" ? undefined : messageOf(entry);

@@ -1,6 +1,6 @@
 /**
  * Visits many entries in slices, so that an arriving request waits for one slice at most, and not for a walk over all
- * watches, requests or clients. The first slice runs at once; with few entries it is the whole walk.
+ * watches, requests or clients. The first slice runs at once; few entries fit into it.
  */
 import type { Clock } from "./clock.ts";
 
@@ -10,18 +10,14 @@ export const sliceLimits = {
   sliceEntries: 1000,
 } as const;
 
-/** The symbol that a `visit` function returns to end its walk. */
 export const stop = Symbol("stop");
 
 /**
- * Visits each entry once. Calls `done` after the last visit, or after a visit that returned `stop`. Returns a
- * function that ends the walk: `done` is then not called.
- *
- * `entries` may change meanwhile if it is a Map or a Set (ECMA-262 §24.2.6.2). If it is an array, pass a copy, and
- * let `visit` check whether the entry still exists.
- *
- * An exception in `visit` does not end the walk. In the first slice the caller of `inSlices` gets the exception, in
- * later slices the clock.
+ * Visits each entry once. Calls `done` after the last visit, or after a visit that returned `stop`. Returns a function
+ * that ends the walk without calling `done`. `entries` may change during the walk if it is a Map or a Set (ECMA-262
+ * §24.2.6.2). If it is an array, pass a copy, and let `visit` check whether the entry still exists. An exception in
+ * `visit` does not end the walk. The caller of `inSlices` gets an exception of the first slice, and the clock those of
+ * later slices.
  */
 export function inSlices<T>(
   clock: Clock,

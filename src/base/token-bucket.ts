@@ -24,13 +24,13 @@ export class TokenBucket {
   }
 
   /**
-   * Takes `cost` tokens and returns true. If fewer are left, takes none and returns false. `bonus` adds tokens for
-   * this call only. After a pause, `take` allows up to two bursts at once, because `take` refills only an empty
-   * bucket; `isOpen` always refills the bucket.
+   * Takes `cost` tokens and returns true. If fewer are left, takes none and returns false. `bonus` adds tokens for this
+   * call only. After a pause, `take` allows up to two bursts at once, because it refills only an empty bucket; `isOpen`
+   * always refills the bucket.
    */
   take(cost = 1, bonus = 0): boolean {
     this.#tokens -= cost;
-    // Returns without reading the clock, because most sessions never use up their tokens.
+    // Does not read the clock, because most sessions never use up their tokens.
     if (this.#tokens >= 0) return true;
     this.#refill(this.#burst - cost);
     if (this.#tokens + bonus >= 0) return true;

@@ -13,12 +13,11 @@ export class BackendVersions {
     this.#journal = journal;
   }
 
-  /** Returns the backend's version; "" until the backend has reported one. */
   of(backend: string): string {
     return this.#known.get(backend)?.version ?? "";
   }
 
-  /** True if the backend's version must be requested now. After that, returns false for `versionLookMs`. */
+  /** True if the backend's version must be requested now. Then returns false for `versionLookMs`. */
   takeDue(backend: string): boolean {
     const askedAt = this.#clock.now();
     const known = this.#known.get(backend);
@@ -27,7 +26,7 @@ export class BackendVersions {
     return true;
   }
 
-  /** Records a response to the request for the version; "": it had none, so the last version stays. */
+  /** Records a response to the request for the version. "": the response contained none, so the known version stays. */
   reported(backend: string, version: string): void {
     const known = this.#known.get(backend);
     // `known` is undefined if the backend was removed while the request was running.

@@ -1,15 +1,8 @@
 /**
  * The facts about one backend, and the verdict that follows from them. Both steps are pure: evidence changes the facts
- * (`learnt`), and the first matching row of `verdicts` gives the verdict. Only recovery is damped: a suspect or dead
- * backend becomes ready after several answered probes in a row, more after each failure, so that a flapping backend
+ * (`learnt`), and the first matching row of `verdicts` gives the verdict. Only recovery is delayed: a suspect or dead
+ * backend becomes ready after several consecutive answered probes, more after each failure, so that a flapping backend
  * stays suspect. If no other backend is ready, a backend that answers becomes ready at once.
- *
- *              upstream connections answer                 a row of `verdicts` says so
- *     unknown ──────────────▶ ready ─────────────▶ suspect · draining · dead
- *                               ▲                     │          │       │
- *                               └── answered probes ──┴──────────┘       │ a socket answers
- *                                                     ▲                  │
- *                                                  suspect ◀─────────────┘
  */
 import type { Evidence, Fresh, Readiness, ReadyAnswer } from "./evidence.ts";
 import { healthLimits } from "./limits.ts";
@@ -21,55 +14,55 @@ export type BackendView = {
   readonly name: string;
   readonly state: BackendState;
   readonly since: number;
-  /** True while no upstream connection and no new socket to the backend gets an answer; absent: false. */
+  /** True while no upstream connection and no new socket to the backend gets an answer; default: false. */
   readonly isMute?: boolean;
 };
 export const connectionStates = ["none", "answering", "silent", "going", "left", "lost"] as const;
 export type ConnectionState = (typeof connectionStates)[number];
-/** Everything known about one backend. All times are clock readings in milliseconds. */
+/** All facts about one backend. */
 export type BackendFacts = {
   readonly state: BackendState;
   /** State of all upstream connections. going: GOAWAY came; left: closed after GOAWAY; lost: closed without GOAWAY. */
   readonly connections: ConnectionState;
-  /** Result of the latest new socket that was opened after the connections became silent or lost; none: no result. */
+  /** Result of the latest socket that was opened after the upstream connections became silent or lost; none: no result. */
   readonly fresh: "none" | "answer" | "refusal" | "silence";
   /** True if the backend's certificate has the wrong name or no trusted issuer. */
   readonly isUntrusted: boolean;
   /** True while an operator drains the backend, whatever /readyz reports. */
   readonly isDrained: boolean;
-  /** True if the backend's etcd has another history than clients have seen, so that its answers are wrong for them. */
+  /** True if the backend's etcd has another history than clients have seen: its answers are wrong for these clients. */
   readonly isForked: boolean;
   readonly readiness: Readiness;
-  /** Clock reading (ms) of the last 200 or 5xx of /readyz: only these answers report readiness; -1: none. */
+  /** Clock reading (ms) of the last 200 or 5xx of /readyz, the only answers that report readiness; -1: none. */
   readonly readinessAt: number;
-  /** Clock reading (ms) of the first 403 of /readyz in a row; -1: the last answer was no 403. */
+  /** Clock reading (ms) of the first of consecutive 403 answers of /readyz; -1: the last answer was no 403. */
   readonly forbiddenSince: number;
   readonly reads: "answering" | "hanging";
   /** Clock reading (ms) at which reads that need etcd were last found to hang; 0: never. */
   readonly hungAt: number;
   /** Clock reading (ms) at which the upstream connections last became silent or lost; 0: never. */
   readonly doubtedAt: number;
-  /** Clock reading (ms) at which the newest answered socket was opened; -1: none was answered. */
+  /** Clock reading (ms) at which the newest of the answered sockets was opened; -1: none was answered. */
   readonly answeredAt: number;
   /** Clock reading (ms) at which the latest answer on a new socket arrived; -1: never. */
   readonly arrivedAt: number;
-  /** Clock reading (ms) at which the backend last began to answer, for the first time or again; -1: never. */
+  /** Clock reading (ms) at which the backend last changed from silent to answering; -1: never. */
   readonly answersAgainAt: number;
-  /** Number of new sockets in a row that got no answer. */
+  /** Number of consecutive new sockets that got no answer. */
   readonly consecutiveTimeouts: number;
-  /** Number of probes answered in a row while the backend recovers. */
+  /** Number of consecutive answered probes while the backend recovers. */
   readonly consecutiveSuccesses: number;
   /** Clock reading (ms) of the first probe that `consecutiveSuccesses` counts; 0: never. */
   readonly risingSince: number;
-  /** Number of changes from ready to suspect or dead, each within `strikeMs` after the one before. */
+  /** Number of changes from ready to suspect or dead, each within `strikeMs` after the previous change. */
   readonly ejections: number;
   /** Clock reading (ms) at which the backend last changed from ready to suspect or dead; 0: never. */
   readonly ejectedAt: number;
 };
 
-/** The rules for verdicts, which differ between backends with and without probes. */
+/** The rules for verdicts. They differ between backends with and without probes. */
 export type Rules = {
-  /** Probes in a row that make a failed backend ready; doubles with each repeated failure; 0: ready at once. */
+  /** Number of consecutive probes that make a failed backend ready; doubled by repeated failures; 0: ready at once. */
   readonly rise: number;
   /** True if only a failed new socket proves that a backend is dead; false where no probes run. */
   readonly needsProof: boolean;
@@ -114,7 +107,7 @@ type VerdictRow = {
   readonly verdict: BackendState;
 };
 
-/** The table of verdicts. The first row that matches the facts decides. A row may leave out any fact. */
+/** The first row that matches the facts gives the verdict. A fact that a row omits may have any value. */
 export const verdicts: readonly VerdictRow[] = [
   // A backend with a forked etcd history gets no requests: reads would be wrong, and writes would be lost (D13).
   { isForked: true, verdict: "dead" },
@@ -124,9 +117,9 @@ export const verdicts: readonly VerdictRow[] = [
   { connections: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
   { connections: ["left"], fresh: ["none"], verdict: "draining" },
   { connections: ["left", "lost"], isDrained: true, verdict: "draining" },
-  // Answered probes do not make a backend ready without an upstream connection.
+  // Answered probes do not make a backend ready that has no upstream connection.
   { connections: ["silent", "left", "lost"], verdict: "suspect" },
-  // The certificate does not prove the backend's identity: it gets no new requests, but open ones continue.
+  // The certificate does not prove the backend's identity: the backend gets no new requests, but open ones continue.
   { isUntrusted: true, verdict: "suspect" },
   { readiness: ["shutdown"], verdict: "draining" },
   // The backend answers PINGs but not reads, for example because it cannot reach etcd.
@@ -138,15 +131,14 @@ export const verdicts: readonly VerdictRow[] = [
   { verdict: "unknown" },
 ];
 
-/** Returns the verdict that follows from these facts alone, without the delay of recovery. Pure. */
+/** Returns the verdict that follows from these facts alone, without the delay of recovery. */
 export function verdictOf(facts: Facts, needsProof = true): BackendState {
-  // Without probes, a backend whose connections are lost is dead, unless they ended after GOAWAY: a new dial may
-  // succeed.
+  // Without probes, a backend whose connections are lost is dead. If they ended after GOAWAY, a new dial may succeed.
   if (facts.connections === "lost" && facts.fresh === "none" && !needsProof) return "dead";
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
 
-/** Facts for which a row has one value; for all other facts, a row has a list of values. */
+/** Facts for which a row has one value; for any other fact, a row has a list of values. */
 const single = ["isUntrusted", "isDrained", "isForked", "reads"] as const;
 
 function fits(row: VerdictRow, facts: Facts): boolean {
@@ -170,7 +162,7 @@ export function judge(before: BackendFacts, evidence: Evidence, at: number, rule
   return { ...fallen, ejections: isSame ? before.ejections + 1 : 1, ejectedAt: at };
 }
 
-/** Delays recovery: a failed backend stays suspect until it has answered enough probes in a row. */
+/** Delays recovery: a failed backend stays suspect until it has answered enough consecutive probes. */
 function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
@@ -183,7 +175,7 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
   return { ...facts, state: "suspect", consecutiveSuccesses, risingSince };
 }
 
-/** Returns how many probes in a row must be answered: 4, then 8, 16, 32 and 64 after repeated failures. */
+/** Returns how many consecutive probes must be answered: 4, then 8, 16, 32 and 64 after repeated failures. */
 export function neededSuccesses({ ejections }: BackendFacts, { rise }: Rules): number {
   return rise * 2 ** Math.min(4, Math.max(0, ejections - 1));
 }
@@ -193,7 +185,7 @@ export function isUrgent(facts: BackendFacts): boolean {
   return isSilent(facts) || isUnreached(facts) || (facts.state === "suspect" && !needsAnother(facts));
 }
 
-/** True if the backend has no upstream connection and new sockets fail, so that only a probe can find it again. */
+/** True if the backend has no upstream connection and new sockets fail, so that only a probe can show its recovery. */
 function isUnreached({ connections, fresh }: BackendFacts): boolean {
   return connections === "none" && (fresh === "silence" || fresh === "refusal");
 }
@@ -207,14 +199,14 @@ export function isSilent({ connections }: BackendFacts): boolean {
   return connections === "silent" || connections === "left" || connections === "lost";
 }
 
-/** True if no upstream connection to the backend answers, and no new socket has been answered since then. */
+/** True if no upstream connection to the backend answers, and no new socket has been answered since. */
 export function isMute(facts: BackendFacts): boolean {
   return isSilent(facts) && facts.fresh !== "answer";
 }
 
 /**
  * True if no backend answers and at least one ignores new sockets instead of rejecting them, so that our own network is
- * the most likely cause (D14). Backends that have never answered do not count: no requests are open there.
+ * the most likely cause (D14). Backends that have never answered do not count, because they have no open requests.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const isUnused = ({ connections, fresh }: BackendFacts): boolean =>
@@ -234,13 +226,13 @@ export function needsAnother(facts: BackendFacts): boolean {
 
 /**
  * True if the backend is dead and ignores new sockets, so that its connections without PINGs (exec, passthrough) are
- * lost. A kernel that rejects new sockets is alive, and closes the connections of dead processes itself.
+ * lost. A kernel that rejects new sockets is alive, and itself closes the connections of dead processes.
  */
 export function isSilentlyDead(facts: BackendFacts): boolean {
   return facts.state === "dead" && facts.fresh === "silence";
 }
 
-/** Returns the facts with the evidence added. The verdict in them does not change yet. */
+/** Returns the facts with the evidence added, but with the previous verdict. */
 function learnt(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   return isOfConnections(evidence)
     ? ofConnections(facts, evidence, at)
@@ -297,7 +289,7 @@ function ofAnswers(
     case "readyz":
       return read(asked(facts, evidence.readiness, at), at);
     case "packets-lost":
-      // "hanging" stays until a probe is answered, because an answered probe takes large packets, too.
+      // "hanging" stays until a probe is answered, because a probe also needs large packets.
       return { ...facts, readiness: "hanging" };
     case "reads-hanging":
       // Ignored without probes: only a probe can end "hanging", so the backend would stay suspect for ever.
@@ -324,13 +316,13 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   const mayBoot = facts.readinessAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.readinessAt);
   if (mayBoot && at - since < healthLimits.forbiddenMs)
     return { ...facts, readiness: "failing", forbiddenSince: since };
-  // Otherwise the probe has no permission any more, so the backend's readiness is unknown again.
+  // Otherwise the probe has lost its permission, so the backend's readiness is unknown again.
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
 /**
- * Ends "hanging" reads if /readyz is good `hungReadsMs` later. A suspect backend gets no reads, so that no read could
- * show its recovery.
+ * Ends "hanging" reads if /readyz is good `hungReadsMs` later: a suspect backend gets no reads that could show
+ * recovery.
  */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
@@ -339,7 +331,7 @@ function read(facts: BackendFacts, at: number): BackendFacts {
 
 /**
  * Records that the connections are silent or lost, which also explains hanging reads. If silent connections are then
- * lost, the results of new sockets since the silence began stay valid.
+ * lost, the results of sockets opened since the silence began stay valid.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";
@@ -370,7 +362,7 @@ function met(facts: BackendFacts, evidence: Fresh, at: number): BackendFacts {
   }
   if (begunAt < facts.doubtedAt || isOvertaken(facts, evidence)) return facts;
   const consecutiveTimeouts = what === "silence" ? facts.consecutiveTimeouts + 1 : 0;
-  // One lost SYN proves nothing. Two unanswered sockets in a row mean that the backend accepts no new ones.
+  // One lost SYN proves nothing. Two consecutive unanswered sockets mean that the backend accepts no new ones.
   return {
     ...facts,
     fresh: what,

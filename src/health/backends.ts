@@ -1,4 +1,4 @@
-/** The set of backends. Takes evidence, keeps a verdict on each backend, and journals each change with its reason. */
+/** The set of backends. Collects evidence, keeps a verdict on each backend, and journals each change with its reason. */
 import type { Clock } from "../base/clock.ts";
 import type { Journal } from "../events/journal.ts";
 import {
@@ -29,11 +29,11 @@ export type BackendsParts = {
   readonly onVerdict?: (view: BackendView) => void;
   /** Called with true when requests that wait for the backend should go to another, with false when they need not. */
   readonly onNeed?: (name: string, needsAnother: boolean) => void;
-  /** Called when a backend answers after all were silent. */
+  /** Called when a backend answers after all had been silent. */
   readonly onAnswer?: () => void;
 };
 
-/** The rules without probes: no proof is needed that a backend is dead, and one that answers is ready at once. */
+/** The rules without probes: no proof is needed that a backend is dead, and a backend that answers is ready at once. */
 export const unprobed: Rules = { rise: 0, needsProof: false };
 
 type Known = {
@@ -41,9 +41,9 @@ type Known = {
   view: BackendView;
   /** Reading (ms) of `stallAwareClock` at which the backend entered its state. */
   since: number;
-  /** Milliseconds that the backend was suspect before its present state. */
+  /** Total milliseconds that the backend was suspect before it entered its present state. */
   suspectMs: number;
-  /** The last result of a new socket that was journalled; undefined while the backend is healthy. */
+  /** The last journalled result of a new socket; undefined while the backend is healthy. */
   met: string | undefined;
 };
 
@@ -72,17 +72,15 @@ export class Backends {
     return this.#views;
   }
 
-  /** Returns all facts about a backend; for a name that is not configured, those of an unknown backend. */
   factsOf(name: string): BackendFacts {
     return this.#known.get(name)?.facts ?? noFacts;
   }
 
-  /** Returns the backend's state; undefined if the backend is no longer configured or discovered. */
   stateOf(name: string): BackendState | undefined {
     return this.#known.get(name)?.view.state;
   }
 
-  /** True while no backend answers, for a limited time: open requests are kept, and new ones wait (D14). */
+  /** True while no backend answers, for a limited time: open requests are kept, and new requests wait (D14). */
   get areAllSilent(): boolean {
     return this.#stallAwareClock.now() < this.silentUntil;
   }
@@ -105,7 +103,7 @@ export class Backends {
     return now - (this.#known.get(name)?.since ?? now);
   }
 
-  /** Returns the total number of milliseconds that the backend has been suspect. */
+  /** Returns the total milliseconds that the backend has been suspect. */
   suspectMs(name: string): number {
     const known = this.#known.get(name);
     if (known === undefined) return 0;
@@ -113,7 +111,7 @@ export class Backends {
     return suspectMs + (view.state === "suspect" ? this.#clock.now() - view.since : 0);
   }
 
-  /** Replaces the set of backends. A backend in both sets keeps its facts; a new one starts as unknown. */
+  /** Replaces the set of backends. A backend in both sets keeps its facts; a new backend starts as unknown. */
   reconcile(names: readonly string[]): void {
     const { journal } = this.#parts;
     const before = this.#known;
@@ -144,7 +142,7 @@ export class Backends {
   }
 
   /**
-   * Calls `run` once when the backend is dead and ignores new sockets. Callers use it for connections without PINGs.
+   * Calls `run` once when the backend is dead and ignores new sockets: its connections without PINGs are then lost.
    * Returns a function that cancels the call.
    */
   onLost(name: string, run: () => void): () => void {
@@ -163,7 +161,7 @@ export class Backends {
     this.#parts.onAnswer?.();
   }
 
-  /** Journals a changed result of a new socket, before the verdict that follows from it. */
+  /** Journals a changed result of a new socket. Must run before the verdict changes. */
   #journalProbe(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;
     const { name } = known.view;
@@ -228,10 +226,7 @@ export class Backends {
   }
 }
 
-/**
- * Returns how far a new socket got. The dial of an upstream connection does not report this if it fails, so the last
- * probe counts (`before`).
- */
+/** Returns how far a new socket got; `before`: by the last probe, because a failed dial does not report this. */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

@@ -12,40 +12,40 @@ export type Fresh = Extract<Evidence, { kind: "fresh" }>;
 export type Evidence =
   /** The first SETTINGS of an upstream connection arrived `ms` after the dial began. */
   | { readonly kind: "connection-opened"; readonly ms: number }
-  /** A PING on each open upstream connection is unanswered for longer than `limitMs`. `ms`: the longest wait. */
+  /** For longer than `limitMs`, each open upstream connection has an unanswered PING. `ms`: the longest wait. */
   | { readonly kind: "connections-silent"; readonly ms: number; readonly limitMs: number }
   /** At least one of the silent upstream connections answers again. */
   | { readonly kind: "connections-answer" }
   /** The backend has sent GOAWAY on every open upstream connection. */
   | { readonly kind: "connections-going" }
-  /** The last upstream connection was closed. `by`: an unanswered PING, a failed dial, or its socket was the cause. */
+  /** The last upstream connection was closed because of an unanswered PING, a failed dial, or its socket. */
   | { readonly kind: "connections-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
-  /** A new socket, of a probe or an upstream connection, had a result after `ms`. `begunAt`: a clock reading. */
+  /** A new socket, of a probe or an upstream connection, had a result after `ms`. `begunAt`: clock reading in ms. */
   | {
       readonly kind: "fresh";
       readonly met: Met;
       readonly begunAt: number;
       readonly ms: number;
       readonly reason: string;
-      /** For a failed probe: true if TCP was established. For an upstream connection: undefined. */
+      /** For a failed probe: true if TCP was established; undefined for an upstream connection. */
       readonly hasConnected?: boolean;
     }
   /** /readyz answered after `ms`, or has not answered for `ms`. */
   | { readonly kind: "readyz"; readonly readiness: ReadyAnswer; readonly ms: number; readonly reason: string }
-  /** This backend left `count` reads in a row unanswered for `limitMs`, which others answered. `ms`: longest wait. */
+  /** Other backends answered `count` consecutive reads that this backend had left unanswered for `limitMs`. */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
-   * Large packets are lost although small ones arrive: for `ms` there was no answer to the TLS handshakes of three
-   * probes, or on a connection in use and to a probe.
+   * Large packets are lost although small ones arrive. For `ms`, there was no answer to the TLS handshakes of three
+   * probes, or to a connection in use and a probe.
    */
   | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
   /** The backend has answered a request that requires etcd. */
   | { readonly kind: "reads-answer" }
-  /** An operator starts or ends a drain. A draining backend gets no new requests while others are ready. */
+  /** An operator starts or ends a drain. A draining backend gets no new requests while other backends are ready. */
   | { readonly kind: "drain"; readonly isDrained: boolean; readonly by: string }
   /**
-   * The backend's etcd has another history than clients have seen, or has the same history again. `version`: what the
-   * backend has of `resource`. `seen`: what clients have seen; "": no backend has this history.
+   * The backend's etcd has another history than clients have seen, or has the same history again. `version`: the
+   * backend's version of `resource`. `seen`: what clients have seen; "": no backend has this history.
    */
   | {
       readonly kind: "history";

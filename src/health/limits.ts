@@ -6,24 +6,24 @@ export const healthLimits = {
   urgentProbeMs: 250,
   urgentProbesMs: 10_000,
   slowProbeMs: 500,
-  /** Most unanswered probes of one backend at once: one every 250 ms for 1 s, and some more. */
+  /** Maximum number of unanswered probes of one backend: one every 250 ms for 1 s, and some more. */
   probesAtOnce: 8,
   /**
-   * A TLS handshake takes a large packet each way. If one is slower than `doubtedHandshakeMs`, the prober opens two
-   * more sockets. Large packets are lost if all three handshakes are unanswered for `lostHandshakeMs` while PINGs are
-   * answered. The kernel retransmits after 200 ms, so one lost packet does not matter.
+   * A TLS handshake takes a large packet each way. If a handshake takes longer than `doubtedHandshakeMs`, the prober
+   * opens two more sockets. Large packets are lost if all three handshakes are unanswered for `lostHandshakeMs` while
+   * PINGs are answered. The kernel retransmits after 200 ms, so one lost packet does not matter.
    */
   doubtedHandshakeMs: 150,
   lostHandshakeMs: 250,
   handshakesAgain: 2,
-  /** Bytes read of a probe's response. An apiserver's list of all checks has 5 KiB. */
+  /** Number of bytes read of a probe's response. An apiserver's list of all checks has 5 KiB. */
   probeHeadBytes: 16 * KiB,
   probeBodyBytes: 16 * KiB,
   /** Milliseconds between two requests for a backend's loopback certificate. */
   loopbackLookMs: 3_600_000,
   /** Milliseconds between two requests for a backend's version, so that an upgrade soon becomes visible. */
   versionLookMs: 10_000,
-  /** Characters kept of a version. "v1.36.1+k3s1" has 12. */
+  /** Number of characters kept of a version. "v1.36.1+k3s1" has 12. */
   versionChars: 64,
   probeChecks: 5,
   /**
@@ -31,7 +31,7 @@ export const healthLimits = {
    * within 150 ms. If the probe has lost its permission instead, a restarted backend becomes ready this much later.
    */
   forbiddenMs: 30_000,
-  /** Reads in a row that a backend must leave unanswered, while others answer them, to become suspect. */
+  /** Number of consecutive reads that a backend must leave unanswered, while others answer them, to become suspect. */
   hungReads: 3,
   /** Milliseconds after hanging reads until a good /readyz lets the backend get reads again. */
   hungReadsMs: 3000,
@@ -41,12 +41,12 @@ export const healthLimits = {
   hastyMs: 2000,
   /** Milliseconds for TCP and TLS of a probe: two round trips. The kernel repeats a lost SYN only after 1 s. */
   probeDialMs: 1000,
-  /** Probes in a row, one every 250 ms, that make a backend ready again after its first failure. */
+  /** Number of consecutive probes, one every 250 ms, that make a backend ready again after its first failure. */
   riseAnswers: 4,
   /** Milliseconds of answered probes after which a backend is ready again, even if the probes are few. */
   riseMs: 16_000,
   /** Milliseconds after a failure of a backend within which another failure counts as repeated. */
   strikeMs: 60_000,
-  /** Bytes read of the kernel's socket table: 7,000 sockets. For other sockets, TCP keepalive finds dead peers. */
+  /** Number of bytes read of the kernel's socket table: 7,000 sockets. TCP keepalive finds dead peers of other sockets. */
   socketTableBytes: 1024 * KiB,
 } as const;

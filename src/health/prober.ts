@@ -1,8 +1,8 @@
 /**
  * Decides when a backend is probed on a new socket, and how long an answer may take. Normally one probe runs per
- * interval. While the upstream connections are silent or lost, a probe starts every 250 ms and does not wait for
- * earlier ones: these probes prove that the backend is dead, and later that it answers again (D6). probes/ready.ts is
- * the probe itself.
+ * interval. While the upstream connections are silent or lost, a probe starts every 250 ms even if earlier probes are
+ * unanswered: these probes prove that the backend is dead, and later that it answers again (D6). probes/ready.ts is the
+ * probe itself.
  */
 import type { Clock } from "../base/clock.ts";
 import type { Met } from "../base/failure.ts";
@@ -12,7 +12,7 @@ import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
 import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
-/** What a probe reports, in this order. If `dialed` gets anything but "answer", nothing follows. */
+/** Callbacks of a probe, in this order. If `dialed` gets any result but "answer", no call follows. */
 export type ProbeListener = {
   /** The backend's kernel accepted the TCP connection; TLS follows. */
   connected(): void;
@@ -35,7 +35,7 @@ export type ProberParts = {
   readonly probe: (listener: ProbeListener) => () => void;
   readonly facts: () => BackendFacts;
   readonly learn: (evidence: Evidence) => void;
-  /** Returns the milliseconds that TCP and TLS may take, by the round-trip time to this backend. */
+  /** Returns the milliseconds that TCP and TLS may take, based on the round-trip time to this backend. */
   readonly dialMs: () => number;
   /** True while a connection in use is silent although PINGs on another connection are answered on time. */
   readonly mayLoseLargePackets: () => boolean;
@@ -66,10 +66,9 @@ export class Prober {
   #askedAt = Number.NEGATIVE_INFINITY;
   /** Milliseconds that /readyz takes to answer when the backend is ready. */
   readonly #times = new Rtt();
-  /** Milliseconds that the TLS handshake takes after TCP has connected. */
   readonly #handshakes = new Rtt();
   #hastyUntil = Number.NEGATIVE_INFINITY;
-  /** Clock reading (ms) of the latest response of /readyz, whatever its status; -Infinity: none yet. */
+  /** Clock reading (ms) of the latest response of /readyz, whatever its status. */
   #answeredAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
   readonly #counts = { answers: 0, failures: 0, lastMs: 0 };
@@ -82,12 +81,12 @@ export class Prober {
     return this.#counts;
   }
 
-  /** Starts after a random delay. Meanwhile the dials of upstream connections give the same evidence. */
+  /** Starts after a random delay. During the delay, the dials of upstream connections give the same evidence. */
   start(): void {
     this.#wait(this.#parts.times.intervalMs * this.#parts.random());
   }
 
-  /** Starts a probe now, because something is wrong; at most one extra probe per `urgentProbeMs`. */
+  /** Starts a probe at once, because of a symptom in traffic; at most one extra probe per `urgentProbeMs`. */
   probeNow(): void {
     const { clock } = this.#parts;
     const now = clock.now();
@@ -98,8 +97,8 @@ export class Prober {
   }
 
   /**
-   * Starts a probe now, because requests are unanswered although PINGs are answered. For `hastyMs`, every probe has a
-   * short deadline, which follows from the usual response time.
+   * Starts a probe at once, because requests are unanswered although PINGs are answered. For `hastyMs`, every probe has
+   * a short deadline, which follows from the usual response time.
    */
   expediteProbe(): void {
     const now = this.#parts.clock.now();
@@ -111,8 +110,9 @@ export class Prober {
   }
 
   /**
-   * Starts a probe now, because an upstream connection in use became silent while others answer PINGs. The handshake
-   * and the response of a probe each take a large packet. If the probe is unanswered, too, large packets are lost.
+   * Starts a probe at once, because an upstream connection in use became silent while others answer PINGs. The
+   * handshake and the response of a probe each take a large packet. If the probe is also unanswered, large packets are
+   * lost.
    */
   probeLargePackets(): void {
     if (this.#isStopped) return;
@@ -122,7 +122,7 @@ export class Prober {
 
   #awaitLargePacket(run: Run): void {
     const { clock, learn, mayLoseLargePackets } = this.#parts;
-    // The packets of the TCP handshake are small, so the wait for a large one begins after it.
+    // The packets of the TCP handshake are small, so the wait for a large packet begins after the TCP handshake.
     const since = run.askedAt ?? run.connectedAt;
     if (since === undefined) return;
     run.stopLargePacketWait();
@@ -269,7 +269,7 @@ export class Prober {
     this.#end(run);
     const now = this.#parts.clock.now();
     if (readiness !== "hanging") this.#answeredAt = now;
-    // A probe that started later was answered, so the outage in which this one's packets were lost is over.
+    // A probe that started later was answered, so the outage that lost this probe's packets is over.
     else if ((run.askedAt ?? now) < this.#answeredAt) return;
     this.#counts.lastMs = now - run.begunAt;
     this.#times.fade(now);

@@ -20,7 +20,7 @@ export type Reason = {
   readonly reason: string;
 };
 
-/** Describes the evidence for a reader of the journal. Pure. */
+/** Describes the evidence for a reader of the journal. */
 export function reasonOf(evidence: Evidence): Reason {
   const { valueMs, limitMs } = measured(evidence);
   return {

@@ -3,7 +3,7 @@
  * costs the same for 2 and for 600 upstream connections, and forgets old samples.
  */
 
-/** Each edge of the histogram is 1.25 times the one before, up to 80 s, so deadlines are at most a quarter too long. */
+/** Each edge of the histogram is 1.25 times the previous edge, up to 80 s, so deadlines are at most a quarter too long. */
 const firstEdgeMs = 0.1;
 const growth = 1.25;
 const edges = 62;
@@ -24,7 +24,7 @@ export class Rtt {
     this.#total += 1;
   }
 
-  /** Reduces the weight of old samples; `now`: a clock reading in ms. Must be called regularly. */
+  /** Reduces the weight of old samples. `now`: clock reading in ms. Must be called regularly. */
   fade(now: number): void {
     const kept = 0.5 ** ((now - this.#fadedAt) / halfLifeMs);
     this.#fadedAt = now;

@@ -2,13 +2,13 @@ import type { Clock } from "../base/clock.ts";
 import { limits } from "../base/limits.ts";
 
 const sliceMs = 250;
-/** Remaining ms that count as none: a rounding error, for which a timer might fire endlessly. */
+/** Remaining milliseconds that count as zero, because a timer might fire endlessly for a rounding error. */
 const nothingMs = 0.001;
 
 /**
  * Calls `run` after `ms` milliseconds in which this process's event loop was not stalled, so that a stall never counts
- * against a peer (F11). A timer runs for each slice of the time; one that fires late counts only as its slice. Input
- * that arrived during a stall is read before `run`. Returns a function that cancels the call.
+ * against a peer (F11). A timer runs for each slice of the time; a timer that fires late counts only as its slice.
+ * Input that arrived during a stall is read before `run`. Returns a function that cancels the call.
  */
 export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): () => void {
   let isOver = false;

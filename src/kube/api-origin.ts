@@ -1,20 +1,20 @@
 /**
  * Records which server assigns the resourceVersions of each API (watch.md §1.4). Built-in and custom resources are in
  * the cluster's etcd. An aggregated API is served by another server: its versions need not be etcd's, and each replica
- * of that server may count its own, so the proxy neither resumes nor compares its watches. An API of an unknown group
- * is treated as aggregated.
+ * of that server may count its own, so the proxy neither resumes nor compares watches of the API. An API of an unknown
+ * group is treated as aggregated.
  */
 
 export const originLimits = {
-  /** Number of APIs (a group and a version each) whose origin is remembered. Large clusters have 500. */
+  /** Maximum number of APIs (a group and a version each) whose origin is remembered. Large clusters have 500. */
   apiOrigins: 2000,
-  /** Bytes read of an API's OpenAPI document. The title is within the first 60 (Kubernetes 1.24 to 1.36). */
+  /** Number of bytes read of an API's OpenAPI document. The title is within the first 60 (Kubernetes 1.24 to 1.36). */
   openApiTitleBytes: 512,
 } as const;
 
 const events = new Set(["", "events.k8s.io"]);
 
-/** True for Kubernetes events: many expire and are deleted at one version (watch.md §5.3). No watch cache has them. */
+/** True for Kubernetes events: many events expire at one version, and no watch cache has them (watch.md §5.3). */
 export function repeatsVersions(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
 }
@@ -48,9 +48,9 @@ export const aggregatedGroups: readonly string[] = [
   "packages.operators.coreos.com",
 ];
 
-/** Who assigns the versions of an API. All its watches share one object, so that a later change applies to all. */
+/** The server that assigns an API's versions. All watches of the API share one object, so that changes apply to all. */
 export type Origin = {
-  /** True if the versions are not etcd's, or if it is unknown whose they are. */
+  /** True if the versions are not etcd's, or if it is unknown which server assigns them. */
   isForeign: boolean;
   isKnown: boolean;
 };
@@ -75,7 +75,7 @@ export class Origins {
     this.#own = new Set(customResourceAPIGroups);
   }
 
-  /** Returns an API's origin; `unseenOrigin` if nothing is known of the API. */
+  /** Returns an API's origin; `unseenOrigin` if no backend has answered a watch of the API. */
   of({ group, version }: { readonly group: string; readonly version: string }): Origin {
     if (isBuiltIn(group) || this.#own.has(group)) return ownOrigin;
     // The group of a custom resource always contains a dot.
@@ -83,7 +83,7 @@ export class Origins {
     return this.#seen.get(`${group}/${version}`) ?? unseenOrigin;
   }
 
-  /** Adds an API after a backend has answered a watch of it. More than `apiOrigins` are not remembered. */
+  /** Adds an API after a backend has answered a watch of it. Does not remember more than `apiOrigins`. */
   met(api: { readonly group: string; readonly version: string }): Origin {
     const known = this.of(api);
     if (known !== unseenOrigin || this.#seen.size >= originLimits.apiOrigins) return known;
@@ -92,7 +92,7 @@ export class Origins {
     return origin;
   }
 
-  /** Number of known APIs by origin, without built-in and configured ones. */
+  /** Number of known APIs by origin, without built-in and configured APIs. */
   get counts(): { readonly custom: number; readonly aggregated: number; readonly unknown: number } {
     const all = [...this.#seen.values()];
     const unknown = all.filter(({ isKnown }) => !isKnown).length;

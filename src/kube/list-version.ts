@@ -1,7 +1,7 @@
 /**
  * Extracts the resourceVersion of a list while the proxy forwards it. Reads only the places where the apiserver writes
- * the version, because objects of users may contain similar text. Typed lists and Tables have it in their first bytes.
- * Lists of custom resources, whose keys are sorted, have it in their last bytes (watch.md §2.2).
+ * the version, because objects of users may contain similar text. Typed lists and Tables have the version in their
+ * first bytes; lists of custom resources, whose keys are sorted, in their last bytes (watch.md §2.2).
  */
 import { constants, gunzipSync } from "node:zlib";
 import { isVersion } from "./resource-version.ts";
@@ -28,7 +28,7 @@ export class ListVersion {
   /** The resourceVersion of the list; "": not found yet, or not in the list. */
   version = "";
 
-  /** Takes two header values of the response; "": the header is absent. */
+  /** Both are header values of the response; "": the header is absent. */
   constructor(contentType: string, contentEncoding: string) {
     this.#isJson = contentType.startsWith("application/json");
     this.#isZipped = contentEncoding === "gzip";
@@ -76,7 +76,7 @@ function unzipped(head: Buffer): Buffer {
       maxOutputLength: listLimits.listUnzippedBytes,
     });
   } catch {
-    // The bytes are not valid gzip, or they decompress to too much.
+    // The bytes are not valid gzip, or decompress to too many bytes.
     return Buffer.alloc(0);
   }
 }
@@ -87,7 +87,7 @@ function protobufVersion(bytes: Buffer): string | undefined {
   const raw = fieldIn(bytes, 4, bytes.length, 2);
   const meta = raw && fieldIn(bytes, raw.start, raw.end, 1);
   const version = meta && fieldIn(bytes, meta.start, meta.end, 2);
-  // If the version ends with the buffer, more digits may follow: the number may be too small.
+  // If the version ends with the buffer, more digits may follow, and the number may be too small.
   if (version === undefined || version.end === bytes.length) return undefined;
   return bytes.toString("latin1", version.start, version.end);
 }
@@ -95,8 +95,8 @@ function protobufVersion(bytes: Buffer): string | undefined {
 type Span = { readonly start: number; readonly end: number };
 
 /**
- * Returns the position of a length-delimited field; all fields before it must be of this kind, too. The position of a
- * truncated field ends with the buffer.
+ * Returns the position of a length-delimited field; all fields before it must be length-delimited, too. The position of
+ * a truncated field ends with the buffer.
  */
 function fieldIn(bytes: Buffer, start: number, end: number, number: number): Span | undefined {
   for (let at = start; at < end; ) {

@@ -1,6 +1,6 @@
 /**
  * Parses paths and queries as Go's net/url in the apiserver does: byte by byte, in latin1 strings. Another parser (URL,
- * URLSearchParams) might find another request in the same text than the apiserver (A30).
+ * URLSearchParams) might find a different request in the same text (A30).
  */
 const percent = 0x25;
 const ampersand = 0x26;
@@ -18,7 +18,7 @@ function escapeAt(text: string, at: number): number {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/** Decodes %XX and, in queries, `+`. Undefined: an invalid escape. net/url rejects such a path, and skips such a pair. */
+/** Decodes %XX and, in queries, `+`. Undefined: an invalid escape; net/url rejects such a path and skips such a pair. */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;
   if (!isEscaped(text)) return undefined;
@@ -35,7 +35,7 @@ export function unescape(text: string, blank: "+" | " "): string | undefined {
   return bytes.toString("latin1", 0, length);
 }
 
-/** True if every escape is valid. Runs before the text is copied, because the copy costs more (A59). */
+/** True if every escape is valid. Runs before the text is copied, because the copy costs more time (A59). */
 function isEscaped(text: string): boolean {
   for (let at = text.indexOf("%"); at >= 0; at = text.indexOf("%", at + 3))
     if (escapeAt(text, at) < 0) return false;
@@ -60,7 +60,7 @@ export function firstValue(query: string, key: string): string | undefined {
 }
 
 /**
- * Returns a boolean as apimachinery converts it (runtime/conversion.go): only `0` and `false` are false, so that even
+ * Returns a boolean as apimachinery converts it (runtime/conversion.go): only `0` and `false` are false, so even
  * `watch=` is true. Returns undefined if the key is absent.
  */
 export function flagIn(query: string, key: string): boolean | undefined {

@@ -17,7 +17,7 @@ export type RequestInfo = {
   readonly version: string;
   readonly namespace: string;
   readonly resource: string;
-  /** The object's name in the path; "": none. A name in a field selector does not count. */
+  /** The object's name in the path, not in a field selector; "": none. */
   readonly name: string;
   readonly subresource: string;
 };
@@ -31,10 +31,10 @@ const verbs = new Map([
   ["DELETE", "delete"],
 ]);
 
-/** Subresources that are long-running by controlplane/apiserver/config.go: `log` even without `follow`. */
+/** Subresources that are long-running by controlplane/apiserver/config.go, even `log` without `follow`. */
 const longRunning = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
-/** Most parts of a path that are read: apis, group, version, watch, namespaces, namespace, resource, name, subresource. */
+/** Maximum number of path parts: apis, group, version, watch, namespaces, namespace, resource, name, subresource. */
 const partLimit = 9;
 
 /** Classifies a request. `target` begins with a slash, because the caller rejects all others (A30). */
@@ -63,7 +63,7 @@ export function isObjectRead(info: RequestInfo): boolean {
  */
 export function isOwnApi(info: RequestInfo, target: string): boolean {
   if (info.isResource) return isOwnResource(info);
-  // Discovery and OpenAPI documents of a group come from the server that serves the group.
+  // The server that serves a group also serves its discovery and OpenAPI documents.
   return !target.startsWith("/apis/") && !target.startsWith("/openapi/");
 }
 
@@ -151,7 +151,7 @@ function verbOf(method: string, name: string, query: string): string {
 function kindOf(method: string, verb: string, subresource: string): Kind {
   if (verb === "proxy" || longRunning.has(subresource)) return "long-running";
   if (verb !== "watch") return "plain";
-  // The path can make any method a watch. A request that may have a body must not be sent twice, so it is no watch
-  // here.
+  // The path can make any method a watch. A request that may have a body must not be sent twice, so the proxy does not
+  // treat it as a watch.
   return method === "GET" || method === "HEAD" ? "watch" : "long-running";
 }

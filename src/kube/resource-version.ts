@@ -3,7 +3,7 @@
  * versions of one resource can be compared.
  */
 
-/** Most digits of a version: the apiserver's ParseUint rejects a longer one in a request. */
+/** Maximum number of digits of a version: the apiserver's ParseUint rejects a longer version in a request. */
 const mostDigits = 20;
 const zero = 0x30;
 
@@ -14,7 +14,7 @@ export function compareVersions(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** Returns the oldest version of a watch cache, which is in the message of a 410 (cacher/watch_cache.go); otherwise "". */
+/** Returns the oldest version of a watch cache from a 410's message (cacher/watch_cache.go); otherwise "". */
 export function oldestIn(message: string): string {
   const oldest = /^too old resource version: \d+ \((\d+)\)$/.exec(message)?.[1] ?? "";
   return isVersion(oldest) ? oldest : "";
@@ -25,7 +25,7 @@ export function versionBefore(version: string): string {
   return number > 0n ? String(number - 1n) : version;
 }
 
-/** True for a version as apiservers assign it, `[1-9][0-9]*`. Called for every event, so it uses no RegExp. */
+/** True for a version as apiservers assign it, `[1-9][0-9]*`. Uses no RegExp, because it is called for every event. */
 export function isVersion(text: string): boolean {
   if (text.length === 0 || text.length > mostDigits || text.charCodeAt(0) === zero) return false;
   for (let index = 0; index < text.length; index++) {

@@ -5,7 +5,7 @@
 import { limits } from "../base/limits.ts";
 import { unescape } from "./query.ts";
 
-/** Query parameters that a resumed watch sets anew. A client's `sendInitialEvents` would deliver the whole state again. */
+/** Query parameters that a resumed watch sets anew. A client's `sendInitialEvents` would deliver all objects again. */
 const replaced = new Set([
   "resourceVersion",
   "resourceVersionMatch",
@@ -19,9 +19,8 @@ const replaced = new Set([
 export type Resume = {
   readonly version: string;
   readonly hasBookmarks: boolean;
-  /** Milliseconds since the client's request. */
   readonly ageMs: number;
-  /** Milliseconds until the deadline that the client set; undefined: none. */
+  /** Milliseconds until the deadline that the client set; undefined: the client set none. */
   readonly leftMs: number | undefined;
 };
 
@@ -37,7 +36,7 @@ export function resumeTarget(target: string, { version, hasBookmarks, ageMs, lef
   return targetWith(target, replaced, added);
 }
 
-/** Returns the client's own request with its remaining time. For a watch that has delivered nothing yet. */
+/** Returns the client's own request with its remaining time, for a watch that has delivered nothing yet. */
 export function replayTarget(target: string, leftMs: number | undefined): string {
   if (leftMs === undefined) return target;
   const seconds = Math.max(1, Math.ceil(leftMs / 1000));
@@ -54,9 +53,9 @@ const listed = new Set([...replaced, "watch"]);
 const watchPath = /^\/+(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/+watch\//;
 
 /**
- * Returns the target of a list with at most one object of what the watch `target` delivers. The list is at least as new
- * as `least`; without `least`, as new as etcd. Undefined for a deprecated path. Selectors stay, because some clients
- * may list only with them.
+ * Returns the target of a list with at most one object that the watch `target` delivers. The list is at least as new as
+ * `least`; without `least`, as new as etcd. Undefined for a deprecated path. Selectors stay, because some clients may
+ * list only with them.
  */
 export function listTarget(target: string, least?: string): string | undefined {
   if (watchPath.test(target)) return undefined;
@@ -69,14 +68,14 @@ const floored = new Set(["resourceVersion", "resourceVersionMatch", "limit"]);
 
 /**
  * Returns a read of any version, changed so that it requires at least the version `seen` (watch.md §3.1). Its `limit`
- * is removed, because a cache ignores it for version 0 but would apply it to this request (apiserver storage/cacher,
- * computeListLimit).
+ * is removed, because a cache ignores `limit` for version 0 but would apply it to this request (apiserver
+ * storage/cacher, computeListLimit).
  */
 export function flooredTarget(target: string, seen: string): string {
   return targetWith(target, floored, [`resourceVersion=${seen}`, "resourceVersionMatch=NotOlderThan"]);
 }
 
-/** Returns the target without `timeoutSeconds`, which is all that a client changes in a retry. */
+/** Returns the target without `timeoutSeconds`, the only part that a client changes in a retry. */
 export function identityOf(target: string): string {
   return targetWith(target, new Set(["timeoutSeconds"]), []);
 }
@@ -105,9 +104,9 @@ export type ResponseHead = {
 };
 
 /**
- * What the proxy does after the response to a resumed watch. go: continues the client's watch with it. end: ends the
- * client's watch, so that the client sends a request and gets the response itself. elsewhere: tries another backend, or
- * this one again after `inMs` milliseconds.
+ * The proxy's reaction to the response to a resumed watch. go: continues the client's watch with the response. end:
+ * ends the client's watch, so that the client itself sends a request and gets the response. elsewhere: tries another
+ * backend, or the same backend again after `inMs` milliseconds.
  */
 export type Acceptance =
   | { readonly kind: "go" | "end" }
@@ -121,7 +120,7 @@ export function isInitialising({ status, contentType }: ResponseHead): boolean {
   return status === 429 && contentType !== "" && !contentType.startsWith("text/plain");
 }
 
-/** Judges the response to a resumed watch. It must have the `contentType` that the client got before. */
+/** Judges the response to a resumed watch. The response must have the `contentType` that the client got before. */
 export function acceptanceOf(answer: ResponseHead, contentType: string): Acceptance {
   const { status } = answer;
   if (status === 401 || status === 403) return { kind: "end" };
@@ -130,10 +129,10 @@ export function acceptanceOf(answer: ResponseHead, contentType: string): Accepta
   return isAlike ? { kind: "go" } : { kind: "elsewhere", inMs: 0 };
 }
 
-/** Judges an ERROR event that is first in a response with status 200. `isForgotten`: no backend has the version. */
+/** Judges an ERROR event at the start of a response with status 200. `isForgotten`: no backend has the version. */
 export function acceptanceOfError(code: number, isForgotten: boolean): Acceptance {
   if (code === 401 || code === 403) return { kind: "end" };
-  // A backend that started recently has less history, so a 410 is final only if every candidate returned it.
+  // A recently started backend has less history, so a 410 is final only if every candidate returned it.
   if (code === 410 && isForgotten) return { kind: "end" };
   return { kind: "elsewhere", inMs: 0 };
 }

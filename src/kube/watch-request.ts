@@ -18,7 +18,7 @@ export type WatchRequest = {
   readonly timeoutMs: number | undefined;
 };
 
-/** Returns the parameters of a watch in a request's `:path`. Invalid ones do not matter: the apiserver rejects them. */
+/** Returns the parameters of a watch in a request's `:path`. Does not validate them, because the apiserver does. */
 export function watchRequestOf(target: string): WatchRequest {
   const mark = target.indexOf("?");
   const query = mark < 0 ? "" : target.slice(mark + 1);

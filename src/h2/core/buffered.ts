@@ -1,8 +1,8 @@
-/** Counts all bytes that this process buffers, against one limit, because windows limit only single streams (D2). */
+/** Counts all bytes that this process buffers, against one limit. HTTP/2 windows limit only single streams (D2). */
 export class Buffered {
   readonly #limitBytes: number;
   #bytes = 0;
-  /** Called whenever an addition leaves the total above the limit. Must end the exchange that buffers the most bytes. */
+  /** Called when an addition leaves the total above the limit. Must end the exchange that buffers the most bytes. */
   onOver: () => void = () => {};
 
   constructor(limitBytes: number) {
@@ -17,12 +17,12 @@ export class Buffered {
     return this.#bytes > this.#limitBytes;
   }
 
-  /** True if more than half of the limit is used. Receive windows then stop growing, and large ones shrink. */
+  /** True if more than half of the limit is used. Receive windows then stop growing, and large windows shrink. */
   get isTight(): boolean {
     return this.#bytes * 2 > this.#limitBytes;
   }
 
-  /** Adds `count` bytes to the total. `count` is negative when buffered bytes have been forwarded. */
+  /** Changes the total by `count` bytes. `count` is negative when buffered bytes have been forwarded. */
   add(count: number): void {
     this.#bytes += count;
     if (count > 0 && this.isOver) this.onOver();
@@ -61,7 +61,7 @@ export class AccountedBuffer {
     this.#buffered.add(end - start);
   }
 
-  /** Returns all buffered bytes in order, which also stay in the buffer. Later additions do not change them. */
+  /** Returns all buffered bytes in order, and keeps them. Later additions do not change the returned bytes. */
   peek(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }

@@ -1,6 +1,6 @@
 /**
- * Reads and writes big-endian integers, as HTTP/2 encodes them. These functions are three times as fast as Buffer's own
- * methods. Callers must check the length before, because a read beyond the end returns undefined, which the casts hide.
+ * Reads and writes big-endian integers, three times as fast as Buffer's own methods. Callers must check the length
+ * before, because a read beyond the end returns undefined, which the casts hide.
  */
 export function u8(bytes: Uint8Array, at: number): number {
   return bytes[at] as number;
@@ -62,7 +62,6 @@ type Latin1 = {
   latin1Write(text: string, at: number, length: number): number;
 };
 
-/** Returns the bytes as a string with one character per byte. */
 export function latin1(bytes: Buffer, start: number, end: number): string {
   return (bytes as unknown as Latin1).latin1Slice(start, end);
 }
@@ -70,7 +69,7 @@ export function latin1(bytes: Buffer, start: number, end: number): string {
 /** Longest string, in characters, for which a loop in JavaScript is faster than Node's native write. */
 const loopedCharacters = 24;
 
-/** Writes a latin1 string, for which `bytes` must have room. Returns the position after the string. */
+/** Writes a latin1 string, for which `bytes` must have enough room. Returns the position after the string. */
 export function putLatin1(bytes: Buffer, at: number, text: string): number {
   const { length } = text;
   if (length > loopedCharacters) (bytes as unknown as Latin1).latin1Write(text, at, length);

@@ -63,16 +63,16 @@ const identityName = /^(?:x[^0-9a-z]remote[^0-9a-z]|impersonate[^0-9a-z])/;
 
 /** Matches a token (RFC 9110 §5.6.2) in lower case, as RFC 9113 §8.2.1 requires. */
 const goodName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-/** Matches text without control characters, except HTAB. Bytes above 0x7f are allowed (RFC 9110 §5.5). */
+/** Matches text without control characters except HTAB. Bytes above 0x7f are allowed (RFC 9110 §5.5). */
 const goodValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export class Field {
   readonly name: string;
   readonly value: string;
   readonly role: Role;
-  /** Number of bytes that this field counts in an HPACK table or a header list (RFC 7541 §4.1). */
+  /** Size in bytes by which HPACK tables and header list limits count this field (RFC 7541 §4.1). */
   readonly size: number;
-  /** True if no hop may index this field (RFC 7541 §7.1.3): its sender forbade it, or it is a secret. */
+  /** True if no hop may add this field to an HPACK table (RFC 7541 §7.1.3): its sender forbade it, or it is a secret. */
   readonly isNeverIndexed: boolean;
   #key = "";
   /** The result of `fault`; null until it is read, because not every field is checked (A7). */
@@ -86,7 +86,7 @@ export class Field {
     this.isNeverIndexed = isNeverIndexed || isSensitive(this.role);
   }
 
-  /** The reason, without the value, why this field alone makes its message malformed (RFC 9113 §8.2.1); undefined: none. */
+  /** The reason why this field alone makes its message malformed (RFC 9113 §8.2.1), without the value; undefined: none. */
   get fault(): string | undefined {
     if (this.#fault === null) this.#fault = faultOf(this);
     return this.#fault;
@@ -98,7 +98,6 @@ export class Field {
     return isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1));
   }
 
-  /** Returns the field without spaces and tabs at both ends of its value. */
   trimmed(): Field {
     return new Field(this.name, withoutBlanks(this.value), this.isNeverIndexed);
   }

@@ -1,8 +1,9 @@
 /**
  * Checks a head or trailers in one pass (RFC 9113 §8). A message that violates a rule is rejected. Fields are never
  * dropped or merged, because the backend would then get a request that the client did not send (A10, A27-A32). Blanks
- * around the value of a regular field are removed as in HTTP/1.1, because kube-apiserver accepts such fields and
- * clients send them: `Bearer ` with an empty token. An error text names the violated rule, but no value. No regular expression here can backtrack (A59).
+ * around the value of a regular field are removed, because clients send `Bearer ` with an empty token and
+ * kube-apiserver accepts it. An error text names the violated rule, but no value. No regular expression here can
+ * backtrack (A59).
  */
 import { isIpAddress } from "../../base/address.ts";
 import { type Field, type Role, role } from "./field.ts";
@@ -61,7 +62,6 @@ export function readResponse(fields: Field[]): ResponseHead | string {
   return { status, contentLength, fields };
 }
 
-/** Returns the rule that these trailers violate; undefined: none. */
 export function trailersFault(fields: Field[]): string | undefined {
   return scan(fields, trailerRules, []);
 }
@@ -72,7 +72,6 @@ type Found = (string | undefined)[];
 type Rule = {
   readonly isPseudo: boolean;
   readonly isOnce: boolean;
-  /** The reason why a field of this role is forbidden; undefined: it is allowed. */
   readonly fault: string | undefined;
 };
 
@@ -92,7 +91,7 @@ const pseudoInTrailers = refused("pseudo-field in trailers");
 /** Fields that are forbidden in trailers, because a receiver that merges trailers into the head would obey them (A38). */
 const headOnly = refused("field in trailers that belongs in the head");
 
-/** Returns the rule of each role. A row has a rule and its roles; a role without a row gets the rule `free`. */
+/** Returns the rule of each role by the role's number. A role that is in no row gets the rule `free`. */
 function rulesOf(...rows: readonly (readonly [Rule, ...Role[]])[]): readonly Rule[] {
   const rules = Object.values(role).map(() => free);
   for (const [rule, ...roles] of rows) for (const of of roles) rules[of] = rule;
@@ -138,7 +137,6 @@ function scan(fields: Field[], rules: readonly Rule[], found: Found): string | u
   return undefined;
 }
 
-/** Removes the blanks around the values of regular fields, in place. */
 function trim(fields: Field[]): void {
   for (let at = 0; at < fields.length; at += 1) {
     const field = fields[at];
@@ -165,7 +163,7 @@ function requestFault(found: Found): string | undefined {
   return methodFault(found) ?? targetFault(found) ?? authorityFault(found);
 }
 
-/** Accepts any token except CONNECT. Methods are case-sensitive (RFC 9110 §9.1), and apiservers answer `get`. */
+/** Accepts any token except CONNECT. Methods are case-sensitive (RFC 9110 §9.1), and apiservers also answer `get`. */
 function methodFault(found: Found): string | undefined {
   const method = found[role.method];
   if (method === undefined) return "no :method";
@@ -201,7 +199,6 @@ function isBareIpv6(authority: string): boolean {
   return isIpAddress(authority) || isIpAddress(authority.replace(/:[0-9]+$/, ""));
 }
 
-/** Returns the value of `content-length`, -1 if it is absent, or a text that says what is wrong with it. */
 function contentLengthOf(found: Found): number | string {
   const text = found[role.contentLength];
   if (text === undefined) return -1;

@@ -1,4 +1,4 @@
-/** Flushes all writers with output once in each turn of the event loop, after the turn's input was read. */
+/** Flushes all writers that have output once per turn of the event loop, after the turn's input was read. */
 import type { Clock } from "../../base/clock.ts";
 
 type Flushable = { flush(): void };
@@ -17,7 +17,7 @@ export class FlushScheduler {
     this.#dirty.push(session);
   }
 
-  /** Flushes all queued writers. If one throws, the others after it are flushed in the next turn. */
+  /** If a writer throws, the writers after it are flushed in the next turn. */
   #flush(): void {
     const dirty = this.#dirty;
     this.#dirty = [];

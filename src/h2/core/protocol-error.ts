@@ -15,11 +15,10 @@ export const errorCode = {
   INADEQUATE_SECURITY: 12,
   HTTP_1_1_REQUIRED: 13,
 } as const;
-/** Passed to a stream's owner instead of an error code if the session ended: the stream may have been processed or not. */
+/** Passed to a stream's owner in place of an error code if the session ended: the peer may have processed the stream. */
 export const lost = -1;
 export type ErrorCode = (typeof errorCode)[keyof typeof errorCode];
 
-/** What a protocol violation ends: its stream, with RST_STREAM, or the whole session, with GOAWAY. */
 type Scope = "stream" | "session";
 
 /**
@@ -37,7 +36,7 @@ export class ProtocolError extends Error {
   }
 }
 
-/** Returns the stream error for a malformed message, which is never forwarded (RFC 9113 §8.1.1). */
+/** Returns the stream error for a malformed message. Such a message is never forwarded (RFC 9113 §8.1.1). */
 export function malformed(what: string): ProtocolError {
   return new ProtocolError(errorCode.PROTOCOL_ERROR, "stream", what);
 }

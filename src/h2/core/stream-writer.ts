@@ -1,21 +1,20 @@
 /**
- * The two interfaces of an exchange towards the client and the backend. HTTP/2 streams implement StreamWriter. So does
- * proxy/downstream/h1-stream-writer.ts for HTTP/1.1, so an exchange forwards both in the same way. Bytes are passed as
- * positions in a buffer, which the caller reuses after the call.
+ * The two interfaces between an exchange and its client or backend. HTTP/2 streams and, for HTTP/1.1,
+ * proxy/downstream/h1-stream-writer.ts implement StreamWriter, so an exchange forwards both protocols in the same way.
+ * Bytes are passed as positions in a buffer, which the caller reuses after the call.
  */
 import type { Field } from "./field.ts";
 
 /** Sends to one side of an exchange: the client or the backend. */
 export type StreamWriter = {
-  /** Sends a head, an interim head (1xx) or trailers; order and `:status` tell which. `end`: nothing follows. */
+  /** Sends a head, an interim head (1xx) or trailers; order and `:status` distinguish them. `end`: nothing follows. */
   sendHeaders(fields: readonly Field[], end: boolean): void;
   /** Sends `bytes[start, end)`, which are valid only during the call. Copies the bytes that cannot be sent yet. */
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** Sends RST_STREAM with an error code of RFC 9113 §7. On HTTP/1.1, destroys the socket. */
   reset(code: number): void;
-  /** Returns flow-control credit: `count` bytes from this side were forwarded, so the side may send more. */
+  /** Returns flow-control credit: `count` bytes from this side were forwarded, so this side may send more. */
   grant(count: number): void;
-  /** Number of bytes that were passed to `sendData` and are not sent yet. */
   readonly queuedBytes: number;
   /** Closes the connection after this response. HTTP/1.1 only: an HTTP/2 connection carries other streams. */
   closeAfter?(): void;

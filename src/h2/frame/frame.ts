@@ -23,15 +23,15 @@ export const frameBytes = 16_384;
 export const clientPreface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /**
- * Callbacks of FrameReader for frames that belong to a stream. On this hot path they get positions in the received
- * chunk instead of copies. The bytes are valid only during the call.
+ * Callbacks of FrameReader for frames that belong to a stream. They get positions in the received chunk instead of
+ * copies, because these frames are frequent. The bytes are valid only during the call.
  */
 export type StreamFrames = {
   /** Called for a DATA frame, or for a part of one. */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** Called before `data` for a padded frame: `count` bytes of padding use up the windows, too (§6.9.1). */
+  /** Called before `data` for a padded frame: `count` bytes of padding also use up the windows (§6.9.1). */
   padding(id: number, count: number): void;
-  /** Called for a complete header block. `dependsOnSelf`: its priority names its own stream as the parent. */
+  /** Called for a complete header block. `dependsOnSelf`: the block's priority names its own stream as the parent. */
   headers(
     id: number,
     bytes: Buffer,
@@ -45,7 +45,6 @@ export type StreamFrames = {
   windowUpdate(id: number, increment: number): void;
 };
 
-/** Callbacks of FrameReader for frames that belong to no stream, and for PRIORITY frames. */
 export type SessionFrames = {
   priority(id: number, dependsOnSelf: boolean): void;
   settings(bytes: Buffer, start: number, end: number): void;

@@ -16,7 +16,7 @@ import {
   type StreamFrames,
 } from "./frame.ts";
 
-/** An incomplete DATA frame with fewer bytes is not passed on yet, because many tiny pieces would cost more. */
+/** An incomplete DATA frame with fewer bytes is not passed on yet, because many tiny pieces would cost more time. */
 const pieceBytes = 2048;
 
 function sizeError(what: string): ProtocolError {
@@ -31,9 +31,8 @@ export class FrameReader {
   readonly #streams: StreamFrames;
   readonly #session: SessionFrames;
   readonly #block = new HeaderBlock();
-  /** Copy of the beginning of an incomplete frame; undefined: no frame is incomplete. */
   #carry: Buffer | undefined;
-  /** The DATA frame that is passed on in pieces, and the number of missing bytes; undefined: none. */
+  /** The DATA frame that is passed on in pieces, and the number of bytes that are still missing. */
   #piece: { readonly id: number; readonly flags: number; left: number } | undefined;
   #prefaceLeft: number;
   #isStopped = false;
@@ -50,10 +49,7 @@ export class FrameReader {
     return this.#carry !== undefined || this.#piece !== undefined || this.#block.id !== 0;
   }
 
-  /**
-   * Counter of complete frames and of pieces of DATA. If it does not change, the same frame is still incomplete: on a
-   * busy session most chunks end inside some frame. Frames of an incomplete header block do not count (A6).
-   */
+  /** Counter of complete frames, pieces of DATA and header blocks. While it stays the same, a frame is incomplete (A6). */
   get progress(): number {
     return this.#progress;
   }
@@ -62,12 +58,12 @@ export class FrameReader {
     return this.#block.id !== 0;
   }
 
-  /** Stops the reader, which then also ignores the rest of the present chunk. */
+  /** Stops the reader, which then also ignores the rest of the chunk that it is parsing. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** Parses a chunk. Throws a ProtocolError that ends the session, or whatever a callback throws. */
+  /** Parses a chunk. Throws a ProtocolError that ends the session, or any exception of a callback. */
   receive(chunk: Buffer): void {
     let at = this.#preface(chunk, 0);
     at = this.#resumePiece(chunk, at);
@@ -126,7 +122,6 @@ export class FrameReader {
     return at + count;
   }
 
-  /** Joins the copied beginning of a frame with the frame's rest in `chunk`. Returns the position after the rest. */
   #completeCarry(chunk: Buffer, at: number): number {
     const carry = this.#carry;
     if (carry === undefined) return at;
@@ -153,7 +148,6 @@ export class FrameReader {
     return end;
   }
 
-  /** Handles one complete frame, whose header begins at `bytes[at]`. */
   #frame(bytes: Buffer, at: number, length: number): void {
     const type = u8(bytes, at + 3);
     const flags = u8(bytes, at + 4);

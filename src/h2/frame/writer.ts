@@ -14,7 +14,7 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 const poolBufferBytes = 65_536;
 /** Number of unused buffers that the pool keeps. The sessions that write in one turn seldom need more. */
 const pooledBuffers = 32;
-/** A pooled buffer with fewer bytes is copied and reused: 10,000 slow readers would hold 64 KiB each (A16). */
+/** A pooled buffer with less output is copied and reused: 10,000 slow readers would hold 64 KiB each otherwise (A16). */
 const lentBytes = poolBufferBytes / 4;
 
 const pool: Buffer[] = [];
@@ -30,7 +30,7 @@ export class FrameWriter {
   #dataAt = 0;
   #dataId = 0;
   #segments: Buffer[] = [];
-  /** The pooled buffers that `take` returns as part of the output; undefined: none. */
+  /** The pooled buffers that the last `take` returned as part of the output. */
   #lent: Buffer[] | undefined;
   /** Frames that are sent before all others of their turn: PING, its acknowledgement, and the proxy's SETTINGS. */
   #urgent: Buffer[] = [];
@@ -39,7 +39,6 @@ export class FrameWriter {
     this.#becameDirty = becameDirty;
   }
 
-  /** Returns the output of this turn in order and empties the writer. */
   take(): Buffer[] {
     this.#isDirty = false;
     this.#cut();
@@ -104,7 +103,6 @@ export class FrameWriter {
     this.#word(frameType.RST_STREAM, id, code);
   }
 
-  /** Writes a frame whose payload is one 32-bit number. */
   #word(type: number, id: number, value: number): void {
     this.#room(13);
     putFrameHeader(this.#out, this.#at, 4, type, 0, id);
@@ -122,7 +120,7 @@ export class FrameWriter {
     this.#at += 17 + text.length;
   }
 
-  /** Writes one header block: a HEADERS frame, and CONTINUATION frames if the block is long. */
+  /** Writes a header block: a HEADERS frame, and CONTINUATION frames if the block is long. */
   headers(id: number, encoder: HpackEncoder, fields: readonly Field[], end: boolean): void {
     const bound = encoder.bound(fields);
     if (bound > frameBytes) return this.#longHeaders(id, encoder, fields, end);
@@ -161,7 +159,7 @@ export class FrameWriter {
     return this.#dataId === id;
   }
 
-  /** Writes DATA. If the last frame in the buffer is DATA of the same stream, extends it: tiny frames become one (A16). */
+  /** Writes DATA. Extends the last frame in the buffer if it is DATA of the same stream: tiny frames become one (A16). */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const length = end - start;
     if (id === this.#dataId && this.#joins(bytes, start, end, endStream)) return;
@@ -186,7 +184,6 @@ export class FrameWriter {
     return true;
   }
 
-  /** Turns the content of the current buffer into a segment of the output. */
   #cut(): void {
     const length = this.#at;
     if (length === 0) return;

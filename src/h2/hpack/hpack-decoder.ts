@@ -13,7 +13,7 @@ import { decodedBound, huffmanDecode } from "./huffman.ts";
 
 /** Bytes that a table entry counts in addition to its name and value (RFC 7541 §4.1). */
 const entryOverhead = 32;
-/** Most bytes of an integer after its prefix. 28 bits suffice, and V8 stores them as a small integer (A9). */
+/** Maximum number of bytes of an integer after its prefix. They hold 28 bits, a small integer in V8 (A9). */
 const maxContinuationBytes = 4;
 
 /** Buffer for decoded Huffman codes. All decoders share it, because no decode() runs inside another. */
@@ -66,9 +66,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads a never-indexed field. Returns the previous Field if the bytes are the same: clients that do not index
-   * credentials (nghttp2, Rust's h2) send the whole token with each request, and decoding it costs more than the rest
-   * of the head.
+   * Reads a never-indexed field. Returns the previous Field if its bytes are the same: clients that do not index
+   * credentials (nghttp2, Rust's h2) send the whole token with each request, which is expensive to decode.
    */
   #readNeverIndexed(bytes: Buffer, end: number, list: Field[]): void {
     const start = this.#at;
@@ -93,7 +92,7 @@ export class HpackDecoder {
     this.#lastSecret = { encoded, field };
   }
 
-  /** Reads a literal field. `prefix`: the mask of the name's index; 0x3f: the field is added to the table. */
+  /** Reads a literal field. `prefix`: mask of the name's index in the first byte; 0x3f: the field enters the table. */
   #readLiteral(bytes: Buffer, end: number, prefix: number, list: Field[]): void {
     const goesToTable = prefix === 0x3f;
     const isNeverIndexed = (u8(bytes, this.#at) & 0xf0) === 0x10;
@@ -140,8 +139,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads a string (RFC 7541 §5.2). Counts its decoded length first: after the list was cut, only strings for the table
-   * are created, and the block's length limits these. Skipped Huffman codes are validated as well.
+   * Reads a string (RFC 7541 §5.2). After the list exceeded a limit, returns "" for each string that is not for the
+   * table. Skipped Huffman codes are validated as well.
    */
   #readString(bytes: Buffer, end: number, goesToTable: boolean): string {
     if (this.#at >= end) throw compressionError("Block ends before a string");
@@ -157,7 +156,6 @@ export class HpackDecoder {
     return isHuffman ? latin1(scratch, 0, decoded) : latin1(bytes, start, this.#at);
   }
 
-  /** Decodes bytes[start, #at) into the scratch buffer and returns the decoded length. */
   #decodeHuffman(bytes: Buffer, start: number): number {
     if (decodedBound(this.#at - start) > scratch.length) throw compressionError("String longer than a block");
     const length = huffmanDecode(bytes, start, this.#at, scratch);

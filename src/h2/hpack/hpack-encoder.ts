@@ -24,21 +24,20 @@ const literalNeverIndexed = 0x10;
 const literalNotIndexed = 0x00;
 
 const onceRoles: readonly Role[] = [role.path, role.contentLength, role.auditId, role.forwardedFor];
-/** True for each role whose values do not repeat. An array is fastest, and every field of every block reads it. */
+/** Indexed by role: true if the role's values do not repeat. An array, because every field of every block reads it. */
 const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRoles.includes(of));
 
 /** Table size in bytes that the peer's decoder has before its SETTINGS arrive (RFC 9113 §6.5.2). */
 const defaultTableBytes = 4096;
-/** Most bytes of a dynamic table size update. */
 const updateBound = 6;
 
 export class HpackEncoder {
-  /** Number of each table entry, by the key of its field. */
+  /** The table's number of each entry, by the key of its field. */
   readonly #numbers = new Map<string, number>();
   readonly #table = new DynamicTable(Math.min(defaultTableBytes, h2Limits.hpackTableBytes), (field) =>
     this.#numbers.delete(field.key),
   );
-  /** Table limit in bytes that was announced to the peer's decoder last. `#wantedBytes`: the limit to reach. */
+  /** Table limit in bytes that the encoder last announced to the peer's decoder. */
   #announcedBytes = this.#table.limitBytes;
   #wantedBytes = this.#table.limitBytes;
 
@@ -48,7 +47,7 @@ export class HpackEncoder {
     if (this.#wantedBytes < this.#table.limitBytes) this.#table.resize(this.#wantedBytes);
   }
 
-  /** Returns an upper bound of encode(): the prefixes of a field take less than the 32 extra bytes of its `size`. */
+  /** Upper bound of encode()'s output: a field's prefixes take less than the 32 extra bytes in its `size`. */
   bound(fields: readonly Field[]): number {
     let bytes = updateBound;
     for (const field of fields) bytes += field.size;
@@ -64,8 +63,8 @@ export class HpackEncoder {
 
   /**
    * Announces a changed table limit. If the limit was lowered and raised since the last block, this block announces the
-   * smaller limit (§4.2) and the next block the larger. golang.org/x/net rejects two updates in one block while its
-   * table is not empty.
+   * smaller limit (§4.2) and the next block the larger limit, because golang.org/x/net rejects two updates in one block
+   * while its table is not empty.
    */
   #announceLimit(out: Buffer, at: number): number {
     if (this.#table.limitBytes === this.#announcedBytes) this.#table.resize(this.#wantedBytes);
@@ -89,7 +88,7 @@ export class HpackEncoder {
   }
 }
 
-/** True if the field differs between requests or clients, or is so large that it would evict half of the table. */
+/** True if the field differs between requests or clients, or would evict half of the table. */
 function comesOnce(field: Field): boolean {
   return isOnce[field.role] === true || field.size > h2Limits.hpackIndexedBytes;
 }
@@ -105,7 +104,7 @@ function putString(out: Buffer, at: number, text: string): number {
   return putLatin1(out, next, text);
 }
 
-/** Writes an integer (§5.1): in the bits of `mask`, or seven more bits in each following byte, lowest first. */
+/** Writes an integer (§5.1): in the bits of `mask`, or seven more bits in each following byte, lowest bits first. */
 function putInteger(out: Buffer, at: number, pattern: number, mask: number, value: number): number {
   if (value < mask) {
     out[at] = pattern | value;

@@ -1,7 +1,3 @@
-/**
- * The tables of HPACK (RFC 7541 §2.3): the static one, which all share, and the dynamic one, which each decoder and
- * each encoder has for itself.
- */
 import { Field } from "../core/field.ts";
 
 /** The static table (RFC 7541 appendix A) from index 1 on. Each text is a name, or a name, a blank and a value. */
@@ -69,7 +65,7 @@ const appendixA = [
   "www-authenticate",
 ];
 
-/** The static table by HPACK index. Index 0 is unused. The dynamic table's indexes follow after its last index. */
+/** The static table by HPACK index. Index 0 is unused. The indexes of the dynamic table begin after the last index. */
 export const staticTable: readonly (Field | undefined)[] = [undefined, ...appendixA.map(fieldOf)];
 
 function fieldOf(line: string): Field {
@@ -77,7 +73,6 @@ function fieldOf(line: string): Field {
   return new Field(name, words.join(" "));
 }
 
-/** The lowest index in the static table for a field's key, and (below) for its name. */
 export const staticIndexByKey: ReadonlyMap<string, number> = firstIndexes((field) => field.key);
 export const staticIndexByName: ReadonlyMap<string, number> = firstIndexes((field) => field.name);
 

@@ -4,8 +4,8 @@ import { u8 } from "../core/bytes.ts";
 const endOfString = 256;
 
 /**
- * The bytes with a code of each length in bits (appendix B), in hexadecimal; ranges are inclusive. The lengths define
- * the codes, because codes of one length count upwards in the order of their bytes.
+ * The bytes with a code of each length in bits (appendix B), in hexadecimal; ranges are inclusive. Codes of one length
+ * count upwards in the order of their bytes, so the lengths define the codes.
  */
 const bytesByLength: ReadonlyMap<number, string> = new Map([
   [5, "30-32 61 63 65 69 6f 73-74"],
@@ -38,7 +38,7 @@ function bytesIn(ranges: string): number[] {
   });
 }
 
-/** The code of one byte: the low `length` bits of `code`, of which the most significant is sent first. */
+/** The code of one byte: the low `length` bits of `code`, most significant bit first. */
 type Code = { readonly byte: number; readonly code: number; readonly length: number };
 
 export const huffmanCodes: readonly Code[] = canonicalCodes();
@@ -55,7 +55,7 @@ function canonicalCodes(): Code[] {
   return codes;
 }
 
-/** Number of inner nodes of the code tree, one less than its 257 leaves. They are the decoder's states; 0 is the root. */
+/** Number of inner nodes of the code tree with its 257 leaves. They are the decoder's states; 0 is the root. */
 const innerNodes = 256;
 /** `children[2 * node + bit]`: the next inner node, or ~byte for a leaf. */
 const children = new Int16Array(innerNodes * 2);
@@ -77,14 +77,14 @@ growTree();
 /**
  * `steps[256 * state + byte]`: the effect of an input byte in a state. Bits 0-7: the next state. Bits 8-15 and 16-23:
  * the decoded bytes, at most two, because the shortest code has five bits. Bits 24-25: the number of decoded bytes. -1:
- * the input contains the end-of-string code, which is an error. The table takes 256 KiB, of which usual text needs
- * about 20. A table of 16 KiB with steps of four bits would take twice the time.
+ * the input contains the end-of-string code, which is an error. A table of 16 KiB with steps of four bits would take
+ * twice the time.
  */
 const steps = new Int32Array(innerNodes * 256);
 
 /**
- * Fills the entries from `at` on: those of all input bytes that begin with the bits so far. These bits lead to `node`
- * and have produced `step`; `bits` bits are left.
+ * Fills the entries from `at` on. The input bits read so far lead to `node` and have produced `step`; `bits` more bits
+ * of the input byte follow.
  */
 function fillSteps(at: number, node: number, bits: number, step: number): void {
   if (bits === 0) {
@@ -113,7 +113,7 @@ for (let node = 0, depth = 0; depth < 8; depth++) {
   node = children[2 * node + 1] ?? 0;
 }
 
-/** Returns the buffer size for decoding `count` bytes: codes have five bits or more, and one byte is written too many. */
+/** Returns the buffer size for decoding `count` bytes. Codes have five bits or more; the decoder needs one byte more. */
 export function decodedBound(count: number): number {
   return Math.floor((count * 8) / 5) + 1;
 }
@@ -128,7 +128,7 @@ export function huffmanDecode(bytes: Uint8Array, start: number, end: number, out
   for (let at = start; at < end; at++) {
     const step = steps[(state << 8) | u8(bytes, at)] ?? -1;
     if (step < 0) return -1;
-    // Always writes two bytes, which is cheaper than a branch. `length` then grows by the number that is valid.
+    // Always writes two bytes, which is cheaper than a branch. `length` then grows by the number of valid bytes.
     out[length] = step >>> 8;
     out[length + 1] = step >>> 16;
     length += step >>> 24;

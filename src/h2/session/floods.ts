@@ -1,11 +1,9 @@
 /**
  * Limits frames of a peer that cause work but no progress of a request: control frames, resets, empty frames. Each kind
  * has its own budget. An exhausted budget ends the session with ENHANCE_YOUR_CALM; the message names the kind for the
- * operator.
- *
- * Some clients send control frames with every request, for example PRIORITY (RFC 7540). Each request that a backend has
- * answered therefore earns credit for a few frames of any kind except resets (D16). A request that the proxy itself
- * answers or refuses earns none, because such requests cost a client as little as the frames.
+ * operator. Some clients send control frames with every request, for example PRIORITY (RFC 7540). Each request that a
+ * backend has answered therefore earns credit for a few frames of any kind except resets (D16). A request that the
+ * proxy itself answers earns none, because such a request costs a client as little as the frames.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -17,7 +15,7 @@ export type FloodKind = "control" | "priority" | "update" | "empty" | "connectio
 
 export class Floods {
   readonly #clock: Clock;
-  /** The budgets in use. Each is created on first use: it takes a hundred bytes, and most sessions need few. */
+  /** Each budget is created on first use: it takes a hundred bytes, and most sessions need few. */
   readonly #budgets: Partial<Record<FloodKind, TokenBucket>> = {};
   /** Number of frames beyond the budgets for which answered requests have earned credit. */
   #earned = 0;
@@ -47,9 +45,8 @@ export class Floods {
   }
 
   /**
-   * Raises the budget for WINDOW_UPDATE by 20, as Envoy does, because a DATA frame was sent. Go's client updates its
-   * windows for every 4 KiB that it reads, on the stream and on the session: eight updates for 16 KiB. The budget's
-   * limit suffices for ten streams of client-go whose 4 MiB windows are read after the last DATA has arrived.
+   * Raises the budget for WINDOW_UPDATE by 20, as Envoy does, because a DATA frame was sent. Go's client updates the
+   * windows of stream and session for every 4 KiB that it reads: eight updates for 16 KiB.
    */
   earnUpdates(): void {
     (this.#budgets.update ?? this.#budget("update")).earn(20, 20 * h2Limits.updateBurst);

@@ -1,10 +1,9 @@
-/** What a session's streams share when they send: the session's window, the socket's backlog, and their order. */
+/** State that a session's streams share when they send: the session's window, the socket's backlog, and their order. */
 
 import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../core/buffered.ts";
 import { defaultWindow, widened } from "./window.ts";
 
-/** A stream with DATA that waits to be sent. */
 export type WaitingStream = {
   /** Sends at most one quantum (64 KiB) within the windows. Returns true if the stream could send more at once. */
   pump(): boolean;
@@ -15,7 +14,6 @@ export class Outflow {
   readonly #waiting = new Set<WaitingStream>();
   #window = defaultWindow;
   #queuedBytes = 0;
-  /** Bytes of DATA written since the last flush. Above `socketBacklogBytes`, streams wait for the socket to drain. */
   #unflushedBytes = 0;
   #isCongested = false;
   #isGathering = false;
@@ -27,18 +25,16 @@ export class Outflow {
     this.#buffered = buffered;
   }
 
-  /** Bytes of DATA that wait in streams for a window or for the socket. */
   get queuedBytes(): number {
     return this.#queuedBytes;
   }
 
-  /** Bytes of DATA that the session's send window and the socket allow now. */
+  /** Number of DATA bytes that the session's send window and the socket allow now. */
   get room(): number {
     if (this.#isCongested || this.#unflushedBytes >= limits.socketBacklogBytes) return 0;
     return Math.max(0, this.#window);
   }
 
-  /** Raises the session's send window by `increment` bytes (WINDOW_UPDATE on stream 0). */
   widen(increment: number): void {
     this.#window = widened(this.#window, increment, "session");
     this.pump();
@@ -84,7 +80,6 @@ export class Outflow {
     this.pump();
   }
 
-  /** Lets the waiting streams send in turn, one quantum each, until none can send more. */
   pump(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -96,7 +91,7 @@ export class Outflow {
     }
   }
 
-  /** Lets each stream send one quantum, then moves it to the end, so that small window steps serve all streams in turn. */
+  /** Lets each stream send one quantum and then moves it to the end, so that small windows are shared fairly. */
   #round(): boolean {
     let isMoving = false;
     const streams = [...this.#waiting];

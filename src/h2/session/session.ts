@@ -24,15 +24,15 @@ import { largestWindow } from "./window.ts";
 /** Callbacks of a session, which the owner of its socket implements. */
 export type SessionOwner = StreamsOwner & {
   /**
-   * Writes the buffers in order. Returns false if DATA must wait until `drained` is called. The owner calls `written`,
-   * if it is given, after the socket has written the buffers, because they are reused then.
+   * Writes the buffers in order. Returns false if DATA must wait until `drained` is called. The owner calls `written`
+   * after the socket has written the buffers, because the session then reuses them.
    */
   write(buffers: Buffer[], written: (() => void) | undefined): boolean;
   /** Called when SETTINGS or GOAWAY arrived, or a stream closed: requests that wait for a stream must check again. */
   changed(): void;
   /** Called when the peer has answered the PING with this `number`. */
   ponged(number: number): void;
-  /** Called when the session is over. The owner writes what is queued (after an error GOAWAY) and ends the socket. */
+  /** Called when the session is over. The owner writes queued frames (after an error GOAWAY) and ends the socket. */
   ended(error: ProtocolError | undefined): void;
 };
 
@@ -41,7 +41,7 @@ type SessionOptions = {
   readonly clock: Clock;
   readonly turn: FlushScheduler;
   readonly owner: SessionOwner;
-  /** Server role: most streams that the peer may have open; default: `downstreamStreams`. */
+  /** Server role: maximum number of streams that the peer may have open; default: `downstreamStreams`. */
   readonly maxStreams?: number;
   /** Counts the DATA that waits in this session; default: a counter without a limit. */
   readonly buffered?: Buffered;
@@ -58,7 +58,7 @@ export class Session implements SessionFrames {
   #pings = 0;
   /** Clock reading (ms) by which the peer's first SETTINGS must have arrived (A22). */
   readonly #settingsDueAt: number;
-  /** Clock reading (ms) since which the same frame or header block is incomplete; 0: none is. */
+  /** Clock reading (ms) since which the same frame or header block has been incomplete; 0: none is. */
   #midFrameSince = 0;
   #isGoing = false;
   #isPeerGoing = false;
@@ -95,14 +95,12 @@ export class Session implements SessionFrames {
     this.#writer.windowUpdate(0, this.#streams.firstUpdate);
   }
 
-  // --- called by the owner ---
-
   /** Client role: true if another stream can be opened: neither side has sent GOAWAY, and ids are left. */
   get isOpen(): boolean {
     return !this.#isOver && !this.#isGoing && !this.#isPeerGoing && this.#streams.hasIds;
   }
 
-  /** True if the peer's SETTINGS have arrived. Before, the peer's stream limit is unknown. */
+  /** True if the peer's SETTINGS have arrived. Until then, the peer's stream limit is unknown. */
   get isSettled(): boolean {
     return this.#streams.peer.hasArrived;
   }
@@ -178,7 +176,6 @@ export class Session implements SessionFrames {
     this.#floods.answered();
   }
 
-  /** Called when the socket's write buffer is empty: DATA may be sent again. */
   drained(): void {
     if (!this.#isOver) this.#streams.outflow.drained();
   }
@@ -207,8 +204,6 @@ export class Session implements SessionFrames {
     this.#streams.outflow.flushed(this.#owner.write(buffers, this.#writer.release()));
   }
 
-  // --- frames of the session, called by the reader ---
-
   priority(_id: number, dependsOnSelf: boolean): void {
     if (dependsOnSelf)
       throw new ProtocolError(errorCode.PROTOCOL_ERROR, "session", "Stream depends on itself");
@@ -219,7 +214,7 @@ export class Session implements SessionFrames {
     if ((end - start) / 6 > h2Limits.settingsEntries) {
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", "SETTINGS with too many entries");
     }
-    // Open streams do not raise this budget, because each open stream makes a changed window cost more (A13).
+    // Open streams do not raise this budget, because a changed window costs more work for each open stream (A13).
     this.#floods.charge("control");
     const { peer, encoder } = this.#streams;
     const before = peer.initialWindow;
@@ -239,7 +234,7 @@ export class Session implements SessionFrames {
     this.#writer.ping(bytes, start, true);
   }
 
-  /** Takes the answer to a PING. A client's answers cost budget, because the proxy sends a client only one PING. */
+  /** Handles the answer to a PING. A client's answers cost budget, because the proxy sends a client only one PING. */
   pong(bytes: Buffer, start: number): void {
     if (this.#role === "server") this.#chargeControl();
     this.#owner.ponged(bytes.readUInt32BE(start + 4));
@@ -260,8 +255,6 @@ export class Session implements SessionFrames {
   #chargeControl(): void {
     this.#floods.charge("control", 1, h2Limits.framesPerStream * this.#streams.open.size);
   }
-
-  // --- ends ---
 
   #changed(): void {
     this.#owner.changed();

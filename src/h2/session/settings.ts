@@ -48,7 +48,7 @@ function applyOne(into: PeerSettings, id: number, value: number): void {
   if (id === setting.INITIAL_WINDOW_SIZE) into.initialWindow = value;
 }
 
-/** The valid ranges of parameters that do not accept every value (RFC 9113 §6.5.2). */
+/** The valid ranges of the parameters that do not accept every value (RFC 9113 §6.5.2). */
 const ranges = new Map<number, readonly [least: number, most: number]>([
   [setting.ENABLE_PUSH, [0, 1]],
   [setting.INITIAL_WINDOW_SIZE, [0, largestWindow]],

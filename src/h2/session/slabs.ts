@@ -1,16 +1,13 @@
 /**
- * Allocates memory for waiting DATA: blocks, which are cut from slabs of 1 MiB. A slab that has been empty for a while
- * is returned to the kernel. The memory of separate Buffers would never be returned: malloc returns only the end of its
- * heap, and after hundreds of MiB some small allocation always lies there. The limit on buffered bytes also limits the
- * blocks, because a block is at least half full (buffered.ts).
+ * Allocates memory for waiting DATA: blocks, which are cut from slabs of 1 MiB. Slabs that stay empty are returned to
+ * the kernel. Separate Buffers would never be: malloc returns only the end of its heap, and after hundreds of MiB some
+ * small allocation is always there. The limit on buffered bytes also limits the blocks, because a block is at least
+ * half full (buffered.ts).
  */
 import { frameBytes } from "../frame/frame.ts";
 
 const slabBytes = 1 << 20;
-/**
- * Milliseconds between two calls of `shrinkRoom`. Each call returns at most `slabsPerLook` slabs of each block size,
- * which takes 10 ms; the return of 1 GiB takes 8 s.
- */
+/** Milliseconds between calls of `shrinkRoom`, which returns `slabsPerLook` slabs of each block size at most (10 ms). */
 export const slabLookMs = 500;
 const slabsPerLook = 64;
 
@@ -18,12 +15,11 @@ type Slab = {
   readonly owner: Slabs;
   readonly memory: ArrayBuffer;
   readonly free: Block[];
-  /** Number of blocks cut from the slab so far, and of those in use. */
   cut: number;
   taken: number;
 };
 
-/** A piece of a slab's memory. It must be released once, and its bytes must not be used after that. */
+/** A piece of a slab's memory. It must be released once, and its bytes must not be used after the release. */
 export type Block = { readonly bytes: Buffer; readonly slab: Slab };
 
 export class Slabs {
@@ -32,12 +28,11 @@ export class Slabs {
   /** Slabs with a free block. The first of them is filled first, so that the others become empty. */
   readonly #open = new Set<Slab>();
   #count = 0;
-  /** Slabs without a block in use. `#fewestEmpty`: the smallest number of such slabs since the last `shrink`. */
   readonly #empty = new Set<Slab>();
-  #fewestEmpty = 0;
+  #fewestEmptySinceShrink = 0;
   #taken = 0;
 
-  /** `blockBytes`: size of the blocks; must divide 1 MiB. */
+  /** `blockBytes` must divide 1 MiB. */
   constructor(blockBytes: number) {
     this.blockBytes = blockBytes;
     this.#blocksOfOne = slabBytes / blockBytes;
@@ -71,25 +66,25 @@ export class Slabs {
   }
 
   /**
-   * Returns some of those slabs to the kernel that have been empty since the last call; only some, because unmapping 1
-   * MiB takes 0.15 ms. Slabs that are used again and again are kept: the first use of a new slab costs as much as
-   * copying 4 MiB.
+   * Returns to the kernel some of the slabs that have been empty since the last call; only some, because unmapping 1
+   * MiB takes 0.15 ms. Slabs that are used repeatedly are kept: the first use of a new slab costs as much as copying 4
+   * MiB.
    */
   shrink(): void {
-    let left = Math.min(this.#fewestEmpty, slabsPerLook);
+    let left = Math.min(this.#fewestEmptySinceShrink, slabsPerLook);
     for (const slab of this.#empty) {
       if (left === 0) break;
       left -= 1;
       this.#count -= 1;
       this.#empty.delete(slab);
       this.#open.delete(slab);
-      // A transfer to length zero unmaps the memory now, and not only when V8 collects garbage.
+      // A transfer to length zero unmaps the memory at once; otherwise V8 would unmap it during a garbage collection.
       slab.memory.transferToFixedLength(0);
     }
-    this.#fewestEmpty = this.#empty.size;
+    this.#fewestEmptySinceShrink = this.#empty.size;
   }
 
-  /** Allocates a slab. V8 maps the memory of a resizable buffer itself; any other buffer comes from malloc. */
+  /** V8 maps the memory of a resizable buffer itself; the memory of any other buffer comes from malloc. */
   #begin(): Slab {
     const memory = new ArrayBuffer(slabBytes, { maxByteLength: slabBytes });
     const slab: Slab = { owner: this, memory, free: [], cut: 0, taken: 0 };
@@ -106,10 +101,9 @@ export class Slabs {
 
   #isUsed(slab: Slab): void {
     this.#empty.delete(slab);
-    this.#fewestEmpty = Math.min(this.#fewestEmpty, this.#empty.size);
+    this.#fewestEmptySinceShrink = Math.min(this.#fewestEmptySinceShrink, this.#empty.size);
   }
 
-  /** Marks the slab as empty, and moves it to the end of the order in which slabs are filled. */
   #isEmpty(slab: Slab): void {
     this.#open.delete(slab);
     this.#open.add(slab);
@@ -121,7 +115,7 @@ const quarters = new Slabs(frameBytes / 4);
 const halves = new Slabs(frameBytes / 2);
 const wholes = new Slabs(frameBytes);
 
-/** Returns a block with room for `count` bytes, at most one frame. The caller must return it with `giveBack`. */
+/** Returns a block with room for `count` bytes, at most one frame. The caller must return the block with `giveBack`. */
 export function roomFor(count: number): Block {
   if (count <= quarters.blockBytes) return quarters.take();
   return count <= halves.blockBytes ? halves.take() : wholes.take();
@@ -131,7 +125,6 @@ export function giveBack(block: Block): void {
   block.slab.owner.release(block);
 }
 
-/** Returns the number of blocks of any size in use; 0: no DATA waits. */
 export function takenBlocks(): number {
   return quarters.taken + halves.taken + wholes.taken;
 }

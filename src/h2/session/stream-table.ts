@@ -1,8 +1,7 @@
 /**
- * The open streams of a session by id. It is not a Map, because a Map keeps closed streams in memory: V8 rebuilds a Map
- * that is filled and emptied all the time, and each old table points to its successor. When an old table has reached
- * the old space, this chain keeps every closed stream with its exchange and fields until the next full collection. With
- * a Map, a busy proxy took a third more time for each request.
+ * The open streams of a session by id. A Map would keep closed streams in memory: V8 rebuilds a Map that is filled and
+ * emptied all the time, and each old table points to its successor. In the old space, this chain keeps every closed
+ * stream until the next full collection. With a Map, a busy proxy took a third more time for each request.
  */
 
 /** Initial number of slots, enough for four streams; most clients have no more open. Always a power of two. */
@@ -21,7 +20,7 @@ export class StreamTable<T extends { readonly id: number }> {
     return this.#slots[this.#find(id)];
   }
 
-  /** Adds a stream. Its id must not be in the table already. */
+  /** The id of the stream must not be in the table already. */
   add(stream: T): void {
     if (2 * (this.#size + 1) > this.#slots.length) this.#grow();
     this.#slots[this.#find(stream.id)] = stream;
@@ -69,7 +68,7 @@ export class StreamTable<T extends { readonly id: number }> {
   }
 }
 
-/** Returns the slot at which a search begins. Ignores the lowest bit, which is the same in all ids of a session. */
+/** Ignores the lowest bit of the id, which is the same in all ids of a session. */
 function homeOf(id: number): number {
   return id >>> 1;
 }

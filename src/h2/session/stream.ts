@@ -1,7 +1,6 @@
 /**
- * One open stream: its state, its message (RFC 9113 §8.1), its windows, and the DATA that waits to be sent. It
- * implements StreamWriter for the exchange that owns it, and calls that exchange's StreamListener. The session calls it
- * for the peer's frames.
+ * One open stream: its state, its message (RFC 9113 §8.1), its windows, and the DATA that waits to be sent. The stream
+ * implements StreamWriter for its exchange, and calls the exchange's StreamListener.
  */
 import { limits } from "../../base/limits.ts";
 import { Field } from "../core/field.ts";
@@ -17,12 +16,11 @@ import { type Block, giveBack, roomFor } from "./slabs.ts";
 import { next, type StreamInput, type StreamState } from "./stream-state.ts";
 import { ReceiveWindow, widened } from "./window.ts";
 
-/** Callbacks of a stream, which `Streams`, the set of the session's streams, implements. */
 export type StreamHost = {
   readonly writer: FrameWriter;
   readonly encoder: HpackEncoder;
   readonly outflow: Outflow;
-  /** Called after `count` bytes of DATA were sent. `isCrumb`: so few because a window allowed no more. */
+  /** Called after `count` bytes of DATA were sent. `isCrumb`: few bytes, because a window allowed no more. */
   spent(count: number, isCrumb: boolean): void;
   granted(count: number): void;
   /** Called after RST_STREAM was sent. Frames of the peer for this stream may still arrive. */
@@ -44,10 +42,10 @@ const empty = Buffer.alloc(0);
 const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
 /** A smaller first piece gets a separate Buffer, because it is mostly one watch event and would waste a block. */
 const smallBytes = 2048;
-/** Most bytes that a stream sends before the next waiting stream may send. */
+/** Maximum number of bytes that a stream sends before the next waiting stream may send. */
 const quantumBytes = 4 * frameBytes;
 
-/** The empty queue. Streams without waiting DATA share it, because most never have any. It is never changed. */
+/** The empty queue, never changed. Streams without waiting DATA share it, because most never have any. */
 const noPieces: Piece[] = [];
 
 export class Stream implements StreamWriter {
@@ -58,14 +56,13 @@ export class Stream implements StreamWriter {
   #sendWindow: number;
   readonly #receiveBytes: number;
   #receiveWindow: ReceiveWindow | undefined;
-  /** Number of body bytes that must still arrive by `content-length`; -1: the message has none (A29). */
+  /** Number of body bytes that must still arrive by `content-length`; -1: the message has no such field (A29). */
   #expected = -1;
   #isAnswered = false;
   #isMalformed = false;
   #hasAnswered = false;
   #interimHeads = 0;
-  /** True for a HEAD request. Its response states the length of a body, but has no body. */
-  readonly #isHead: boolean;
+  readonly #isHeadRequest: boolean;
   #queue = noPieces;
   #queuedBytes = 0;
   /** Value of `Outflow.turn` when DATA of this stream was last written without waiting; -1: never. */
@@ -87,10 +84,9 @@ export class Stream implements StreamWriter {
     this.#owner = owner;
     this.#sendWindow = windows.send;
     this.#receiveBytes = windows.receive;
-    this.#isHead = isHead;
+    this.#isHeadRequest = isHead;
   }
 
-  /** The receive window. It is created on first use: a request without a body never needs it. */
   get receiveWindow(): ReceiveWindow {
     this.#receiveWindow ??= new ReceiveWindow(this.#receiveBytes);
     return this.#receiveWindow;
@@ -131,13 +127,13 @@ export class Stream implements StreamWriter {
     return this.#hasAnswered;
   }
 
-  /** Server role: gives the stream of a valid request to its owner. `contentLength`: -1 if the request has none. */
+  /** Server role: gives the stream of a valid request to its owner. `contentLength` -1: the request has none. */
   accept(owner: StreamListener, contentLength: number): void {
     this.#owner = owner;
     this.#expected = contentLength;
   }
 
-  /** Takes a response head: at most `limits.interimHeads` interim heads, then the final one (A37). */
+  /** Handles a response head: at most `limits.interimHeads` interim heads, then the final head (A37). */
   receiveAnswer(fields: Field[], end: boolean): void {
     const head = readResponse(fields);
     if (typeof head === "string") throw malformed(head);
@@ -148,8 +144,8 @@ export class Stream implements StreamWriter {
       return;
     }
     this.#isAnswered = true;
-    // A response to HEAD, and a 304, may state the length of a body that is not sent (RFC 9110 §8.6).
-    const isBodiless = this.#isHead || head.status === 304 || head.status === 204;
+    // A response to HEAD and a 304 may state the length of a body that is not sent (RFC 9110 §8.6).
+    const isBodiless = this.#isHeadRequest || head.status === 304 || head.status === 204;
     this.#expected = isBodiless ? 0 : head.contentLength;
     if (end && this.#expected > 0) throw malformed("content-length without a body");
   }
@@ -161,7 +157,7 @@ export class Stream implements StreamWriter {
     this.countBody(0, true);
   }
 
-  /** Enforces `content-length` (A29): a body with more or fewer bytes makes the message malformed. */
+  /** Enforces `content-length` (A29): if the body has more or fewer bytes, the message is malformed. */
   countBody(count: number, end: boolean): void {
     if (this.#expected < 0) return;
     this.#expected -= count;
@@ -175,7 +171,7 @@ export class Stream implements StreamWriter {
     this.reset(errorCode.NO_ERROR);
   }
 
-  /** Changes the send window by `increment`. If it becomes too large, throws an error that ends `scope`. */
+  /** Changes the send window by `increment`. If the window becomes too large, throws an error that ends `scope`. */
   widen(increment: number, scope: "stream" | "session"): void {
     this.#sendWindow = widened(this.#sendWindow, increment, scope);
   }
@@ -222,7 +218,6 @@ export class Stream implements StreamWriter {
     }
     const isFirst = this.#queue.length === 0;
     this.#keep(bytes, start, end, endStream);
-    // Sends at most one quantum now; the rest is sent after the flush.
     if (isFirst) this.pump();
   }
 
@@ -270,8 +265,7 @@ export class Stream implements StreamWriter {
   reset(code: number): void {
     if (this.#state === "closed") return;
     if (code === errorCode.NO_ERROR && this.#queue.at(-1)?.endStream === true) {
-      // RST_STREAM(NO_ERROR) asks the peer to stop its upload. It must not be sent before the whole response (RFC 9113
-      // §8.1).
+      // RST_STREAM(NO_ERROR) asks the peer to stop its upload. It must follow the whole response (RFC 9113 §8.1).
       this.#stopsAtEnd = true;
       return;
     }
@@ -282,12 +276,12 @@ export class Stream implements StreamWriter {
     this.close();
   }
 
-  /** Counts bytes that the owner got. The session's window is smaller by them until the owner returns credit. */
+  /** Counts bytes that the owner got. The session's window stays smaller by this count until the owner returns credit. */
   owe(count: number): void {
     this.#owed += count;
   }
 
-  /** Returns the number of bytes for which no credit was returned yet. The session returns it when the stream closes. */
+  /** Returns the number of bytes without returned credit. The session returns their credit when the stream closes. */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;
@@ -303,7 +297,7 @@ export class Stream implements StreamWriter {
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Takes `count` bytes of padding. Returns credit for them at once, because the owner never gets them. */
+  /** Counts padding, and returns its credit at once, because the owner never gets padding. */
   padded(count: number): void {
     this.receiveWindow.use(count);
     const increment = this.receiveWindow.grant(count);
@@ -390,7 +384,6 @@ export class Stream implements StreamWriter {
     this.#host.outflow.queued(count);
   }
 
-  /** True if more may be sent. False after the end of the stream was sent or queued. */
   #maySend(): boolean {
     return (
       this.#state !== "closed" &&
@@ -407,7 +400,6 @@ export class Stream implements StreamWriter {
   #writeHeaders(fields: readonly Field[], end: boolean): void {
     this.#host.writer.headers(this.id, this.#host.encoder, fields, end);
     this.step("send-headers");
-    // An interim head (1xx) is not a final response.
     this.#hasAnswered ||= fields[0]?.value.startsWith("1") !== true;
     if (end) this.#sentEnd();
   }
@@ -426,7 +418,7 @@ export class Stream implements StreamWriter {
     this.#host.writer.data(this.id, bytes, start, end, endStream);
   }
 
-  /** The owner is called last, so that this stream is in a consistent state during the call. */
+  /** Calls the owner last, so that this stream is in a consistent state during the call. */
   #dataSent(count: number, endStream: boolean): void {
     if (endStream) this.#sentEnd();
     if (count > 0) this.#owner.sent(count);

@@ -1,7 +1,6 @@
 /**
- * The streams of one session: opening them, their heads, bodies and ends, and the windows that they share. If a peer
- * violates the rules of a stream, that stream ends here. For the rules of the session, an error is thrown to
- * session.ts.
+ * The streams of one session, and the windows that they share. A violation of a stream's rules ends that stream here. A
+ * violation of the session's rules is thrown to session.ts.
  */
 import { Lru } from "../../base/lru.ts";
 import type { Buffered } from "../core/buffered.ts";
@@ -28,13 +27,13 @@ export type StreamsOwner = {
   opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
   /** Server role: called for each request that is reset because it breaks the rule `reason`, a fixed text. */
   refused?(reason: string): void;
-  /** Called when a stream's owner has thrown an exception, which is a bug in the proxy. The stream is reset. */
+  /** Called when a stream's owner has thrown an exception, which is a bug in the proxy. The stream is then reset. */
   fault?(error: unknown): void;
 };
 
 /** Highest stream id (RFC 9113 §5.1.1). A busy upstream connection reaches it within days. */
 const lastStreamId = 0x7fff_ffff;
-/** Number of the proxy's resets that a session remembers. A peer stops within one round trip, so few matter. */
+/** Number of reset stream ids that a session remembers. A peer stops within one round trip, so few ids matter. */
 const rememberedResets = 256;
 const ignored: StreamListener = { headers() {}, data() {}, reset() {}, sent() {} };
 
@@ -56,12 +55,12 @@ export class Streams implements StreamHost, StreamFrames {
   readonly #maxStreams: number;
   readonly #receiveWindow: ReceiveWindow;
   /**
-   * Ids of streams that the proxy reset recently. The peer may have sent frames before it got the reset; they are
-   * ignored (RFC 9113 §5.1). If such a frame ends the stream, its id is removed, because any later frame is an error.
+   * Ids of streams that the proxy reset recently. Frames that the peer sent before it got the reset are ignored (RFC
+   * 9113 §5.1). If such a frame ends the stream, its id is removed, because any later frame is an error.
    */
   readonly #resetIds = new Lru<number, true>(rememberedResets);
   #lastId = 0;
-  /** Highest stream id that the peer has used, in an accepted stream or not. Streams with higher ids are idle. */
+  /** Highest stream id that the peer has used, even if the stream was refused. Streams with higher ids are idle. */
   #seenId = 0;
   #nextId = 1;
   readonly #refusals = new Refusals();
@@ -101,12 +100,11 @@ export class Streams implements StreamHost, StreamFrames {
     return this.#nextId <= lastStreamId;
   }
 
-  /** Increment of the first WINDOW_UPDATE, which raises the session's window from the initial 65,535 bytes (§6.9.2). */
+  /** Increment that raises the session's window from the initial 65,535 bytes to its size (§6.9.2). */
   get firstUpdate(): number {
     return this.#receiveWindow.size - defaultWindow;
   }
 
-  /** Client role: opens a stream and sends its head. */
   start(fields: readonly Field[], end: boolean, owner: StreamListener, isHead: boolean): Stream {
     const stream = this.#create(this.#nextId, owner, isHead);
     this.#nextId += 2;
@@ -114,15 +112,14 @@ export class Streams implements StreamHost, StreamFrames {
     return stream;
   }
 
-  /** Refuses all streams that the peer opens from now on. */
   stopAccepting(): void {
     this.#acceptUpTo = this.#lastId;
   }
 
-  /** Ends every stream after the session has ended. Each owner gets `lost`. */
+  /** Ends every stream after the session has ended. Each stream's owner gets `lost`. */
   endAll(): void {
     for (const stream of this.open.all()) {
-      // Discards the owed flow-control credit: the peer of an ended session gets none.
+      // The owed flow-control credit is discarded, because the session has ended.
       stream.settle();
       this.#end(stream, lost);
     }
@@ -135,9 +132,7 @@ export class Streams implements StreamHost, StreamFrames {
     }
   }
 
-  // --- called by a stream ---
-
-  /** Fewer than `crumbBytes` bytes do not raise the budget for WINDOW_UPDATE: windows could open in tiny steps (A19). */
+  /** DATA below `crumbBytes` earns no WINDOW_UPDATE budget: the peer could open its windows in tiny steps (A19). */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
     if (!isCrumb) this.#floods.earnUpdates();
@@ -158,8 +153,6 @@ export class Streams implements StreamHost, StreamFrames {
     this.granted(stream.settle());
     this.#onClosed();
   }
-
-  // --- frames of streams, called by the reader ---
 
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#expectSettings();
@@ -187,8 +180,8 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   /**
-   * Charges a reset of a closed stream as a control frame, because it cancels nothing. Go's client sends such a reset
-   * for a response whose body it has not read to the end.
+   * Charges a reset of a closed stream as a control frame, because the reset cancels nothing. Go's client sends such a
+   * reset for a response whose body it has not read to the end.
    */
   #lateReset(): void {
     this.#floods.charge("control", 1, h2Limits.framesPerStream * this.open.size);
@@ -199,7 +192,7 @@ export class Streams implements StreamHost, StreamFrames {
     else this.#floods.charge("connection");
   }
 
-  /** Takes padding. It uses the windows as DATA does (§6.9.1), but its credit is returned at once. */
+  /** Padding uses the windows as DATA does (§6.9.1), but its credit is returned at once. */
   padding(id: number, count: number): void {
     this.#expectSettings();
     this.#use(count);
@@ -238,14 +231,14 @@ export class Streams implements StreamHost, StreamFrames {
     const stream = this.open.get(id);
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
-      // If the proxy has reset this stream as well, the first reset by the client costs no budget, but later ones do
+      // If the proxy has reset this stream as well, the client's first reset costs no budget, but later resets do
       // (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
     }
-    // After the response head, a client's reset is normal: it cancels a long-running request this way. Before, it costs
-    // budget (A1).
+    // After the response head, a client's reset is normal: it cancels a long-running request. Earlier, it costs budget
+    // (A1).
     if (this.#isServer && !stream.hasAnswered) this.#floods.charge("reset");
     this.#end(stream, code);
   }
@@ -272,8 +265,6 @@ export class Streams implements StreamHost, StreamFrames {
     for (const stream of this.open.all()) stream.widen(change, "session");
     this.outflow.pump();
   }
-
-  // --- helpers ---
 
   /** Throws if the peer's first frame was not SETTINGS (RFC 9113 §3.4). */
   #expectSettings(): void {
@@ -302,7 +293,7 @@ export class Streams implements StreamHost, StreamFrames {
     if (end && !stream.isClosed) stream.step("receive-end");
   }
 
-  /** True if this head opens a stream. False if it was sent before the peer got a GOAWAY or reset; it is ignored then. */
+  /** True if this head opens a stream. A head that the peer sent before it got a GOAWAY or reset is ignored. */
   #isNew(id: number): boolean {
     if (id % 2 === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "HEADERS on an even stream");
     const isKnown = id <= this.#seenId;
@@ -312,7 +303,7 @@ export class Streams implements StreamHost, StreamFrames {
       this.#lastId = id;
       return true;
     }
-    // These are trailers that the peer sent before it got the reset. They end the stream, so later frames are errors.
+    // The peer sent these trailers before it got the reset. They end the stream, so later frames are errors.
     if (this.#resetIds.delete(id)) return false;
     throw sessionError(errorCode.STREAM_CLOSED, "HEADERS on a closed stream");
   }
@@ -354,13 +345,12 @@ export class Streams implements StreamHost, StreamFrames {
     return id % 2 === 0 || id >= this.#nextId;
   }
 
-  /** Closes a stream without a frame to the peer. Its owner gets `code`. */
   #end(stream: Stream, code: number): void {
     stream.close();
     this.#notifyReset(stream.owner, code);
   }
 
-  /** Catches an exception of the owner, because the owners of other streams must be notified as well. */
+  /** An exception of the owner is caught, because the owners of other streams must be notified as well. */
   #notifyReset(owner: StreamListener, code: number): void {
     try {
       owner.reset(code);
@@ -370,8 +360,8 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   /**
-   * Resets a stream whose owner has thrown an exception. This is a bug in the proxy, whatever the peer sent, and ends
-   * the exchange (D10). The session continues, because it may be an upstream connection with eighty streams.
+   * Resets a stream whose owner has thrown an exception, which is a bug in the proxy (D10). The session continues,
+   * because an upstream connection has up to eighty streams.
    */
   #ownerFault(stream: Stream, error: unknown): void {
     const { owner } = stream;
@@ -406,10 +396,7 @@ function calm(what: string): ProtocolError {
   return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", what);
 }
 
-/**
- * Counts requests that are refused without being processed, because too many streams are open or the head is too long.
- * Too many such requests end the session.
- */
+/** Counts requests that are refused because of too many streams or a long head. Too many of them end the session. */
 export class Refusals {
   #inRow = 0;
   #longHeads = 0;
@@ -433,13 +420,12 @@ export class Refusals {
 }
 
 /**
- * Limits DATA from a backend for closed streams. When the proxy resets a stream, as many bytes as its window allowed
- * may still arrive. A backend that sends more violates flow control (A60).
+ * Limits DATA from a backend for closed streams. After a reset by the proxy, a backend may still send as many bytes as
+ * the stream's window allowed. A backend that sends more violates flow control (A60).
  */
 export class StrayBytes {
   #left = 0;
 
-  /** Adds the bytes that a stream's window still allowed when the stream was reset. */
   allow(openBytes: number): void {
     this.#left = Math.min(h2Limits.strayBytes, this.#left + Math.max(0, openBytes));
   }

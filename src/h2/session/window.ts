@@ -17,8 +17,8 @@ export function widened(window: number, increment: number, scope: "stream" | "se
 }
 
 /**
- * A receive window: the number of bytes that the peer may send. Credit for received bytes is returned after they were
- * forwarded, and announced in quarters of the window, so that there are few WINDOW_UPDATE frames.
+ * A receive window: the number of bytes that the peer may send. Credit is returned after the received bytes were
+ * forwarded, in quarters of the window, so that there are few WINDOW_UPDATE frames.
  */
 export class ReceiveWindow {
   #open: number;
@@ -42,18 +42,18 @@ export class ReceiveWindow {
     return this.#open;
   }
 
-  /** Number of received bytes whose credit was not returned yet: the proxy holds these bytes. */
+  /** Number of received bytes for which no credit has been returned: the proxy buffers these bytes. */
   get held(): number {
     return this.#size - this.#open - this.#saved;
   }
 
-  /** Counts `count` received bytes. Returns false if the peer has sent more than the window allowed. */
+  /** Counts received bytes. Returns false if the peer has sent more than the window allowed. */
   use(count: number): boolean {
     this.#open -= count;
     return this.#open >= 0;
   }
 
-  /** Returns credit for `count` bytes. The result is the increment to announce now; 0: it is not enough yet. */
+  /** Returns the increment to announce now after `count` bytes were forwarded; 0: too few bytes yet. */
   grant(count: number): number {
     const kept = Math.min(count, this.#excess);
     this.#excess -= kept;
@@ -63,7 +63,7 @@ export class ReceiveWindow {
     return this.#announce();
   }
 
-  /** Makes the window larger at once and returns the increment to announce. */
+  /** Makes the window larger at once. Returns the increment to announce. */
   grow(size: number): number {
     this.#saved += size - this.#size;
     this.#size = size;
@@ -71,7 +71,7 @@ export class ReceiveWindow {
     return this.#announce();
   }
 
-  /** Makes the window smaller by withholding credit: a window that was announced cannot be reduced otherwise. */
+  /** Makes the window smaller by withholding credit, because an announced window cannot be reduced otherwise. */
   shrink(size: number): void {
     this.#excess = Math.max(0, this.#size - size);
   }

@@ -1,9 +1,8 @@
 /**
- * Probes one backend's /readyz on a new socket, because an open one does not show that a firewall rejects new ones.
- * undici speaks HTTP without its timers, which are coarse; the prober sets all deadlines.
- *
- * The request has a padding header and the response lists all checks, so each takes a large packet. The probe therefore
- * also fails on a path that loses large packets (path MTU) after the TLS handshake.
+ * Probes one backend's /readyz on a new socket, because an open socket does not show that a firewall rejects new ones.
+ * undici speaks HTTP without its timers, which are coarse; the prober sets all deadlines. The request has a padding
+ * header and the response lists all checks, so each takes a large packet. The probe therefore also fails on a path that
+ * loses large packets (path MTU) after the TLS handshake.
  */
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
@@ -21,7 +20,7 @@ export type ReadyParts = {
   readonly open: (backend: string) => Socket;
   readonly path: string;
   readonly seen: (backend: string, notAfter: string) => void;
-  /** Requests each backend's version, too; default: none is requested. */
+  /** Also requests each backend's version; default: no version is requested. */
   readonly versions?: BackendVersions;
 };
 
@@ -50,9 +49,8 @@ export function createReadyProbe(parts: ReadyParts): Probe {
 }
 
 /**
- * Requests /version on another socket, so that a slow response does not delay the probe. The ClusterRole
- * `system:public-info-viewer` lets every client read /version, unless anonymous requests are disabled. In that case the
- * version stays unknown.
+ * Requests /version on another socket, so that a slow response does not delay the probe. Every client may read /version
+ * (ClusterRole `system:public-info-viewer`), unless anonymous requests are disabled. Then the version stays unknown.
  */
 function askVersion(socket: Socket, backend: string, versions: BackendVersions): void {
   socket.on("error", () => {});
@@ -66,14 +64,12 @@ function askVersion(socket: Socket, backend: string, versions: BackendVersions):
   });
 }
 
-/** Returns the version in a response to /version; "" if it has none. */
 function versionIn({ status, body }: ProbeResponse): string {
   const json = status === 200 ? parseJson(body) : undefined;
   const version = isRecord(json) ? textAt(json, "gitVersion") : "";
   return /^v\d[\w.+-]*$/.test(version) ? clipped(version, healthLimits.versionChars) : "";
 }
 
-/** Returns an HTTP client that uses an open socket. */
 function clientOn(socket: Socket): Client {
   return new Client(socket instanceof TLSSocket ? "https://backend" : "http://backend", {
     // Deferred, because undici checks its queue only after `connect` has returned, and would otherwise wait for ever.
@@ -86,7 +82,7 @@ function clientOn(socket: Socket): Client {
 
 type ProbeResponse = { readonly status: number; readonly body: string };
 
-/** Requests `path` and reports the result to `listener`. The returned promise is never rejected. */
+/** The returned promise is never rejected. */
 async function ask(socket: Socket, path: string, listener: ProbeListener): Promise<void> {
   const client = clientOn(socket);
   try {
@@ -112,7 +108,7 @@ async function alive(client: Client): Promise<string> {
 
 const padding = "0".repeat(1500);
 
-/** Returns the path with `verbose` added. The apiserver then answers with the list of all checks. */
+/** Adds `verbose` to the path, because the apiserver then answers with the list of all checks. */
 function verbose(path: string): string {
   if (/[?&]verbose\b/.test(path)) return path;
   return `${path}${path.includes("?") ? "&" : "?"}verbose`;
@@ -135,7 +131,6 @@ async function answerOf(
   return { status: statusCode, body: Buffer.concat(chunks).toString("utf8", 0, healthLimits.probeBodyBytes) };
 }
 
-/** Returns the readiness by the response's status. After 401, 404 or 429 the readiness is unknown. */
 function readinessOf({ status, body }: ProbeResponse): ReadyAnswer {
   if (status === 200) return "ready";
   if (status === 403) return "forbidden";
