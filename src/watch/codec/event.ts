@@ -6,9 +6,7 @@
 export const eventLimits = {
   /** Maximum number of bytes of a watch event: client-go's own limit (D3). */
   eventBytes: 16 * 1024 * 1024,
-  /**
-   * Maximum number of bytes of an event that is parsed whole. A Table's first bookmark, the largest, has about 10 KiB.
-   */
+  /** Maximum number of bytes of an event that is parsed whole. A Table's first bookmark is the largest: 10 KiB. */
   parsedEventBytes: 256 * 1024,
 } as const;
 

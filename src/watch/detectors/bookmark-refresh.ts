@@ -1,9 +1,8 @@
 /**
- * Keeps the resume versions of watches new enough for a backend that has just come back. The caches of such a backend
- * begin at its start (watch.md §5.4), so a watch on another backend could not move there if its last event or bookmark
- * is older. First, the proxy makes the cache of the watch's own backend follow etcd (progress-requests.ts). Then it
- * opens a second stream of the watch on that same backend, with a timeout so short that a bookmark comes at once
- * (§6.1). The two streams are merged as usual, and the bookmark makes the watch's resume version newer.
+ * Keeps watches able to move to a backend that has just come back. The caches of such a backend begin at its start
+ * (watch.md §5.4), so a watch could not continue there from an older event or bookmark. The proxy makes the cache of
+ * the watch's present backend follow etcd (progress-requests.ts). Then it opens a second stream of the watch on the
+ * present backend, with a timeout so short that a bookmark comes at once (§6.1).
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices, stop } from "../../base/slices.ts";
@@ -34,7 +33,7 @@ export type BookmarkRefresherParts = {
 export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /** Watches that may be too old for other backends. Value: clock reading up to which each must be proven complete. */
+  /** Watches whose resume version may be too old. Value: clock reading up to which all events must have arrived. */
   readonly #old = new Map<WatchSession, number>();
   #isUnderWay = false;
 
@@ -43,42 +42,41 @@ export class BookmarkRefresher {
     this.#progress = new ProgressRequests(parts, (waited) => this.#add(waited));
   }
 
-  /** Number of lists sent, by result. */
+  /** Number of lists sent to make caches follow etcd, by result. */
   get progressRequests(): ProgressCounts {
     return this.#progress.counts;
   }
 
   /** Refreshes the watches on other backends, because this backend became ready and its caches begin now. */
   returned(backend: string): void {
-    this.#begin(backend, () => true);
+    this.#refreshOnOthers(backend, () => true);
   }
 
-  /** Called after a 410 to versions up to `refused`. Refreshes the watches on other backends that are no newer. */
+  /** Refreshes the watches on other backends whose resume version this backend would refuse with 410. */
   forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
     const isOld = ({ resource: of, progress: { resumeVersion = "" } }: WatchSession): boolean =>
       of === resource && compareVersions(resumeVersion, refused) <= 0;
-    this.#begin(backend, isOld);
+    this.#refreshOnOthers(backend, isOld);
   }
 
   /** Refreshes a watch whose resume version is too old for the backend that the watch should move to. */
   refused(watch: WatchSession): void {
-    // Plus 1 ms, because the refused version may be that of an event that came in this very millisecond.
+    // Plus 1 ms, because the event of the refused version may have arrived in this very millisecond.
     this.#add([{ watch, since: this.#parts.clock.now() + 1 }]);
   }
 
   /** Refreshes the watches of a resource on other backends, because this backend has just filled its cache. */
   warmed({ backend, resource }: Pick<CacheProgress, "backend" | "resource">): void {
-    this.#begin(backend, (watch) => watch.resource === resource);
+    this.#refreshOnOthers(backend, (watch) => watch.resource === resource);
   }
 
-  /** Refreshes the watches on other backends that `isMeant` selects, so that each is proven complete up to now. */
-  #begin(backend: string, isMeant: (watch: WatchSession) => boolean): void {
+  #refreshOnOthers(backend: string, isSelected: (watch: WatchSession) => boolean): void {
     const { clock, exchanges } = this.#parts;
     const since = clock.now();
     const found: BookmarkRefresh[] = [];
     const look = ({ watch, isEnded }: Exchange): void => {
       if (watch === undefined || isEnded || watch.attempt?.backend === backend) return;
-      if (isMeant(watch)) found.push({ watch, since });
+      if (isSelected(watch)) found.push({ watch, since });
     };
     inSlices(clock, exchanges.live, look, () => this.#add(found));
   }
@@ -102,7 +100,7 @@ export class BookmarkRefresher {
     });
   }
 
-  /** Refreshes the next watch. Skips watches that need no refresh any more, or that wait for a list. */
+  /** Refreshes one watch. Skips watches that need no bookmark any more, or that wait for the response to a list. */
   #next(done: () => void): void {
     const refresh = ([watch, since]: readonly [WatchSession, number]): unknown => {
       this.#old.delete(watch);
@@ -124,9 +122,9 @@ export class BookmarkRefresher {
 }
 
 /**
- * True if a bookmark is possible, and is needed to prove that the watch has all events up to the clock reading `at`.
- * `version`: etcd's version at that time; undefined while it is not known, "" if it cannot be known. A known version
- * must be reached. A later bookmark alone is no proof, because a cache that etcd does not notify sends old versions.
+ * True if the watch needs a bookmark, and can get one, to show that all events up to the clock reading `at` have
+ * arrived. `version`: etcd's version at that time; undefined: not known yet; "": cannot be known. Even a bookmark after
+ * `at` must have reached a known `version`, because a cache that etcd does not notify sends old versions.
  */
 function isOlderThan(watch: WatchSession, at: number, version: string | undefined): boolean {
   const { lastEventAt, lastChangeAt } = watch.progress;

@@ -1,9 +1,8 @@
 /**
- * Finds a backend whose etcd has another history than the one that clients have seen, for example an apiserver that
- * came back with a restored copy of etcd. The proxy regularly asks each ready backend for a list of one object, which
- * the apiserver reads from etcd. Versions that are read from etcd never go back. So if a list is older than what
- * backends had delivered before the request, the backend has another history. Events prove this, too: one backend
- * delivers an event, and another backend, which is already past the event's version, does not (upstream-merge.ts).
+ * Finds a backend whose etcd has another history than the one that clients have seen, for example after etcd was
+ * restored from a backup. The proxy regularly requests a list of one object from each ready backend, which the
+ * apiserver reads from etcd. If a list is older than what backends had delivered before the request, the backend has
+ * another history. Events prove this, too: a backend's stream skips an event that another backend has delivered.
  *
  * The history with the greatest version that clients have seen counts as the right one. A backend with another history
  * counts as dead until its lists show the right history again. If a watch got events of the wrong history, the proxy
@@ -32,37 +31,35 @@ type HistoriesParts = {
   readonly migrations: Migrations;
 };
 
-/** A list request: the watch whose identity it carries, and the version that clients had seen before the request. */
 type Question = {
   readonly watch: WatchSession;
   readonly resource: string;
+  /** Newest version of the resource that clients had seen before the request. */
   readonly seen: string;
   /** True if clients have seen no newer version of any other resource. */
   readonly isNewest: boolean;
 };
 
-/** A resource, and the newest version of it that clients may have seen. */
 type Seen = { readonly name: string; readonly seen: string };
 
-/** The resource whose list or event proved another history. Unchanged resources may be equal in both histories. */
+/** The resource whose list or event proved another history. Other resources may be equal in both histories. */
 type Proof = {
   readonly resource: string;
-  /** True if a later list of that resource was as new as what clients have seen, or no client can list the resource. */
+  /** True if a later list was as new as the version that clients have seen, or no client can list the resource. */
   isRefuted: boolean;
-  /** Clock reading before which no list refutes the proof; 0 if the proof is a list and not an event. */
+  /** Clock reading before which no list can refute the proof; 0 if the proof is a list and not an event. */
   readonly until: number;
 };
 
 export class Histories extends Interval {
   readonly #parts: HistoriesParts;
-  /** By backend: clock reading at which the proxy requests the next list from it. */
+  /** Clock reading at which the proxy requests the next list from each backend. */
   readonly #dueAt = new Map<string, number>();
   /** Resources that could not be listed, with the clock reading until which each is skipped. */
   readonly #unread = new Map<string, number>();
-  /** The proof, for each backend with another history. */
-  readonly #proofs = new Map<string, Proof>();
+  readonly #proofByBackend = new Map<string, Proof>();
   #questions = 0;
-  /** Clock reading since which no backend is ready and at least one has another history; -1: this is not so. */
+  /** Clock reading since which no backend is ready and some backend has another history; -1: not the case. */
   #aloneSince = -1;
 
   constructor(parts: HistoriesParts) {
@@ -90,7 +87,7 @@ export class Histories extends Interval {
   #askIfDue(backend: string): void {
     const now = this.#parts.clock.now();
     if ((this.#dueAt.get(backend) ?? 0) > now) return;
-    const question = this.#question(now, !this.#dueAt.has(backend), this.#proofs.get(backend));
+    const question = this.#question(now, !this.#dueAt.has(backend), this.#proofByBackend.get(backend));
     const context = question?.watch.listed();
     if (question === undefined || context === undefined) return;
     this.#dueAt.set(backend, now + watchLimits.historyAnswerMs);
@@ -101,18 +98,18 @@ export class Histories extends Interval {
   }
 
   /**
-   * Returns the resource to list, and a watch whose client may list it. The resource with the newest version proves the
-   * most. But its objects may be in an etcd of their own, so every other request lists the next resource in turn.
+   * The resource with the newest version proves the most. Every other request lists another resource, because the
+   * objects of the newest one may be in an etcd of their own.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
     if (proof?.isRefuted === false) {
-      const own = this.#first(
+      const own = this.#firstListable(
         readable.filter(({ name }) => name === proof.resource),
         false,
       );
       if (own !== undefined) return own;
-      // The resource of the proof cannot be listed any more, because no client that may list it watches it.
+      // No client that watches the resource of the proof may list it any more.
       proof.isRefuted = true;
     }
     this.#questions += 1;
@@ -121,10 +118,9 @@ export class Histories extends Interval {
     const inTurn = isNewest
       ? readable.toSorted((a, b) => compareVersions(b.seen, a.seen))
       : [...readable.slice(at), ...readable.slice(0, at)];
-    return this.#first(inTurn, isNewest);
+    return this.#firstListable(inTurn, isNewest);
   }
 
-  /** Returns the watched resources with a known version, except those that recently could not be listed. */
   #readable(now: number): readonly Seen[] {
     const { migrations, caches } = this.#parts;
     for (const [resource, until] of this.#unread) if (until <= now) this.#unread.delete(resource);
@@ -133,8 +129,7 @@ export class Histories extends Interval {
     );
   }
 
-  /** Returns a request for a list of the first of these resources that a client may list; undefined: none. */
-  #first(resources: readonly Seen[], isNewest: boolean): Question | undefined {
+  #firstListable(resources: readonly Seen[], isNewest: boolean): Question | undefined {
     for (const { name: resource, seen } of resources.slice(0, watchLimits.historyTries)) {
       const watch = this.#askerOf(resource);
       if (watch !== undefined) return { watch, resource, seen, isNewest };
@@ -168,17 +163,17 @@ export class Histories extends Interval {
       backend,
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
     );
-    if (isForked) this.#proofs.set(backend, { resource, isRefuted: false, until: 0 });
-    // Repeated after each list, because a pending request may have become a watch on this backend since the last one.
+    if (isForked) this.#proofByBackend.set(backend, { resource, isRefuted: false, until: 0 });
+    // Repeated after each list, because a pending request may have become a watch on this backend since the last list.
     if (isForked) this.#leave(backend, version);
     if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
-    if (!isForked) this.#proofs.delete(backend);
+    if (!isForked) this.#proofByBackend.delete(backend);
     backends.learn(backend, { kind: "history", isForked, resource, version, seen });
   }
 
-  /** True if no proof is left: lists of its resource and of the resource with the newest version have refuted it. */
+  /** True if two lists have refuted the proof: of the proof's resource, and of the one with the newest version. */
   #isRefuted(backend: string, { resource, isNewest }: Question): boolean {
-    const proof = this.#proofs.get(backend);
+    const proof = this.#proofByBackend.get(backend);
     if (proof === undefined) return true;
     if (resource === proof.resource) proof.isRefuted = true;
     return proof.isRefuted && isNewest && this.#parts.clock.now() >= proof.until;
@@ -186,25 +181,28 @@ export class Histories extends Interval {
 
   #forget(backend: string): void {
     this.#dueAt.delete(backend);
-    this.#proofs.delete(backend);
+    this.#proofByBackend.delete(backend);
   }
 
-  /** Called if the events of two ready backends differ. `ours` has the right history: the client got its events. */
+  /** Called if the events of two ready backends differ. The client got those of `ours`, which has the right history. */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;
     if (backends.factsOf(theirs).isForked || backends.factsOf(ours).state !== "ready") return;
     const version = caches.of(theirs, resource).version;
     const now = clock.now();
-    this.#proofs.set(theirs, { resource, isRefuted: false, until: now + watchLimits.historyUnlikeMs });
+    this.#proofByBackend.set(theirs, {
+      resource,
+      isRefuted: false,
+      until: now + watchLimits.historyUnlikeMs,
+    });
     this.#leave(theirs, version);
     backends.learn(theirs, { kind: "history", isForked: true, resource, version, seen });
     this.#dueAt.set(theirs, now + watchLimits.historyMs);
   }
 
   /**
-   * Makes all watches leave a backend with another history. `version`: the newest version of that history; later
-   * versions are of the right history. All watches leave in one turn of the event loop. Otherwise an event of the other
-   * history could arrive between two turns, and could not be distinguished from an event of the right history.
+   * Makes all watches leave the backend in one turn of the event loop. An event that arrived between two turns could be
+   * of either history. `version`: newest version of the wrong history.
    */
   #leave(backend: string, version: string): void {
     const { watches } = this.#parts.migrations;
@@ -212,10 +210,7 @@ export class Histories extends Interval {
       for (const watch of Array.from(watches.of(resource))) watch.leaveHistory(backend, version);
   }
 
-  /**
-   * Accepts the other history if all backends have it, or if no backend with the right history has answered for too
-   * long, because old data is better than no service.
-   */
+  /** Accepts the other history if all backends have it, or if none with the right history has answered for too long. */
   #acceptIfAlone(now: number): void {
     const { backends } = this.#parts;
     const { views } = backends;
@@ -233,7 +228,7 @@ export class Histories extends Interval {
 
   #accept(backend: string): void {
     const { backends, caches, clock, migrations } = this.#parts;
-    this.#proofs.delete(backend);
+    this.#proofByBackend.delete(backend);
     caches.forgetSeen();
     backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
     // The clients of all watches have seen versions that are in no backend's history any more.

@@ -1,6 +1,6 @@
 /**
- * Checks every watch periodically for faults that its connection does not reveal: a watch that its server should have
- * ended, and a watch that gets no bookmarks although its connection answers (D7, watch.md §6.3).
+ * Periodically looks for watches that their backend should have ended, and for watches that get no bookmarks although
+ * their connection answers PINGs (D7, watch.md §6.3).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -9,7 +9,7 @@ import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import { watchLimits } from "../cache/limits.ts";
 
-/** Checks one watch. Catches an exception, so that the watches after this one are checked as well. */
+/** Catches an exception, so that the watches after this one are checked as well. */
 function look({ watch, isEnded }: Exchange): void {
   if (watch === undefined || isEnded) return;
   try {

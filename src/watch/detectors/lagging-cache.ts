@@ -1,10 +1,9 @@
 /**
- * Hedges the watches of a cache that lags: for as long as a PING may stay unanswered, the cache has lacked an event
- * that another backend has delivered. A backend that is cut off from etcd still answers PING, and for two more seconds
- * /readyz, but its watches get nothing new. Each such watch gets a second upstream stream on another backend, and
- * whichever copy of an event arrives first is forwarded. The second stream is dropped once the cache catches up. If the
- * cache is found stalled (stalled-cache.ts), the watches move to the second stream. The backend still gets requests, so
- * that a false alarm costs nothing (watch.md §5.6).
+ * Opens a second upstream stream on another backend for each watch of a lagging cache. A cache lags if it has lacked an
+ * event of another backend for as long as a PING may stay unanswered. Its backend may be cut off from etcd, although it
+ * answers PINGs and, for two more seconds, /readyz. The copy of an event that arrives first is forwarded. The second
+ * stream is dropped when the cache has caught up. If the cache is found stalled (stalled-cache.ts), the watches move to
+ * the second stream. The backend still gets requests, so that a false alarm costs nothing (watch.md §5.6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -20,7 +19,7 @@ type LaggingCacheParts = {
   readonly clock: Clock;
   readonly caches: CacheTracker;
   readonly migrations: Migrations;
-  /** Returns the ms of silence that make a backend suspect, by its round-trip time; undefined for a removed one. */
+  /** Ms of silence after which a backend becomes suspect, by its round-trip time; undefined for a removed backend. */
   readonly afterMs: (backend: string) => number | undefined;
 };
 
@@ -29,12 +28,9 @@ type Hedged = Cache & { readonly since: number };
 
 export class LaggingCacheDetector extends Interval {
   readonly #parts: LaggingCacheParts;
-  /** Caches whose watches are hedged, each with the clock reading since which they are. */
   readonly #hedged = new Map<string, Hedged>();
-  /** Caches that lagged for a moment only, each with the clock reading until which it is ignored. */
-  readonly #pauses = new Map<string, number>();
-  /** Caches over whose watches a walk (`#walk`) is under way. */
-  readonly #walked = new Set<string>();
+  readonly #ignoredUntil = new Map<string, number>();
+  readonly #walksUnderWay = new Set<string>();
   #dueAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: LaggingCacheParts) {
@@ -52,7 +48,7 @@ export class LaggingCacheDetector extends Interval {
     const now = clock.now();
     if (now - this.#dueAt > limits.stallMs) caches.discountStall(now - this.#dueAt);
     this.#dueAt = now + watchLimits.lagLookMs;
-    for (const [name, until] of this.#pauses) if (until <= now) this.#pauses.delete(name);
+    for (const [name, until] of this.#ignoredUntil) if (until <= now) this.#ignoredUntil.delete(name);
     const suspicions = caches.lagging(now, (backend) => this.#afterMs(backend));
     if (suspicions.length > 0 || this.#hedged.size > 0) this.#act(suspicions);
   }
@@ -63,7 +59,6 @@ export class LaggingCacheDetector extends Interval {
     for (const of of lagging.values()) this.#hedge(of, suspicions);
   }
 
-  /** Returns the ms for which a cache may lack an event; infinite for a removed, suspect or dead backend. */
   #afterMs(backend: string): number {
     const { migrations, afterMs } = this.#parts;
     return migrations.targets.isDoubtful(backend)
@@ -71,14 +66,14 @@ export class LaggingCacheDetector extends Interval {
       : (afterMs(backend) ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Opens second streams for the watches of one cache, on no backend whose cache is among the suspicions in `all`. */
+  /** `suspicions`: of one cache. `all`: of all caches. Their backends get none of the second streams. */
   #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
     const [first] = suspicions;
     if (first === undefined) return;
     const { clock, migrations } = this.#parts;
     const cache = cacheOf(first);
     const name = nameOf(cache);
-    if (this.#walked.has(name) || this.#pauses.has(name)) return;
+    if (this.#walksUnderWay.has(name) || this.#ignoredUntil.has(name)) return;
     const others = all.map(cacheOf);
     const names = others.filter(({ resource }) => resource === cache.resource).map(({ backend }) => backend);
     const hedge = (): void =>
@@ -86,7 +81,7 @@ export class LaggingCacheDetector extends Interval {
         if (watch.attempt?.backend === cache.backend) migrations.hedgeElsewhere(watch, names);
       });
     if (this.#hedged.has(name)) return hedge();
-    // Watches are hedged only if at least one of them would have delivered the missing event.
+    // Watches are hedged only if at least one of them should have delivered the missing event by now.
     let isShown = false;
     const ask = (watch: WatchSession): unknown => {
       isShown = suspicions.some((one) =>
@@ -105,9 +100,9 @@ export class LaggingCacheDetector extends Interval {
   #walk(cache: Cache, visit: (watch: WatchSession) => unknown, done?: () => void): void {
     const { clock, migrations } = this.#parts;
     const name = nameOf(cache);
-    this.#walked.add(name);
+    this.#walksUnderWay.add(name);
     inSlices(clock, migrations.watches.of(cache.resource), visit, () => {
-      this.#walked.delete(name);
+      this.#walksUnderWay.delete(name);
       done?.();
     });
   }
@@ -117,10 +112,9 @@ export class LaggingCacheDetector extends Interval {
     const { clock, migrations } = this.#parts;
     const now = clock.now();
     this.#hedged.delete(name);
-    // If the whole backend is suspect by now, the lag was not momentary. The second streams then stay until the
-    // backend's connections are lost or answer.
+    // If the whole backend is suspect by now, the second streams stay until its connections are lost or answer.
     if (migrations.targets.isDoubtful(backend)) return;
-    if (now - since < watchLimits.lagMomentMs) this.#pauses.set(name, now + watchLimits.lagPauseMs);
+    if (now - since < watchLimits.lagMomentMs) this.#ignoredUntil.set(name, now + watchLimits.lagPauseMs);
     inSlices(clock, migrations.watches.of(hedged.resource), ({ attempt }) => {
       if (attempt?.backend === backend && !attempt.isSuspect) attempt.cleared();
     });
@@ -135,7 +129,7 @@ function nameOf({ backend, resource }: Cache): string {
   return `${backend} ${resource}`;
 }
 
-/** True if a stream with the whole scope and its initial state has not delivered the missing event within `afterMs`. */
+/** True if the watch has its initial state, but has not delivered the missing event within `afterMs`. */
 function isLate(
   watch: WatchSession,
   suspicion: LagSuspicion,

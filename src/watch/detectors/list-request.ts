@@ -1,7 +1,7 @@
 /**
- * Lists the resource of a watch, with the identity of the watch's client and at most one object, to read the list's
- * version. A consistent list makes the apiserver request progress from etcd for the cache of that resource alone
- * (k8s.io/apiserver, storage/cacher: waitUntilFreshAndList, ConditionalProgressRequester).
+ * Requests a list of at most one object of a watched resource, with the identity of the watch's client, to read the
+ * list's version. A consistent list also makes the apiserver request etcd's progress for the cache of that resource
+ * alone (k8s.io/apiserver, storage/cacher: waitUntilFreshAndList, ConditionalProgressRequester).
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -28,12 +28,11 @@ type ListQuestion = {
 /** `status`: 0 if no response came within `watchLimits.progressAnswerMs`. `version`: "" if the list has none. */
 export type ListAnswer = { readonly status: number; readonly version: string; readonly ms: number };
 
-/** The watch whose identity the request carries. */
 type Watch = Pick<WatchSession, "poolKey" | "learnt">;
 
 type ListRequestParts = { readonly clock: Clock; readonly journal: Journal };
 
-/** Requests the list with the identity of the watch's client. The status shows if its credential is still valid. */
+/** Requests the list with the identity of the watch's client. */
 export function listAs(
   watch: Watch,
   question: ListQuestion,
@@ -94,7 +93,7 @@ export class ListRequest implements AttemptOwner {
     this.#end();
   }
 
-  /** Ends the request: a response of a suspect backend is not worth waiting for. */
+  /** Ends the request, because a response of a suspect backend is not worth waiting for. */
   attemptSuspected(): void {
     this.#end();
   }

@@ -1,9 +1,9 @@
 /**
- * Finds out whether an API is a CRD's or an aggregated server's (kube/api-origin.ts), once a backend has answered a
- * watch of it. If kube-aggregator relayed the response from another apiserver, the response has the header fields of
- * both servers, so some fields occur twice. Otherwise the proxy requests the API's OpenAPI with the identity of the
- * watch's client, because all authenticated users may read it (ClusterRole system:discovery). The first 100 bytes show
- * whether the API is a CRD's; the proxy cancels the rest.
+ * Finds out whether an API is a CRD's or an aggregated server's (kube/api-origin.ts), after a backend has answered a
+ * watch of that API. If kube-aggregator relayed the response from another apiserver, both servers added their header
+ * fields, so some fields occur twice. Otherwise the proxy requests the API's OpenAPI with the identity of the watch's
+ * client, because all authenticated users may read it (ClusterRole system:discovery). The first 100 bytes show the
+ * origin; the proxy cancels the rest.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -33,8 +33,7 @@ const unanswered = new Set([0, 404, 429, 500, 502, 503, 504]);
 
 export class OriginChecks {
   readonly #parts: OriginChecksParts;
-  /** Clock reading at which the OpenAPI of each API was last requested. */
-  readonly #sentAt = new WeakMap<Origin, number>();
+  readonly #openApiRequestedAt = new WeakMap<Origin, number>();
 
   constructor(parts: OriginChecksParts) {
     this.#parts = parts;
@@ -45,7 +44,7 @@ export class OriginChecks {
     const origin = this.#parts.origins.met(api);
     if (!Object.isFrozen(origin) && isProxied(head)) {
       this.#learn(origin, true);
-      this.#sentAt.set(origin, this.#parts.clock.now());
+      this.#openApiRequestedAt.set(origin, this.#parts.clock.now());
     }
     return origin;
   }
@@ -54,9 +53,10 @@ export class OriginChecks {
   check(api: Api, origin: Origin, watch: WatchSession): void {
     if (Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
     const { clock } = this.#parts;
-    // An aggregated API is checked again: it may become a CRD's. The opposite shows in a watch's head (`isProxied`).
+    // An aggregated API is checked again, because it may become a CRD's. If a CRD's API becomes aggregated, the
+    // response head of a watch shows it (`isProxied`).
     const pauseMs = origin.isKnown ? watchLimits.originAgainMs : watchLimits.originPauseMs;
-    const sentAt = this.#sentAt.get(origin);
+    const sentAt = this.#openApiRequestedAt.get(origin);
     if (sentAt === undefined || clock.now() - sentAt >= pauseMs) this.#send(api, origin, { watch, pauseMs });
   }
 
@@ -68,7 +68,7 @@ export class OriginChecks {
     const { clock } = this.#parts;
     const backend = watch.attempt?.backend;
     if (backend === undefined) return;
-    this.#sentAt.set(origin, clock.now());
+    this.#openApiRequestedAt.set(origin, clock.now());
     listAs(
       watch,
       {
@@ -77,7 +77,7 @@ export class OriginChecks {
         reading: () => new OpenApiTitle(),
         onAnswer: ({ status, version: kind }) => {
           if (kind !== "") this.#learn(origin, kind === "aggregated");
-          // Asks again: a new CRD's OpenAPI appears after a second. A 403 concerns this client only, so no repeat.
+          // Requests it again, because a new CRD's OpenAPI appears after a second. A 403 concerns this client only.
           else if (unanswered.has(status) && !origin.isKnown && pauseMs < watchLimits.originAgainMs)
             clock.after(pauseMs, () => {
               if (!origin.isKnown && watch.attempt !== undefined)

@@ -1,9 +1,9 @@
 /**
  * Makes caches follow etcd. If a resource does not change, its cache learns etcd's version only when etcd notifies it:
- * every 10 minutes by default, every 5 s with kubeadm's settings. Until then its bookmarks are old, and no watch of
- * that resource could continue on a backend whose cache began later. A consistent list makes the apiserver request the
- * current version from etcd for that cache (list-request.ts, docs/watch.md §6.6). One such list is sent for each
- * backend and resource before its watches are refreshed. A cache that still does not advance is journaled.
+ * every 10 minutes by default, every 5 s with kubeadm's settings. Until then, no watch could continue from the cache's
+ * bookmarks on a backend whose cache began later. A consistent list makes the apiserver request the current version
+ * from etcd for that cache (list-request.ts, docs/watch.md §6.6). One such list is sent for each backend and resource
+ * before its watches are refreshed. A cache that still does not advance is journaled.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -23,10 +23,9 @@ type ProgressRequestsParts = {
   readonly pools: PoolSet;
 };
 
-/** A watch, and a clock reading: a bookmark must prove that the watch has all events up to then. */
+/** A watch that needs a bookmark, to show that all events up to the clock reading `since` have arrived. */
 export type BookmarkRefresh = { readonly watch: WatchSession; readonly since: number };
 
-/** The state of one backend's cache of one resource. */
 type CacheRecord = {
   readonly backend: string;
   readonly resource: string;
@@ -35,15 +34,16 @@ type CacheRecord = {
   isAsked: boolean;
   /** Etcd's version at `askedAt`; "" if the list did not return it. */
   version: string;
-  /** Number of failed lists since the last that returned a version, and the client whose identity was used last. */
+  /** Number of failed lists since the last list that returned a version. */
   tries: number;
+  /** Client whose identity the last list carried. */
   client: Client | undefined;
   /** Refreshes that wait for the list's response, or until the next list may be sent. */
   waiting: BookmarkRefresh[];
-  /** Watches that were refreshed since `version` was received, and that the next check looks at. */
+  /** Watches refreshed since `version` was received. They should reach `version` by the next check. */
   refreshed: WatchSession[];
   isChecked: boolean;
-  /** True if the last journal entry says that etcd does not notify this cache. */
+  /** True if the last journal entry about this cache says that etcd does not notify it. */
   isMissing: boolean;
 };
 
@@ -59,7 +59,7 @@ export class ProgressRequests {
   readonly #records = new Map<string, CacheRecord>();
   readonly #counts = { answered: 0, refused: 0, unanswered: 0 };
 
-  /** `again`: called with the refreshes that have waited, so that they are tried once more. */
+  /** `again` retries refreshes that have waited. */
   constructor(parts: ProgressRequestsParts, again: (refreshes: readonly BookmarkRefresh[]) => void) {
     this.#parts = parts;
     this.#again = again;
@@ -69,14 +69,13 @@ export class ProgressRequests {
     return this.#counts;
   }
 
-  /** Number of backend and resource pairs with a record. */
   get size(): number {
     return this.#records.size;
   }
 
   /**
    * Returns a version that etcd had after `since`, which the backend's cache must reach; "" if it cannot be known.
-   * While the list that will return it is pending, returns undefined and keeps the refresh waiting.
+   * Returns undefined, and keeps the refresh waiting, while the list for that version is pending.
    */
   versionFor(refresh: BookmarkRefresh, backend: string): string | undefined {
     const { watch, since } = refresh;
@@ -92,7 +91,7 @@ export class ProgressRequests {
     return undefined;
   }
 
-  /** Called when the watch got a second stream, which should deliver the list's version; a later check shows it. */
+  /** Called when the watch got a second stream. Checks later whether the watch has reached the list's version. */
   refreshed(watch: WatchSession, backend: string): void {
     const record = this.#recordOf(backend, watch.resource);
     if (record.version === "") return;
@@ -128,7 +127,7 @@ export class ProgressRequests {
       if (!isAsked && !isChecked && waiting.length === 0) return void this.#records.delete(key);
   }
 
-  /** True if the list was refused, but another client, that of this watch, may have the permission. */
+  /** True if the list was refused for another client, and the client of this watch may have the permission. */
   #mayTry({ version, tries, client }: CacheRecord, watch: WatchSession): boolean {
     return version === "" && tries > 0 && tries < watchLimits.progressTries && watch.client !== client;
   }
@@ -155,13 +154,13 @@ export class ProgressRequests {
   #answered(record: CacheRecord, { status, version, ms }: ListAnswer): void {
     record.isAsked = false;
     record.version = version;
-    // If a backend does not answer one client, no more clients are tried, because it would not answer them either.
+    // If a backend does not answer one client, it would not answer others either, so no more clients are tried.
     if (version !== "") record.tries = 0;
     else record.tries = status === 0 ? watchLimits.progressTries : record.tries + 1;
     if (version !== "") this.#counts.answered += 1;
     else if (status === 0) this.#counts.unanswered += 1;
     else this.#counts.refused += 1;
-    // A response this late means that the cache is stalled. Waiting for the cache is useless (stalled-cache.ts).
+    // So late a response means that the cache is stalled, so it will not reach `version` soon (stalled-cache.ts).
     if (ms > watchLimits.progressWaitMs) record.version = "";
     this.#release(record);
   }
@@ -172,8 +171,6 @@ export class ProgressRequests {
     this.#again(waiting);
   }
 
-  // --- whether the cache has advanced ---
-
   #checkIn(record: CacheRecord, ms: number): void {
     if (record.isChecked) return;
     record.isChecked = true;
@@ -183,7 +180,7 @@ export class ProgressRequests {
   #check(record: CacheRecord): void {
     record.isChecked = false;
     const { backend, version, askedAt } = record;
-    // If a later list has returned a newer version, etcd gets as much time again to notify the cache of it.
+    // If a later list has returned a newer version, etcd gets the whole time again to notify the cache of that version.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
     if (leftMs > 0) return this.#checkIn(record, leftMs);
     const { refreshed } = record;
@@ -201,7 +198,7 @@ export class ProgressRequests {
     );
   }
 
-  /** Requests the cache's version if some refreshed watches (`left`) have not reached `version`. */
+  /** `left`: refreshed watches that have not reached `version`. Requests the version that the cache has reached. */
   #askFor(record: CacheRecord, left: readonly WatchSession[], version: string): void {
     record.isChecked = false;
     const [watch] = left;
@@ -209,7 +206,7 @@ export class ProgressRequests {
       return this.#checkIn(record, limits.progressCheckMs);
     if (watch === undefined) return this.#found(record, version);
     record.refreshed = [...left, ...record.refreshed];
-    // A list with resourceVersion=1 (any version from 1 on) comes from the cache, so it shows the cache's version.
+    // A list with resourceVersion=1 is answered from the cache, so its version is the one that the cache has reached.
     record.isChecked = true;
     this.#list(record, watch, "1", ({ version: cached }) => this.#checked(record, cached));
   }
@@ -232,7 +229,7 @@ export class ProgressRequests {
     journal.write({ kind: "cache.progress_delayed", backend, resource, version, etcdVersion, lateMs });
   }
 
-  /** Refreshes the remaining watches again: the cache has reached this version, or no watch is behind it. */
+  /** Called if the cache has reached `version`, or no watch is behind it. Refreshes the remaining watches again. */
   #found(record: CacheRecord, version: string): void {
     const { clock, journal } = this.#parts;
     const { backend, resource, refreshed, askedAt } = record;
@@ -245,7 +242,7 @@ export class ProgressRequests {
   }
 }
 
-/** True if the watch has not reached this version. */
+/** True if the watch's resume version is older than `version`. */
 export function isBehind({ progress }: WatchSession, version: string): boolean {
   return compareVersions(progress.resumeVersion ?? "", version) < 0;
 }

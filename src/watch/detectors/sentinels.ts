@@ -3,7 +3,6 @@
  * stream, on another backend. The apiserver keeps a watch cache per resource, so one sentinel is enough to detect a
  * lagging or stalled cache, and a backend with another etcd history. The sentinel also makes the second backend fill a
  * cache that is created on demand. If the first backend is lost, the watch continues on the second one at once.
- * WatchSession holds back events that the second stream delivers before the first (`isSentinel`).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -29,7 +28,7 @@ type SentinelState = {
   backend: string;
   isAccepted: boolean;
   askedAt: number;
-  /** True from a refusal until a backend accepts. That backend's cache may have been filled in between. */
+  /** True from a refusal of the second stream until a backend accepts it. */
   wasRefused: boolean;
   /** Backends that refused the second stream, each with the clock reading until which it is skipped. */
   readonly pauses: Map<string, number>;
@@ -46,7 +45,7 @@ export class Sentinels extends Interval {
     this.#parts = parts;
   }
 
-  /** The sentinels whose second stream was accepted, and the backend of that stream. */
+  /** The sentinels whose second stream was accepted. `backend`: the backend of that stream. */
   get all(): readonly Sentinel[] {
     return Array.from(this.#posts).flatMap(([resource, { watch, backend }]) =>
       watch?.isPosted === true && watch.second?.isAccepted === true ? [{ resource, watch, backend }] : [],
@@ -72,7 +71,7 @@ export class Sentinels extends Interval {
     }
   }
 
-  /** Checks the sentinel of one resource, and requests one if needed. Returns true if a backend was asked for one. */
+  /** Returns true if a backend was asked for the second stream of a new sentinel. */
   #tend(resource: string, ready: readonly string[]): boolean {
     const post = this.#posts.get(resource) ?? noSentinel();
     this.#posts.set(resource, post);
@@ -89,7 +88,7 @@ export class Sentinels extends Interval {
     return true;
   }
 
-  /** Updates the record of the present sentinel. Returns true if its second stream is open or may still be answered. */
+  /** Returns true if the present sentinel's second stream is open or may still be accepted. */
   #follow(post: SentinelState): boolean {
     const now = this.#parts.clock.now();
     for (const [backend, until] of post.pauses) if (until <= now) post.pauses.delete(backend);
@@ -106,7 +105,7 @@ export class Sentinels extends Interval {
   #stands(post: SentinelState, watch: WatchSession, now: number): boolean {
     if (!watch.isPosted || watch.second?.attempt.backend !== post.backend) return false;
     if (watch.second.isAccepted && !post.isAccepted) this.#accepted(post, watch.resource);
-    // If this backend does not answer in time, another one is asked, as for any watch that waits for a stream.
+    // If this backend does not answer in time, another backend is asked.
     const isWaitedFor = post.isAccepted || now - post.askedAt < watchLimits.resumeAnswerMs;
     if (!isWaitedFor) watch.dropSecond();
     return isWaitedFor;
@@ -114,15 +113,16 @@ export class Sentinels extends Interval {
 
   #accepted(post: SentinelState, resource: string): void {
     post.isAccepted = true;
-    // A cache that was just filled has no earlier versions: watches on other backends need newer resume versions.
+    // A backend refuses while it fills its cache, which then has no earlier versions: watches on other backends need
+    // newer resume versions.
     if (post.wasRefused) this.#parts.refresher.warmed({ backend: post.backend, resource });
     post.wasRefused = false;
   }
 
   /**
-   * Returns the watch that fits best as a sentinel, and the backend for its second stream; undefined if the present
-   * sentinel is as good. A watch of the whole resource is preferred, because it compares the most. A backend that was
-   * never asked for the resource is preferred, because it may have no cache of it yet.
+   * Returns undefined if the present sentinel is as good. Prefers a watch of the whole resource, because it compares
+   * the most events, and a backend that was never asked for the resource, because it may have no cache of the resource
+   * yet.
    */
   #find(
     resource: string,
@@ -142,7 +142,7 @@ export class Sentinels extends Interval {
     return this.#firstOf(whole, post, ready) ?? this.#firstOf(watches.partOf(resource), post, ready);
   }
 
-  /** Returns the first watch that can be a sentinel, preferably with bookmarks: they come even if no object changes. */
+  /** Prefers a watch with bookmarks, because bookmarks come even if no object changes. */
   #firstOf(
     watches: Iterable<WatchSession>,
     post: SentinelState,
@@ -175,7 +175,7 @@ export class Sentinels extends Interval {
     return others.find((name) => !stalled.includes(name)) ?? others[0];
   }
 
-  /** Returns a ready backend that has accepted no watch of the resource since it was last dead; undefined: none. */
+  /** Returns a ready backend that has accepted no watch of the resource since the backend was last dead. */
   #coldFor(watch: WatchSession, post: SentinelState, ready: readonly string[]): string | undefined {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;

@@ -1,7 +1,7 @@
 /**
  * Finds caches that are stalled although their backends answer (F5). No request to such a backend reveals the stall,
- * but the events of other backends do. The watches of that resource move to other backends, and no new request for the
- * resource is sent to the stalled one.
+ * but the events of other backends do. The watches of a stalled cache move to other backends, and its backend gets no
+ * new request for the cache's resource.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -28,8 +28,7 @@ type StalledCacheParts = {
 
 export class StalledCacheDetector extends Interval {
   readonly #parts: StalledCacheParts;
-  /** Caches for which a search for a watch that proves the stall is under way. */
-  readonly #asked = new Set<CacheProgress>();
+  readonly #searchesUnderWay = new Set<CacheProgress>();
 
   constructor(parts: StalledCacheParts) {
     super(parts.clock, watchLimits.stallLookMs, () => this.#look());
@@ -42,26 +41,25 @@ export class StalledCacheDetector extends Interval {
     for (const cache of caches.takeForgetful()) refresher.forgotten(cache);
     for (const { backend, resource, version } of caches.takeRecovered())
       journal.write({ kind: "cache.recovered", backend, resource, version });
-    // Caches that are already marked need no further check.
     const suspicions = caches.stalling(now).filter(({ cache }) => !cache.isStalled(now));
     for (const suspicion of suspicions)
       if (suspicion.isProven) this.#markStalled(suspicion, "bookmark");
-      else if (mayBeShown(suspicion)) this.#ask(suspicion);
+      else if (mayBeShown(suspicion)) this.#searchProof(suspicion);
   }
 
-  /** Marks the cache as stalled if one of its watches would have delivered the missing event. */
-  #ask(suspicion: LagSuspicion): void {
+  /** Marks the cache as stalled if one of its watches should have delivered the missing event by now. */
+  #searchProof(suspicion: LagSuspicion): void {
     const { clock, migrations } = this.#parts;
     const { cache } = suspicion;
-    if (this.#asked.has(cache)) return;
-    this.#asked.add(cache);
+    if (this.#searchesUnderWay.has(cache)) return;
+    this.#searchesUnderWay.add(cache);
     const prove = (watch: WatchSession): unknown => {
       const now = clock.now();
       if (!provesLag(watch, suspicion, now)) return undefined;
       if (!cache.isStalled(now)) this.#markStalled(suspicion, "watch");
       return stop;
     };
-    inSlices(clock, migrations.watches.of(cache.resource), prove, () => this.#asked.delete(cache));
+    inSlices(clock, migrations.watches.of(cache.resource), prove, () => this.#searchesUnderWay.delete(cache));
   }
 
   #markStalled(suspicion: LagSuspicion, detector: "bookmark" | "watch"): void {
@@ -85,7 +83,7 @@ export class StalledCacheDetector extends Interval {
   }
 }
 
-/** True if some watch may prove the stall by now: one of the whole resource at once, others by their next bookmark. */
+/** True if a watch may prove the stall: one of the whole resource at once, any other by its next bookmark. */
 function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
   return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= watchLimits.caughtUpMs);
 }
@@ -95,7 +93,8 @@ function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): b
   const stream = watch.compared.find(({ cache }) => cache === suspicion.cache);
   if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;
   const { isWhole, isInjected, isRepeating, request } = watch.asked;
-  // The proxy's own bookmarks come on streams that the proxy requested, and on the client's own if its start is exact.
+  // Bookmarks that the proxy injected come on streams that the proxy requested, and on the client's own stream if its
+  // start is exact.
   const hasOurs = isInjected && (stream.reading.isOurs || request.start === "exact");
   const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
   const coverage = { from: stream.reading.from, since: stream.acceptedAt, isWhole, hasBookmarks };

@@ -1,4 +1,4 @@
-/** Journals moves and ends of watches: one entry for all with the same reason and backends within a second. */
+/** Journals moves and ends of watches. Those of one second with the same reason and backends share one entry. */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { watchLimits } from "../cache/limits.ts";
@@ -27,7 +27,7 @@ export class MigrationLog {
     this.#journal = journal;
   }
 
-  /** Adds a watch that has continued at `to`. `ms`: time since its stream from `from` was lost or became suspect. */
+  /** Counts a move. `ms`: time since the stream from `from` was lost or became suspect. */
   add(reason: string, from: string, to: string, ms: number): void {
     this.#writeSoon();
     const key = `${reason} ${from} ${to}`;
@@ -37,7 +37,7 @@ export class MigrationLog {
     this.#moves.set(key, group);
   }
 
-  /** Adds a watch that has ended although its client wanted more of it. `from`: the backend that served it last. */
+  /** Counts a watch that ended although its client wanted more events. `from`: the watch's last backend. */
   end(reason: string, from: string, { resource, version }: Ended): void {
     this.#writeSoon();
     const key = `${reason} ${from}`;

@@ -1,7 +1,6 @@
 /**
  * Decides when watches move, and how fast (D6). A watch that has lost its backend moves as fast as other backends
- * accept watches. A watch whose backend is draining moves at a slow pace. TargetPicker picks the destination. This
- * class also counts, by reason, the moves and the ends of watches that could not move.
+ * accept watches. A watch whose backend is draining moves at a slow pace. TargetPicker picks the destination.
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices, stop } from "../../base/slices.ts";
@@ -23,7 +22,7 @@ import { TargetPicker } from "./target-picker.ts";
 
 type MigrationsParts = {
   readonly clock: Clock;
-  /** A clock that stands still while the proxy's own event loop does. */
+  /** A clock that stops while the proxy's event loop is blocked. */
   readonly stallAwareClock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
@@ -46,18 +45,17 @@ export class Migrations {
   readonly #parts: MigrationsParts;
   readonly #pace: TokenBucket;
   readonly #log: MigrationLog;
-  /** Watches without a stream, in the order of the loss. Value: true if the watch has waited for a backend. */
+  /** Watches without a stream, in the order of the loss. Value: true if the watch has already waited for a backend. */
   readonly #urgent = new Map<WatchSession, boolean>();
-  /** Watches without a stream for which no backend is available. They are all tried again together. */
+  /** Watches without a stream for which no backend is available. */
   readonly #parked = new Set<WatchSession>();
   /** Watches that move because their backend's cache is stalled. Their present stream still works. */
   readonly #migratingNow = new Set<WatchSession>();
-  /** Watches whose move is not urgent, and why they move. */
+  /** Watches whose move is not urgent, each with the reason for the move. */
   readonly #leaving = new Map<WatchSession, LeaveReason>();
   #isPumping = false;
   #isLeaving = false;
   #steps = 0;
-  /** Number of moves and of ends since the start, by reason. */
   readonly moves = new Map<AskReason, number>();
   readonly ends = new Map<EndReason, number>();
   hedges = 0;
@@ -84,8 +82,8 @@ export class Migrations {
   }
 
   /**
-   * Queues a watch without a stream for another backend. If every backend that answers was already asked in vain, waits
-   * `inMs` first. Returns the function that cancels this.
+   * Queues a watch without a stream for another backend. Waits `inMs` first if every backend was already asked in vain.
+   * Returns the function that cancels this.
    */
   resume(watch: WatchSession, inMs: number): () => void {
     if (inMs <= 0 || this.targets.elsewhereFor(watch, watch.tried) !== undefined)
@@ -102,18 +100,16 @@ export class Migrations {
     return () => this.#forget(watch);
   }
 
-  /**
-   * Opens a second stream: the watch's connection or backend does not answer. Called at every tick of the keepalive.
-   */
+  /** Called at every tick of the keepalive while the watch's connection or backend does not answer. */
   hedge(watch: WatchSession, attempt: Attempt): void {
-    // While many watches wait for their turn, this method is called again for each, so the cheap check comes first.
+    // While many watches wait for their turn, this method is called often for each, so the cheap check comes first.
     if (!this.#pace.isOpen) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
       ? undefined
       : this.#parts.pools.promptConnection(attempt.backend, watch.poolKey());
-    // The fault may be in this connection only. If no other backend answers, the same one gets a new connection.
+    // The fault may be in this connection only. If no other backend answers, the same backend is asked over a new one.
     const last = isDoubtful ? undefined : attempt.backend;
     const backend =
       connection === undefined
@@ -124,7 +120,7 @@ export class Migrations {
     this.#send(watch.ask(backend, "suspect"), connection);
   }
 
-  /** Opens a second stream, because the watch's cache lags. `others`: backends to avoid, whose caches lag as well. */
+  /** Opens a second stream, because the watch's cache lags. `others`: backends whose caches lag as well. */
   hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
     const { attempt } = watch;
     if (watch.hedgeWithSentinel(others)) return;
@@ -135,14 +131,13 @@ export class Migrations {
     this.#send(watch.ask(backend, "suspect"), undefined);
   }
 
-  /** Moves a watch at the slow pace: it hangs, its connection is retiring, or its backend is draining or full. */
   leave(watch: WatchSession, reason: LeaveReason): void {
-    // Draining is the stronger reason and replaces any other.
+    // Draining is the strongest reason, so it replaces any other.
     if (reason === "draining" || !this.#leaving.has(watch)) this.#leaving.set(watch, reason);
     this.#leaveSoon();
   }
 
-  /** Tries again after `declinedMs` to move the watch off a draining backend: no other backend takes it now. */
+  /** Called if no other backend accepts the watch of a draining backend now. Tries again after `declinedMs`. */
   leaveLater(watch: WatchSession): void {
     this.clock.after(watchLimits.declinedMs, () => this.leave(watch, "draining"));
   }
@@ -162,7 +157,7 @@ export class Migrations {
     this.#send(watch.ask(attempt.backend, "refreshed"), undefined);
   }
 
-  /** Opens the second stream of a sentinel on `backend`. It stays open while that backend answers (sentinels.ts). */
+  /** Opens the second stream of a sentinel on `backend` (sentinels.ts). */
   post(watch: WatchSession, backend: string): void {
     this.sentinels += 1;
     this.#send(watch.ask(backend, "sentinel"), undefined);
@@ -183,7 +178,7 @@ export class Migrations {
     this.#log.add(reason, from, to, ms);
   }
 
-  /** Counts and journals a watch that has ended. `from`: the backend that served it last. */
+  /** Counts and journals the end of a watch. `from`: the watch's last backend. */
   ended({ resource, progress }: WatchSession, reason: EndReason, from: string): void {
     this.#log.end(reason, from, { resource, version: progress.resumeVersion ?? "" });
     this.ends.set(reason, (this.ends.get(reason) ?? 0) + 1);
@@ -213,7 +208,7 @@ export class Migrations {
     this.clock.soon(() => this.#pump());
   }
 
-  /** Requests streams for waiting watches as the pace allows. A watch that is queued again belongs to this round. */
+  /** Requests streams for waiting watches as the pace allows. Watches queued meanwhile belong to this round. */
   #pump(): void {
     let hasRoom = true;
     const pump = (watch: WatchSession): unknown => {
@@ -235,13 +230,12 @@ export class Migrations {
     });
   }
 
-  /** Watches that have no stream come before those whose stream still works. */
   *#urgentFirst(): Iterable<WatchSession> {
     yield* this.#urgent.keys();
     yield* this.#migratingNow;
   }
 
-  /** Catches an exception of one watch, so that the watches after it are still handled. */
+  /** Catches an exception of one watch, so that the watches after this one are still handled. */
   #contain(watch: WatchSession, run: () => void): void {
     try {
       run();
@@ -263,20 +257,18 @@ export class Migrations {
   }
 
   /**
-   * Requests the watch from the best backend. A backend that was asked in vain is asked again only after a pause,
-   * because the connections of a killed backend are lost one by one: without the pause, three attempts would fail
-   * before the backend is known to be dead.
+   * A backend that was asked in vain is asked again only after a pause. Without the pause, three attempts could fail
+   * before a killed backend is known to be dead, because its connections are lost one by one.
    */
   #attempt(watch: WatchSession, hasWaited: boolean): void {
     const untried = this.targets.choose(watch, watch.tried);
-    // After a pause a suspect backend is asked again as well, as it is for plain requests.
+    // After a pause, a suspect backend is asked again as well.
     const backend = untried ?? (hasWaited ? this.targets.choose(watch, none) : undefined);
     const isNew = backend !== undefined && !watch.tried.includes(backend);
     if (backend !== undefined && (isNew || hasWaited)) this.#send(watch.ask(backend, "lost"), undefined);
     else if (!watch.isTooLate(this.targets.isForgotten(watch))) this.#park(watch);
   }
 
-  /** Keeps a watch for which no backend is available. All such watches are tried again together. */
   #park(watch: WatchSession): void {
     if (this.#parked.size === 0) this.clock.after(watchLimits.parkedMs, () => this.#tryAgain());
     this.#parked.add(watch);
@@ -342,7 +334,7 @@ export class Migrations {
     else if (reason === "draining") this.#stayForNow(watch);
   }
 
-  /** True if a sentinel's second stream is already where the watch should move, so that it can be promoted at once. */
+  /** True if a sentinel's second stream is where the watch should move, so that this stream can become the first. */
   #isPostedWell({ second, isSentinel, mayPromote, client }: WatchSession, reason: LeaveReason): boolean {
     if (!isSentinel || second === undefined || !mayPromote) return false;
     const { backend } = second.attempt;

@@ -26,16 +26,13 @@ export class TargetPicker {
     this.#parts = parts;
   }
 
-  /**
-   * True if no backend has the watch's version any more (watch.md §5.4), not even a backend that is out of reach for a
-   * moment. A backend that refuses sockets has lost its process, and with the process its caches.
-   */
+  /** True if no backend has the watch's version any more (watch.md §5.4) or may come back with a cache that has it. */
   isForgotten(watch: WatchSession): boolean {
     const refusing = this.refusing(watch);
     const mayKnow = ({ name, state }: BackendView): boolean =>
       !refusing.includes(name) && (state !== "dead" || this.#isHidden(name));
     if (refusing.length === 0) return false;
-    // All backends read `events` from the same etcd and not from a cache, so one refusal holds for all.
+    // All backends read `events` from the same etcd and not from a cache, so if one refuses a version, all do.
     return watch.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
@@ -44,25 +41,26 @@ export class TargetPicker {
     return this.#parts.backends.views.every(({ name }) => notServing.includes(name));
   }
 
-  /** True if a dead backend may come back with its caches: its sockets have been silent for a short time only. */
+  /**
+   * True if a dead backend may come back with its caches: its sockets have been silent for a short time only. Refused
+   * sockets show that its process, and with it the caches, is gone.
+   */
   #isHidden(name: string): boolean {
     const { backends } = this.#parts;
     return backends.factsOf(name).fresh === "silence" && backends.stateMs(name) < watchLimits.resumeMs;
   }
 
-  /** True if a watch of a stalled cache may be ended: the client's next watch then begins on a better backend. */
+  /** True if a watch of a stalled cache may end, because another backend can serve the client's next watch. */
   mayEnd(watch: WatchSession): boolean {
     return this.better(watch, watch.attempt?.backend ?? "") !== undefined;
   }
 
-  /**
-   * True if there is a better choice than `attempt`, a suspect second stream or the only one that a watch waits for.
-   */
+  /** True if `attempt`, whose connection or backend is silent, should be given up for another backend or connection. */
   isInVain(watch: WatchSession, attempt: Attempt): boolean {
-    // A wait for a connection goes on while the backend is well, because most attempts wait when many watches move.
+    // An attempt on a healthy backend may wait for its connection, because most attempts wait when many watches move.
     if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
     if (watch.attempt !== undefined || this.elsewhereFor(watch, [attempt.backend]) !== undefined) return true;
-    // This is the only backend that can be asked, so the watch waits for it unless another of its connections answers.
+    // No other backend can be asked, so the watch waits unless another connection to this backend answers.
     const { pools } = this.#parts;
     return (
       !this.isDoubtful(attempt.backend) &&
@@ -75,7 +73,6 @@ export class TargetPicker {
     return up !== undefined && this.elsewhereFor(watch, [backend]) === undefined;
   }
 
-  /** True if the backend is suspect or dead. */
   isDoubtful(backend: string): boolean {
     const state = this.stateOf(backend);
     return state === "suspect" || state === "dead";
@@ -87,10 +84,7 @@ export class TargetPicker {
     return attempt.isConnectionRetiring || state === "draining" || state === undefined;
   }
 
-  /**
-   * Returns the best backend for a watch; undefined if there is none. Prefers a backend whose cache is not stalled. A
-   * stalled cache is safe as the last resort, because the watch only gets its events later.
-   */
+  /** Prefers a backend whose cache is not stalled. As the last resort, a stalled cache is safe: it is only late. */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     const loads = (name: string): number => pools.weightOf(name);
