@@ -25,7 +25,7 @@ import type { LiveRequests } from "./proxy/request/active-requests.ts";
 import { ownVersion } from "./version.ts";
 
 export type Running = {
-  /** The address of each listener, such as "127.0.0.1:8443", by its name. */
+  /** The address of each listener, such as "127.0.0.1:8443", by the listener's name. */
   readonly addresses: ReadonlyMap<string, string>;
   readonly adminAddress: string;
   /** The address of the JSON API; "": another process still uses its port. */
@@ -71,7 +71,6 @@ class Watchkeeper implements Running {
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
   readonly #intervals: readonly Interval[];
-  /** Undefined until the admin ports are open. */
   #servers: AdminServers | undefined;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall(), waiting: [] as readonly string[] };
@@ -127,7 +126,7 @@ class Watchkeeper implements Running {
 
   async start(): Promise<Failure | undefined> {
     const { inherited } = this.#around;
-    // Clients may wait in the queues of inherited sockets already, so a backend must be ready before the proxy accepts.
+    // Clients may already wait in the queues of inherited sockets, so a backend must be ready before the proxy accepts.
     const isAwaited = inherited !== undefined && !inherited.isEmpty;
     const failure =
       (await this.#clusters.load()) ??
@@ -188,7 +187,7 @@ class Watchkeeper implements Running {
 
   async stop(hurry: AbortSignal, isHandedOver = false): Promise<void> {
     this.#isDraining = true;
-    // The successor has the admin port now, so a request to this one is meant for the successor.
+    // The successor has the admin port now, so a request to this process is meant for the successor.
     if (isHandedOver) await this.#servers?.close();
     const times = isHandedOver ? { ...this.#config.drain, shutdownDelayMs: 0 } : this.#config.drain;
     const parts = {
@@ -251,7 +250,7 @@ class Watchkeeper implements Running {
     return undefined;
   }
 
-  /** The readiness checks. They fail while the proxy drains, and while no backend can serve new clients. */
+  /** The readiness checks fail while the proxy drains, and while no backend can serve new clients. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const { lost } = this.#listeners;

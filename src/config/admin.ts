@@ -15,11 +15,11 @@ export type AdminConfig = {
 };
 
 export type AuthorizationConfig = {
-  /** The name of the cluster that decides which clients may use the API. */
+  /** Name of the cluster that decides which clients may use the API. */
   readonly cluster: string;
   /** The kubeconfig for requests that review clients' tokens; undefined: the pod's service account. */
   readonly kubeconfigFile: string | undefined;
-  /** The audiences that a token must have; empty: the apiservers' own. */
+  /** The audiences that a token must have; empty: the apiservers' own audiences. */
   readonly audiences: readonly string[];
 };
 
@@ -39,7 +39,7 @@ export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): Ad
   };
 }
 
-/** Finds an API open to other machines without authorization, or that would get tokens in clear text. */
+/** Finds an admin API that other machines can use without authorization, or that would get tokens in clear text. */
 export function adminBreaches(written: Written): Breach[] {
   const { address, authorization, tls } = written.admin;
   const isGuarded = authorization.mode === "Webhook";
@@ -53,7 +53,7 @@ export function adminBreaches(written: Written): Breach[] {
   return [{ pointer: "/admin/address", message }, ...authorizationBreaches(written)];
 }
 
-/** Finds a cluster for authorization that does not exist, or that has no TLS although tokens are sent to it. */
+/** Finds a cluster for authorization that does not exist, or that would get tokens without TLS. */
 function authorizationBreaches(written: Written): Breach[] {
   const { mode, cluster, kubeconfigFile, audiences } = written.admin.authorization;
   const pointer = "/admin/authorization";

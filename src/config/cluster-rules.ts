@@ -1,4 +1,3 @@
-/** The rules of one cluster's backends: their addresses, and how they are discovered. Pure. */
 import {
   type Address,
   isLoopback,
@@ -59,7 +58,7 @@ export function repeatedBackends({ cluster: { backends = [] }, pointer: at }: Pl
   return repeatedNames(`${at}/backends`, backends);
 }
 
-/** Finds a fallback with the name of a listed backend, because logs and metrics tell backends apart by name. */
+/** Finds a fallback that has the name of a listed backend, because logs and metrics distinguish backends by name. */
 export function fallbackBreaches({ cluster: { backends = [], discovery }, pointer: at }: Placed): Breach[] {
   const name = discovery?.fallback?.name;
   if (!backends.some((one) => one.name === name)) return [];
@@ -67,7 +66,6 @@ export function fallbackBreaches({ cluster: { backends = [], discovery }, pointe
   return [{ pointer: `${at}/discovery/fallback/name`, message }];
 }
 
-/** The required and the allowed fields of `discovery`, by its type. */
 const discoveryFields = {
   DNS: { needs: ["hostname"], takes: ["hostname", "port"] },
   File: { needs: ["file"], takes: ["file"] },
@@ -78,7 +76,7 @@ const discoveryFields = {
 export function discoveryBreaches({ cluster: { discovery, proxyProtocol }, pointer: at }: Placed): Breach[] {
   if (discovery === undefined) return [];
   const { type, interval: _, fallback: __, ...rest } = discovery;
-  // Rejected, because the npm package for these types opens its own connections, without a PROXY header.
+  // Rejected, because the npm package for these types opens its own connections, which have no PROXY header.
   if (proxyProtocol !== undefined && (type === "EndpointSlice" || type === "Lease"))
     return [
       {

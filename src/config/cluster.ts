@@ -4,16 +4,15 @@ import { type BackendAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import type { WrittenCluster, WrittenDiscovery, WrittenPair, WrittenUpstreamTls } from "./schema.ts";
 
-/** The configuration of a cluster with absolute paths, durations in milliseconds, and defaults. */
+/** A cluster's configuration with absolute paths, durations in milliseconds, and defaults. */
 export type ClusterConfig = {
   readonly name: string;
-  /** The configured backends. They stay, whatever discovery returns. */
+  /** The configured backends. Discovery never removes them. */
   readonly backends: readonly BackendConfig[];
   readonly discovery: DiscoveryConfig | undefined;
   /** The TLS settings for all backends; undefined only if every backend is plain http on loopback. */
   readonly tls: UpstreamTls | undefined;
   readonly connectionPool: WrittenCluster["connectionPool"];
-  /** The version of the PROXY header that starts every connection to a backend; undefined: no header. */
   readonly proxyProtocol: "V1" | "V2" | undefined;
 };
 
@@ -116,7 +115,6 @@ function discoveryOf(written: WrittenDiscovery, pathOf: PathOf): DiscoveryConfig
   return { type, ...all, kubeconfigFile: kubeconfigFile && pathOf(kubeconfigFile) };
 }
 
-/** Returns a value that the rules have validated already. An undefined value is a bug. */
 export function checked<T>(value: T | undefined): T {
   assert(value !== undefined, "The schema accepted a text that cannot be parsed");
   return value;

@@ -35,7 +35,6 @@ import { fieldOf, readYaml } from "./yaml-document.ts";
 /** The configuration with absolute paths, durations in milliseconds, and defaults. */
 export type Config = {
   readonly file: string;
-  /** The configuration in the structure of the file, with defaults. */
   readonly written: Written;
   readonly name: string;
   readonly listeners: readonly ListenerConfig[];
@@ -62,7 +61,7 @@ export type ListenerConfig = {
   readonly mode: "HTTP" | "Passthrough";
   /** Name of the cluster that serves this listener, and all server names without an entry in `hosts`. */
   readonly cluster: string;
-  /** For mode Passthrough: the backends of each server name. Empty: all backends of `cluster` serve every name. */
+  /** For mode Passthrough: the backends of each server name; empty: all backends of `cluster` serve every name. */
   readonly routes: readonly RouteConfig[];
   /** The certificate and key; undefined: plain HTTP, which is allowed on loopback only. */
   readonly tls: ListenerTls | undefined;
@@ -74,7 +73,7 @@ export type ListenerConfig = {
 };
 
 export type RouteConfig = {
-  /** TLS server names of this route. Empty: all names that no other route has, and clients that send no name. */
+  /** TLS server names of this route; empty: all names that no other route has, and clients that send no name. */
   readonly serverNames: readonly string[];
   readonly cluster: string;
   /** Names of the backends of `cluster` that serve this route; empty: all of them. */
@@ -88,7 +87,7 @@ export type ListenerTls = PairFiles & {
 };
 
 export type HostConfig = {
-  /** The TLS server names in lower case; "*." matches one label. */
+  /** TLS server names in lower case; "*." matches one label. */
   readonly serverNames: readonly string[];
   readonly cluster: string;
   readonly tls: ListenerTls;
@@ -98,7 +97,7 @@ export type ConfigForCluster = Omit<Config, "clusters"> & { readonly cluster: Cl
 
 export type IdentityPolicy =
   | { readonly clientCerts: "Reject" }
-  /** `names`: header names that the proxy removes from clients' requests; without `names`, the default ones. */
+  /** `names`: header names that the proxy removes from clients' requests; undefined: the default names. */
   | { readonly clientCerts: "Impersonate" | "ActAsImpersonator"; readonly names?: HeaderNames }
   | { readonly clientCerts: "FrontProxy"; readonly names: HeaderNames };
 
@@ -114,7 +113,7 @@ function changedIn(was: Record<string, unknown>, is: Record<string, unknown>): r
   return Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
 }
 
-/** Returns the names of changed parts that take effect only after a restart. All other changes take effect at once. */
+/** Returns the names of changed parts that take effect only after a restart. */
 export function changedParts(before: Config, after: Config): readonly string[] {
   const ofClusters = after.clusters.flatMap(({ name, connectionPool }) => {
     const was = before.clusters.find((one) => one.name === name)?.connectionPool ?? connectionPool;
@@ -125,7 +124,7 @@ export function changedParts(before: Config, after: Config): readonly string[] {
 
 /**
  * Returns the configuration in effect after a reload: `after`, except for the parts that need a restart. The next
- * reload is compared with this result, so that it reports these parts again.
+ * reload is compared with this result, so the next reload reports these parts again.
  */
 export function heldOf(before: Config, after: Config): Config {
   const { watches, health, admin } = before;
@@ -137,7 +136,7 @@ export function heldOf(before: Config, after: Config): Config {
   return { ...after, watches, health, admin, clusters: [held(first), ...others.map(held)] };
 }
 
-/** Parses a configuration. `file` is the file's name in problems, and its directory is the base of relative paths. */
+/** Parses a configuration. `file`: the file's name in problems; its directory is the base of relative paths. */
 export function parseConfig(text: string, file: string): Config | readonly Problem[] {
   if (text.length > limits.configBytes)
     return [problemOf(file, `is larger than ${limits.configBytes} bytes`)];

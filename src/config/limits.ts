@@ -1,7 +1,7 @@
 /** Limits of configuration files, each with its reason (see src/base/limits.ts). */
 export const configLimits = {
-  /** Deepest nesting in a config file. The schema has five levels; more would only use the parser's stack. */
+  /** Maximum nesting depth in a config file. The schema has five levels; more levels only fill the parser's stack. */
   configDepth: 16,
-  /** Number of problems reported for one config file. Operators do not read more. */
+  /** Maximum number of problems reported for one config file. Operators do not read more. */
   configProblems: 50,
 } as const;

@@ -16,7 +16,6 @@ export function passthroughBreaches(written: Written): Breach[] {
   });
 }
 
-/** Returns the clusters that the listener uses, each once. */
 function clustersBehind({ cluster, routes }: WrittenListener, written: Written): readonly Placed[] {
   const names = routes?.map((route) => route.cluster) ?? [cluster];
   const found = [...new Set(names)].map((name) => clusterFor(written, name));
@@ -35,8 +34,8 @@ function decryptionBreaches(pointer: string, { tls, trustedForwarderCIDRs }: Wri
 }
 
 /**
- * Finds backends without TLS, and clusters without an idle upstream connection. A passthrough listener requires one,
- * because unanswered PINGs on it are how dead backends are detected.
+ * Finds backends without TLS, and clusters without an idle upstream connection. A passthrough listener requires such a
+ * connection, because its unanswered PINGs show that a backend is dead.
  */
 function healthBreaches(pointer: string, { cluster, pointer: at }: Placed): Breach[] {
   const plain = (cluster.backends ?? []).find(({ url }) => parseBackendUrl(url)?.isEncrypted === false);
@@ -59,7 +58,7 @@ function routeBreaches(pointer: string, { routes = [] }: WrittenListener, writte
   return routes.flatMap(({ serverNames = [""], backends = [], ...route }, at) => {
     const own = `${pointer}/routes/${at}`;
     const cluster = clusterFor(written, route.cluster)?.cluster;
-    // If the cluster is missing, this rule reports nothing, because another rule reports that.
+    // If the cluster is missing, this rule reports nothing, because another rule reports the missing cluster.
     const listed = cluster === undefined ? backends : (cluster.backends ?? []).map(({ name }) => name);
     const unknown = backends.flatMap((name, index) =>
       listed.includes(name)

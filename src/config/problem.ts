@@ -6,10 +6,10 @@ export type Problem = {
   readonly message: string;
 };
 
-/** A violation of a rule. `pointer` is the JSON pointer of the field. A Problem has a line and column instead. */
+/** A violation of a rule. `pointer`: JSON pointer of the field. A Problem has a line and column instead. */
 export type Breach = { readonly pointer: string; readonly message: string };
 
-/** Returns one line for a terminal or a log. The file's content cannot add lines or escape sequences to it. */
+/** Returns one line for a terminal or a log. The file's content cannot add lines or escape sequences to the line. */
 export function lineOf({ at, field, message }: Problem): string {
   const line = field === "" ? `${at}: ${message}` : `${at}: ${field} ${message}`;
   return line.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/g, "?");
@@ -40,7 +40,7 @@ export function didYouMean(written: string, candidates: readonly string[]): stri
 
 /** Returns the candidate that is the fewest edits away from `written`; undefined if none is similar. */
 export function nearestOf(written: string, candidates: readonly string[]): string | undefined {
-  // No known name is longer, and a comparison takes time in proportion to the product of both lengths.
+  // No known name is longer. A comparison takes time in proportion to the product of both lengths.
   if (written.length > 40) return undefined;
   const near = candidates
     .map((candidate) => ({ candidate, distance: distanceOf(written.toLowerCase(), candidate.toLowerCase()) }))
@@ -49,7 +49,7 @@ export function nearestOf(written: string, candidates: readonly string[]): strin
   return near[0]?.candidate;
 }
 
-/** Returns the number of edits between two words. A swap is one edit, as from "wieght" to "weight". */
+/** Returns the number of edits between two words. A swap such as from "wieght" to "weight" is one edit. */
 function distanceOf(one: string, other: string): number {
   let before: readonly number[] = [];
   let row: readonly number[] = Array.from({ length: other.length + 1 }, (_, column) => column);

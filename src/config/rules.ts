@@ -22,7 +22,7 @@ import {
 } from "./schema.ts";
 
 export type Rule = {
-  /** JSON pointers to the parts of the file that the rule reads; "*" matches every entry of a list. */
+  /** JSON pointers to the fields that the rule reads; "*" matches every entry of a list. */
   readonly reads: readonly string[];
   readonly breaches: (written: Written) => readonly Breach[];
 };
@@ -32,7 +32,7 @@ const each =
   (written) =>
     placedClusters(written).flatMap((placed) => breaches(placed, written));
 
-/** All rules. A rule runs only if the fields that it reads are valid; otherwise its result means nothing. */
+/** All rules. A rule runs only if the fields that it reads are valid. */
 export const rules: readonly Rule[] = [
   { reads: ["/listeners/*/name"], breaches: ({ listeners }) => repeatedNames("/listeners", listeners) },
   { reads: ["/clusters/*/name"], breaches: ({ clusters }) => repeatedNames("/clusters", clusters) },
@@ -92,7 +92,7 @@ function touches(pointer: string, read: string): boolean {
   return one.every((part, at) => at >= other.length || other[at] === "*" || other[at] === part);
 }
 
-/** Finds listeners and hosts whose cluster does not exist, and those that name no cluster although there are several. */
+/** Finds listeners and hosts whose cluster does not exist, and those that name none of several clusters. */
 function referenceBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;
@@ -118,10 +118,7 @@ function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener,
   ];
 }
 
-/**
- * Finds a listener's address that another listener or the admin port uses, and plain HTTP on other addresses than
- * loopback, where bearer tokens would be in clear text.
- */
+/** Finds a listen address that is used twice, and plain HTTP beyond loopback, where bearer tokens would be clear text. */
 function listenerBreaches(written: Written): Breach[] {
   const taken: Address[] = [];
   const { address: api, metricsAddress } = written.admin;
@@ -149,7 +146,7 @@ function listenerBreaches(written: Written): Breach[] {
   });
 }
 
-/** Finds a PROXY protocol without trusted networks. None is the default: a header may claim any address. */
+/** Finds a PROXY protocol without trusted networks, because a PROXY header may claim any address. */
 function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   return listeners.flatMap(({ proxyProtocol: { mode, trustedCIDRs } }, index) => {
     const pointer = `/listeners/${index}/proxyProtocol/trustedCIDRs`;
@@ -162,8 +159,8 @@ function proxyProtocolBreaches({ listeners }: Written): Breach[] {
 }
 
 /**
- * Finds a CA bundle for client certificates without credentials with which the proxy asserts the client's identity,
- * and such credentials without a CA bundle.
+ * Finds a CA bundle for client certificates without credentials with which the proxy asserts the client's identity, and
+ * such credentials without a CA bundle.
  */
 function identityBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
@@ -194,7 +191,7 @@ type CertificateHost = {
   readonly pointer: string;
 };
 
-/** Checks the identity policy of one host. Without `placed`, the credentials are not checked. */
+/** Checks the identity policy of one host. If `placed` is undefined, the credentials are not checked. */
 function policyBreaches({ host, pointer: at }: CertificateHost, placed: Placed | undefined): Breach[] {
   const { clientCerts } = host.identity;
   const pointer = `${at}/tls/clientCAFile`;

@@ -1,6 +1,6 @@
 /**
- * Validates a configuration file against the schema in config/schema and fills in defaults. The schema defines what
- * is valid; this file words the problems.
+ * Validates a configuration file against the schema in config/schema and fills in defaults. The schema defines what is
+ * valid; this file words the problems.
  */
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
@@ -138,7 +138,7 @@ export function clusterFor(written: Written, name: string | undefined): Placed |
   return all.find(({ cluster }) => cluster.name === name);
 }
 
-/** A reference to a cluster by name. `pointer` is the JSON pointer of the object that has the name. */
+/** A reference to a cluster by name. `pointer`: JSON pointer of the object that contains the name. */
 export type Reference = { readonly pointer: string; readonly cluster?: string | undefined };
 
 export function referenceBreach({ pointer, cluster }: Reference, written: Written): Breach[] {
@@ -169,19 +169,17 @@ ajv.addKeyword({
 const validate = ajv.compile<Written>(schema);
 
 export type Checked = {
-  /** The value with defaults; only valid fields have the declared types. Undefined: no watchkeeper config. */
+  /** The value with defaults; only its valid fields have the declared types. Undefined: no watchkeeper config. */
   readonly written: Written | undefined;
   readonly problems: readonly Problem[];
-  /** JSON pointers to the invalid fields. */
   readonly invalid: readonly string[];
 };
 
-/** Checks the document's value and fills the defaults into it. */
 export function checkSchema(document: YamlDocument): Checked {
   const { value } = document;
   if (validate(value)) return { written: value, problems: [], invalid: [] };
   const errors = validate.errors ?? [];
-  // In a file of another kind, every key would be unknown, so the wrong kind is reported as the only problem.
+  // In a file of another kind, every key would be unknown, so only the wrong kind is reported.
   const foreign = errors.filter((error) => isAboutKind(error) && !isOnlyMissing(error, value));
   const shown = foreign.length > 0 ? foreign : errors.filter((error) => !isRepeated(error, errors));
   const old = replacementsOf(new Set(shown.filter(isUnknownKey).map(keyPointerOf)), document);
@@ -194,7 +192,7 @@ export function checkSchema(document: YamlDocument): Checked {
   };
 }
 
-/** True if the value may be treated as `Written`, although fields may be invalid: rules read only the valid fields. */
+/** True if the value may be treated as `Written` although fields may be invalid: rules read only the valid fields. */
 function mayBeRead(value: unknown): value is Written {
   return typeof value === "object" && value !== null;
 }
@@ -233,7 +231,7 @@ function isAboutKind({ instancePath, keyword, params }: ErrorObject): boolean {
   return keyword === "type" || ["apiVersion", "kind"].includes(String(params["missingProperty"]));
 }
 
-/** True if a watchkeeper config, known by its `listeners`, only lacks `apiVersion` or `kind`. */
+/** True if a watchkeeper config, recognised by its `listeners`, only lacks `apiVersion` or `kind`. */
 function isOnlyMissing({ keyword }: ErrorObject, value: unknown): boolean {
   return keyword === "required" && mayBeRead(value) && "listeners" in value;
 }
@@ -263,7 +261,6 @@ const demandTitle: Demand = ({ parentSchema, data }) =>
 const numbers = ["no", "one"];
 const countOf = (limit: unknown): string => numbers[Number(limit)] ?? String(limit);
 
-/** The wording of a schema error, by schema keyword. */
 const demands: Readonly<Record<string, Demand>> = {
   pattern: demandTitle,
   format: demandTitle,

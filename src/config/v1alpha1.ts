@@ -1,7 +1,7 @@
 /**
- * The changes from v1alpha1 to v1alpha2 of the configuration. A v1alpha1 file is rejected, and so is a v1alpha1 key
- * in a v1alpha2 file; the message has the replacement for each key. `watchkeeper config --convert` prints a file with
- * the replacements made. Pure.
+ * The changes of the configuration from v1alpha1 to v1alpha2. A v1alpha1 file is rejected, and so is a v1alpha1 key in
+ * a v1alpha2 file; the message names the replacement of each key. `watchkeeper config --convert` prints a file with the
+ * replacements made.
  */
 import { configLimits } from "./limits.ts";
 import { inReadingOrder, type Problem, quote } from "./problem.ts";
@@ -22,12 +22,12 @@ const was = "watchkeeper.dev/v1alpha1";
 const is = "watchkeeper.dev/v1alpha2";
 
 type Change = {
-  /** The new key, in the map that contains the old key; "a/b": the key b in a map a. Default: the key stays the same. */
+  /** The new key in the map of the old key; "a/b": the key b in a map a; default: the key stays the same. */
   readonly key?: string;
   /** Another old key in the same map. The values of both keys move into one new map. */
   readonly joins?: string;
   readonly isListed?: true;
-  /** The new value for each old value. Undefined: the old value is the default now, so the key is removed. */
+  /** The new value for each old value; undefined: the old value is the default now, so the key is removed. */
   readonly values?: Readonly<Record<string, string | boolean | undefined>>;
 };
 
@@ -40,7 +40,7 @@ const clientCerts: Change = {
   },
 };
 
-/** Changes by the old key's JSON pointer. "*": every list entry; `upstreams`: also `upstream`, `clusters`. */
+/** Changes by the JSON pointer of the old key. "*": every list entry; `upstreams`: also `upstream` and `clusters`. */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],
@@ -118,7 +118,7 @@ export function replacementsOf(unknown: ReadonlySet<string>, document: YamlDocum
   });
 }
 
-/** Returns the file's text with the replacements made. Returns the text unchanged if it is not v1alpha1. */
+/** Returns the file's text with the replacements made; a text that is not v1alpha1 stays unchanged. */
 export function converted(document: YamlDocument): string {
   if (document.tree.get("apiVersion") !== was) return document.text;
   return new Conversion(document).text
@@ -167,7 +167,7 @@ class Conversion {
     return next + text.slice(end);
   }
 
-  /** `now` is the JSON pointer to the node after the conversion. */
+  /** `now`: JSON pointer to the node after the conversion. */
   #convert(node: unknown, pointer: string, now: string): void {
     if (isSeq(node))
       for (const [index, item] of node.items.entries())
@@ -185,7 +185,6 @@ class Conversion {
     }
   }
 
-  /** Replaces the key and value of `pair`. Returns the message about the replacement. */
   #replace(map: KeyedMap, pair: KeyedPair, change: Change & { readonly field: string }): string {
     const { key = pair.key.value, values = {}, field } = change;
     const [first = "", inner = ""] = key.split("/");

@@ -1,6 +1,6 @@
 /**
- * Parses YAML 1.2 or JSON into plain values with positions. It never throws and takes little time for any text,
- * because the proxy serves clients while it reloads its configuration.
+ * Parses YAML 1.2 or JSON into plain values with positions. Never throws and takes little time for any text, because
+ * the proxy serves clients while it reloads its configuration.
  */
 import {
   type Document,
@@ -25,9 +25,9 @@ export type YamlDocument = {
   readonly value: unknown;
   readonly text: string;
   readonly tree: Document;
-  /** Returns the position of the value at a JSON pointer; without a value, of the closest one around it. */
+  /** Returns the position of the value at a JSON pointer; if there is none, of the closest value around it. */
   positionOf(pointer: string): string;
-  /** Returns the position of the key at a JSON pointer; without a key, of the closest value around it. */
+  /** Returns the position of the key at a JSON pointer; if there is none, of the closest value around it. */
   keyPositionOf(pointer: string): string;
 };
 
@@ -37,8 +37,7 @@ export function readYaml(text: string, file: string): YamlDocument | readonly Pr
     const { line, col } = lines.linePos(offset);
     return `${file}:${Math.max(line, 1)}:${Math.max(col, 1)}`;
   };
-  // The `yaml` package would compare every key with every other key (60,000 keys: 42 s). `Walk` below finds
-  // duplicates faster.
+  // The `yaml` package would compare every key with every other key (60,000 keys: 42 s). `Walk` is faster.
   const parsed = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
   const walk = new Walk(positionAt);
   const faults = [...parsed.errors, ...parsed.warnings];

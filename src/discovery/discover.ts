@@ -16,7 +16,7 @@ import { type Access, firstAnswer, type Transport } from "./transport.ts";
 
 export type SourceParts = {
   readonly clock: Clock;
-  /** Returns the present credentials and servers of the cluster. Each lookup calls it. */
+  /** Returns the present credentials and servers of the cluster. Called by each lookup. */
   readonly access: () => Access;
 };
 

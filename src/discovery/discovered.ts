@@ -6,7 +6,7 @@ import { limits } from "../base/limits.ts";
 import { isProblems, lineOf, quote } from "../config/problem.ts";
 import { readYaml } from "../config/yaml-document.ts";
 
-/** A discovered backend. Its name is "10.0.0.11:6443" unless a discovery file names it; no config allows such a name. */
+/** A discovered backend. Its name is "10.0.0.11:6443", which no config allows, unless a discovery file names it. */
 export type Discovered = {
   readonly name: string;
   readonly host: string;
@@ -18,7 +18,7 @@ export function foundAt(host: string, port: number): Discovered {
   return { name: textOf({ host, port }), host, port, isEncrypted: true };
 }
 
-/** Returns each backend once, in a stable order. Returns a Failure if any backend is unusable. */
+/** Returns each backend once, in a stable order; a Failure if any backend is unusable. */
 export function checkFound(found: readonly Discovered[]): readonly Discovered[] | Failure {
   const wrong = found.find((one) => !isUsable(one));
   if (wrong !== undefined)
@@ -26,7 +26,7 @@ export function checkFound(found: readonly Discovered[]): readonly Discovered[] 
   const byPlace = new Map(found.map((one) => [`${one.host} ${one.port}`, one]));
   const byName = new Map(Array.from(byPlace.values(), (one) => [one.name, one]));
   if (byName.size < byPlace.size) return refused("two backends with one name");
-  // Rejects an empty result, because no cluster has zero apiservers, so the source must be broken.
+  // An empty result is rejected: no cluster has zero apiservers, so the source must be broken.
   if (byName.size === 0) return refused("no backends at all");
   if (byName.size > limits.discoveredBackends)
     return refused(`${byName.size} backends, more than ${limits.discoveredBackends}`);
@@ -43,7 +43,7 @@ function isUsable({ host, port, isEncrypted }: Discovered): boolean {
   return (isIpAddress(host) ? isUnicast(host) : isHost(host)) && (isEncrypted || isLoopback(host));
 }
 
-/** Parses a list of `{name, url}`, as in a config. `file` is the file's name for messages. */
+/** Parses a list of `{name, url}`, as in a config. `file`: the file's name for messages. */
 export function foundInFile(text: string, file: string): readonly Discovered[] | Failure {
   const document = readYaml(text, file);
   if (isProblems(document)) return new Failure("bad-file", "proxy", document.map(lineOf).join("; "));

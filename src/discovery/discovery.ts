@@ -1,6 +1,6 @@
 /**
- * Looks up the backends again and again, and keeps the last good result. A lookup that fails, hangs or returns
- * nothing changes nothing (F21). A Source (discover.ts) does one lookup.
+ * Looks up the backends repeatedly, and keeps the last good result. A lookup that fails, hangs or finds no backend
+ * changes nothing (F21). A Source (discover.ts) does one lookup.
  */
 import type { Clock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
@@ -25,7 +25,7 @@ export type Source = {
 export type DiscoveryParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** The prefix of backends' names in the journal; default: "". */
+  /** Prefix of backends' names in the journal; default: "". */
   readonly prefix?: string;
   readonly source: Source;
   readonly intervalMs: number;
@@ -40,16 +40,14 @@ export class Discovery {
   readonly #parts: DiscoveryParts;
   #found: readonly Discovered[];
   #retryMs: number = discoveryLimits.discoveryRetryMs;
-  /** The reason for which the last lookup failed; "": it succeeded. */
-  #complaint = "";
+  #lastFailure = "";
   /** Clock reading (ms) at which the source dropped each backend that is kept, by the backend's name. */
   #unlisted: ReadonlyMap<string, number> = new Map();
   #hasListed = false;
   #lastSuccessAtMs = 0;
   #failures = 0;
   #isAsking = false;
-  /** True if the source changed while a lookup was running. */
-  #isStale = false;
+  #hasChangedDuringLookup = false;
   #isStopped = false;
   #cancelNext: () => void = () => {};
   #stopWatching: () => void = () => {};
@@ -86,7 +84,7 @@ export class Discovery {
 
   #look(): void {
     // Lookups never overlap, so that a hanging resolver does not occupy more and more threads.
-    this.#isStale = this.#isAsking;
+    this.#hasChangedDuringLookup = this.#isAsking;
     if (this.#isAsking || this.#isStopped) return;
     this.#isAsking = true;
     this.#cancelNext();
@@ -101,10 +99,9 @@ export class Discovery {
       stopTimer();
       this.#isAsking = false;
       if (this.#isStopped) return;
-      // A result after the timeout is still used. A failure after the timeout is not, because the timeout was already
-      // reported.
+      // A result after the timeout is still used. A failure is not, because the timeout was already reported.
       if (!(isLate && outcome instanceof Failure)) this.#take(outcome);
-      if (this.#isStale) this.#look();
+      if (this.#hasChangedDuringLookup) this.#look();
       else this.#schedule();
     };
     source.ask().then(settled, (reason: unknown) => settled(failureFrom(reason, "proxy")));
@@ -112,8 +109,8 @@ export class Discovery {
 
   #schedule(): void {
     const { clock, intervalMs } = this.#parts;
-    const waitMs = this.#complaint === "" ? intervalMs : Math.min(this.#retryMs, intervalMs);
-    if (this.#complaint !== "") this.#retryMs *= 2;
+    const waitMs = this.#lastFailure === "" ? intervalMs : Math.min(this.#retryMs, intervalMs);
+    if (this.#lastFailure !== "") this.#retryMs *= 2;
     this.#cancelNext = clock.after(waitMs, () => this.#look());
   }
 
@@ -122,8 +119,8 @@ export class Discovery {
     const listed = outcome instanceof Failure ? outcome : checkFound(outcome);
     if (listed instanceof Failure) return this.#failed(listed);
     const found = this.#withUnlisted(listed);
-    if (this.#complaint !== "") journal.write({ kind: "discovery.recovered", from: source.from });
-    this.#complaint = "";
+    if (this.#lastFailure !== "") journal.write({ kind: "discovery.recovered", from: source.from });
+    this.#lastFailure = "";
     this.#retryMs = discoveryLimits.discoveryRetryMs;
     this.#lastSuccessAtMs = clock.wall();
     if (JSON.stringify(found) === JSON.stringify(this.#found)) return;
@@ -139,8 +136,7 @@ export class Discovery {
   /**
    * Adds backends that the source no longer lists but that still answer; they are kept for `unlistedKeptMs`. After an
    * outage of etcd, the first apiserver that checks removes the entries of all others until they renew them
-   * (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go). Moving their watches away and back would only disturb
-   * clients.
+   * (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go).
    */
   #withUnlisted(listed: readonly Discovered[]): readonly Discovered[] {
     const { clock, journal, source, answers } = this.#parts;
@@ -173,9 +169,9 @@ export class Discovery {
   #failed({ message }: Failure): void {
     const { journal, source } = this.#parts;
     this.#failures += 1;
-    if (message !== this.#complaint)
+    if (message !== this.#lastFailure)
       journal.write({ kind: "discovery.failed", from: source.from, reason: message });
-    this.#complaint = message;
+    this.#lastFailure = message;
   }
 }
 

@@ -10,7 +10,7 @@ import type { ApiRequest } from "./json-request.ts";
 import { discoveryLimits } from "./limits.ts";
 import { type Access, AccountTransport, type Answer, type Transport } from "./transport.ts";
 
-/** A request to the child process. `server`: address of the apiserver; "": the server that the kubeconfig names. */
+/** A request to the child process. `server`: URL of the apiserver; "": the server that the kubeconfig names. */
 export type ChildRequest = ApiRequest &
   Omit<Access, "servers"> & { readonly id: number; readonly kubeconfigFile: string; readonly server: string };
 
@@ -27,14 +27,13 @@ type ChildParts = {
   readonly access: () => Access;
   /** The child's name in messages, such as "discovery". */
   readonly name: string;
-  /** The file that the child runs. Default: discover-child, as .ts in the repository and as .js in the npm package. */
+  /** The file that the child runs; default: discover-child, as .ts in the repository and as .js in the npm package. */
   readonly file?: string;
 };
 
 const childFile = import.meta.filename.replace("kubernetes-child", "discover-child");
 
-/** Number of characters kept from the end of the child's stderr. */
-const wordsChars = 500;
+const stderrChars = 500;
 
 /** Returns the transport for a kubeconfig; undefined: for the pod's service account. */
 export function transportOf(
@@ -51,10 +50,10 @@ export class KubernetesChild implements Transport {
   readonly #parts: ChildParts;
   #child: ChildProcess | undefined;
   #id = 0;
-  /** The end of the child's stderr. Node prints there why the child ended. */
-  #words = "";
+  /** Node prints to stderr why the child ended. */
+  #stderrEnd = "";
 
-  /** The child is started by the first request, and by the next request after it has ended. */
+  /** The first request starts the child; after the child has ended, the next request starts another. */
   constructor(parts: ChildParts) {
     this.#parts = parts;
   }
@@ -71,8 +70,7 @@ export class KubernetesChild implements Transport {
 
   #send(question: ChildRequest): Promise<Answer | Refusal | Failure> {
     const child = this.#child ?? this.#start();
-    // The child is killed only after a long time, so that a child that merely starts slowly can answer the next
-    // request.
+    // The child is killed only after a long time: a child that merely starts slowly can answer the next request.
     const stopKill = wallClock.after(discoveryLimits.childHungMs, () => child.kill("SIGKILL"));
     return new Promise((resolve) => {
       const done = (outcome: Answer | Refusal | Failure): void => {
@@ -98,7 +96,7 @@ export class KubernetesChild implements Transport {
     });
   }
 
-  /** Ends the child process. Its "exit" event fails all pending requests. */
+  /** Ends the child process. The child's "exit" event fails all pending requests. */
   abort(): void {
     this.#child?.kill("SIGKILL");
   }
@@ -109,11 +107,11 @@ export class KubernetesChild implements Transport {
       // The child does not inherit this process's arguments, because --inspect would make it open the same port.
       execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
     });
-    // Each pending request adds a listener; `reviewsAtOnce` and a margin limit the pending requests.
+    // Each pending request adds a listener. `reviewsAtOnce` and a margin limit the pending requests.
     child.setMaxListeners(limits.reviewsAtOnce + 10);
-    this.#words = "";
+    this.#stderrEnd = "";
     child.stderr?.on("data", (chunk: Buffer) => {
-      this.#words = (this.#words + chunk.toString()).slice(-wordsChars);
+      this.#stderrEnd = (this.#stderrEnd + chunk.toString()).slice(-stderrChars);
     });
     const forget = (): void => {
       if (this.#child === child) this.#child = undefined;
@@ -127,7 +125,7 @@ export class KubernetesChild implements Transport {
 
   #failure(what: string): Failure {
     const last =
-      this.#words
+      this.#stderrEnd
         .trim()
         .split("\n")
         .find((line) => /error/i.test(line)) ?? "";
@@ -136,7 +134,7 @@ export class KubernetesChild implements Transport {
   }
 }
 
-/** Parses a message of the child. It checks every field, because the npm package is not trusted. */
+/** Every field of a child's message is checked, because the npm package is not trusted. */
 function replyIn(message: unknown, id: number): Answer | Refusal | Failure | undefined {
   if (typeof message !== "object" || message === null || !("id" in message) || message.id !== id)
     return undefined;

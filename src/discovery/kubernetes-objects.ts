@@ -1,7 +1,6 @@
 import type { Address } from "../base/address.ts";
 import { wallOf } from "../base/clock.ts";
 
-/** The fields of a discovery.k8s.io/v1 EndpointSlice that the proxy reads. */
 export type EndpointSlice = {
   readonly endpoints?: readonly {
     readonly addresses: readonly string[];
@@ -10,7 +9,6 @@ export type EndpointSlice = {
   readonly ports?: readonly { readonly name?: string; readonly port?: number }[];
 };
 
-/** The fields of a coordination.k8s.io/v1 Lease that the proxy reads. */
 export type Lease = {
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
   readonly spec?: {
@@ -34,8 +32,8 @@ export function addressesInSlices(slices: readonly EndpointSlice[]): readonly Ad
 export const peerAddress = "kubernetes.io/peer-advertise-address";
 
 /**
- * Returns the addresses in the apiservers' identity Leases (namespace kube-system); `now`: milliseconds since 1970.
- * Skips expired Leases: their apiservers are gone, and Kubernetes deletes them an hour later.
+ * Returns the addresses in the apiservers' identity Leases (namespace kube-system). Skips expired Leases: their
+ * apiservers are gone, and Kubernetes deletes them an hour later. `now`: milliseconds since 1970.
  */
 export function addressesInLeases(leases: readonly Lease[], now: number): readonly Address[] {
   return leases

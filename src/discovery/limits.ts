@@ -15,12 +15,12 @@ export const discoveryLimits = {
   /** Milliseconds that one apiserver has to answer before the next is asked. Three attempts fit into one lookup. */
   discoveryAskMs: 3000,
   discoveryServers: 3,
-  /** Bytes of the largest response. 500 EndpointSlices or Leases take 1 MB, and JSON.parse takes 40 ms for 4 MB. */
+  /** Number of bytes of the largest response. 500 EndpointSlices take 1 MB, and JSON.parse takes 40 ms for 4 MB. */
   discoveryBytes: 4 * MiB,
   /** Milliseconds that one review may take, with all its attempts. The CLI waits for two reviews. */
   reviewMs: 4000,
   reviewServers: 2,
-  /** Milliseconds that one review may take if a child process must be started first, which takes one or two seconds. */
+  /** Milliseconds that a review may take if a child process must be started first, which takes one or two seconds. */
   reviewChildMs: 6000,
   /** Milliseconds without a reply after which the proxy kills the child process. */
   childHungMs: 20_000,

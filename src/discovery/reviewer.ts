@@ -1,6 +1,6 @@
 /**
- * Sends TokenReviews and SubjectAccessReviews to a cluster for admin/authorization/reviews.ts. A pod's service
- * account needs the ClusterRole system:auth-delegator for this.
+ * Sends TokenReviews and SubjectAccessReviews to a cluster for admin/authorization/reviews.ts. A pod's service account
+ * needs the ClusterRole system:auth-delegator for them.
  */
 import { wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
@@ -30,8 +30,7 @@ export class Reviewer {
 
   /** Returns the answer or a Failure within `reviewChildMs`. A Failure's message contains no token. */
   ask({ path, body }: Review): Promise<{ readonly answer: unknown } | Failure> {
-    // `reviewServers` servers at most are asked: the known apiservers first, then the server that the credentials
-    // name.
+    // The known apiservers are asked first, then the server that the credentials name.
     const servers = [...this.#access().servers, this.#transport.own].slice(0, discoveryLimits.reviewServers);
     const request = { path, body, timeoutMs: discoveryLimits.reviewMs / discoveryLimits.reviewServers };
     const late = Promise.withResolvers<Failure>();

@@ -69,8 +69,7 @@ export class AccountTransport implements Transport {
       agent: false,
       ca: readFileSync(caFile),
       minVersion: "TLSv1.2",
-      // SNI must not contain an IP address (RFC 6066 §3). `checkServerIdentity` verifies the certificate against the
-      // IP address anyway.
+      // SNI must not contain an IP address (RFC 6066 §3). `checkServerIdentity` verifies the IP address instead.
       servername: isIpAddress(serverName) ? "" : serverName,
       checkServerIdentity: (_name: string, certificate: tls.PeerCertificate) =>
         tls.checkServerIdentity(serverName, certificate),
@@ -91,7 +90,7 @@ export class AccountTransport implements Transport {
   }
 }
 
-/** Asks each server in turn until `read` accepts an answer. `read` rejects one by throwing the reason. */
+/** Asks each server in turn until `read` accepts an answer. `read` rejects an answer by throwing the reason. */
 export async function firstAnswer<T>(
   transport: Transport,
   servers: readonly string[],

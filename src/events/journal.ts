@@ -2,14 +2,14 @@ import type { Clock } from "../base/clock.ts";
 import { failureFrom, wordsOf } from "../base/failure.ts";
 import type { ProxyEvent } from "./proxy-event.ts";
 
-/** A journal entry and its cluster; undefined: the only cluster, or the entry belongs to none. */
+/** A journal entry and its cluster; undefined: there is only one cluster, or the entry belongs to none. */
 export type Entry = ProxyEvent & { readonly cluster?: string };
 
 export type EntryOf<K extends Entry["kind"]> = Extract<Entry, { readonly kind: K }>;
 
 export type Reader = (entry: Entry, at: number) => void;
 
-/** The journal of everything that happens in the process. The code that writes entries does not depend on the readers. */
+/** The journal of everything that happens in the process. The code that writes entries does not depend on readers. */
 export class Journal {
   readonly #clock: Clock;
   readonly #readers: Reader[];
@@ -30,7 +30,6 @@ export class Journal {
     return new Journal(this.#clock, { readers: this.#readers, cluster });
   }
 
-  /** Calls `reader` for each entry. Returns a function that unsubscribes. */
   subscribe(reader: Reader): () => void {
     this.#readers.push(reader);
     return () => {
@@ -45,7 +44,7 @@ export class Journal {
     for (const reader of this.#readers) this.#tell(reader, told, at);
   }
 
-  /** Calls one reader. If it throws, the other readers get "internal.error", and the writer continues. */
+  /** If the reader throws, the other readers get "internal.error", and the writer of the entry continues. */
   #tell(reader: Reader, entry: Entry, at: number): void {
     try {
       reader(entry, at);

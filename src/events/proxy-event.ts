@@ -9,7 +9,7 @@ type Events = {
     backend: string;
     from: string;
     to: string;
-    /** The detector, its measurement and limit in milliseconds (0: none), and the reason as a sentence. */
+    /** The detector measured `valueMs`, and its limit is `limitMs`; 0: there is none. */
     detector: string;
     valueMs: number;
     limitMs: number;
@@ -20,8 +20,8 @@ type Events = {
   "backend.added": { backend: string };
   "backend.removed": { backend: string };
   /**
-   * A new connection to an unhealthy backend had another result than the one before. `reached`: how far it got.
-   * "tls": TLS. "tcp": the kernel accepted it but the process did not answer. "": no answer at all.
+   * A new connection to an unhealthy backend had another result than the previous connection. `reached`: "tls": TLS was
+   * established; "tcp": only the backend's kernel answered; "": no answer at all.
    */
   "backend.probed": { backend: string; met: Met; reached: "" | "tcp" | "tls"; ms: number; reason: string };
   /**
@@ -40,12 +40,12 @@ type Events = {
     origin: string;
     message: string;
     auditId: string;
-    /** The client and the last backend that was tried; undefined: unknown. */
+    /** The client; undefined: unknown. */
     client?: string;
     userAgent?: string;
     backend?: string;
   };
-  /** A request has ended. Written for the requests that `logging.accessLog` selects. */
+  /** A request that `logging.accessLog` selects has ended. */
   "request.ended": {
     client: string;
     agent: string;
@@ -53,16 +53,16 @@ type Events = {
     subject: string;
     verb: string;
     path: string;
-    /** The resource that a watch watches; for other requests "". */
+    /** The resource of a watch; for other requests "". */
     resource: string;
-    /** The backend that answered, or the one tried last. */
+    /** The backend that answered, or the backend that was tried last. */
     backend: string;
-    /** The status code; 0: no response. */
     code: number;
     end: string;
     bytes: number;
-    /** For a watch: number of events forwarded, version at which another backend could resume it, number of moves. */
+    /** For a watch: number of forwarded events. */
     events: number;
+    /** Version at which another backend could continue the watch. */
     version: string;
     moves: number;
     durationMs: number;
@@ -74,7 +74,7 @@ type Events = {
     backend: string;
     auditId: string;
     reason: string;
-    /** For a watch over a WebSocket: the number of events; undefined: no such watch. */
+    /** For a watch over a WebSocket: number of events; undefined: no such watch. */
     events?: number;
   };
   /** A passthrough connection has ended. `sent`: bytes from the client; `received`: bytes to the client. */
@@ -99,8 +99,8 @@ type Events = {
   "config.refused": { file: string; problems: readonly string[] };
   "discovery.changed": { from: string; added: readonly string[]; removed: readonly string[] };
   /**
-   * Some backends stay for a limited time although discovery no longer lists them, because they still answer.
-   * Discovery drops backends after an outage of etcd, for example.
+   * Some backends stay for a limited time although discovery no longer lists them, because they still answer. Discovery
+   * drops backends after an outage of etcd, for example.
    */
   "discovery.backends_retained": { from: string; names: readonly string[] };
   /** Written when discovery starts to fail, or the reason changes. The last discovered backends stay in use. */
@@ -110,7 +110,7 @@ type Events = {
   /** A backend presented a new certificate; `purpose`: "backend" or "backend-loopback". */
   "certificate.observed": { backend: string; purpose: string; notAfter: string };
   "certificate.refused": { name: string; problem: string };
-  /** A certificate expires within `limitMs`. Written once for each limit. `leftMs`: negative after the expiry. */
+  /** A certificate expires within `limitMs`. Written once for each limit. `leftMs` is negative after the expiry. */
   "certificate.expiring": {
     purpose: string;
     name: string;
@@ -121,23 +121,22 @@ type Events = {
   /** A certificate reported as expiring was replaced, or is no longer used (then `notAfter` is ""). */
   "certificate.renewed": { purpose: string; name: string; notAfter: string };
   "internal.error": { scope: "stream" | "session" | "timer" | "process" | "reader"; message: string };
-  /** The result of a readiness check of the proxy itself changed. `complaint`: the problem; "": the check succeeds. */
+  /** The result of the proxy's own readiness check changed. `complaint`: the problem; "": the check succeeds. */
   "probe.changed": { probe: string; complaint: string };
   /** This process started another watchkeeper process, which takes over the listening sockets. */
   "successor.started": { pid: number };
   "successor.ready": { pid: number };
   "successor.failed": { reason: string };
-  /** Watches moved: `count` of them within one second. `slowestMs`: the longest time from the suspicion to the move. */
+  /** `count` watches moved within one second. `slowestMs`: the longest time from the suspicion to the move. */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
-   * `count` watches ended within one second although their clients wanted more events. `resource`: that of the last
-   * of these watches. `version`: the version from which this watch would have continued; "": none.
+   * `count` watches ended within one second although their clients wanted more events. `resource`: the resource of the
+   * last of these watches. `version`: where this last watch would have continued; "": unknown.
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
-   * A backend has delivered no new version of a resource for `behindMs` after another backend delivered
-   * `peersVersion`, so its watches of the resource move. A bookmark of this backend shows this, or a watch that
-   * should have delivered that version.
+   * A backend has delivered no new version of a resource for `behindMs` after another backend delivered `peersVersion`,
+   * so the backend's watches of the resource move.
    */
   "cache.stalled": {
     backend: string;
@@ -150,9 +149,9 @@ type Events = {
   };
   "cache.recovered": { backend: string; resource: string; version: string };
   /**
-   * A list returned etcd's version, and the watch cache of a backend had not reached that version `lateMs` later,
-   * because etcd notifies the cache too rarely. "cache.progress_restored" follows when the cache has caught up, or
-   * when no watch needs it.
+   * A list returned etcd's version, and a backend's watch cache had not reached this version `lateMs` later, because
+   * etcd notifies the cache too rarely. "cache.progress_restored" follows when the cache has caught up, or when no
+   * watch needs it.
    */
   "cache.progress_delayed": {
     backend: string;
@@ -183,8 +182,8 @@ type Events = {
     limitMs: number;
   };
   /**
-   * A backend sent an event that is older than an earlier event of the same watch (incident 001). Written once a
-   * minute for each backend and resource.
+   * A backend sent an event that is older than an earlier event of the same watch (incident 001). Written once a minute
+   * for each backend and resource.
    */
   "event.version_regressed": {
     client: string;
@@ -195,7 +194,7 @@ type Events = {
     version: string;
     seen: string;
   };
-  /** Many callers that had a watch have listed its resource again within a few seconds. */
+  /** Many callers that had a watch have listed the watched resource again within a few seconds. */
   "relist_storm.detected": {
     relists: number;
     limit: number;
@@ -205,8 +204,8 @@ type Events = {
   };
   /**
    * A client's renewal of a leader lease is suspect. `lease`: resource, namespace and name. `was`: the client that
-   * renewed the lease before, or the pod that the lease names. Written at most once in a few seconds for each lease
-   * and verdict.
+   * renewed the lease before, or the pod that the lease names. Written at most once in a few seconds for each lease and
+   * verdict.
    */
   "lease.suspect": {
     verdict: "contested" | "ghost" | "unknown";
@@ -217,13 +216,12 @@ type Events = {
     userAgent: string;
     was: string;
     detector: string;
-    /** The measurement and its limit in milliseconds; 0: there is none. */
+    /** The measurement in milliseconds; 0: there is none. */
     valueMs: number;
     limitMs: number;
     reason: string;
     auditId: string;
   };
-  /** An incident was found in the journal. The admin port has its evidence. */
   "incident.opened": {
     id: number;
     incident: string;
@@ -251,12 +249,11 @@ type Events = {
     version: string;
     times: number;
   };
-  /** An operator has changed something at run time. `by`: the claimed identity and the address of the operator. */
+  /** An operator has changed something at run time. `by`: the operator's claimed identity and address. */
   "operation.done": {
     operation: string;
     target: string;
     by: string;
-    /** The operator's own text; "": none. */
     reason: string;
     outcome: string;
   };

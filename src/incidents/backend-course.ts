@@ -1,6 +1,6 @@
 /**
  * Reads one backend's journal entries and decides when its trouble becomes an incident. A short suspicion is no
- * incident. Neither is an announced restart, unless it takes too long. Pure.
+ * incident, and an announced restart is one only if it takes too long. Pure.
  */
 
 import { limits } from "../base/limits.ts";
@@ -12,7 +12,6 @@ import { incidentLimits } from "./limits.ts";
 type Changed = EntryOf<"backend.changed">;
 type Probed = EntryOf<"backend.probed">;
 
-/** The result of the latest new connection to the backend since the backend became suspect. */
 type ProbeResult = Pick<Probed, "met" | "reached">;
 
 export class BackendCourse {
@@ -20,12 +19,11 @@ export class BackendCourse {
   /** Name of the backend's cluster; "": there is only one cluster. */
   readonly cluster: string;
   state = "unknown";
-  /** Clock reading (ms) since which the backend is suspect, according to the first measurement; -1: it is not suspect. */
+  /** Clock reading (ms) since which the backend is suspect by the first measurement; -1: it is not suspect. */
   doubtAt = -1;
   /** Clock reading (ms) at which the suspicion becomes an incident; Infinity: not suspect, or an incident already. */
   dueAt = Number.POSITIVE_INFINITY;
-  /** True if the backend announced its shutdown, which usually means a restart. */
-  #isPlanned = false;
+  #hasAnnouncedShutdown = false;
   #detector = "";
   #probe: ProbeResult | undefined;
   /** Clock readings (ms) at which the backend recently left ready, or failed again on a new connection. */
@@ -64,7 +62,7 @@ export class BackendCourse {
     const { from, to, detector, valueMs, limitMs, reason } = entry;
     this.state = to;
     if (to === "ready") return this.#recover();
-    if (to === "draining") this.#isPlanned = true;
+    if (to === "draining") this.#hasAnnouncedShutdown = true;
     if (to !== "suspect" && to !== "dead") return;
     if (from === "ready") this.#fall(at);
     if (this.doubtAt < 0) {
@@ -73,16 +71,16 @@ export class BackendCourse {
       this.dueAt = at + this.#patience(detector);
     }
     this.#row({ at, detector, value: valueMs, threshold: limitMs, unit: "ms", text: `${to}: ${reason}` });
-    if (to === "dead") this.dueAt = this.#isPlanned ? this.dueAt : Math.min(this.dueAt, at);
+    if (to === "dead") this.dueAt = this.#hasAnnouncedShutdown ? this.dueAt : Math.min(this.dueAt, at);
   }
 
-  /** Records the result of a new connection: only this shows that a suspect backend failed again. */
+  /** Records the result of a new connection, which is the only sign that a suspect backend failed again. */
   met(entry: Probed, at: number): void {
     const { met, reached, ms } = entry;
     const isIll = this.state === "suspect" || this.state === "dead";
     if (isIll && met !== "answer" && this.#probe?.met === "answer") this.#fall(at);
     this.#probe = { met, reached };
-    if (this.dueAt !== Number.POSITIVE_INFINITY && !this.#isPlanned) this.dueAt = this.#due(at);
+    if (this.dueAt !== Number.POSITIVE_INFINITY && !this.#hasAnnouncedShutdown) this.dueAt = this.#due(at);
     const row = { at, detector: "dial", value: Math.round(ms), threshold: 0, unit: "ms" as const };
     this.#row({ ...row, text: textOf(entry) });
   }
@@ -113,7 +111,7 @@ export class BackendCourse {
   }
 
   #patience(detector: string): number {
-    if (this.#isPlanned) return incidentLimits.restartMs;
+    if (this.#hasAnnouncedShutdown) return incidentLimits.restartMs;
     if (detector === "readyz") return incidentLimits.unreadyMs;
     return this.#isProven ? incidentLimits.doubtMs : incidentLimits.unprovenMs;
   }
@@ -127,8 +125,7 @@ export class BackendCourse {
   }
 
   #fall(at: number): void {
-    // A failure after an announced shutdown does not count.
-    if (this.#isPlanned) return;
+    if (this.#hasAnnouncedShutdown) return;
     this.#falls = [...this.#falls.filter((fell) => at - fell < incidentLimits.flappingMs), at].slice(
       -incidentLimits.flaps,
     );
@@ -139,7 +136,7 @@ export class BackendCourse {
   }
 
   #recover(): void {
-    this.#isPlanned = false;
+    this.#hasAnnouncedShutdown = false;
     this.#probe = undefined;
     this.doubtAt = -1;
     this.handOver();

@@ -43,8 +43,7 @@ export class BackendFold {
   }
 
   take(entry: Entry, at: number): void {
-    // A new backend without a health state is recorded, too: otherwise "all backends are down" would be found too
-    // early.
+    // A backend without a health state is recorded, too: otherwise "all backends are down" would be found too early.
     if (entry.kind === "backend.added") this.#courseOf(entry);
     else if (entry.kind === "backend.changed") this.#changed(entry, at);
     else if (entry.kind === "backend.probed") this.#met(entry, at);

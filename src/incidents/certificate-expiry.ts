@@ -4,10 +4,7 @@ import { Interval } from "../base/interval.ts";
 import type { Journal } from "../events/journal.ts";
 import { incidentLimits } from "./limits.ts";
 
-/**
- * Time until a certificate expires. soon: at most a week, or a month for a loopback certificate; now: at most a day;
- * over: it has expired; ok: longer.
- */
+/** Time until a certificate expires. soon: at most a week, or a month for a loopback certificate; now: at most a day. */
 export type ExpiryLevel = "ok" | "soon" | "now" | "over";
 
 /**

@@ -194,7 +194,7 @@ export function findingIn(entry: Entry, at: number): Finding | undefined {
   return foundBy(entry.kind, entry, at);
 }
 
-/** Without the type parameter, TypeScript does not connect the function from `readers` with the type of its entry. */
+/** Without the type parameter, TypeScript does not connect the function from `readers` with its entry's type. */
 function foundBy<K extends Entry["kind"]>(kind: K, entry: EntryOf<K>, at: number): Finding | undefined {
   const read: Readers[K] = readers[kind];
   return read?.(entry, at);

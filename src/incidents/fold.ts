@@ -54,7 +54,7 @@ export class Fold {
 type About = { readonly subject: string };
 
 /**
- * Returns the subject of an incident with the name of its cluster, so that the same problem in two clusters makes two
+ * Returns an incident's subject with the name of its cluster, so that the same problem in two clusters makes two
  * incidents. The name of a backend contains its cluster already.
  */
 function subjectIn(cluster: string, { subject }: About): string {

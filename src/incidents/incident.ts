@@ -14,7 +14,7 @@ export type EvidenceRow = {
   readonly auditId?: string;
 };
 
-/** How many watches, tunnels and requests the problem affected, and the slowest move in milliseconds. */
+/** Number of watches, tunnels and requests that the problem affected, and the slowest move in milliseconds. */
 export type Impact = {
   watchesMoved: number;
   slowestMoveMs: number;
@@ -23,7 +23,7 @@ export type Impact = {
   requestsFailed: number;
 };
 
-/** The first affected clients by name, and the number of all. Clients without a name may be counted twice. */
+/** The first affected clients by name, and the number of all. A client without a name may be counted twice. */
 export type Affected = { readonly names: string[]; count: number };
 
 export type Incident = {
@@ -34,9 +34,8 @@ export type Incident = {
   /** Name of the backend that the incident concerns; "": none. */
   readonly backend: string;
   readonly summary: string;
-  /** Clock reading (ms) at which the cause began, as far as it is known. */
+  /** Clock reading (ms) at which the cause began, if it is known. */
   readonly startedAt: number;
-  /** Clock reading (ms) at which the incident was opened. */
   readonly detectedAt: number;
   readonly evidence: EvidenceRow[];
   omitted: number;

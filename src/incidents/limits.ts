@@ -6,22 +6,19 @@ export const incidentLimits = {
   /** Milliseconds before expiry at which a loopback certificate is reported: its renewal needs a restart. */
   loopbackExpirySoonMs: 2_592_000_000,
   expiryLookMs: 1000,
-  /** Most active incidents: many problems at once make a few dozen. One takes 10 KB with all its evidence. */
+  /** Maximum number of active incidents, 10 KB each with all evidence. Many problems at once make a few dozen. */
   incidentsActive: 200,
   incidentsKept: 500,
-  /** Number of evidence rows of one incident. Above it, rows in the middle are removed. */
+  /** Maximum number of evidence rows of one incident. Beyond it, rows in the middle are removed. */
   incidentEvidence: 32,
-  /** Number of pairs of kind and backend with a counter. Other incidents are counted by kind only. */
+  /** Maximum number of pairs of kind and backend with a counter. Other incidents are counted by kind only. */
   incidentCounts: 50,
   incidentBackends: 128,
-  /** Milliseconds that a backend may be suspect without an incident: its requests are hedged meanwhile. */
+  /** Milliseconds that a backend may be suspect without an incident, because its requests are hedged meanwhile. */
   doubtMs: 1500,
-  /**
-   * Milliseconds for which a backend may be suspect without an incident while no new connection has failed, because
-   * the old connections may recover.
-   */
+  /** Milliseconds that a backend may be suspect without an incident while only old connections fail: they may recover. */
   unprovenMs: 10_000,
-  /** Milliseconds for which a backend may report "not ready" without an incident, because it may be starting. */
+  /** Milliseconds that a backend may report "not ready" without an incident, because it may be starting. */
   unreadyMs: 3000,
   /** Milliseconds that a backend may be away after it announced its shutdown, as in an upgrade by kubeadm. */
   restartMs: 60_000,
@@ -30,12 +27,12 @@ export const incidentLimits = {
   flappingMs: 120_000,
   /** Milliseconds without new evidence after which incidents about watches, versions or internal errors end. */
   quietMs: 300_000,
-  /** Milliseconds without recurrence until a replay loop has ended: while it lasts, it is reported each minute. */
+  /** Milliseconds without recurrence after which a replay loop has ended: a lasting loop is reported each minute. */
   loopQuietMs: 150_000,
-  /** Milliseconds without new evidence after which an incident about a relist storm, or about overload, ends. */
+  /** Milliseconds without new evidence after which an incident about a relist storm ends. */
   stormQuietMs: 60_000,
   overloadQuietMs: 60_000,
-  /** Characters kept of a client's name, and of a subject, summary or sentence; the rest is cut off. */
+  /** Maximum number of characters of a client's name; the rest is cut off. */
   nameChars: 128,
   textChars: 300,
 } as const;

@@ -12,7 +12,6 @@ export type Finding = {
   /** Clock reading (ms) at which the cause began; default: the time of the first evidence row. */
   readonly startedAt?: number;
   readonly evidence: readonly EvidenceRow[];
-  /** The affected client; default: none. */
   readonly client?: string;
 };
 
@@ -31,7 +30,7 @@ export class IncidentStore {
   #ended: Incident[] = [];
   #lastId = 0;
   readonly #counts = new Map<string, IncidentCount>();
-  /** Number of findings that were dropped, because too many incidents were active. */
+  /** Number of findings that were dropped because too many incidents were active. */
   dropped = 0;
 
   constructor(listener: StoreListener) {
@@ -59,7 +58,7 @@ export class IncidentStore {
     return this.all.find((incident) => incident.id === id);
   }
 
-  /** Opens an incident or adds to the active one, at the clock reading `at`. Undefined: too many incidents. */
+  /** Opens an incident or adds to the active one, at the clock reading `at`. Undefined: too many incidents are active. */
   found(finding: Finding, at: number): Incident | undefined {
     const { client = "" } = finding;
     const known = this.find(finding.kind, finding.subject);

@@ -1,4 +1,4 @@
-/** One caller (an identity, a program and an address together) and its request counts. Times are clock readings. */
+/** One caller (an identity, a program and an address together) and its request counts. Times are clock readings in ms. */
 import { ledgerLimits } from "./limits.ts";
 import type { Subject } from "./subject.ts";
 
@@ -75,7 +75,7 @@ export class Caller implements CallerName {
       ["anonymous", this.subject.source === "none"],
       ["failing", isKnown && errors * 2 > requests],
       ["relisting", relists >= ledgerLimits.callerRelists && relists * 10 > requests],
-      // An anomaly above one watch in two seconds on average: an informer starts fewer.
+      // More than one watch in two seconds on average is an anomaly, because an informer starts fewer.
       ["re-watching", isMostlyWatches && watches > (now - this.since) / 2000],
     ];
     return all.flatMap(([oddity, isSo]) => (isSo ? [oddity] : []));

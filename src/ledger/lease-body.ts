@@ -9,7 +9,7 @@ import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from 
 export const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader";
 
 export type LeaseRecord = {
-  /** Name of the object; "": the body is a patch without one. */
+  /** Name of the object; "": the body is a patch without a name. */
   readonly name: string;
   /** The new holder; undefined: a patch that does not change the holder; "": the write releases the lease. */
   readonly holder: string | undefined;

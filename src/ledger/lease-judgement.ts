@@ -26,8 +26,7 @@ export function judgeRenewal(lease: Lease, renewal: Renewal, pods: Pods): Judgem
   );
 }
 
-// --- the client that renews is not the pod that the lease names (seed 002) ---
-
+/** Finds a client that renews although it is not the pod that the lease names (seed 002). */
 function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judgement | undefined {
   const { pod, node, namespace } = caller.subject;
   const named = podNamedBy(holder);
@@ -48,8 +47,7 @@ function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judge
       reason,
     };
   }
-  // The token names the client's pod. The lease is suspect only if its holder is another known pod: other holder names
-  // may have any format.
+  // The lease is suspect only if its holder is another known pod, because other holder names may have any format.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
   const reason = `Lease names pod ${named} but is renewed with the token of pod ${pod} from ${caller.address}`;
@@ -66,12 +64,7 @@ function goneOf(pods: Pods, names: readonly (readonly [string, string])[]): Dele
   return undefined;
 }
 
-// --- two clients hold the lease ---
-
-/**
- * Finds two clients that renew in turn under one holder name: this one, another, and this one again. A restarted
- * process cannot cause this.
- */
+/** Finds two clients that renew in turn under one holder name, which a restarted process cannot cause. */
 function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Judgement | undefined {
   const last = lease.renewers.at(-1);
   const own = lease.renewers.find(
@@ -113,7 +106,7 @@ function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgeme
   };
 }
 
-/** Finds a client if neither its identity nor its program has held the lease before. */
+/** Finds a client of which neither the identity nor the program has held the lease before. */
 function stranger(lease: Lease, { caller }: Renewal): Judgement | undefined {
   if (lease.renewals < ledgerLimits.leaseRenewals || lease.knownKinds.includes(kindOf(caller)))
     return undefined;

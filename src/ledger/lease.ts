@@ -8,10 +8,9 @@ export type LeaseName = {
   readonly name: string;
 };
 
-/** A client that renews the lease under one holder name. */
 export type Renewer = {
   readonly caller: Caller;
-  /** Id of the client's HTTP/2 session, which tells apart two processes behind one address; 0: unknown. */
+  /** Id of the client's HTTP/2 session, which distinguishes two processes behind one address; 0: unknown. */
   readonly session: number;
   readonly holder: string;
   readonly since: number;
@@ -29,7 +28,6 @@ export type Handover = {
 
 export type Verdict = "contested" | "ghost" | "unknown";
 
-/** The reason for which a lease is suspect. */
 export type Judgement = {
   readonly verdict: Verdict;
   readonly detector: "alternation" | "takeover" | "turns" | "pod" | "deleted-pod" | "identity";
@@ -44,7 +42,6 @@ export class Lease {
   holder = "";
   durationMs = 0;
   renewedAt = 0;
-  /** Clock reading (ms) at which the present holder got the lease. */
   heldSince = 0;
   renewals = 0;
   /** The clients that renewed the lease recently, the latest last. */
@@ -52,7 +49,7 @@ export class Lease {
   handovers: readonly Handover[] = [];
   /** Identities and programs of the recent holders, in the format of `kindOf`. */
   knownKinds: readonly string[] = [];
-  /** The latest judgement and its clock reading (ms). A judgement expires after `limits.leaseQuietMs`. */
+  /** The latest judgement, which expires after `limits.leaseQuietMs`. */
   judgement: Judgement | undefined;
   judgedAt = Number.NEGATIVE_INFINITY;
   reportedAt = Number.NEGATIVE_INFINITY;
@@ -66,7 +63,6 @@ export class Lease {
     return `${resource} ${namespace}/${name}`;
   }
 
-  /** Returns the latest judgement; undefined: there is none, or it has expired. */
   verdictAt(now: number): Judgement | undefined {
     return now - this.judgedAt < limits.leaseQuietMs ? this.judgement : undefined;
   }

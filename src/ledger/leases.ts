@@ -1,4 +1,4 @@
-/** The leader leases that clients renew through the proxy. The least recently renewed one is evicted first. */
+/** The leader leases that clients renew through the proxy. The least recently renewed lease is evicted first. */
 
 import { clipped } from "../base/detach.ts";
 import { Lru } from "../base/lru.ts";
@@ -18,7 +18,6 @@ export type LeaseWrite = {
   readonly isCreate: boolean;
 };
 
-/** A judgement that must be journalled, and its lease. */
 export type LeaseReport = { readonly lease: Lease; readonly judgement: Judgement };
 
 export class Leases {
@@ -36,7 +35,7 @@ export class Leases {
     const holder = clipped(record.holder ?? lease.holder, ledgerLimits.holderChars);
     if (record.durationMs !== undefined) lease.durationMs = record.durationMs;
     if (holder === "") return this.#released(lease, at);
-    // Ignores a write that neither renews the lease nor changes its holder: it sets labels, for example.
+    // Ignores a write that neither renews the lease nor changes its holder: the write sets labels, for example.
     if (!record.isRenewal && holder === lease.holder) return undefined;
     const renewal = { caller, session, holder, isCreate, at };
     const judgement = judgeRenewal(lease, renewal, this.pods);

@@ -36,7 +36,7 @@ export class Ledger {
     return now - this.#startedAt >= ledgerLimits.callerNewMs;
   }
 
-  /** Returns the caller of this name: the same object each time, until the ledger evicts it. */
+  /** Returns the caller of this name: the same object each time, until the ledger evicts the caller. */
   of(name: CallerName, now: number): Caller {
     const { subject, agent, address } = name;
     const key = `${subject.source} ${subject.name} ${subject.pod} ${agent} ${address}`;
@@ -49,7 +49,7 @@ export class Ledger {
     return caller;
   }
 
-  /** Returns the metric label of a program. Labels never change, so that the counters never decrease. */
+  /** A program's label never changes, so that the counters never decrease. */
   #labelOf(agent: string): string {
     return this.#agents.has(agent) ? agent : "other";
   }

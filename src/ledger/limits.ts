@@ -1,21 +1,21 @@
 /** Limits of the recorded callers, leases and pods, each with its reason (see src/base/limits.ts). */
 export const ledgerLimits = {
-  /** Most callers, 400 bytes each: 1,000 nodes have about as many kubelets, kube-proxies and agents. */
+  /** Maximum number of callers, 400 bytes each. 1,000 nodes have about as many kubelets, kube-proxies and agents. */
   callers: 5000,
-  /** Number of callers that one eviction checks to find an idle one. */
+  /** Number of callers that one eviction checks to find an idle caller. */
   callerTurns: 32,
   /** Milliseconds for which a caller counts as new. */
   callerNewMs: 600_000,
-  /** Number of requests below which the ledger reports no anomalies of a caller, except that it is new. */
+  /** Number of requests below which the ledger reports no anomalies of a caller, except that the caller is new. */
   callerRequests: 20,
   callerRelists: 10,
   /** Number of watched resources remembered for each caller. A controller-manager watches 60. */
   callerResources: 100,
-  /** Number of programs that get a metric label of their own. */
+  /** Maximum number of programs that get a metric label of their own. */
   agents: 50,
-  /** Number of leases remembered, about 600 bytes each. Each node and each controller has one. */
+  /** Maximum number of leases, about 600 bytes each. Each node and each controller has one. */
   leases: 8000,
-  /** Number of renewers, and of changes of holder, that are remembered for each lease. */
+  /** Maximum number of renewers that are remembered for each lease. */
   leaseRenewers: 8,
   leaseHandovers: 8,
   /** Duration in milliseconds that is assumed for a lease whose object states none. */
@@ -28,11 +28,11 @@ export const ledgerLimits = {
   leaseRenewals: 3,
   /** Milliseconds between two reports on one lease. */
   leaseReportMs: 15_000,
-  /** Number of remembered pods that sent requests, and of remembered pods that were deleted. */
+  /** Maximum number of remembered pods that sent requests, and of remembered pods that were deleted. */
   pods: 10_000,
   /** Milliseconds for which a renewal by a deleted pod may have been on its way to the proxy. */
   podGoneMs: 1000,
-  /** Characters read of a token's claims, and kept of a lease's holder name. */
+  /** Number of characters read of a token's claims. */
   claimsChars: 16 * 1024,
   holderChars: 256,
 } as const;

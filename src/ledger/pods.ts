@@ -1,6 +1,6 @@
 /**
- * Records which pods sent requests with their own token, and which pods were deleted, by clients' requests alone: the
- * proxy sends no requests for this. At most `ledgerLimits.pods` of each: the oldest are evicted.
+ * Records which pods sent requests with their own token, and which pods were deleted, from clients' requests alone. At
+ * most `ledgerLimits.pods` of each: the oldest are evicted.
  */
 
 import { Lru } from "../base/lru.ts";
@@ -9,10 +9,7 @@ import { ledgerLimits } from "./limits.ts";
 export class Pods {
   /** The pods that sent a request, by "namespace/name". */
   readonly #seen = new Lru<string, true>(ledgerLimits.pods);
-  /**
-   * Clock reading (ms) of each pod's deletion. Only deletions without a grace period count: by the kubelet, the garbage
-   * collector, or force.
-   */
+  /** Clock reading (ms) of each pod's deletion without a grace period: by the kubelet, the garbage collector, or force. */
   readonly #deleted = new Lru<string, number>(ledgerLimits.pods);
 
   seen(namespace: string, name: string): void {
@@ -45,7 +42,7 @@ export function podNamedBy(holder: string): string {
   return at < 0 ? holder : holder.slice(0, at);
 }
 
-/** True if a holder name begins with the pod's or node's name. Some clients append text of their own. */
+/** True if a holder name begins with the pod's or node's name, because some clients append text of their own. */
 export function isNamed(holder: string, name: string): boolean {
   if (name === "") return false;
   const next = holder.charAt(name.length);

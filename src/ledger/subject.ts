@@ -15,7 +15,7 @@ export type Subject = {
   /** The user's name, such as "system:serviceaccount:kube-system:job-controller"; "": unknown. */
   readonly name: string;
   readonly source: SubjectSource;
-  /** The pod and the node that a service account's token is bound to (kubernetes.io claims); "": none. */
+  /** Namespace of a service account's token and its pod (kubernetes.io claims); "": none. */
   readonly namespace: string;
   readonly pod: string;
   readonly node: string;
@@ -26,7 +26,6 @@ export const noSubject: Subject = { ...nothing, source: "none" };
 const opaqueBearer: Subject = { ...nothing, source: "bearer" };
 const basic: Subject = { ...nothing, source: "basic" };
 
-/** Returns the identity that the value of an Authorization header claims. */
 export function subjectOf(authorization: string): Subject {
   if (authorization === "") return noSubject;
   if (/^basic /i.test(authorization)) return basic;
@@ -42,7 +41,7 @@ function claimsIn(payload: string): JsonRecord | undefined {
   return isRecord(claims) ? claims : undefined;
 }
 
-/** Reads the claims of serviceaccount/claims.go. A legacy token from a Secret has the namespace in a claim of its own. */
+/** Reads the claims of serviceaccount/claims.go. A legacy token from a Secret has the namespace in a separate claim. */
 function subjectIn(claims: JsonRecord): Subject {
   const kubernetes = recordAt(claims, "kubernetes.io");
   const legacy = printableAt(claims, "kubernetes.io/serviceaccount/namespace");

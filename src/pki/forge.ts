@@ -46,7 +46,7 @@ export function algorithmOf(forge: Forge, signer: KeyObject): Tree {
   return nodeOf(forge, signer.asymmetricKeyType === "ec" ? algorithms.ec : algorithms.rsa);
 }
 
-/** Signs `tree` and returns it as PEM. Certificates and certificate requests have the form {tree, algorithm, signature}. */
+/** Signs `tree` and returns PEM. Certificates and certificate requests have the form {tree, algorithm, signature}. */
 export function sealed(
   forge: Forge,
   { type, tree, signer }: { readonly type: string; readonly tree: Tree; readonly signer: KeyObject },
