@@ -28,7 +28,7 @@ export function readLines(logFile: string, since: number, until: number): readon
 
 /** The connection ended before an answer: what clients of a proxy see that sends none in the apiserver's place. */
 const isBroken =
-  /EOF|ECONNRESET|socket hang up|connection (reset|lost|closed|was closed)|prematurely|upstream connect error/i;
+  /EOF|SendRequest|ECONNRESET|socket hang up|connection (reset|lost|closed|was closed)|prematurely|upstream connect error/i;
 
 /**
  * True if a write was in flight at the apiserver that failed: whether it took effect, only that apiserver could tell. watchkeeper
