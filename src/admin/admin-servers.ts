@@ -40,7 +40,6 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   readonly clusters: () => readonly ListedCluster[];
   readonly name: string;
   readonly addresses: Config["admin"];
-  /** Returns the configuration in effect. */
   readonly current: () => Config;
   /** Descriptor of an inherited listening socket for metrics and probes; undefined: none. */
   readonly inherited: number | undefined;
@@ -55,8 +54,8 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
 /**
- * What the admin ports report about the past: incidents, state changes and the latest journal entries. It reads the
- * journal from construction on, so it must be constructed before the first entry is written.
+ * What the admin ports report about the past: incidents, state changes and the latest journal entries. Must be
+ * constructed before the first journal entry is written, because earlier entries would be missing.
  */
 export class AdminRecords {
   readonly journal: Journal;
@@ -113,7 +112,7 @@ export class AdminServers {
     const monitor = new ProcessMonitor(name, times);
     const page = pageRoutes();
     const stats = (): Stats => statsOf(metrics, { ...monitor.read(), version: parts.version }, times);
-    const routes = routesOf(records, parts, { page, stats });
+    const routes = apiRoutesOf(records, parts, { page, stats });
     const posts = operationPosts(parts.operations, addresses.readOnly);
     const events = new EventStreams(records.ring, clock);
     const { tls, reviewer, audiences } = parts.security;
@@ -139,7 +138,7 @@ export class AdminServers {
     return this.#opened.probes.descriptor;
   }
 
-  /** Removes a cluster from the metrics. Its counts stay, under backend "other". */
+  /** Removes a cluster from the metrics. The cluster's counts stay, with the label backend="other". */
   gone(cluster: LiveCluster): void {
     this.#opened.metrics.gone(cluster);
   }
@@ -157,8 +156,7 @@ export class AdminServers {
   }
 }
 
-/** Returns the routes of the API's port: the JSON API, the z-pages and the admin page. */
-function routesOf(
+function apiRoutesOf(
   { clock, times, incidents: { store }, history }: AdminRecords,
   { clusters, certificates, version, current }: AdminParts,
   { page, stats }: { readonly page: Routes; readonly stats: () => Stats },

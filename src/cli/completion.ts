@@ -18,13 +18,11 @@ export function completion(args: string[], screen: Screen = standardScreen): Pro
   return Promise.resolve(0);
 }
 
-/** Returns the words that may follow a command: the values of its first argument, and its options. */
-function wordsOf({ choices = [], options }: CommandSpec): string {
+function nextWordsOf({ choices = [], options }: CommandSpec): string {
   return [...choices, ...options.map(({ name }) => `--${name}`), "--help"].join(" ");
 }
 
-/** Returns the options whose values are a closed list. */
-function closedOptions(spec: CommandSpec): readonly Option[] {
+function optionsWithChoices(spec: CommandSpec): readonly Option[] {
   return spec.options.filter(({ choices }) => choices !== undefined);
 }
 
@@ -38,9 +36,9 @@ function flagsOf({ name, short }: Option): string[] {
 
 function bash(): string {
   const names = allCommands.map(([name]) => name).join(" ");
-  const cases = allCommands.map(([name, spec]) => `    ${name}) words="${wordsOf(spec)}" ;;`);
+  const cases = allCommands.map(([name, spec]) => `    ${name}) words="${nextWordsOf(spec)}" ;;`);
   const values = allCommands.flatMap(([name, spec]) =>
-    closedOptions(spec).flatMap((option) =>
+    optionsWithChoices(spec).flatMap((option) =>
       flagsOf(option).map((flag) => `    ${name}:${flag}) words="${(option.choices ?? []).join(" ")}" ;;`),
     ),
   );

@@ -20,10 +20,9 @@ import { Watches } from "./views/watches.js";
 /** @typedef {import("./rows.d.ts").Lease} Lease */
 /** @typedef {import("./rows.d.ts").CertificateRow} CertificateRow */
 
-/** Milliseconds between two reads: of incidents and backends, of large lists, of lists that hardly change. */
-const often = 1_000;
-const now = 2_000;
-const seldom = 15_000;
+const summaryEveryMs = 1_000;
+const listEveryMs = 2_000;
+const certificatesEveryMs = 15_000;
 
 function App() {
   const [filter, setFilter] = useState("");
@@ -32,8 +31,8 @@ function App() {
     () => setTheme(theme === "dark" ? "light" : "dark"),
     () => setFilter(""),
   );
-  const backends = usePolled(() => list("backends", { limit: 100 }), often, "");
-  const incidents = usePolled(() => list("incidents", { limit: 100 }), often, "");
+  const backends = usePolled(() => list("backends", { limit: 100 }), summaryEveryMs, "");
+  const incidents = usePolled(() => list("incidents", { limit: 100 }), summaryEveryMs, "");
   const rates = useRates();
   const rows = backends.value?.items ?? [];
   const told = incidents.value?.items ?? [];
@@ -65,42 +64,36 @@ function useListing(name, first, filter) {
     setView((before) => ({ ...before, offset: 0 }));
   }, [filter]);
   const query = { ...view, offset, q: filter };
-  const { value } = usePolled(() => list(name, query), now, JSON.stringify(query));
+  const { value } = usePolled(() => list(name, query), listEveryMs, JSON.stringify(query));
   return { list: value, view: { ...view, offset }, onView: setView };
 }
 
-/**
- * @param {{ filter: string }} props
- */
+/** @param {{ filter: string }} props */
 function WatchesNow({ filter }) {
   const listing = useListing("watches", { sort: "-idleMs", offset: 0, limit: 20 }, filter);
-  const hung = usePolled(() => list("watches", { state: "hung", limit: 1 }), now, "");
+  const hung = usePolled(() => list("watches", { state: "hung", limit: 1 }), listEveryMs, "");
   return html`<${Watches} ...${listing} hung=${hung.value?.matching ?? 0} />`;
 }
 
-/**
- * @param {{ filter: string }} props
- */
+/** @param {{ filter: string }} props */
 function ClientsNow({ filter }) {
   return html`<${Clients} ...${useListing("clients", { sort: "-requests", offset: 0, limit: 10 }, filter)} />`;
 }
 
-/**
- * @param {{ filter: string }} props
- */
+/** @param {{ filter: string }} props */
 function LeasesNow({ filter }) {
   return html`<${Leases} ...${useListing("leases", { sort: "namespace", offset: 0, limit: 10 }, filter)} />`;
 }
 
 function CertificatesNow() {
-  const { value } = usePolled(() => list("certificates", { limit: 100 }), seldom, "");
+  const { value } = usePolled(() => list("certificates", { limit: 100 }), certificatesEveryMs, "");
   return html`<${Certificates} certificates=${value?.items ?? []} />`;
 }
 
 function useRates() {
   const [points, setPoints] = useState(/** @type {readonly import("./views/rates.js").Point[]} */ ([]));
   const before = useRef(/** @type {import("./rows.d.ts").Stats | undefined} */ (undefined));
-  const { value } = usePolled(figures, often, "");
+  const { value } = usePolled(figures, summaryEveryMs, "");
   useEffect(() => {
     if (value === undefined) return;
     const earlier = before.current;

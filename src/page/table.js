@@ -15,9 +15,7 @@ import { amount } from "./words.js";
  * }} Column
  */
 
-/**
- * @typedef {{ sort: string, offset: number, limit: number }} View
- */
+/** @typedef {{ sort: string, offset: number, limit: number }} View */
 
 /**
  * @template Row

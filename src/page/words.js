@@ -40,9 +40,7 @@ export function clockTime(time) {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${tenth}`;
 }
 
-/**
- * @param {number} value
- */
+/** @param {number} value */
 function two(value) {
   return String(value).padStart(2, "0");
 }
@@ -80,7 +78,7 @@ export function markOf(state) {
 }
 
 /**
- * Returns what identifies a client best: its identity; without one its pod, its program or its address.
+ * Returns the first of a client's identity, pod, program and address that is known.
  * @param {import("./rows.d.ts").Caller} caller
  */
 export function whoIs({ subject, pod, agent, client }) {

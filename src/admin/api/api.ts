@@ -23,7 +23,7 @@ export type ListingSources = BackendSources & {
 
 export function apiPages(sources: ListingSources, times: Times): Pages {
   const { clock, incidents, ledgers, live, certificates } = sources;
-  const refusals = (): ReadonlyMap<string, string> => refusalsIn(incidents);
+  const refusals = (): ReadonlyMap<string, string> => loadErrorsByCertificate(incidents);
   return new Map([
     [
       "incidents",
@@ -40,8 +40,7 @@ export function apiPages(sources: ListingSources, times: Times): Pages {
   ]);
 }
 
-/** Returns why each certificate could not be loaded, by the certificate's name in the journal. */
-function refusalsIn({ active }: IncidentStore): ReadonlyMap<string, string> {
+function loadErrorsByCertificate({ active }: IncidentStore): ReadonlyMap<string, string> {
   const refused = active.filter(({ kind }) => kind === "certificate-refused");
   return new Map(refused.map(({ subject, evidence }) => [subject, evidence.at(-1)?.text ?? ""]));
 }

@@ -32,10 +32,9 @@ export type BackendSources = {
   readonly stalledWith: (backend: string) => readonly string[];
 };
 
-/** Number of open requests of one backend, by kind. */
-type Load = { watches: number; plain: number; longRunning: number };
+type OpenRequestCounts = { watches: number; plain: number; longRunning: number };
 
-type BackendRow = BackendStatus & { readonly load: Load; readonly sources: BackendSources };
+type BackendRow = BackendStatus & { readonly load: OpenRequestCounts; readonly sources: BackendSources };
 
 const changesOf = ({ name, sources }: BackendRow): readonly Change[] => sources.history.of(name);
 const last = (row: BackendRow): Change | undefined => changesOf(row).at(-1);
@@ -57,7 +56,7 @@ const loadFields = {
   watches: count("Open watches.", "watches"),
   plain: count("Other requests.", "plain"),
   longRunning: count("Other long-running requests, such as kubectl logs -f.", "longRunning"),
-} satisfies Fields<Load>;
+} satisfies Fields<OpenRequestCounts>;
 
 const changeFields = {
   at: time("When the state changed.", "at"),
@@ -121,7 +120,7 @@ export function backendListing(sources: BackendSources, times: Times): Listing<B
 
 /** Returns a row for each backend. Visits all open requests only once, because there may be 50,000 of them. */
 function rowsOf(sources: BackendSources): readonly BackendRow[] {
-  const loads = new Map<string, Load>();
+  const loads = new Map<string, OpenRequestCounts>();
   for (const { backend, context } of sources.live()) {
     const load = loads.get(backend) ?? { watches: 0, plain: 0, longRunning: 0 };
     if (context.kind === "watch") load.watches += 1;

@@ -6,7 +6,7 @@ import type { Times } from "../http/times.ts";
 import type { CertificateFacts } from "../metrics/metric.ts";
 import { type Fields, listingOf, maybeMs, oneOf, text } from "./fields.ts";
 
-/** A certificate. `notAfterMs`: NaN if none is valid. `refused`: why the current files were not loaded; "": they were. */
+/** `notAfterMs`: NaN if no certificate is valid. `refused`: why the newest files could not be loaded; "" if they were. */
 export type CertificateRow = CertificateFacts & { readonly refused?: string };
 
 export type CertificateSources = {
@@ -61,7 +61,7 @@ export function certificateListing(
   );
 }
 
-/** Adds the reasons of failed loads. A host without any valid certificate gets a row of its own. */
+/** Adds why loads failed. A host without any valid certificate gets a row of its own. */
 function withRefusals(
   rows: readonly CertificateRow[],
   refusals: ReadonlyMap<string, string>,
@@ -74,7 +74,6 @@ function withRefusals(
   ];
 }
 
-/** Returns the certificate's name in the journal; undefined for a backend's certificate, which is in no file here. */
 function nameInJournal({ purpose, name }: CertificateRow): string | undefined {
   if (purpose === "backend" || purpose === "backend-loopback") return undefined;
   return purpose === "client-ca" ? `${name} client CA` : name;

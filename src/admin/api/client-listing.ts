@@ -6,7 +6,7 @@ import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { age, count, type Fields, listingOf, oneOf, text, time, within, words } from "./fields.ts";
 
-/** A cluster with its ledger and its observed leader leases. `cluster`: "" if there is only one cluster. */
+/** `cluster`: "" if there is only one cluster. */
 export type ClusterLedger = {
   readonly cluster: string;
   readonly ledgerTap: Pick<LedgerTap, "ledger" | "leases">;

@@ -5,10 +5,8 @@
 import type { Json, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 
-/** A JSON Schema (2020-12). */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** One field that the API shows of a row `T`. */
 export type Field<T, V extends Json = Json> = {
   readonly schema: Schema;
   readonly view: (row: T, times: Times) => V;
@@ -26,7 +24,6 @@ export type RowOf<F> = F extends Readonly<Record<string, Field<infer T>>> ? T : 
 
 type Table<F> = F & Fields<RowOf<F>>;
 
-/** How a value is read from a row: by the name of a property, or by a function. */
 type Read<T, V> = { [K in keyof T]: T[K] extends V ? K : never }[keyof T] | ((row: T, times: Times) => V);
 
 function reader<T, V>(of: Read<T, V>): (row: T, times: Times) => V {
@@ -36,13 +33,11 @@ function reader<T, V>(of: Read<T, V>): (row: T, times: Times) => V {
   return (row) => row[of] as V;
 }
 
-/** Returns a field whose shown value is also the one to filter and sort by. */
 function plain<T, V extends string | number>(schema: Schema, of: Read<T, V>): Field<T, V> {
   return { schema, view: reader(of), key: reader(of) };
 }
 
-/** Returns a field that no query can filter or sort by. */
-function inner<T, V extends Json>(schema: Schema, view: (row: T, times: Times) => V): Field<T, V> {
+function unsortable<T, V extends Json>(schema: Schema, view: (row: T, times: Times) => V): Field<T, V> {
   return { schema, view, key: () => "" };
 }
 
@@ -67,10 +62,9 @@ export function number<T>(description: string, of: Read<T, number>): Field<T, nu
 }
 
 export function flag<T>(description: string, of: Read<T, boolean>): Field<T, boolean> {
-  return inner({ type: "boolean", description }, reader(of));
+  return unsortable({ type: "boolean", description }, reader(of));
 }
 
-/** Returns a field with a duration in milliseconds, or null. */
 export function maybeMs<T>(
   description: string,
   of: (row: T, times: Times) => number | null,
@@ -111,7 +105,7 @@ export function words<T>(description: string, of: Read<T, readonly string[]>): F
 
 export function record<T, F>(fields: Table<F>, of: Read<T, RowOf<F>>): Field<T, ViewOf<F>> {
   const read = reader(of);
-  return inner(schemaOf(fields), (row, times) => viewOf(fields, read(row, times), times));
+  return unsortable(schemaOf(fields), (row, times) => viewOf(fields, read(row, times), times));
 }
 
 export function maybe<T, F>(
@@ -119,7 +113,7 @@ export function maybe<T, F>(
   fields: Table<F>,
   of: (row: T) => RowOf<F> | undefined,
 ): Field<T, ViewOf<F> | null> {
-  return inner({ anyOf: [schemaOf(fields), { type: "null" }], description }, (row, times) => {
+  return unsortable({ anyOf: [schemaOf(fields), { type: "null" }], description }, (row, times) => {
     const one = of(row);
     return one === undefined ? null : viewOf(fields, one, times);
   });
@@ -133,12 +127,12 @@ export function list<T, F>(
   items: Schema = schemaOf(fields),
 ): Field<T, readonly ViewOf<F>[]> {
   const read = reader(of);
-  return inner({ type: "array", items, description }, (row, times) =>
+  return unsortable({ type: "array", items, description }, (row, times) =>
     read(row, times).map((one) => viewOf(fields, one, times)),
   );
 }
 
-/** Returns the same fields for rows `T` that contain the row for which the fields were declared. */
+/** Returns the fields of an unsortable row as fields of rows `T`, each of which contains such a row. */
 export function within<T, F>(
   fields: Table<F>,
   of: (row: T) => RowOf<F>,
@@ -170,7 +164,7 @@ export function viewOf<F>(fields: Table<F>, row: RowOf<F>, times: Times): ViewOf
   return Object.fromEntries(views);
 }
 
-/** A list's rows. `by`: the fields to filter and sort by, with spaces between; `columns`: more of them, not shown. */
+/** `by`: names of the fields to filter and sort by, separated by spaces. `columns`: more of them, which are not shown. */
 export type Rows<T> = Pick<Listing<T>, "kind" | "rows" | "sort"> & {
   readonly fields: Fields<T>;
   readonly by: string;

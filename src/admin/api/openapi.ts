@@ -149,7 +149,7 @@ const eventsPath: Schema = {
   },
 };
 
-/** Returns a path with its description. `{name}` and `{id}` in the path become parameters. */
+/** Placeholders in the path, such as `{name}`, become parameters. */
 function operationPath({ path, operation, about }: OperationPath): readonly [string, Schema] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   const reason = { type: "string", maxLength: adminLimits.operatorChars, description: "For the log." };

@@ -10,7 +10,7 @@ type RunOperation = (
   operator: Operator,
 ) => Outcome | Promise<Outcome>;
 
-/** An operation of the API. `{name}` stands for one part of `path`; `about` describes the operation. */
+/** An operation of the API. `{name}` in `path` is a placeholder for one path segment. */
 export type OperationPath = { readonly path: string; readonly operation: string; readonly about: string };
 
 const table: readonly (OperationPath & { readonly run: RunOperation })[] = [
@@ -42,7 +42,7 @@ const table: readonly (OperationPath & { readonly run: RunOperation })[] = [
 
 export const operationPaths: readonly OperationPath[] = table;
 
-/** Group 1 of each pattern matches what `{name}` stands for; in a path without `{name}`, it matches "". */
+/** Group 1 of each pattern matches the text in place of `{name}`, or "" in a path without `{name}`. */
 const runs = table.map(({ path, operation, run }) => {
   const pattern = path.includes("{") ? path.replace(/\{\w+\}/, "([^/]+)") : `${path}()`;
   return { pattern: new RegExp(`^${pattern}$`), operation, run };
@@ -51,7 +51,7 @@ const runs = table.map(({ path, operation, run }) => {
 /** HTTP statuses of failed operations, by failure code. The status for any other code is 409. */
 const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-file": 422 };
 
-/** Returns the routes of the operations. If `isReadOnly` (admin.readOnly), each is rejected and journalled. */
+/** Returns the routes of the operations. With `isReadOnly` (admin.readOnly), each request is rejected and journalled. */
 export function operationPosts(operations: Operations, isReadOnly: boolean): Posts {
   return (path) => {
     for (const { pattern, operation, run } of runs) {
@@ -72,7 +72,6 @@ export function operationPosts(operations: Operations, isReadOnly: boolean): Pos
   };
 }
 
-/** Returns the decoded text; undefined for invalid percent-encoding, so that the path is unknown. */
 function decoded(part: string | undefined): string | undefined {
   try {
     return part === undefined ? undefined : decodeURIComponent(part);

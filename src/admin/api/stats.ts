@@ -61,8 +61,7 @@ export function statsOf(
   return viewOf(statsFields, { ...own, requests, watchEvents }, times);
 }
 
-/** Interval of the event-loop delay monitor, in ms. */
-const resolutionMs = 20;
+const delayResolutionMs = 20;
 
 export class ProcessMonitor {
   readonly #times: Times;
@@ -75,7 +74,7 @@ export class ProcessMonitor {
     this.#name = name;
     this.#times = times;
     this.#startedAt = times.now();
-    this.#delay = monitorEventLoopDelay({ resolution: resolutionMs });
+    this.#delay = monitorEventLoopDelay({ resolution: delayResolutionMs });
     this.#delay.enable();
   }
 
@@ -87,7 +86,7 @@ export class ProcessMonitor {
   read(): ProcessStats {
     const now = this.#times.now();
     const { user, system } = process.cpuUsage();
-    const delayMs = Math.max(0, this.#delay.max / 1e6 - resolutionMs);
+    const delayMs = Math.max(0, this.#delay.max / 1e6 - delayResolutionMs);
     this.#delay.reset();
     return {
       at: now,
@@ -99,12 +98,12 @@ export class ProcessMonitor {
     };
   }
 
-  /** Returns the resident memory in bytes, or the last known value if /proc cannot be read. */
   #rssNow(): number {
     try {
       this.#rssBytes = process.memoryUsage.rss();
     } catch {
-      // Reading /proc fails with EMFILE while descriptors are short, which is when the statistics are needed most.
+      // Reading /proc fails with EMFILE when the process has no free descriptor. The last known value is returned
+      // instead.
     }
     return this.#rssBytes;
   }

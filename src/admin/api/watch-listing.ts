@@ -11,7 +11,7 @@ import { age, count, type Fields, flag, listingOf, oneOf, text, time, within } f
 
 const states = ["pending", "opening", "listing", "live", "opaque", "hung", "stale", "parked", "ended"];
 
-/** The fields of a watch. For a watch that the proxy cannot decode, its events, versions and ages are 0 or empty. */
+/** The fields of a watch. If the proxy cannot decode the watch, the events, versions and ages are 0 or empty. */
 export const watchFields = {
   auditId: text(
     "Audit ID: names the watch in the move operation, and in the apiserver's audit log.",
@@ -85,7 +85,7 @@ function lastAt({ context, watch }: Exchange): number {
   return Math.max(context.at, watch?.progress.lastEventAt ?? -1);
 }
 
-/** Returns path and query without tokens: clients send them in header fields, but a query may have one (A55). */
+/** Returns path and query without tokens, because some clients send a token in the query (A55). */
 function pathOf({ context }: Exchange): string {
   const path = context.fields.find(({ name }) => name === ":path")?.value ?? "";
   return path.replace(/([?&](?:access_)?token=)[^&]*/gi, "$1[redacted]").slice(0, limits.apiTextChars);

@@ -41,14 +41,11 @@ export class Authorization {
   readonly #salt = randomBytes(32);
   readonly #tokens: Recent<TokenResult>;
   readonly #accesses: Recent<Access>;
-  /** Number of unanswered TokenReviews, by client address. */
-  readonly #tokenReviews = new Map<string, number>();
-  /** Number of unanswered SubjectAccessReviews, by user. */
-  readonly #accessReviews = new Map<string, number>();
-  /** Number of unanswered reviews, by kind. Above `limits.reviewsAtOnce`, a review fails at once. */
-  readonly #running = { TokenReview: 0, SubjectAccessReview: 0 };
-  /** The reason for which the last review failed, so that each is journalled once; "": it succeeded. */
-  #complaint = "";
+  readonly #reviewsByAddress = new Map<string, number>();
+  readonly #reviewsByUser = new Map<string, number>();
+  readonly #openReviews = { TokenReview: 0, SubjectAccessReview: 0 };
+  /** Why the last review failed, so that a repeated reason is journalled only once; "": the last review succeeded. */
+  #lastFailureReason = "";
 
   constructor(parts: AuthorizationParts) {
     this.#parts = parts;
@@ -89,22 +86,22 @@ export class Authorization {
 
   #userOf(token: string, address: string): Promise<TokenResult | Failure> {
     const { audiences } = this.#parts;
-    const key = this.#hash(token);
+    const key = this.#saltedHash(token);
     return this.#tokens.find(key, async () => {
       const ask = (): Promise<ReviewOutcome> => this.#ask(tokenReview(token, audiences));
-      const outcome = await among(this.#tokenReviews, address, limits.tokenReviewsPerAddress, ask);
+      const outcome = await limited(this.#reviewsByAddress, address, limits.tokenReviewsPerAddress, ask);
       return outcome instanceof Failure ? outcome : { user: userIn(outcome.answer, audiences) };
     });
   }
 
   #accessOf(user: User, { verb, path }: AccessRequest): Promise<Access | Failure> {
-    const key = this.#hash(JSON.stringify([user, verb, path]));
+    const key = this.#saltedHash(JSON.stringify([user, verb, path]));
     const { username } = user;
     return this.#accesses.find(key, async () => {
       // The limit is per user, because a client with any valid token could otherwise flood the cluster with reviews of
       // random paths.
       const ask = (): Promise<ReviewOutcome> => this.#ask(accessReview(user, verb, path));
-      const outcome = await among(this.#accessReviews, username, limits.reviewsAtOnce / 2, ask);
+      const outcome = await limited(this.#reviewsByUser, username, limits.reviewsAtOnce / 2, ask);
       return outcome instanceof Failure ? outcome : accessIn(outcome.answer);
     });
   }
@@ -112,21 +109,20 @@ export class Authorization {
   /** Sends a review. The reason of a failure goes only to the journal, because the client may be unauthenticated. */
   async #ask(review: Review): Promise<ReviewOutcome> {
     const { kind } = review;
-    if (this.#running[kind] >= limits.reviewsAtOnce) return tooMany();
-    this.#running[kind] += 1;
+    if (this.#openReviews[kind] >= limits.reviewsAtOnce) return tooMany();
+    this.#openReviews[kind] += 1;
     const outcome = await this.#parts.reviewer.ask(review);
-    this.#running[kind] -= 1;
+    this.#openReviews[kind] -= 1;
     const complaint = outcome instanceof Failure ? outcome.message : "";
-    if (complaint !== this.#complaint && complaint !== "")
+    if (complaint !== this.#lastFailureReason && complaint !== "")
       this.#parts.journal.write({ kind: "review.failed", review: kind, reason: complaint });
-    this.#complaint = complaint;
+    this.#lastFailureReason = complaint;
     if (!(outcome instanceof Failure)) return outcome;
     const message = "The cluster cannot be asked for authorization: see the proxy's log";
     return new Failure(outcome.code, outcome.origin, message);
   }
 
-  /** Returns a salted hash, so that the cache of results contains no tokens. */
-  #hash(text: string): string {
+  #saltedHash(text: string): string {
     return createHmac("sha256", this.#salt).update(text).digest("base64");
   }
 }
@@ -137,22 +133,22 @@ function keepMs({ isAllowed }: Access): number {
   return isAllowed ? adminLimits.accessAllowedMs : adminLimits.accessDeniedMs;
 }
 
-/** Runs `ask`, or returns a Failure if `most` reviews for the same key (`whose`) are unanswered. */
-async function among(
+/** Runs `ask`, or returns a Failure if `maximum` reviews for the same key are unanswered. */
+async function limited(
   running: Map<string, number>,
-  whose: string,
-  most: number,
+  key: string,
+  maximum: number,
   ask: () => Promise<ReviewOutcome>,
 ): Promise<ReviewOutcome> {
-  const others = running.get(whose) ?? 0;
-  if (others >= most) return tooMany();
-  running.set(whose, others + 1);
+  const others = running.get(key) ?? 0;
+  if (others >= maximum) return tooMany();
+  running.set(key, others + 1);
   try {
     return await ask();
   } finally {
-    const left = (running.get(whose) ?? 1) - 1;
-    if (left > 0) running.set(whose, left);
-    else running.delete(whose);
+    const left = (running.get(key) ?? 1) - 1;
+    if (left > 0) running.set(key, left);
+    else running.delete(key);
   }
 }
 

@@ -7,7 +7,6 @@ export type RecentParts<T> = {
   readonly clock: Clock;
   /** Maximum number of cached results. The least recently used result is evicted first. */
   readonly most: number;
-  /** Returns how long a result is valid, in milliseconds. */
   readonly keepMs: (value: T) => number;
 };
 
@@ -33,7 +32,7 @@ export class Recent<T> {
     return kept.value;
   }
 
-  /** Returns the cached result, or that of `ask`. All waiting queries get a Failure of `ask`; it is not cached. */
+  /** Returns the cached result, or the result of `ask`. A Failure goes to all waiting queries, and is not cached. */
   async find(key: string, ask: () => Promise<T | Failure>): Promise<T | Failure> {
     const known = this.get(key);
     if (known !== undefined) return known;

@@ -5,7 +5,7 @@ import { adminLimits } from "../http/limits.ts";
 import type { Times } from "../http/times.ts";
 import { withoutSecrets } from "./log.ts";
 
-/** A journal entry with its id. It is formatted only when a client reads it, because most entries are never read. */
+/** The entry is formatted only when a client reads it, because most entries are never read. */
 export type NumberedEntry = { readonly id: number; readonly entry: Entry; readonly at: number };
 
 export class EventRing {
@@ -32,7 +32,7 @@ export class EventRing {
     return `${this.epoch}-${id}`;
   }
 
-  /** Returns the entries after `id`. `isWhole`: false if some were dropped, or `id` is of another process. */
+  /** Returns the entries after `id`. `isWhole`: false if some of them were dropped, or if another process made `id`. */
   after(id: string): { readonly entries: readonly NumberedEntry[]; readonly isWhole: boolean } {
     const [epoch = "", number = ""] = id.split("-");
     const last = epoch === this.epoch && /^\d{1,15}$/.test(number) ? Number(number) : -1;
@@ -47,7 +47,6 @@ export class EventRing {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Returns an entry as JSON, with its date and time. */
   textOf({ entry: { kind, ...fields }, at }: NumberedEntry): string {
     return JSON.stringify({ at: this.#times.timeOf(at), kind, ...cleaned(fields) });
   }
@@ -65,7 +64,6 @@ function cleaned(fields: object): object {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, clean(value)]));
 }
 
-/** Shortens long texts and removes what looks like a token, as the log does. */
 function clean(value: unknown): unknown {
   if (typeof value === "string") return withoutSecrets(value.slice(0, limits.apiTextChars));
   return Array.isArray(value) ? value.map(clean) : value;

@@ -8,7 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { EventRing, NumberedEntry } from "./event-ring.ts";
 
-/** True if the client of a stream may still read it, as "yes" or "no"; "unknown": no cluster answers reviews. */
+/** Whether the client of a stream may still read it; "unknown" if no cluster answers reviews. */
 export type Permission = "yes" | "no" | "unknown";
 export type CheckPermission = () => Promise<Permission>;
 
@@ -27,9 +27,8 @@ export class EventStreams {
   }
 
   /**
-   * Sends events until either side closes the connection, or until the client loses its permission, which
-   * `checkPermission` checks at each heartbeat. Returns false if too many streams are open. With `?kind=`, sends only
-   * the entries whose kind begins with that text.
+   * Sends events until either side closes the connection or a heartbeat finds that the client has lost its permission.
+   * Returns false if too many streams are open. `?kind=` selects entries by the beginning of their kind.
    */
   serve(request: IncomingMessage, response: ServerResponse, checkPermission: CheckPermission): boolean {
     if (this.#open.size >= adminLimits.eventStreams) return false;
@@ -48,11 +47,11 @@ export class EventStreams {
       "x-content-type-options": "nosniff",
       "content-security-policy": "default-src 'none'",
     });
-    // The client has disconnected. "close" follows; the listener of "close" cleans up.
+    // Ignored, because a "close" event follows, and its listener cleans up.
     response.on("error", () => {});
     this.#resume(request.headers["last-event-id"], response, send);
     const unlisten = this.#ring.listen(send);
-    const quieten = this.#beat(response, checkPermission);
+    const quieten = this.#startHeartbeat(response, checkPermission);
     const end = (): void => {
       unlisten();
       quieten();
@@ -63,7 +62,6 @@ export class EventStreams {
     return true;
   }
 
-  /** Sends the entries that follow `id`. Without an id, the stream begins with the next new entry. */
   #resume(
     id: string | string[] | undefined,
     response: ServerResponse,
@@ -76,8 +74,8 @@ export class EventStreams {
     for (const one of entries) send(one);
   }
 
-  /** Writes comments at intervals: only a failed write shows a lost client. Returns a function that ends this. */
-  #beat(response: ServerResponse, checkPermission: CheckPermission): () => void {
+  /** Writes comments at intervals, because only a failed write reveals a lost client. Returns a function that ends this. */
+  #startHeartbeat(response: ServerResponse, checkPermission: CheckPermission): () => void {
     let allowedAt = this.#clock.now();
     const again = (): (() => void) => this.#clock.after(adminLimits.eventBeatMs, () => void beat());
     const beat = async (): Promise<void> => {

@@ -46,8 +46,7 @@ export class Log {
   #second = 0;
   #lines = 0;
   #dropped = 0;
-  /** Number of dropped lines that no line of the log has reported yet. */
-  #unreported = 0;
+  #unreportedDrops = 0;
 
   constructor(journal: Journal, options: LogOptions) {
     this.#options = options;
@@ -74,11 +73,11 @@ export class Log {
     if (!isWanted(entry, this.#options.accessLog)) return;
     if (!this.#hasRoom()) {
       this.#dropped++;
-      this.#unreported++;
+      this.#unreportedDrops++;
       return;
     }
-    if (this.#unreported > 0) this.#write("log.dropped", [["count", this.#unreported]]);
-    this.#unreported = 0;
+    if (this.#unreportedDrops > 0) this.#write("log.dropped", [["count", this.#unreportedDrops]]);
+    this.#unreportedDrops = 0;
     this.#write(entry.kind, fieldsOf(entry));
   }
 
@@ -102,15 +101,14 @@ export class Log {
   }
 }
 
-/** Reasons for the end of a passthrough connection that are not errors. */
-const calmEnds = ["ended", "client_left"];
+const endsWithoutError = ["ended", "client_left"];
 
-/** True if the entry is logged. `accessLog` selects among the entries about requests; all others are logged. */
+/** True if the entry is logged. `accessLog` selects among the entries about requests; all other entries are logged. */
 function isWanted(entry: Entry, accessLog: LogOptions["accessLog"]): boolean {
   if (entry.kind === "request.failed" || entry.kind === "passthrough.refused") return accessLog !== "None";
   if (entry.kind !== "passthrough.ended") return true;
   if (accessLog === "All" || accessLog === "LongRunning") return true;
-  return accessLog === "Errors" && !calmEnds.includes(entry.reason);
+  return accessLog === "Errors" && !endsWithoutError.includes(entry.reason);
 }
 
 function fieldsOf(entry: Entry): [string, Value][] {

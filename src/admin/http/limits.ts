@@ -1,28 +1,26 @@
-/**
- * Limits of the admin ports, the JSON API and the commands that use it, each with its reason (see src/base/limits.ts).
- */
+/** Limits of the admin ports, the JSON API and the commands that use it (see src/base/limits.ts). */
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const adminLimits = {
   /** Milliseconds that the result of a TokenReview is cached, as in the apiserver's delegated authentication. */
   tokenReviewedMs: 10_000,
-  /** Milliseconds that an allowing and a denying SubjectAccessReview are cached, as in the kubelet. */
+  /** Milliseconds that a SubjectAccessReview that allows access is cached, as in the kubelet. */
   accessAllowedMs: 300_000,
   accessDeniedMs: 30_000,
-  /** Number of cached results of each kind of review: enough for each operator's token at each path. */
+  /** Maximum number of cached results of each kind of review: enough for each operator's token at each path. */
   reviewsKept: 2000,
-  /** Milliseconds in which all scrapes get the text of the first, to spare the data path's thread. */
+  /** Milliseconds for which all scrapes get the same text, because making it delays the data path's thread. */
   scrapeReuseMs: 1000,
-  /** Most sockets, and bytes of headers, on each admin port. A few Prometheus servers, kubelets and operators use it. */
+  /** Maximum number of sockets on each admin port. A few Prometheus servers, kubelets and operators use it. */
   adminSockets: 64,
   adminHeaderBytes: 8 * KiB,
-  /** Bytes of headers on the API's port with authorization. A token with 400 groups takes 12 KiB. */
+  /** Maximum bytes of headers on the API's port with authorization. A token with 400 groups takes 12 KiB. */
   adminTokenHeaderBytes: 24 * KiB,
   adminRequestMs: 10_000,
   /**
-   * Number of unanswered requests on one socket. No known client pipelines requests here. Without this limit, one read
-   * of 2,000 pipelined heads would allocate 8 MiB, on up to 64 sockets in one turn of the event loop.
+   * Maximum number of unanswered requests on one socket. No known client pipelines requests here. Without this limit,
+   * one read of 2,000 pipelined heads would allocate 8 MiB, on up to 64 sockets in one turn of the event loop.
    */
   adminWaiting: 4,
   /** Heap limit of the probe thread in MiB: the thread needs 5, and 64 sockets at their limits take 10 more. */
@@ -35,23 +33,26 @@ export const adminLimits = {
    * several failures in a row.
    */
   standstillMs: 5000,
-  /** Number of rows on a page (default and maximum), and the highest offset. A list of 50,000 watches takes 100 pages. */
+  /** Default number of rows on a page of a list. */
   apiPage: 100,
+  /** Maximum number of rows on a page: a list of 50,000 watches takes 100 pages. */
   apiPageMost: 500,
   apiOffset: 100_000,
-  /** Number of journal entries kept for clients that reconnect: some minutes of a busy proxy, about 1 MiB. */
+  /** Maximum number of journal entries kept for clients that reconnect: minutes of a busy proxy, about 1 MiB. */
   eventsKept: 2000,
-  /** Event streams: their number, bytes that may wait for a slow client, and milliseconds between heartbeats. */
+  /** Maximum number of open event streams. */
   eventStreams: 16,
+  /** Maximum bytes that wait for one slow client of an event stream. */
   eventBacklogBytes: MiB,
   eventBeatMs: 15_000,
-  /** Operations: bytes of a request body, and characters of the operator's name and of the reason. */
+  /** Maximum bytes of the body of a request for an operation. */
   apiBodyBytes: 4 * KiB,
+  /** Maximum length of the operator's name, and of the reason for an operation. */
   operatorChars: 128,
   /** Milliseconds between attempts to open the API's port while another process, such as a predecessor, uses it. */
   apiRetryMs: 1000,
-  /** Failed attempts to open the port before a report: a predecessor closes it about a second after the handover. */
+  /** Failed attempts to open the API's port before a report: a predecessor closes it about a second after the handover. */
   apiFailures: 4,
-  /** Number of state changes kept for each backend: enough for an hour of failures every two minutes. */
+  /** Maximum number of state changes kept for each backend: enough for an hour of failures every two minutes. */
   backendHistory: 64,
 } as const;

@@ -24,13 +24,11 @@ export type JsonObject = { readonly [key: string]: Json | undefined };
 
 /** A list of the API, as the router and /openapi.json use it. */
 export type Page = Pick<Listing<never>, "kind" | "sort"> & {
-  /** Names of the columns that a query can filter and sort by. */
   readonly columns: readonly string[];
   /** Returns one page for a query, or an error as a string. */
   readonly read: (query: string) => Promise<JsonObject | string>;
 };
 
-/** A parsed query. */
 type ListQuery = {
   readonly limit: number;
   readonly offset: number;
@@ -138,7 +136,6 @@ function wholeIn(params: URLSearchParams, name: string, usual: number): number |
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
-/** True if the row matches all filters. A filter compares the whole value of its column. */
 function fits<T>({ columns }: Listing<T>, row: T, { filters }: ListQuery): boolean {
   for (const [name, value] of filters) if (String(columns[name]?.(row)) !== value) return false;
   return true;

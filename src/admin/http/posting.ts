@@ -1,8 +1,8 @@
 /**
  * Runs operations, and protects them from foreign web pages (A56), because every browser of this machine can reach the
- * API on loopback. A foreign page can make a browser send a form, but not a request for an operation: that needs a
- * header with the operator's name, for which the browser first sends a CORS preflight, and the API allows none. A
- * foreign Origin is rejected here, and a foreign Host before.
+ * API on loopback. A foreign page can make a browser send a form, but not a request for an operation: such a request
+ * needs a header with the operator's name, for which the browser first sends a CORS preflight, and the API allows none.
+ * This file rejects a foreign Origin, and server.ts a foreign Host.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isRecord, parseJson } from "../../base/json.ts";
@@ -43,7 +43,7 @@ export async function replyToPost(
   return post({ by, body });
 }
 
-/** Values of Sec-Fetch-Site that are allowed: of the admin page, of a typed URL, and undefined for other clients. */
+/** Allowed values of Sec-Fetch-Site: undefined for programs, "same-origin" for the admin page, "none" for a typed URL. */
 const ownSites: readonly unknown[] = [undefined, "same-origin", "none"];
 
 function refusalOf(
@@ -67,7 +67,6 @@ function nameIn(headers: IncomingHttpHeaders): string {
   return typeof name === "string" ? name.slice(0, adminLimits.operatorChars).trim() : "";
 }
 
-/** Returns the request's body; undefined if it is too long. The rest is then not read. */
 async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -17,7 +17,6 @@ export type Posted = { readonly by: string; readonly body: Readonly<Record<strin
 
 export type Post = (posted: Posted) => Reply | Promise<Reply>;
 
-/** Finds the operation at a path; undefined: there is none. */
 export type Posts = (path: string) => Post | undefined;
 
 export function jsonReply(status: number, body: unknown): Reply {
@@ -28,5 +27,4 @@ export function failed(status: number, message: string): Reply {
   return jsonReply(status, { kind: "Failure", message });
 }
 
-/** Finds the route of a path; undefined: there is none. */
 export type Routes = (path: string) => Route | undefined;

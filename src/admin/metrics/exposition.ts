@@ -2,12 +2,12 @@
 import type { Histogram } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 
-/** A sample: its label values, in the order in which the metric declares the labels, and its number. */
+/** A sample. The label values are in the order in which the metric declares its labels. */
 export type Sample = readonly [labels: readonly string[], value: number];
 
 type Sum = { readonly labels: readonly string[]; value: number };
 
-/** Sums the values of a metric by labels. Above `cap` series, all further labels share the series "other" (A54). */
+/** Sums the values of a metric by labels. Above `cap` series, all other label values share the series "other" (A54). */
 export class Series {
   readonly #cap: number;
   readonly #sums = new Map<string, Sum>();
@@ -84,7 +84,7 @@ function bucketsOf(name: string, label: string, { bounds, counts, sum }: Histogr
 
 const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", '"': '\\"' };
 
-/** Omits the label "cluster" if it is empty (there is only one cluster): for Prometheus both are the same. */
+/** Omits the label "cluster" if it is empty (there is only one cluster), as Prometheus itself does. */
 function labelText(labels: readonly string[], values: readonly string[]): string {
   const pairs = labels.flatMap((label, at) => {
     const value = values[at] ?? "";

@@ -10,7 +10,7 @@ import type { BackendStatus, ClusterView, HistogramMetric, Metric } from "./metr
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
 
-/** The apiserver's names of verbs in metrics. Clients may send any method: others count as "other" (A54). */
+/** kube-apiserver's metric labels for methods. All others count as "other": clients may send any method (A54). */
 const verbs = new Map([
   ["get", "GET"],
   ["head", "GET"],
@@ -45,7 +45,6 @@ type Connections = BackendStatus["connections"][number];
 type Discovery = NonNullable<ClusterView["backends"]["record"]>;
 type ByCluster = (cluster: ClusterView) => readonly Sample[];
 
-/** Returns a function that reads one value of each backend. */
 function perBackend(value: (backend: BackendStatus) => number): ByCluster {
   return ({ backendStatuses }) => backendStatuses.map((backend) => [[backend.name], value(backend)]);
 }
@@ -57,13 +56,11 @@ function perConnectionClass(value: (row: Connections) => number): ByCluster {
     );
 }
 
-/** Returns a function that reads one value of a cluster; no value for a cluster without discovery. */
 function perDiscovery(value: (record: Discovery) => number): ByCluster {
   return ({ label, backends: { record } }) => (record === undefined ? [] : [[[label], value(record)]]);
 }
 
 export const metrics: readonly Metric[] = [
-  // --- the process and its configuration ---
   {
     name: "build_info",
     help: "Always 1; the labels have the versions of watchkeeper and Node.js",
@@ -124,7 +121,6 @@ export const metrics: readonly Metric[] = [
     help: "Log lines dropped because of the rate limit, or because stdout was not read",
     process: ({ droppedLogLines }) => droppedLogLines(),
   },
-  // --- backends ---
   {
     name: "discovery_last_success_timestamp_seconds",
     help: "Time of the last successful discovery of backends; 0 before the first",
@@ -220,7 +216,6 @@ export const metrics: readonly Metric[] = [
     labels: ["backend"],
     counted: { "upstream_connection.closed": ({ backend }) => [backend] },
   },
-  // --- clients and requests ---
   {
     name: "downstream_connections",
     help: "Open client connections, by protocol",
@@ -302,7 +297,6 @@ export const metrics: readonly Metric[] = [
     labels: ["client"],
     cluster: ({ path: { ledgerTap } }) => ledgerTap.ledger.requestsByAgent,
   },
-  // --- watches ---
   {
     name: "watches",
     help: "Open watches by state; only live watches can be moved to another backend",
@@ -404,7 +398,6 @@ export const metrics: readonly Metric[] = [
       ["refused", staleReadGuard.counts.refused],
     ],
   },
-  // --- incidents and leases ---
   {
     name: "incidents_total",
     help: "Incidents that have begun, by kind and backend",
@@ -449,7 +442,6 @@ export const metrics: readonly Metric[] = [
         .filter(({ verdict }) => verdict !== "ok")
         .map(({ namespace, name, verdict }) => [[namespace, name, verdict], 1]),
   },
-  // --- passthrough ---
   {
     name: "passthrough_connections",
     help: "Passthrough connections to the backend, including those being opened",

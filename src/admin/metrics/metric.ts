@@ -76,7 +76,6 @@ export type LiveCluster = {
   readonly backends: Pick<BackendSet, "record" | "addressOf">;
 };
 
-/** The data of one backend that metrics and the JSON API show. */
 export type BackendStatus = BackendMeasurements & {
   readonly name: string;
   readonly state: string;
@@ -103,7 +102,7 @@ export type ClusterView = LiveCluster & {
   readonly leases: readonly LeaseFacts[];
 };
 
-/** Values of a metric: one number if it has no labels, else numbers by the value of its only label or of all labels. */
+/** Values of a metric: one number if the metric has no labels. A string is the value of the metric's only label. */
 export type Values = number | Iterable<Sample | readonly [label: string, value: number]>;
 
 /** Counters of journal entries: for each kind that increases the counter by one, a function that returns the labels. */
@@ -123,7 +122,6 @@ export type Metric = Source & {
   /** Name without the prefix `watchkeeper_`. OpenMetrics requires that only the names of counters end in `_total`. */
   readonly name: string;
   readonly help: string;
-  /** Names of the labels; default: none. */
   readonly labels?: readonly string[];
   /** Maximum number of series; default: `limits.familySeries`. */
   readonly cap?: number;

@@ -90,7 +90,7 @@ function rowsOf(values: Values): readonly Sample[] {
 
 /**
  * Returns the labels under which an entry is counted; undefined: the metric does not count it. `kind` is a separate
- * parameter, because only so TypeScript connects the function with the entry's type.
+ * parameter so that TypeScript connects the function with the entry's type.
  */
 function countedBy<K extends Entry["kind"]>(
   counted: Counted,
@@ -107,7 +107,7 @@ function merged(all: Iterable<readonly [string, Histogram]>): ReadonlyMap<string
   return sums;
 }
 
-/** Returns the label values with "other" for the names of a removed cluster and its backends. */
+/** Returns the label values with "other" in place of the names of a removed cluster and its backends. */
 function anonymous(labels: readonly string[], values: readonly string[]): readonly string[] {
   return values.map((value, at) => (labels[at] === "backend" || labels[at] === "cluster" ? "other" : value));
 }

@@ -21,7 +21,6 @@ type IncidentAlert = Pick<Alert, "name" | "severity" | "kinds" | "summary"> & {
   readonly description?: string;
 };
 
-/** Returns an alert that fires while an incident of one of these kinds is active. */
 function ofIncident({ name, severity, kinds, summary, description }: IncidentAlert): Alert {
   const of = kinds.length === 1 ? `kind="${kinds[0]}"` : `kind=~"${kinds.join("|")}"`;
   return {
@@ -246,7 +245,6 @@ export const alerts: readonly Alert[] = [
   }),
 ];
 
-/** Returns the runbook for incidents of this kind, as a path in this repository. */
 export function runbookOf(kind: string): string | undefined {
   const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));
   return alert === undefined ? undefined : runbookPath(alert);

@@ -14,7 +14,6 @@ type Panel = {
 
 const of = '{job=~"$job", instance=~"$instance"}';
 
-/** Returns the selector of the dashboard's instances with one more matcher. */
 function where(more: string): string {
   return `{job=~"$job", instance=~"$instance", ${more}}`;
 }

@@ -12,8 +12,7 @@ export class ApiPort {
   readonly #clock: Clock;
   #admin: Admin | undefined;
   #isStopped = false;
-  /** Number of failed attempts to open the port in a row. */
-  #failures = 0;
+  #failuresInRow = 0;
   #stopTimer: (() => void) | undefined;
 
   constructor(options: ApiOptions, clock: Clock) {
@@ -26,7 +25,7 @@ export class ApiPort {
     return this.#admin?.address ?? "";
   }
 
-  /** Makes the first attempt. Resolves after it, whether it succeeds or not. */
+  /** Makes the first attempt to open the port. Resolves after the attempt, even if it fails. */
   async start(): Promise<void> {
     const outcome = await startApi(this.#options);
     if (outcome instanceof Failure) return this.#retry(outcome);
@@ -43,8 +42,8 @@ export class ApiPort {
   /** Schedules the next attempt. Reports the failure once, but only after a predecessor had time to close the port. */
   #retry({ message: reason }: Failure): void {
     if (this.#isStopped) return;
-    this.#failures += 1;
-    if (this.#failures === adminLimits.apiFailures)
+    this.#failuresInRow += 1;
+    if (this.#failuresInRow === adminLimits.apiFailures)
       this.#options.journal.write({ kind: "listener.lost", listener: "admin", reason });
     this.#stopTimer = this.#clock.after(adminLimits.apiRetryMs, () => void this.start());
   }

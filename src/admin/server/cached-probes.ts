@@ -20,7 +20,7 @@ export type CachedProbesParts = {
 export class CachedProbes implements ProbeSource {
   readonly #parts: CachedProbesParts;
   readonly #known: Record<ProbeName, readonly Check[]>;
-  /** Unanswered questions, and clock readings (ms) at which they were sent. Several probes may share one question. */
+  /** Unanswered questions to the data path's thread. Several probes may share one question. */
   readonly #asked = new Map<ProbeName | "metrics", { readonly at: number; readonly answer: Promise<void> }>();
   #scraped = "";
   #isHung = false;
@@ -35,7 +35,7 @@ export class CachedProbes implements ProbeSource {
     this.#known[probe] = checks;
   }
 
-  /** Returns the checks of a probe. Waits for the data path's thread only if no earlier probe waited in vain. */
+  /** Returns the checks of a probe. Waits for the data path's thread, unless another probe has waited in vain. */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {
@@ -66,7 +66,6 @@ export class CachedProbes implements ProbeSource {
     return answer;
   }
 
-  /** True if the answer arrives within `ms`. Rejects if the answer rejects. */
   async #within(ms: number, answer: Promise<void>): Promise<boolean> {
     const { clock } = this.#parts;
     const { promise: late, resolve } = Promise.withResolvers<boolean>();

@@ -12,7 +12,6 @@ type Question = Extract<FromThread, { kind: "asked" }>["question"];
 type Answer = readonly Check[] | string;
 type Waiting = { resolve(answer: Answer): void; reject(error: Error): void };
 
-/** Sends questions to the data path's thread as messages. */
 class Loop implements ProbeSource {
   /** Unanswered questions, by id. There are at most three, because CachedProbes sends no question twice. */
   readonly #waiting = new Map<number, Waiting>();

@@ -40,11 +40,11 @@ export type ProbeThreadParts = {
   readonly clock: Clock;
   readonly answers: Answers;
   readonly contentType: string;
-  /** The main file of the thread; default: probe-thread-main beside this file. */
+  /** Main file of the thread; default: probe-thread-main beside this file. */
   readonly thread?: string | URL;
 };
 
-/** The main file of the thread. It has the extension of this file: .ts in the repository, .js in the npm package. */
+/** The extension is that of this file: .ts in the repository, .js in the npm package. */
 const threadFile = import.meta.filename.replace(/probe-thread(\.\w+)$/, "probe-thread-main$1");
 /** Memory limits of the thread; the flags of the process do not apply to it. */
 const resourceLimits = {
@@ -56,9 +56,9 @@ export class ProbeThread implements Admin {
   readonly #parts: ProbeThreadParts;
   readonly #unsubscribe: () => void;
   #worker: Worker | undefined;
-  /** Address as host:port; while the thread is replaced, the last one; "" before the first. */
+  /** host:port; keeps the last address while the thread is replaced; "" before the first address. */
   #address = "";
-  /** Descriptor of the listening socket; undefined: none. The kernel may then give its number to another socket. */
+  /** Undefined as soon as the thread has ended, because the kernel may then give the number to another socket. */
   #descriptor: number | undefined;
   #isOpen = false;
   #isLost = false;
@@ -118,7 +118,6 @@ export class ProbeThread implements Admin {
     return failure;
   }
 
-  /** Creates the thread. Returns a Failure if the system refuses, or if the file is missing. */
   #begin(port: number, inherited: number | undefined): Worker | Failure {
     const { host, answers, contentType, thread = threadFile } = this.#parts;
     const order: ProbeThreadOrder = { host, port, inherited, first: answers.standing(), contentType };
@@ -157,11 +156,11 @@ export class ProbeThread implements Admin {
     this.#worker = undefined;
     this.#descriptor = undefined;
     this.#isOpen = false;
-    // If a thread ends before it listens, the caller of #open handles this.
+    // If a thread ends before it listens, the caller of #open handles the failure.
     if (wasOpen) this.#retry();
   }
 
-  /** Starts a new thread at the same address. Repeats this until a thread listens. */
+  /** Starts new threads at the same address until one of them listens. */
   #retry(): void {
     if (this.#isStopped) return;
     this.#cancel = this.#parts.clock.after(adminLimits.apiRetryMs, () => void this.#reopen());

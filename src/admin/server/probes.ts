@@ -11,7 +11,7 @@ type ReadinessFacts = {
   /** Names of the listeners that have lost their address. */
   readonly lost: readonly string[];
   readonly isDraining: boolean;
-  /** The reason for which new clients are rejected (proxy/downstream/intake.ts); "": they are not. */
+  /** Why new clients are rejected (proxy/downstream/intake.ts); "": they are accepted. */
   readonly refusing: string;
 };
 

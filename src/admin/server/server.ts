@@ -75,7 +75,7 @@ export function guardOf(authorization: Pick<Authorization, "admit">, publicRoute
       const isRead = method === "GET" || method === "HEAD";
       if (isRead && publicRoutes(path) !== undefined) return undefined;
       return authorization.admit({
-        // Every other method counts as a POST here. After the authorization, the router rejects it.
+        // Any method but GET and HEAD counts as a POST. After the authorization, the router rejects other methods.
         verb: isRead ? "get" : "post",
         path,
         authorization: headers.authorization,

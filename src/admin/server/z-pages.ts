@@ -10,7 +10,7 @@ import type { Times } from "../http/times.ts";
 export type ZPageParts = Pick<Times, "now" | "timeOf"> & {
   readonly version: string;
   readonly config: () => Config;
-  /** Arguments of the command line, without the program. */
+  /** Arguments of the command line, without the program's name. */
   readonly words: readonly string[];
 };
 

@@ -14,7 +14,7 @@ import type { Row, RowList } from "../commands/rows.ts";
 import { json } from "../commands/screen.ts";
 import { Redactor } from "./redact.ts";
 
-/** Number of rows of each list that a bundle contains. A bundle then has a few MB. */
+/** Maximum number of rows of each list in a bundle, which then has a few MB. */
 const mostRows = 5000;
 
 type BundleContents = {
@@ -33,7 +33,7 @@ export const bundle = apiCommand("bundle", async ({ options, client, screen, clo
   const time = timestampOf(wallMs).replaceAll(/[^\dTZ]/g, "");
   const to = options.text("to") ?? `watchkeeper-${time}.tar`;
   const files = filesOf(known, options.has("names"), timestampOf(wallMs));
-  const failure = write(to, files, wallMs);
+  const failure = writeNew(to, files, wallMs);
   if (failure !== undefined) return failure;
   const bytes = files.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
   screen.print(`${to}: ${files.length} files, ${Math.ceil(bytes / 1024)} KiB\n`);
@@ -90,8 +90,7 @@ function readme(hasNames: boolean, time: string): string {
   return `The state of watchkeeper at ${time}. ${names}\nUp to ${mostRows} rows of each list. No token, body or configuration is in it.\n`;
 }
 
-/** Writes the bundle. Returns a Failure if the file or directory exists already. */
-function write(to: string, files: readonly ArchiveFile[], wallMs: number): Failure | undefined {
+function writeNew(to: string, files: readonly ArchiveFile[], wallMs: number): Failure | undefined {
   const mine = { flag: "wx", mode: 0o600 } as const;
   try {
     if (to.endsWith(".tar")) {

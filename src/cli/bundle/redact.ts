@@ -7,8 +7,7 @@ import { isIP } from "node:net";
 import { withoutSecrets } from "../../admin/events/log.ts";
 import { type Row, rowOf } from "../commands/rows.ts";
 
-/** Fields that contain a name, with the kind of alias that replaces it. */
-const named: Readonly<Record<string, string>> = {
+const aliasKinds: Readonly<Record<string, string>> = {
   client: "client",
   subject: "subject",
   pod: "pod",
@@ -22,10 +21,8 @@ const named: Readonly<Record<string, string>> = {
 /** Lists in which the field `name` is redacted, with the kind of alias that replaces it. */
 const ownNames: Readonly<Record<string, string>> = { leases: "lease" };
 
-/** Matches IPv4 addresses anywhere in a text. */
-const addresses = /\b\d{1,3}(?:\.\d{1,3}){3}\b/g;
+const ipv4 = /\b\d{1,3}(?:\.\d{1,3}){3}\b/g;
 
-/** Matches each word of a sentence. Words that are known names are replaced. */
 const words = /[\w.:@/-]+/g;
 
 export class Redactor {
@@ -60,7 +57,7 @@ export class Redactor {
   #learn(value: unknown, own: string | undefined): void {
     if (Array.isArray(value)) return value.forEach((one) => this.#learn(one, undefined));
     for (const [name, field] of Object.entries(rowOf(value))) {
-      const kind = named[name] ?? (name === "name" ? own : undefined);
+      const kind = aliasKinds[name] ?? (name === "name" ? own : undefined);
       if (typeof field === "string" && kind !== undefined && !isState(name, value)) this.#name(kind, field);
       else this.#learn(field, undefined);
     }
@@ -94,9 +91,9 @@ export class Redactor {
 
   #field(text: string, field: string, own: string | undefined): string {
     if (text === "") return "";
-    // A path contains namespaces, names and selectors. The resource is in another column.
+    // Redacted as a whole, because a path contains namespaces, names and selectors.
     if (field === "path") return "[redacted]";
-    const kind = named[field] ?? (field === "name" ? own : undefined);
+    const kind = aliasKinds[field] ?? (field === "name" ? own : undefined);
     // The text may be a sentence, such as an incident's subject that names a client and its watch.
     const known = this.#aliases.get(text);
     if (known !== undefined && kind !== undefined) return known;
@@ -105,7 +102,7 @@ export class Redactor {
 
   #sentence(text: string): string {
     const plain = withoutSecrets(text).replace(words, (word) => this.#word(word));
-    return plain.replace(addresses, (address) => this.#alias("client", address));
+    return plain.replace(ipv4, (address) => this.#alias("client", address));
   }
 
   #word(word: string): string {
@@ -122,7 +119,7 @@ export class Redactor {
     );
   }
 
-  /** Returns the alias of a name; undefined: it has none. Names of one or two characters may be ordinary words. */
+  /** Returns the alias of a name, if it has one. Names of one or two characters may be ordinary words. */
   #known(word: string): string | undefined {
     return word.length < 3 ? undefined : this.#aliases.get(word);
   }

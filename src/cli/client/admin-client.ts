@@ -17,8 +17,8 @@ import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";
-/** Milliseconds that a request may take, and (below) the largest response in bytes: 500 rows of 2 KiB take 1 MiB. */
-const timeoutMs = 10_000;
+const requestTimeoutMs = 10_000;
+/** Maximum size of a response: a page of 500 rows of 2 KiB takes 1 MiB. */
 export const responseBytes = 16 * 1024 * 1024;
 
 /** Files with the bearer token and the CA bundle for the API; "" or undefined: no file. */
@@ -152,7 +152,7 @@ export class AdminClient {
 
   #ask(path: string, sent?: { readonly text: string; readonly by: string }): Promise<string | Failure> {
     const { promise, resolve } = Promise.withResolvers<string | Failure>();
-    const signal = AbortSignal.timeout(timeoutMs);
+    const signal = AbortSignal.timeout(requestTimeoutMs);
     const method = sent === undefined ? "GET" : "POST";
     const headers =
       sent === undefined ? {} : { "content-type": "application/json", "x-watchkeeper-operator": sent.by };
@@ -172,7 +172,6 @@ export class AdminClient {
     return url.protocol === "https:" ? httpsRequest(url, { ...all, ca }) : httpRequest(url, all);
   }
 
-  /** Returns the body of a response with status 200; for another status, a Failure with the API's message. */
   async #textOf(response: IncomingMessage): Promise<string | Failure> {
     const { statusCode: status = 0 } = response;
     const text = await read(response);
@@ -187,7 +186,7 @@ export class AdminClient {
 
   #unreachable(error: Error): Failure {
     const { name, message } = error;
-    const why = name === "TimeoutError" ? `no answer in ${timeoutMs / 1000} s` : message;
+    const why = name === "TimeoutError" ? `no answer in ${requestTimeoutMs / 1000} s` : message;
     const advice = "Is watchkeeper running? Set --admin or WATCHKEEPER_ADMIN to the proxy's admin.address";
     return new Failure(
       "backend-lost",
@@ -274,7 +273,7 @@ export class SseReader {
   }
 }
 
-/** Parses one event. Ignores comments and unknown fields. */
+/** Ignores comments and unknown fields. */
 function eventIn(block: string): ServerSentEvent {
   const fields = new Map<string, string>();
   for (const line of block.split("\n")) {

@@ -26,10 +26,8 @@ function wide(column: Column): Column {
   return { ...column, isWide: true };
 }
 
-/** The column is omitted if there is only one cluster. */
 const cluster: Column = { ...text("CLUSTER", "cluster"), isRare: true };
 
-/** Returns what identifies a client best: its identity; without one its pod, its program or its address. */
 function whoIs(row: Row, at_ = ""): string {
   const [subject, pod, agent, client] = ["subject", "pod", "agent", "client"].map((name) =>
     textAt(row, at_ + name),
@@ -37,8 +35,7 @@ function whoIs(row: Row, at_ = ""): string {
   return subject || pod || agent || client || "unknown";
 }
 
-/** Returns the time until the first of the certificates with this purpose expires. */
-function leftOf(row: Row, purpose: string): string {
+function firstExpiryOf(row: Row, purpose: string): string {
   const all = rowsAt(row, "certificates").filter((one) => one["purpose"] === purpose);
   const ends = all.map((one) => numberAt(one, "leftMs")).filter((ms) => ms !== undefined);
   return left(ends.length === 0 ? undefined : Math.min(...ends));
@@ -72,13 +69,13 @@ export const views: Readonly<Record<Kind, View>> = {
             rowsAt(row, "upstreamConnections").reduce((sum, pool) => sum + (numberAt(pool, "open") ?? 0), 0),
           ),
       },
-      { head: "LOOPBACK-CERT", of: (row) => leftOf(row, "backend-loopback") },
+      { head: "LOOPBACK-CERT", of: (row) => firstExpiryOf(row, "backend-loopback") },
       text("REASON", "reason"),
       wide(text("ADDRESS", "address")),
       wide(text("VERSION", "version")),
       wide(text("DETECTOR", "detector")),
       wide(number("SUSPECT-TIME", "suspectMs", milliseconds)),
-      wide({ head: "CERT", of: (row) => leftOf(row, "backend") }),
+      wide({ head: "CERT", of: (row) => firstExpiryOf(row, "backend") }),
       wide({
         head: "PROBES",
         of: (row) => `${textAt(row, "probes.ok")} ok, ${textAt(row, "probes.failed")} failed`,

@@ -15,14 +15,13 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
   if (id !== undefined && !/^#?\d{1,9}$/.test(id))
     return usage("Invalid INCIDENT: must be a number, as in `get incidents`");
   const incident =
-    id === undefined ? await newest(client) : await client.one(`incidents/${id.replace("#", "")}`);
+    id === undefined ? await newestIncident(client) : await client.one(`incidents/${id.replace("#", "")}`);
   if (incident instanceof Failure) return incident;
   screen.print(options.text("output") === "json" ? json(incident) : explained(incident));
   return 0;
 });
 
-/** Returns the newest active incident. If none is active, returns the newest one of all. */
-async function newest(client: AdminClient): Promise<Row | Failure> {
+async function newestIncident(client: AdminClient): Promise<Row | Failure> {
   const active = await client.list("incidents", { state: "active" }, 1);
   const list =
     active instanceof Failure || active.items.length > 0 ? active : await client.list("incidents", {}, 1);
@@ -37,7 +36,7 @@ function explained(incident: Row): string {
     evidence(incident),
     impact(incident),
     affected(incident),
-    next(incident),
+    nextCommands(incident),
   ]
     .filter((part) => part !== "")
     .join("\n");
@@ -61,7 +60,7 @@ function head(incident: Row): string {
   ].join("");
 }
 
-/** Returns the meaning of the incident's kind, and its summary. The kind may be unknown here, if the proxy is newer. */
+/** Returns the meaning and the summary. The kind is unknown here if the proxy is newer than this command. */
 function meaning(incident: Row): string {
   const about = Object.entries(incidentKinds).find(([kind]) => kind === incident["kind"])?.[1].about;
   return `${about === undefined ? "" : `${about}.\n`}${text(incident, "summary")}\n`;
@@ -122,8 +121,7 @@ function affected(incident: Row): string {
   return `AFFECTED (${count})\n${lines.join("")}${more > 0 ? `and ${more} more\n` : ""}`;
 }
 
-/** Returns commands that an operator can copy for the next step of a diagnosis. */
-function next(incident: Row): string {
+function nextCommands(incident: Row): string {
   const backend = text(incident, "backend");
   const audit = rowsAt(incident, "evidence")
     .map((row) => textAt(row, "auditId"))

@@ -9,8 +9,7 @@ import { apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
 import { tableOf } from "./table.ts";
 
-/** Maximum of --limit. */
-const mostRows = 50_000;
+const maxLimit = 50_000;
 
 type GetRequest = {
   readonly kind: Kind;
@@ -22,7 +21,7 @@ type GetRequest = {
 export const get = apiCommand("get", async ({ options, client, screen }) => {
   const asked = askedIn(options);
   if (asked instanceof Failure) return asked;
-  const most = options.whole("limit", adminLimits.apiPage, [1, mostRows]);
+  const most = options.whole("limit", adminLimits.apiPage, [1, maxLimit]);
   const list = most instanceof Failure ? most : await client.list(asked.kind, asked.query, most);
   if (list instanceof Failure) return list;
   if (asked.name !== undefined && list.items.length === 0) {
@@ -60,7 +59,7 @@ function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {
   const look = { isWide: format === "wide", hasHeads: !options.has("no-headers") };
   if (list.items.length > 0) screen.print(tableOf(views[kind].columns, list.items, look));
   const { matching, items } = list;
-  // This goes to stderr, so that `wc -l` counts only rows.
+  // These notes go to stderr, so that `wc -l` counts only rows.
   if (items.length === 0) screen.complain(`No ${kind} found\n`);
   else if (matching > items.length) screen.complain(`${items.length} of ${matching}: --limit shows more\n`);
 }

@@ -4,7 +4,7 @@ import { Failure } from "../../base/failure.ts";
 import { type Row, rowOf, shown, textAt } from "../commands/rows.ts";
 import { type AdminClient, apiCommand, type ServerSentEvent } from "./admin-client.ts";
 
-/** Number of attempts to reconnect, and milliseconds between two: enough for a restart of the proxy. */
+/** Attempts to reconnect, `retryMs` apart: enough for a restart of the proxy. */
 const attempts = 10;
 const retryMs = 1000;
 

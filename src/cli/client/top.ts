@@ -88,7 +88,6 @@ function show(before: Reading, now: Reading, options: TopOptions, screen: Screen
   screen.print(`${clear}${headOf(before.figures, now.figures, seconds)}\n${table}`);
 }
 
-/** Returns the seconds between two reads of the counters, by the proxy's own uptime. */
 function secondsBetween(before: Row, now: Row): number {
   return Math.max(0.001, ((numberAt(now, "uptimeMs") ?? 0) - (numberAt(before, "uptimeMs") ?? 0)) / 1000);
 }

@@ -46,7 +46,6 @@ export function milliseconds(ms: number | undefined): string {
   return ms === undefined || ms === 0 ? missing : `${ms < 9.95 ? ms.toFixed(1) : Math.round(ms)}ms`;
 }
 
-/** Signs before the names of states, which make the states easy to find. A sign alone is not clear enough. */
 const signs = new Map([
   ...["ready", "ok", "held", "live", "ended"].map((state) => [state, "✓"] as const),
   ...["dead", "hung", "now", "over", "none", "critical", "ghost", "contested"].map(

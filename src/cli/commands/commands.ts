@@ -4,7 +4,6 @@
  */
 
 export type Option = {
-  /** Name without leading dashes. */
   readonly name: string;
   readonly short?: string;
   /** Placeholder of the value in a usage text; default: none, the option is a flag. */
@@ -72,8 +71,7 @@ const caFile = option(
   "CA bundle that verifies an https:// ADDRESS",
   "$WATCHKEEPER_CA_FILE, or the system's CAs",
 );
-/** The options that every command has which uses the API. */
-const reach = [admin, tokenFile, caFile] as const;
+const apiOptions = [admin, tokenFile, caFile] as const;
 const formats = ["table", "wide", "json"] as const;
 const output = option("-o, --output FORMAT", "table, wide or json", "table", { choices: formats });
 const reason = option("--reason TEXT", "reason for the operation, which watchkeeper logs", "none");
@@ -224,7 +222,7 @@ export const commands = {
   status: {
     summary: "print backends, watches and active incidents on one screen",
     words: "",
-    options: [...reach, plainOutput],
+    options: [...apiOptions, plainOutput],
     exits: "1: an incident is active, or no backend is ready",
   },
   get: {
@@ -232,7 +230,7 @@ export const commands = {
     words: "KIND [NAME] [COLUMN=VALUE]...",
     choices: kinds,
     options: [
-      ...reach,
+      ...apiOptions,
       output,
       option("-q, --query TEXT", "print only rows that contain this text in any column", "all"),
       option(
@@ -253,7 +251,7 @@ export const commands = {
   explain: {
     summary: "print the evidence and the effect of an incident",
     words: "[INCIDENT]",
-    options: [...reach, plainOutput],
+    options: [...apiOptions, plainOutput],
     exits: "1: no incident has the given ID",
     examples: ["watchkeeper explain 42", "watchkeeper explain"],
   },
@@ -262,7 +260,7 @@ export const commands = {
     words: "[watches|clients]",
     choices: ["watches", "clients"],
     options: [
-      ...reach,
+      ...apiOptions,
       plainOutput,
       option("--once", "print one table and exit"),
       option("--interval SECONDS", "interval between updates, from 1 to 60", "2"),
@@ -273,7 +271,7 @@ export const commands = {
     summary: "print events of the journal as they happen",
     words: "[KIND]",
     options: [
-      ...reach,
+      ...apiOptions,
       plainOutput,
       option("--for SECONDS", "exit after this number of seconds, up to 86400", "until a signal"),
     ],
@@ -286,33 +284,33 @@ export const commands = {
   drain: {
     summary: "stop new requests to a backend, move its watches gradually, keep exec sessions",
     words: "BACKEND",
-    options: [...reach, reason],
+    options: [...apiOptions, reason],
     exits: "1: no backend has the given name, or no other backend is ready",
     examples: ["watchkeeper drain cp-2 --reason 'kernel update'", "watchkeeper undrain cp-2"],
   },
   undrain: {
     summary: "end the drain of a backend",
     words: "BACKEND",
-    options: [...reach, reason],
+    options: [...apiOptions, reason],
     exits: "1: no backend has the given name",
   },
   move: {
     summary: "move one watch to another backend, transparently to its client",
     words: "AUDIT-ID",
-    options: [...reach, reason],
+    options: [...apiOptions, reason],
     exits: "1: no watch has the given audit ID, or the watch cannot be moved now",
   },
   reload: {
     summary: "reload the configuration",
     words: "",
-    options: [...reach, reason],
+    options: [...apiOptions, reason],
     exits: "1: the configuration was rejected, and the last valid one stays in use",
   },
   bundle: {
     summary: "write the state of a running watchkeeper to a file, for a bug report",
     words: "",
     options: [
-      ...reach,
+      ...apiOptions,
       option("--to PATH", "output: a .tar file, or a new directory", "watchkeeper-TIME.tar"),
       option("--metrics ADDRESS", "address of watchkeeper's metrics", "127.0.0.1:7481"),
       option("--names", "keep names and addresses in the bundle; default: names and addresses are redacted"),

@@ -3,15 +3,15 @@ import { allCommands, type CommandSpec, type Option } from "./commands.ts";
 
 export function overview(): string {
   const rows = allCommands.map(([name, { summary }]): HelpLine => [name, summary]);
-  return `usage: watchkeeper COMMAND [options]\n\n${columns(rows)}\nwatchkeeper COMMAND --help describes one command.\n`;
+  return `usage: watchkeeper COMMAND [options]\n\n${alignedColumns(rows)}\nwatchkeeper COMMAND --help describes one command.\n`;
 }
 
 export function helpOf(name: string, spec: CommandSpec): string {
   const { summary, options, examples = [] } = spec;
   return [
     `${usageLine(name, spec)}\n\n  ${summary}\n`,
-    options.length === 0 ? "" : `options:\n${columns(options.map(optionRow))}`,
-    `exit codes:\n${columns(exitsOf(spec))}`,
+    options.length === 0 ? "" : `options:\n${alignedColumns(options.map(optionRow))}`,
+    `exit codes:\n${alignedColumns(exitsOf(spec))}`,
     examples.length === 0 ? "" : `examples:\n${examples.map((line) => `  ${line}\n`).join("")}`,
   ]
     .filter((part) => part !== "")
@@ -32,7 +32,6 @@ export function usageOf({ words, options }: CommandSpec): string {
   return [words, ...parts].filter((part) => part !== "").join(" ");
 }
 
-/** Returns the long form of an option: "--output FORMAT". */
 export function flagOf({ name, value }: Option): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
@@ -61,8 +60,7 @@ function exitsOf({ options, exits }: CommandSpec): HelpLine[] {
   ];
 }
 
-/** Returns two aligned columns: the second begins after the longest entry of the first. */
-function columns(rows: readonly HelpLine[]): string {
+function alignedColumns(rows: readonly HelpLine[]): string {
   const width = Math.max(...rows.map(([name]) => name.length)) + 2;
   return rows.map(([name, text]) => `  ${name.padEnd(width)}${text}\n`).join("");
 }

@@ -65,14 +65,13 @@ export function given(name: CommandName, args: readonly string[]): Given | Failu
 
 function wrongWord({ words, choices }: CommandSpec, taken: readonly string[]): string | undefined {
   const [first] = taken;
-  // If a command has several placeholders, separated by spaces, it takes any number of arguments.
+  // A command with several placeholders, which are separated by spaces, takes any number of arguments.
   const most = words === "" ? 0 : words.includes(" ") ? taken.length : 1;
   if (taken.length > most) return `Unexpected argument ${quote(taken[most] ?? "")}`;
   if (first === undefined) return missingWord(words, choices);
   return choices?.includes(first) === false ? `Invalid argument ${quote(first)}${oneOf(choices)}` : undefined;
 }
 
-/** Returns the message about a missing first argument; undefined if it is optional (in brackets in the table). */
 function missingWord(words: string, choices: CommandSpec["choices"]): string | undefined {
   if (words === "" || words.startsWith("[")) return undefined;
   return `Missing ${/^[A-Z-]+/.exec(words)?.[0] ?? "argument"}${oneOf(choices)}`;

@@ -1,5 +1,5 @@
 /**
- * Generates the manifests of a Deployment, for clients inside the cluster or behind a load balancer. In it, the proxy
+ * Generates the manifests of a Deployment, for clients inside the cluster or behind a load balancer. The proxy
  * discovers the apiservers by the EndpointSlice of default/kubernetes, and passes bearer tokens through.
  */
 import { shapeConfig } from "./shape-config.ts";
@@ -12,7 +12,7 @@ export type DeploymentWishes = {
 
 const name = "watchkeeper";
 const labels = `app.kubernetes.io/name: ${name}`;
-/** The certificate's directory, outside of the configuration's: no volume can be mounted inside a ConfigMap. */
+/** Not below the directory of the configuration, because no volume can be mounted inside a ConfigMap. */
 const served = `/var/run/secrets/${name}-tls`;
 const ports = { kube: 8443, metrics: 7481 };
 

@@ -12,7 +12,6 @@ import type { NamedBackend } from "./shape-config.ts";
 import { usual } from "./sidecar-shape.ts";
 import { staticPod, staticPodConfig } from "./static-pod.ts";
 
-/** The text for stdout, and remarks for the operator, which go to stderr. */
 type Printed = { readonly text: string; readonly remarks: readonly string[] };
 
 /** Exit codes: 0 printed, 1 the workload cannot have a sidecar, 2 usage error. */

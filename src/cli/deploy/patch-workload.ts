@@ -15,8 +15,7 @@ import {
 } from "./sidecar-shape.ts";
 import { type EditedDocument, editYaml, type Place } from "./yaml-edit.ts";
 
-/** Path to the pod spec in each kind of workload. */
-const podPlaces: Readonly<Record<string, Place>> = {
+const podSpecPlaces: Readonly<Record<string, Place>> = {
   Pod: ["spec"],
   Deployment: ["spec", "template", "spec"],
   StatefulSet: ["spec", "template", "spec"],
@@ -28,7 +27,6 @@ const podPlaces: Readonly<Record<string, Place>> = {
 
 export type Patched = {
   readonly text: string;
-  /** Notes for the operator. */
   readonly remarks: readonly string[];
 };
 
@@ -40,7 +38,7 @@ export function addSidecar(text: string, file: string, addition: Addition): Patc
   const edited = editYaml(text, (document) => {
     const kind = document.valueAt(["kind"]);
     if (typeof kind !== "string") return undefined; // The document is empty, or is no Kubernetes object.
-    const place = Object.hasOwn(podPlaces, kind) ? podPlaces[kind] : undefined;
+    const place = Object.hasOwn(podSpecPlaces, kind) ? podSpecPlaces[kind] : undefined;
     if (place === undefined) {
       others.push(kind);
       return undefined;
@@ -55,7 +53,7 @@ export function addSidecar(text: string, file: string, addition: Addition): Patc
 }
 
 function foundIn(others: readonly string[]): string {
-  const known = Object.keys(podPlaces).join(", ");
+  const known = Object.keys(podSpecPlaces).join(", ");
   const list = others.includes("List") ? '; write a "List" as separate documents' : "";
   return `: found ${others.length === 0 ? "no kind" : others.join(", ")}, supported are ${known}${list}`;
 }
@@ -87,7 +85,7 @@ class PodPatch {
     if (this.#document.valueAt([...place, "automountServiceAccountToken"]) === false)
       remarks.push(`${name} had no token (automountServiceAccountToken: false), and now has one`);
     // The other containers are changed first, because their indexes change when the sidecar is inserted.
-    for (const container of this.#clients()) this.#direct(container);
+    for (const container of this.#containersAfterSidecar()) this.#direct(container);
     const own = sidecarContainer(addition);
     this.#document.put([...place, "initContainers"], own, { key: "name", end: "first" });
     for (const volume of podVolumes)
@@ -95,7 +93,6 @@ class PodPatch {
     return undefined;
   }
 
-  /** Returns the first reason why the pod cannot have a sidecar; undefined: there is none. */
   #obstacle(): string | undefined {
     const { place } = this.#parts;
     const alias = this.#aliases()[0];
@@ -104,7 +101,7 @@ class PodPatch {
     if (this.#listAt([...place, "containers"]).length === 0) return "it has no containers";
     if (this.#document.valueAt([...place, "hostNetwork"]) === true)
       return "hostNetwork: true, so its loopback is the node's: run one watchkeeper on the node instead";
-    return this.#clients()
+    return this.#containersAfterSidecar()
       .map((container) => this.#clash(container))
       .find((clash) => clash !== undefined);
   }
@@ -112,15 +109,14 @@ class PodPatch {
   #aliases(): readonly string[] {
     const { place } = this.#parts;
     const lists = ["initContainers", "containers", "volumes"].map((field): Place => [...place, field]);
-    const inside = this.#clients().flatMap((container) => [
+    const inside = this.#containersAfterSidecar().flatMap((container) => [
       [...container, "env"],
       [...container, "volumeMounts"],
     ]);
     return [...lists, ...inside].flatMap((one) => this.#document.aliasOn(one) ?? []);
   }
 
-  /** Returns the containers that start after the sidecar. */
-  #clients(): readonly Place[] {
+  #containersAfterSidecar(): readonly Place[] {
     const { place } = this.#parts;
     const initial = this.#listAt([...place, "initContainers"]);
     const own = initial.findIndex((one) => one["name"] === sidecarName);

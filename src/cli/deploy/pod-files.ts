@@ -25,9 +25,9 @@ export type PodDirectories = {
   readonly state: string;
 };
 
-/** Validity of the certificate in milliseconds: longer than any pod lives, because no other can be signed later. */
+/** Validity of the certificate in milliseconds: longer than any pod lives, because its CA's key is discarded. */
 const certificateMs = 10 * 365 * 86_400_000;
-/** Milliseconds of validity that an existing certificate must still have; otherwise it is replaced. */
+/** An existing certificate that is valid for fewer milliseconds is replaced. */
 const leastLeftMs = 30 * 86_400_000;
 
 /** Writes all files. Resolves with undefined when they are complete, or with a Failure. */
@@ -57,7 +57,7 @@ function refuse(message: string): Failure {
 
 /**
  * Makes a CA and one certificate, and discards the CA's key, so that the CA, which the application trusts, can sign
- * nothing else. Both survive a restart of the sidecar, because clients read ca.crt only once.
+ * nothing else. CA and certificate survive a restart of the sidecar, because clients read ca.crt only once.
  */
 async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const files = stateFiles(state);
@@ -109,7 +109,7 @@ function linkedTo(link: string): string | undefined {
   }
 }
 
-/** Writes a CA bundle that also has the cluster's CAs: clients that use the service's name bypass the sidecar. */
+/** Writes a CA bundle with the cluster's CAs, too, because clients that use the service's name bypass the sidecar. */
 function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined {
   const cluster = loadCa(join(direct, "ca.crt"));
   if (cluster instanceof Failure) return cluster;

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 
 export const usual = {
-  /** Where in-cluster clients look for token and CA (client-go's rest.InClusterConfig). The sidecar writes it. */
+  /** In-cluster clients look for token and CA here (client-go's rest.InClusterConfig). The sidecar writes the files. */
   shared: "/var/run/secrets/kubernetes.io/serviceaccount",
   /** Directory in which the kubelet puts the token, the cluster's CA and the namespace. */
   direct: "/var/run/secrets/watchkeeper",

@@ -48,13 +48,13 @@ export function staticPodConfig({ isPassthrough, port, metricsPort, backends }: 
   });
 }
 
-/** The files of kubeadm that the configuration names. The pod mounts no others: the directory has the CA's key, too. */
+/** The files of kubeadm that the pod mounts. It does not mount their directory, which also contains the CA's key. */
 function filesOf({ isPassthrough }: StaticPodWishes): readonly string[] {
   if (isPassthrough) return ["ca.crt"];
   return ["ca.crt", "apiserver.crt", "apiserver.key", "front-proxy-client.crt", "front-proxy-client.key"];
 }
 
-/** Returns the name of a file's volume, a DNS label. */
+/** The name of a volume must be a DNS label. */
 const volumeOf = (file: string): string => file.replaceAll(".", "-");
 
 const passthroughUser = "runAsUser: 65532";

@@ -34,7 +34,7 @@ export class EditedDocument {
     return undefined;
   }
 
-  /** Puts `item` into the list at `place`. Replaces the item with the same `key`; without one, adds it at `end`. */
+  /** Replaces the item of the list at `place` with the same value of `key`, or adds `item` at `end` if there is none. */
   put(
     place: Place,
     item: Item,
@@ -98,7 +98,6 @@ function bad(message: string): Failure {
   return new Failure("bad-file", "client", `The file ${message}`);
 }
 
-/** Returns the style in which the file indents lists and pads braces. */
 function styleOf(text: string): { lineWidth: number; indentSeq: boolean; flowCollectionPadding: boolean } {
   const [, outer = "", inner = "  "] = /^( *)[^\s#-][^\n]*:[ \t]*\r?\n( *)- /m.exec(text) ?? [];
   return {

@@ -83,7 +83,7 @@ function clustersIn({ clusters }: Config): readonly Cluster[] {
   }));
 }
 
-/** Returns the backends in the file of discovery type File. For other types returns none: they need credentials. */
+/** Returns the backends in the file of discovery type File; none for other types, which need credentials. */
 function listIn({ discovery }: ClusterConfig): readonly BackendConfig[] | Failure {
   if (discovery?.type !== "File") return [];
   const read = readList(discovery.file);
@@ -127,7 +127,6 @@ function caFindings({ config, prefix, ca }: Cluster): Finding[] {
   return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
 }
 
-/** Returns the finding about a listener without a certificate of its own. */
 function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
   const subject = `listener ${name}`;
   if (mode === "Passthrough") return [{ mark: "✓", subject, text: "passes TLS through to the backends" }];
@@ -179,7 +178,7 @@ async function backendFinding(
   return { subject, ...said(backend, answer) };
 }
 
-/** Returns the runbook for a failure: of silence, of a refused connection, or of failed TLS verification. */
+/** Returns the runbook for an unanswered request, failed TLS verification or a refused connection. */
 function pageOf({ code, message }: Failure): string {
   if (message.startsWith("No answer")) return runbook("BackendBlackholed");
   if (/TLS|certificate|authority/i.test(message)) return runbook("BackendUntrusted");
@@ -199,7 +198,7 @@ function said(backend: BackendConfig, answer: BackendAnswer): Omit<Finding, "sub
   return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiringSoon") };
 }
 
-/** True if the status is one of a live apiserver. If anonymous requests are disabled, the status is 401. */
+/** True if a live apiserver sends this status, which is 401 if anonymous requests are disabled. */
 function isAlive({ status }: BackendAnswer): boolean {
   return [200, 401, 403].includes(status);
 }

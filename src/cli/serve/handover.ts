@@ -9,24 +9,22 @@ import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import { passedOn } from "../../proxy/net/descriptors.ts";
 
-/** Name of an environment variable that only a successor has. */
-const mark = "WATCHKEEPER_SUCCESSOR";
+const envMark = "WATCHKEEPER_SUCCESSOR";
 
-/** Message that a successor sends when it accepts clients. */
-const readyWord = "watchkeeper.ready";
+const readyMessage = "watchkeeper.ready";
 
 /** Milliseconds from the start of a successor until it must serve. On a slow machine, the start takes 1 s. */
 const successorMs = 30_000;
 
 export function isSuccessor(environment = process.env): boolean {
-  return environment[mark] !== undefined;
+  return environment[envMark] !== undefined;
 }
 
 /** Informs the predecessor that this process serves. From then on this process is not a successor any more. */
 export function tellPredecessor(): void {
-  Reflect.deleteProperty(process.env, mark);
+  Reflect.deleteProperty(process.env, envMark);
   // The send fails if the predecessor has exited. The successor then serves all the same.
-  if (process.connected) process.send?.(readyWord, () => process.connected && process.disconnect());
+  if (process.connected) process.send?.(readyMessage, () => process.connected && process.disconnect());
 }
 
 export type HandoverParts = {
@@ -117,7 +115,7 @@ export class Handover {
         settle(failed(`The successor ended with ${signal ?? String(code)}`)),
       );
       child.on("message", (word) => {
-        if (word === readyWord) settle(child.pid ?? 0);
+        if (word === readyMessage) settle(child.pid ?? 0);
       });
     });
   }
@@ -129,7 +127,7 @@ export class Handover {
       // The successor logs to the same stdout and stderr. The IPC channel comes last, because the successor expects the
       // sockets at fixed descriptors.
       stdio: ["ignore", "inherit", "inherit", ...descriptors.values(), "ipc"],
-      env: { ...process.env, ...passedOn(Array.from(descriptors.keys())), [mark]: String(process.pid) },
+      env: { ...process.env, ...passedOn(Array.from(descriptors.keys())), [envMark]: String(process.pid) },
     });
     if (child.pid !== undefined) this.#parts.journal.write({ kind: "successor.started", pid: child.pid });
     return child;

@@ -7,7 +7,7 @@ import { Journal } from "../../events/journal.ts";
 import type { Surroundings } from "../../main.ts";
 
 export type Signals = {
-  /** Resolves at the first signal, with false: no successor continues to serve. */
+  /** Resolves at the first signal with false, which means that no successor continues to serve. */
   readonly first: Promise<false>;
   /** Aborts at the first signal. */
   readonly drain: AbortSignal;

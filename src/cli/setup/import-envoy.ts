@@ -6,8 +6,7 @@ import { at, type Row, rowsAt } from "../commands/rows.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
 import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
 
-/** Settings of a cluster that watchkeeper does not need, and why. */
-const reasons: Readonly<Record<string, string>> = {
+const unneeded: Readonly<Record<string, string>> = {
   health_checks: "every apiserver gets PINGs and /readyz probes by default",
   outlier_detection: "an apiserver that fails is probed on a fresh connection",
   upstream_connection_options: "keepalive is on for every socket (health.tcpKeepalive)",
@@ -77,7 +76,7 @@ function notesOf(cluster: Row, { document, pointer }: ClusterPlace): Note[] {
   return Object.keys(cluster)
     .filter((key) => !understood.has(key))
     .map((key) => {
-      const why = Object.hasOwn(reasons, key) ? reasons[key] : undefined;
+      const why = Object.hasOwn(unneeded, key) ? unneeded[key] : undefined;
       const text = why === undefined ? "was not imported" : `is not needed: ${why}`;
       return { at: document.keyPositionOf(`${pointer}/${key}`), text: `${quote(key)} ${text}` };
     });

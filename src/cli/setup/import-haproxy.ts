@@ -13,8 +13,7 @@ const sectionKinds = new Set(
   ),
 );
 
-/** Lines that watchkeeper does not need, by their prefix, and why. */
-const reasons: readonly (readonly [begins: string, why: string])[] = [
+const unneeded: readonly (readonly [begins: string, why: string])[] = [
   ["timeout", "idle connections stay open; PING finds a silent apiserver within a second"],
   ["option httpchk", "every apiserver gets PINGs and /readyz probes by default"],
   ["http-check", "every apiserver gets PINGs and /readyz probes by default"],
@@ -27,7 +26,7 @@ const reasons: readonly (readonly [begins: string, why: string])[] = [
 /** Lines without a note, because they are imported, or nothing is lost without them. */
 const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
 
-/** Options of a `server` line that change which server is used, or what it gets, and what watchkeeper does instead. */
+/** Options of a `server` line that matter but are not imported, and what watchkeeper does instead. */
 const serverOptions = new Map([
   ["backup", "watchkeeper uses this apiserver like the others"],
   ["weight", "watchkeeper uses all apiservers alike"],
@@ -124,7 +123,7 @@ function notesOf({ lines }: Section): Note[] {
     const lost = /^(default-)?server$/.test(first) ? lostOptions(words) : "";
     if (lost !== "") return [{ at, text: lost }];
     const line = words.join(" ");
-    const why = reasons.find(([begins]) => line.startsWith(begins))?.[1];
+    const why = unneeded.find(([begins]) => line.startsWith(begins))?.[1];
     if (why !== undefined) return [{ at, text: `${quote(line)} is not needed: ${why}` }];
     if (understood.has(first) || understood.has(`${first} ${second}`)) return [];
     return [{ at, text: `${quote(line)} was not imported` }];

@@ -3,7 +3,7 @@ import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { type NamedBackend, shapeConfig } from "../deploy/shape-config.ts";
 
-/** A note about a setting that is not imported. `at`: its place in the file. `text`: the reason. */
+/** A note about a setting that is not imported. `at`: the setting's place in the file. `text`: the reason. */
 export type Note = { readonly at: string; readonly text: string };
 
 export type Group = {

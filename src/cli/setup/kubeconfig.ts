@@ -14,7 +14,7 @@ import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import { readYaml } from "../../config/yaml-document.ts";
 import { type Row, rowOf, rowsAt } from "../commands/rows.ts";
 
-/** A context with its cluster and user. Their paths are absolute. */
+/** A context with its cluster and user. All paths in both are absolute. */
 export type Context = {
   readonly name: string;
   readonly namespace: string | undefined;
@@ -100,7 +100,6 @@ function inside(list: unknown, field: string, change: (fields: Row) => Row): rea
   });
 }
 
-/** Returns the first entry of this name in all files. */
 function entry(
   configs: readonly Row[],
   { list, name, field }: { readonly list: string; readonly name: string; readonly field: string },

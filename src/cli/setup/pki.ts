@@ -75,7 +75,7 @@ async function initFiles({ dir, hosts, name }: PkiOptions): Promise<readonly Des
   ];
 }
 
-/** The only built-in signer of Kubernetes that signs for more than kubelets. It signs only client certificates. */
+/** Kubernetes' only built-in signer for clients other than kubelets. It signs no serving certificates. */
 const clientSigner = "kubernetes.io/kube-apiserver-client";
 
 async function csrFiles({ dir, hosts, name, signer }: PkiOptions): Promise<readonly Described[] | Failure> {

@@ -35,7 +35,6 @@ export class TryFiles {
     return new TryFiles(await createAuthority({ name: "watchkeeper try", clock }));
   }
 
-  /** Writes the configuration; returns its text and its path. */
   writeConfig(options: TryOptions): { readonly text: string; readonly file: string } {
     const text = `${JSON.stringify(this.#config(options), undefined, 2)}\n`;
     return { text, file: this.#write("watchkeeper.yaml", text) };
@@ -113,7 +112,6 @@ export class TryFiles {
     return { "client-certificate-data": base64(certificate), "client-key-data": base64(key) };
   }
 
-  /** Writes a kubeconfig that contains only the original context, for discovery. Returns its path. */
   #direct(context: Context): string {
     return this.#kubeconfig("direct.kubeconfig", context);
   }

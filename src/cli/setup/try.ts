@@ -19,7 +19,6 @@ import { TryFiles, type TryOptions } from "./try-files.ts";
 /** Shortest pause in ms before the credential plugin runs again, after a failure or for a short-lived certificate. */
 const pluginRetryMs = 30_000;
 
-/** Default port. If it is in use, a free port is used. */
 const usualPort = 7443;
 
 /** Exit codes: 0 ended by a signal, 1 could not serve, 2 usage error or unsuitable kubeconfig. */
@@ -46,7 +45,7 @@ export async function tryOut(args: string[]): Promise<number> {
   return serve(files, { wanted, mayMove: port === undefined, issued });
 }
 
-/** Runs the user's credential plugin, if there is one. Loads the code for it only then, because it takes 85 MB. */
+/** Runs the user's credential plugin, if there is one. Only then imports the code for it, which takes 85 MB. */
 async function askPlugin(context: Context): Promise<Pair | undefined | Failure> {
   if (context.user["exec"] === undefined) return undefined;
   const { certificateFromPlugin } = await import("./exec-credential.ts");
@@ -103,7 +102,7 @@ function introduce({ context, access, pair }: TryOptions, address: string, kubec
   process.stdout.write(`export KUBECONFIG=${kubeconfig}\n`);
 }
 
-/** Runs the plugin again after 80 % of its certificate's validity, or a failure. Returns a function that ends this. */
+/** Runs the plugin again after a failure, or after 80 % of its certificate's validity. Returns a function that ends it. */
 function renew(files: TryFiles, context: Context, issued: Pair): () => void {
   const look = async (): Promise<void> => {
     const outcome = await askPlugin(context);

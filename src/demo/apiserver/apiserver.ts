@@ -22,9 +22,9 @@ import { isWatch, type WatchRequest, watchRequestOf } from "./watch-request.ts";
 import { type Encode, encodeJson, WatchStream } from "./watch-stream.ts";
 
 const json = "application/json";
-/** Number of unread bytes above which a watch is ended. A real apiserver ends one after about a second of events. */
+/** Unread bytes above which a watch is ended. A real apiserver ends a watch that is about a second of events behind. */
 export const watchQueueBytes = 4 * 1024 * 1024;
-/** Value of `--min-request-timeout` in ms: a watch without timeoutSeconds lasts this long to twice as long. */
+/** Value of `--min-request-timeout` in ms: a watch without timeoutSeconds lasts between this long and twice as long. */
 const watchFloorMs = 1_800_000;
 
 type ApiserverOptions = {
@@ -133,7 +133,7 @@ export class Apiserver {
   #watch(request: WatchRequest, written: { form: Form; encode: Encode }, answer: Answer): void {
     const { store, clock, cache = store, uncached } = this.#options;
     const isUncached = uncached?.has(request.target.resource.plural) === true;
-    // Values from the range of a real apiserver's random choice, but the same ones in every run.
+    // Within the range of a real apiserver's random choice, but the same in every run.
     const pickedMs = watchFloorMs * (1 + ((this.#askedCount * 0.618) % 1));
     const timeoutMs = request.timeoutSeconds === undefined ? pickedMs : request.timeoutSeconds * 1_000;
     const watch = new WatchStream(
@@ -157,7 +157,6 @@ export class Apiserver {
   }
 }
 
-/** Returns the response for health, discovery and version; undefined for other paths. */
 function plainReply(method: string, path: string): WholeReply | undefined {
   const isHealth = /^\/(livez|readyz|healthz)(\/|$)/.test(path);
   const document = isHealth ? undefined : documentAt(path);

@@ -1,5 +1,5 @@
 /** The interface between an embedded apiserver and its transport: a session, a test, or the simulation. */
-/** Largest request body in bytes, as in a real apiserver (k8s.io/apiserver pkg/server/config.go). */
+/** Maximum size of a request body, as in a real apiserver (k8s.io/apiserver pkg/server/config.go). */
 export const bodyBytes = 3 * 1024 * 1024;
 
 /** A complete request. The host cuts a body that exceeds `bodyBytes`; the apiserver then rejects the request. */

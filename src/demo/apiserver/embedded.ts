@@ -26,7 +26,7 @@ export type EmbeddedOptions = Pick<HostOptions, "loopback"> & {
   readonly encodingFor?: (accept: string) => Encoding | undefined;
 };
 
-/** The relay's main file. It has the extension of this file: .ts in the repository, .js in the npm package. */
+/** The extension is that of this file: .ts in the repository, .js in the npm package. */
 const relayFile = import.meta.filename.replace("embedded", "relay-child");
 
 export class Embedded {
@@ -96,7 +96,6 @@ export class Embedded {
     await done;
   }
 
-  /** Kills the relay, even if it is frozen; the kernel closes its sockets. Resolves when the process has ended. */
   async #kill(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;

@@ -39,7 +39,7 @@ export class Host {
         settings: { maxConcurrentStreams },
         SNICallback: (name, done) => done(null, name === "apiserver-loopback-client" ? own : undefined),
       },
-      (request, response) => collect(request, (ask) => apiserver.handle(ask, answerOn(response))),
+      (request, response) => handleWhenComplete(request, (ask) => apiserver.handle(ask, answerOn(response))),
     );
     this.#server.on("secureConnection", (socket: tls.TLSSocket) => {
       this.#sockets.add(socket);
@@ -50,7 +50,6 @@ export class Host {
     this.#server.on("tlsClientError", () => {});
   }
 
-  /** Binds a loopback port (0: any free one) and returns it. */
   start(port = 0): Promise<number | Failure> {
     return bindLoopback(this.#server, port);
   }
@@ -65,8 +64,7 @@ export class Host {
   }
 }
 
-/** Calls `handle` when the request is complete. */
-function collect(request: http2.Http2ServerRequest, handle: (ask: Ask) => void): void {
+function handleWhenComplete(request: http2.Http2ServerRequest, handle: (ask: Ask) => void): void {
   const { method, url: path, rawHeaders } = request;
   const chunks: Buffer[] = [];
   let size = 0;

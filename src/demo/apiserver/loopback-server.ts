@@ -14,8 +14,7 @@ export async function bindLoopback(server: Server, port = 0): Promise<number | F
   return typeof bound === "object" && bound !== null ? bound.port : 0;
 }
 
-/** Number of characters kept from the end of a child's stderr. */
-const stderrChars = 4_096;
+const keptStderrChars = 4_096;
 
 export type ServerProcess = {
   readonly child: ChildProcess;
@@ -33,7 +32,7 @@ export function startServerProcess(file: string, order: object): ServerProcess {
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
   let stderr = "";
-  child.stderr?.on("data", (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-stderrChars)));
+  child.stderr?.on("data", (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-keptStderrChars)));
   const ended = new Promise<string>((resolve) => {
     child.on("error", ({ message }) => resolve(message));
     // "close" comes after the child's stderr was read to the end; "exit" may come before.

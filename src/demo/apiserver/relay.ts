@@ -10,9 +10,8 @@ import { bindLoopback } from "./loopback-server.ts";
 export class Relay {
   readonly #targetPort: number;
   readonly #sockets = new Set<net.Socket>();
-  /** Sockets that were accepted during a block. They have no connection to the apiserver yet. */
-  readonly #waiting = new Set<net.Socket>();
-  /** Closes and resets of sockets whose other end was lost during a block. They run after it. */
+  readonly #acceptedWhileBlocked = new Set<net.Socket>();
+  /** Functions that close sockets whose other end was lost during a block. They run when the block ends. */
   readonly #deferred = new Set<() => void>();
   readonly #server: net.Server;
   #isBlocked = false;
@@ -22,7 +21,6 @@ export class Relay {
     this.#server = net.createServer({ pauseOnConnect: true, noDelay: true }, (near) => this.#accept(near));
   }
 
-  /** Binds a loopback port (0: any free one) and returns it. */
   start(port = 0): Promise<number | Failure> {
     return bindLoopback(this.#server, port);
   }
@@ -34,20 +32,20 @@ export class Relay {
       else socket.resume();
     }
     if (isBlocked) return;
-    for (const near of this.#waiting) this.#join(near);
-    this.#waiting.clear();
+    for (const near of this.#acceptedWhileBlocked) this.#join(near);
+    this.#acceptedWhileBlocked.clear();
     for (const run of this.#deferred) run();
     this.#deferred.clear();
   }
 
   stop(): void {
     this.#server.close();
-    for (const socket of [...this.#sockets, ...this.#waiting]) socket.destroy();
+    for (const socket of [...this.#sockets, ...this.#acceptedWhileBlocked]) socket.destroy();
   }
 
   #accept(near: net.Socket): void {
     near.on("error", () => {}); // Ignored, because "close" follows.
-    if (this.#isBlocked) this.#waiting.add(near);
+    if (this.#isBlocked) this.#acceptedWhileBlocked.add(near);
     else this.#join(near);
   }
 

@@ -207,7 +207,6 @@ export class Rest {
   }
 }
 
-/** Returns the body as JSON, which it is converted to if it is protobuf. */
 function readBody({ contentType, body }: ObjectRequest, expected: string): Json | Refusal {
   if (contentType === protobufType) return readProtobuf(body) ?? unsupportedMediaType(expected);
   if (contentType !== "" && contentType !== expected) return unsupportedMediaType(expected);

@@ -3,7 +3,6 @@ import type { Target } from "../objects/resources.ts";
 import { type Selector, selectorOf } from "../objects/selector.ts";
 import { internalError, Refusal } from "../objects/status.ts";
 
-/** Where a watch starts: with the current state, after a given version, or with the next change. */
 export type Start =
   | { readonly from: "state"; readonly atLeast: number }
   | { readonly from: "version"; readonly version: number }
@@ -78,7 +77,6 @@ function forbidden(why: string): Refusal {
   });
 }
 
-/** Returns the value of timeoutSeconds; undefined if it is zero, invalid or missing. */
 function timeoutOf(text: string | null): number | undefined {
   const seconds = Number(text ?? "0");
   return Number.isSafeInteger(seconds) && seconds !== 0 ? seconds : undefined;

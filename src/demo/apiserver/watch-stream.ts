@@ -12,7 +12,7 @@ import type { Answer } from "./ask.ts";
 import type { WatchRequest } from "./watch-request.ts";
 
 const bookmarkMs = 60_000;
-/** Milliseconds from the last bookmark to the deadline. The next watch then starts from a recent version. */
+/** Milliseconds from the last bookmark to the deadline, so that the next watch starts from a recent version. */
 const lastBookmarkMs = 2_000;
 
 /** Encodes one event; `encodeJson`, the default, as a line of JSON. */
@@ -28,7 +28,7 @@ type Parts = {
   readonly source: Source;
   /** False for resources without periodic bookmarks: real apiservers serve `events`, for example, from etcd itself. */
   readonly hasPeriodicBookmarks: boolean;
-  /** Number of bytes that may wait for the client. If there are more, the watch is ended. */
+  /** Maximum number of bytes that wait for the client. Above this number, the watch is ended. */
   readonly mostQueuedBytes: number;
   readonly clock: Clock;
   readonly timeoutMs: number;
@@ -37,7 +37,7 @@ type Parts = {
 export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
-  /** Version at which the watch started. Only later changes are sent. Bookmarks are sent only after such a change. */
+  /** Version at which the watch started. Only later changes are sent, and bookmarks only after such a change. */
   #start = 0;
   #hasSentColumns = false;
   #stops = new Set<() => void>();
@@ -57,7 +57,6 @@ export class WatchStream {
     else this.#live();
   }
 
-  /** Ends the response between two events. */
   end(): void {
     this.stop();
     this.#parts.answer.end();
@@ -103,13 +102,13 @@ export class WatchStream {
     if (!request.wantsBookmarks || !hasPeriodicBookmarks) return;
     this.#bookmarkEach(bookmarkMs);
     if (timeoutMs > lastBookmarkMs)
-      this.#stops.add(clock.after(timeoutMs - lastBookmarkMs, () => this.#progress()));
+      this.#stops.add(clock.after(timeoutMs - lastBookmarkMs, () => this.#bookmarkIfChanged()));
   }
 
   #bookmarkEach(periodMs: number): void {
     const cancel = this.#parts.clock.after(periodMs, () => {
       this.#stops.delete(cancel);
-      this.#progress();
+      this.#bookmarkIfChanged();
       this.#bookmarkEach(periodMs);
     });
     this.#stops.add(cancel);
@@ -121,8 +120,7 @@ export class WatchStream {
     if (this.#parts.answer.queued() > this.#parts.mostQueuedBytes) this.end();
   }
 
-  /** Sends a bookmark, unless the resource has not changed since the watch started. */
-  #progress(): void {
+  #bookmarkIfChanged(): void {
     if (this.#revision > this.#start) this.#bookmark();
   }
 

@@ -28,7 +28,7 @@ export const wishes: Wishes = {
 
 export async function play(scene: Scene): Promise<Outcome | Failure> {
   const { files } = scene;
-  const naive = ingress(scene);
+  const naive = naiveIngress(scene);
   const naivePort = await naive.start();
   if (naivePort instanceof Failure) return naivePort;
   const knockers = (port: number): Knocker[] =>
@@ -63,8 +63,7 @@ export async function play(scene: Scene): Promise<Outcome | Failure> {
   };
 }
 
-/** Returns a naive proxy that serves the same hosts from the same files. */
-function ingress(scene: Scene): NaiveProcess {
+function naiveIngress(scene: Scene): NaiveProcess {
   const { files, backends, backendCa: ca } = scene;
   const hosts = [shop, bank].map((name) => hostIn(files, name));
   const order = { backends, ca, pair: files.issue("naive"), hosts };
@@ -89,7 +88,6 @@ function write(files: DemoFiles, name: string, { certificate, key }: Pair): void
   writeFileSync(keyFile, key, { mode: 0o600 });
 }
 
-/** Milliseconds between two connections of a Knocker. */
 const periodMs = 200;
 
 /** A client that opens a connection every `periodMs`, sends one GET on each, and counts the answered ones. */

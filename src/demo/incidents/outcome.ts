@@ -27,7 +27,6 @@ export function inSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(2)} s`;
 }
 
-/** Returns when watchkeeper reported the incident, or "never". */
 export function whenReported(reported: { readonly afterMs: number } | undefined): string {
   return reported === undefined ? "never" : `after ${inSeconds(reported.afterMs)}`;
 }

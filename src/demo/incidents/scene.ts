@@ -43,8 +43,7 @@ type Parts = {
 const pollMs = 25;
 /** Milliseconds within which watchkeeper must report the incident; a later report counts as missing. */
 const foundWithinMs = 30_000;
-/** Characters of the output's column with the name of the actor. */
-const whoWidth = 17;
+const actorColumnChars = 17;
 
 export class Scene {
   readonly #parts: Parts;
@@ -53,7 +52,7 @@ export class Scene {
   readonly beat: Beat;
   #begunAt = 0;
   #isOver = false;
-  /** Number of changes of backends that the naive proxy's own checks have reported. */
+  /** Number of state changes of backends that the naive proxy's own checks have reported. */
   naiveWords = 0;
 
   private constructor(parts: Parts, say: (line: string) => void) {
@@ -145,7 +144,7 @@ export class Scene {
 
   report(who: string, what: string): void {
     if (this.#begunAt === 0 || this.#isOver) return;
-    this.#say(`${(this.ms / 1_000).toFixed(2).padStart(7)} s  ${who.padEnd(whoWidth)}  ${what}`);
+    this.#say(`${(this.ms / 1_000).toFixed(2).padStart(7)} s  ${who.padEnd(actorColumnChars)}  ${what}`);
   }
 
   /** Resolves after `ms`. After the end of the scene it never resolves, so that the story does not continue. */

@@ -6,8 +6,7 @@ import type { Wishes } from "./setting.ts";
 
 const warmMs = 1_000;
 const holeMs = 20_000;
-/** Delay in milliseconds above which an event counts as late. */
-const lateMs = 2_000;
+const lateEventMs = 2_000;
 
 export const wishes: Wishes = {};
 
@@ -37,7 +36,7 @@ export async function play(scene: Scene): Promise<Outcome> {
     rows: [...compared(theirs, ours), telling],
     broken: brokenOf({
       "a GET failed": ours.failedGets === 0,
-      "an event was late": ours.latestEventMs < lateMs,
+      "an event was late": ours.latestEventMs < lateEventMs,
       "a watch ended": ours.relists + ours.ends === 0,
       "an event was skipped or told twice": ours.wrongEvents === 0,
       "the operator was not told": reported !== undefined,

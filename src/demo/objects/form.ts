@@ -28,7 +28,7 @@ export function formOf(accept: string): Form | undefined {
   return undefined;
 }
 
-/** What rendering needs besides the object. `wallMs`: the time in ms since 1970, for the column Age. */
+/** `wallMs`: the time in ms since 1970, for the column Age. */
 export type Rendering = { readonly resource: Resource; readonly form: Form; readonly wallMs: number };
 
 export function renderObject(object: KubeObject, rendering: Rendering, hasColumns = true): JsonMap {

@@ -32,7 +32,6 @@ export function isList(value: unknown): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** Returns the parsed value; undefined: the text is not JSON. */
 export function parseJson(text: string): Json | undefined {
   try {
     const value: Json = JSON.parse(text);

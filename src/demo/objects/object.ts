@@ -3,10 +3,9 @@ import { isMap, isWithin, type Json, type JsonMap, type KubeObject, mapOf, textO
 import { apiVersionOf, type Resource, type Target } from "./resources.ts";
 import { badRequest, invalid, Refusal } from "./status.ts";
 
-/** Matches an RFC 1123 subdomain, the form of name that all resources served here require. */
-const goodName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const rfc1123Subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const longestName = 253;
-/** Deepest nesting of an object. A CRD's schema nests about 60 levels; recursive serialisation works with more. */
+/** Maximum nesting of an object. A CRD's schema nests about 60 levels; recursive serialisation works with over 500. */
 const jsonLevels = 500;
 
 /** Keys of metadata that only the server writes, or that have a field of their own in `Metadata`. */
@@ -77,7 +76,7 @@ function nameOf(metadata: JsonMap, target: Target, suffix: string): string | Ref
     const why = `the name of the object (${name}) does not match the name on the URL (${target.name})`;
     return badRequest(why);
   }
-  if (name.length > longestName || !goodName.test(name))
+  if (name.length > longestName || !rfc1123Subdomain.test(name))
     return invalid(
       resource,
       name,

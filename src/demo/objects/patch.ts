@@ -50,7 +50,6 @@ function isNamed(item: Json): item is JsonMap {
   return isMap(item) && typeof item["name"] === "string";
 }
 
-/** Applies a JSON Patch (RFC 6902). Returns undefined if an operation is invalid or fails. */
 function jsonPatch(before: Json, patch: Json): Json | undefined {
   if (!isList(patch)) return undefined;
   let value: Json | undefined = before;
@@ -106,7 +105,6 @@ function indexOf(key: string): number {
 /** Changes a list or map at `key`. Returns the changed copy; undefined: `key` does not exist. */
 type Edit = (parent: Json, key: string) => Json | undefined;
 
-/** Returns the value with `edit` applied at the end of the path; undefined: the path does not exist. */
 function edited(value: Json, path: readonly string[], edit: Edit): Json | undefined {
   const [key, ...rest] = path;
   if (key === undefined) return undefined;
@@ -116,7 +114,6 @@ function edited(value: Json, path: readonly string[], edit: Edit): Json | undefi
   return inner === undefined ? undefined : withChild(value, key, inner);
 }
 
-/** Returns a copy of a list or map with another child at `key`, which must exist. */
 function withChild(value: Json, key: string, child: Json): Json {
   return isList(value) ? value.with(indexOf(key), child) : { ...mapOf(value), [key]: child };
 }

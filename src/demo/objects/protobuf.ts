@@ -28,7 +28,7 @@ function listOf(read: Read): Read {
 
 function message(fields: Readonly<Record<number, readonly [string, Read]>>): Read {
   return (value) => {
-    const parts = typeof value === "number" ? undefined : split(value);
+    const parts = typeof value === "number" ? undefined : splitFields(value);
     if (parts === undefined) return undefined;
     const found = new Map<string, Json>();
     for (const [tag, part] of parts) {
@@ -55,8 +55,7 @@ function mapWith(read: Read): Read {
 
 const instant = message({ 1: ["seconds", number], 2: ["nanos", number] });
 
-/** Reads a MicroTime, the type of time in Leases. */
-const time: Read = (value) => {
+const microTime: Read = (value) => {
   const read = instant(value, undefined);
   const { seconds = 0, nanos = 0 } = mapOf(read);
   if (read === undefined) return undefined;
@@ -106,8 +105,8 @@ const kinds: ReadonlyMap<string, Read> = new Map([
         message({
           1: ["holderIdentity", string],
           2: ["leaseDurationSeconds", number],
-          3: ["acquireTime", time],
-          4: ["renewTime", time],
+          3: ["acquireTime", microTime],
+          4: ["renewTime", microTime],
           5: ["leaseTransitions", number],
         }),
       ],
@@ -128,14 +127,13 @@ const typeMeta = message({ 1: ["apiVersion", string], 2: ["kind", string] });
 export function readProtobuf(body: Buffer): JsonMap | undefined {
   if (!body.subarray(0, magic.length).equals(magic)) return undefined;
   // The body is a runtime.Unknown: field 1 is the type, field 2 the bytes of the object.
-  const parts = new Map(split(body.subarray(magic.length)));
+  const parts = new Map(splitFields(body.subarray(magic.length)));
   const type = mapOf(typeMeta(parts.get(1) ?? 0, undefined));
   const object = kinds.get(textOf(type["kind"]))?.(parts.get(2) ?? 0, undefined);
   return object === undefined ? undefined : { ...type, ...mapOf(object) };
 }
 
-/** Returns field numbers and values in their order; undefined: the bytes are no protobuf message. */
-function split(bytes: Buffer): [number, Value][] | undefined {
+function splitFields(bytes: Buffer): [number, Value][] | undefined {
   const parts: [number, Value][] = [];
   let at = 0;
   while (at < bytes.length) {

@@ -17,7 +17,6 @@ export class Refusal {
   }
 }
 
-/** Returns the name of a resource in messages: `configmaps`, `leases.coordination.k8s.io`. */
 function qualified({ plural, group }: Resource): string {
   return group === "" ? plural : `${plural}.${group}`;
 }

@@ -4,7 +4,7 @@
  */
 import type { KubeObject } from "./json.ts";
 
-/** Number of changes kept, from which watches may start. A real apiserver keeps 100 to 102,400 per resource. */
+/** Maximum number of changes kept, from which watches may start. A real apiserver keeps 100 to 102,400 per resource. */
 const historyChanges = 10_000;
 
 /** A committed write. `object` has the version of this change, even for DELETED. */

@@ -139,7 +139,6 @@ export class DemoClient {
     this.#session.destroy(new Error("Closed by this client"));
   }
 
-  /** Opens a stream; undefined: the session is lost. */
   #open(head: http2.OutgoingHttpHeaders, endStream: boolean): http2.ClientHttp2Stream | undefined {
     if (!this.isOpen) return undefined;
     const stream = this.#session.request({ ...head, ...this.#options.fields }, { endStream });

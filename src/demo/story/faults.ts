@@ -39,7 +39,6 @@ export type FaultsParts = {
 
 export class Faults {
   readonly #parts: FaultsParts;
-  /** Watchkeeper's latest verdict on each backend, from its journal. */
   readonly #verdicts = new Map<string, string>();
   readonly #forget: () => void;
   #begunAt = 0;
@@ -126,7 +125,6 @@ export class Faults {
     return (this.#verdicts.get(backend) ?? "ready") === "ready";
   }
 
-  /** Returns the apiserver with the most watches. If there are several, returns the first of them. */
   #busiest(): Embedded | undefined {
     return this.#parts.apiservers.toSorted((a, b) => b.watchCount - a.watchCount)[0];
   }

@@ -7,23 +7,20 @@ import { type Authority, createAuthority, type Pair } from "../../pki/pki.ts";
 
 export type DemoBackend = { readonly name: string; readonly host: string; readonly port: number };
 
-/** Returns the embedded apiservers at these loopback ports. */
 export function embeddedAt(ports: readonly number[]): readonly DemoBackend[] {
   return ports.map((port, index) => ({ name: `apiserver-${index + 1}`, host: "127.0.0.1", port }));
 }
 
-/** Names in the certificates of the apiservers and the proxy. */
-const hosts = ["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"];
+const certificateHosts = ["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"];
 
-/** Beginning of the names of all demos' directories. The id of the demo's process follows. */
-const prefix = "watchkeeper-demo-";
+const baseName = "watchkeeper-demo-";
 
 export class DemoFiles {
   readonly directory: string;
   readonly authority: Authority;
 
   private constructor(authority: Authority) {
-    this.directory = mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`));
+    this.directory = mkdtempSync(join(tmpdir(), `${baseName}${process.pid}-`));
     this.authority = authority;
   }
 
@@ -34,7 +31,7 @@ export class DemoFiles {
   }
 
   issue(name: string): Pair {
-    return this.authority.issue({ name, hosts });
+    return this.authority.issue({ name, hosts: certificateHosts });
   }
 
   /** Writes a configuration; `listener` and `ca` are added to the usual ones. Returns its path. */
@@ -72,7 +69,6 @@ export class DemoFiles {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** Writes a file in the demo's directory. Returns its path. */
   write(name: string, text: string): string {
     const path = join(this.directory, name);
     writeFileSync(path, text, { mode: 0o600 });
@@ -83,12 +79,12 @@ export class DemoFiles {
 /** Removes the directories of demos that no longer run, because a killed process cannot remove its own. */
 function removeDead(): void {
   for (const name of readdirSync(tmpdir())) {
-    const pid = name.startsWith(prefix) ? Number(name.slice(prefix.length).split("-")[0]) : Number.NaN;
+    const pid = name.startsWith(baseName) ? Number(name.slice(baseName.length).split("-")[0]) : Number.NaN;
     if (!Number.isSafeInteger(pid) || pid <= 0 || isRunning(pid)) continue;
     try {
       rmSync(join(tmpdir(), name), { recursive: true, force: true });
     } catch {
-      // The directory belongs to another user.
+      // Ignored, because the directory belongs to another user.
     }
   }
 }

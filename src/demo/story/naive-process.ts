@@ -14,7 +14,7 @@ export type NaiveOrder = Pick<NaiveProxyOptions, "backends" | "ca" | "pair"> & {
 
 const restartMs = 1_000;
 
-/** The main file of the process. It has the extension of this file: .ts in the repository, .js in the npm package. */
+/** The extension is that of this file: .ts in the repository, .js in the npm package. */
 const childFile = import.meta.filename.replace("naive-process", "naive-child");
 
 export class NaiveProcess {

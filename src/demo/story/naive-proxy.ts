@@ -24,7 +24,6 @@ export type NaiveProxyOptions = {
   readonly clock: Clock;
 };
 
-/** Reports that a backend was removed or added again. `reason`: why. */
 type OnChange = (backend: string, isUp: boolean, reason: string) => void;
 
 export class NaiveProxy {
@@ -48,7 +47,6 @@ export class NaiveProxy {
     });
   }
 
-  /** Sets the callback that gets each change of a backend. */
   onChange(run: OnChange): void {
     this.#onChange = run;
   }
@@ -74,7 +72,7 @@ export class NaiveProxy {
   }
 
   #forward(stream: http2.ServerHttp2Stream, head: http2.IncomingHttpHeaders): void {
-    const session = this.#next();
+    const session = this.#nextSession();
     if (session === undefined) {
       stream.respond({ ":status": 503 }, { endStream: true });
       return;
@@ -91,8 +89,7 @@ export class NaiveProxy {
     stream.on("close", () => request.close(http2.constants.NGHTTP2_CANCEL));
   }
 
-  /** Returns the session of the next backend that is up; undefined: no backend is up. */
-  #next(): http2.ClientHttp2Session | undefined {
+  #nextSession(): http2.ClientHttp2Session | undefined {
     for (let tries = 0; tries < this.#backends.length; tries += 1) {
       this.#turn += 1;
       const session = this.#backends[this.#turn % this.#backends.length]?.session;
@@ -114,8 +111,7 @@ class NaiveBackend {
   readonly #options: NaiveProxyOptions;
   readonly #onChange: OnChange;
   readonly #cancels = new Map<string, () => void>();
-  /** Open sessions, and for each a function that closes it. */
-  readonly #drops = new Map<http2.ClientHttp2Session, () => void>();
+  readonly #sessionClosers = new Map<http2.ClientHttp2Session, () => void>();
   #session: http2.ClientHttp2Session | undefined;
   #isUp = true;
   #isStopped = false;
@@ -141,7 +137,7 @@ class NaiveBackend {
   stop(): void {
     this.#isStopped = true;
     for (const cancel of this.#cancels.values()) cancel();
-    for (const drop of this.#drops.values()) drop();
+    for (const drop of this.#sessionClosers.values()) drop();
   }
 
   #dial(): void {
@@ -159,7 +155,7 @@ class NaiveBackend {
     this.#later("check", checkMs, () => this.#check());
     const session = this.#connect();
     let outcome = `no answer to /readyz within ${checkWithinMs / 1_000} s`;
-    const stopWaiting = this.#options.clock.after(checkWithinMs, () => this.#drops.get(session)?.());
+    const stopWaiting = this.#options.clock.after(checkWithinMs, () => this.#sessionClosers.get(session)?.());
     session.on("error", (error) => (outcome = error.message));
     session.on("close", () => {
       stopWaiting();
@@ -186,14 +182,14 @@ class NaiveBackend {
     const { host, port } = this.#backend;
     const socket = connect({ host, port, ca: this.#options.ca, ALPNProtocols: ["h2"] });
     const session = http2.connect(`https://${host}:${port}`, { createConnection: () => socket });
-    this.#drops.set(session, () => {
+    this.#sessionClosers.set(session, () => {
       session.destroy();
       // Without this, Node would keep a socket with an unanswered SYN for two more minutes, and report "close" only
       // then.
       socket.destroy();
     });
     session.on("error", () => {}); // Ignored, because "close" follows.
-    session.on("close", () => this.#drops.delete(session));
+    session.on("close", () => this.#sessionClosers.delete(session));
     return session;
   }
 

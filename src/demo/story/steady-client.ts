@@ -8,8 +8,7 @@ import { isList, mapOf, textOf } from "../objects/json.ts";
 import { Beat, beatOf } from "./beat.ts";
 import type { DemoClient } from "./client.ts";
 
-/** Milliseconds between two GETs: 20 GETs a second. */
-const periodMs = 50;
+const getPeriodMs = 50;
 const watchCount = 4;
 /** Delay of an event in milliseconds above which its watch counts as hung. */
 const hungMs = 1_000;
@@ -22,7 +21,7 @@ const rewatchMs = 10;
 export type Seen = {
   readonly gets: number;
   readonly failedGets: number;
-  /** Milliseconds that the slowest GET took, whether it was answered or timed out. */
+  /** Duration of the slowest GET, including GETs that timed out. */
   readonly slowestGetMs: number;
   readonly watches: number;
   /** Number of watches that ended between two events. */
@@ -106,14 +105,13 @@ export class SteadyClient {
     this.#client.close();
   }
 
-  /** Returns the client's session. If it was lost, opens a new one. */
   #open(): DemoClient {
     if (!this.#client.isOpen && !this.#isOver) this.#client = this.#parts.connect();
     return this.#client;
   }
 
   #tick(): void {
-    this.#cancel = this.#parts.clock.after(periodMs, () => this.#tick());
+    this.#cancel = this.#parts.clock.after(getPeriodMs, () => this.#tick());
     void this.#get();
   }
 

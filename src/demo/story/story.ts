@@ -9,13 +9,12 @@ import type { DemoClient } from "./client.ts";
 import { Pause } from "./pause.ts";
 
 const configmaps = "/api/v1/namespaces/default/configmaps";
-/** Number of writes for which a line each is printed. After them, one line is printed every `summaryMs`. */
+/** Number of writes that get a line of their own. After them, one line is printed every `summaryMs`. */
 const printedWrites = 5;
 const writeMs = 250;
 const calmWriteMs = 2_000;
 const summaryMs = 30_000;
-/** Milliseconds until an event counts as missing. */
-const patienceMs = 5_000;
+const missingAfterMs = 5_000;
 
 export type StoryParts = {
   readonly client: DemoClient;
@@ -25,7 +24,7 @@ export type StoryParts = {
 
 export class Story {
   readonly #parts: StoryParts;
-  /** Clock reading (ms) at which each write was sent, by the write's count. Removed when its event arrives. */
+  /** Clock reading (ms) at which each write was sent, by the write's count. Removed when the write's event arrives. */
   readonly #sentAt = new Map<string, number>();
   #count = 0;
   #version = "";
@@ -128,7 +127,7 @@ export class Story {
   /** Waits for all events that are still missing, then prints a summary. Returns a Failure if some do not arrive. */
   async #settle(): Promise<Failure | undefined> {
     const { clock, say } = this.#parts;
-    const until = clock.now() + patienceMs;
+    const until = clock.now() + missingAfterMs;
     while (this.#sentAt.size > 0 && clock.now() < until) await this.#pause.of(10);
     say(`  so far  ${this.#summary()}`);
     if (this.#sentAt.size === 0) return undefined;

@@ -6,9 +6,7 @@ import { age, amount, clockTime, markOf } from "../words.js";
 
 /** @typedef {import("../rows.d.ts").Backend} Backend */
 
-/**
- * @param {{ backends: readonly Backend[], now: number }} props
- */
+/** @param {{ backends: readonly Backend[], now: number }} props */
 export function Backends({ backends, now }) {
   return html`<section aria-labelledby="backends-title">
     <h2 id="backends-title">Backends <span class="count">${backends.length}</span></h2>
@@ -29,9 +27,7 @@ export function Backends({ backends, now }) {
   </section>`;
 }
 
-/**
- * @param {{ backend: Backend, now: number }} props
- */
+/** @param {{ backend: Backend, now: number }} props */
 function OneBackend({ backend, now }) {
   const [isOpen, setOpen] = useState(false);
   const { name, version, state, sinceAgeMs, reason, pingP99Ms, requests, upstreamConnections, isDrained } =
@@ -57,9 +53,7 @@ function OneBackend({ backend, now }) {
     ${isOpen && html`<tr><td colspan="9"><${History} backend=${backend} /></td></tr>`}`;
 }
 
-/**
- * @param {{ backend: Backend, now: number }} props
- */
+/** @param {{ backend: Backend, now: number }} props */
 function Ribbon({ backend, now }) {
   const segments = ribbonOf(backend, now);
   const label = `${backend.name}, the last hour: ${segments.map(({ state }) => state).join(", ")}`;
@@ -71,9 +65,7 @@ function Ribbon({ backend, now }) {
   </span>`;
 }
 
-/**
- * @param {{ backend: Backend }} props
- */
+/** @param {{ backend: Backend }} props */
 function History({ backend: { history, certificates, suspectMs } }) {
   return html`<div class="history">
     <p>
@@ -96,7 +88,7 @@ function History({ backend: { history, certificates, suspectMs } }) {
 }
 
 /**
- * The button that starts or ends a backend's drain. It needs a second click: the first may hit the wrong row.
+ * The button that starts or ends a backend's drain. A second click is needed, because the first may hit the wrong row.
  * @param {{ name: string, isDrained: boolean }} props
  */
 function Drain({ name, isDrained }) {

@@ -18,8 +18,7 @@ const charts = [
   { title: "event loop's lateness, ms", lines: [{ at: 4, label: "late", tone: "--line" }] },
 ];
 const height = 110;
-/** Minimum length of the time axis, in seconds. */
-const leastSeconds = 60;
+const minAxisSeconds = 60;
 
 /**
  * Returns the time of day: "12:05:30".
@@ -27,9 +26,7 @@ const leastSeconds = 60;
  */
 const timeOfDay = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 8);
 
-/**
- * @param {{ points: readonly Point[], theme: string }} props
- */
+/** @param {{ points: readonly Point[], theme: string }} props */
 export function Charts({ points, theme }) {
   return html`<section aria-labelledby="charts-title">
     <h2 id="charts-title">Rates since this page was opened</h2>
@@ -39,9 +36,7 @@ export function Charts({ points, theme }) {
   </section>`;
 }
 
-/**
- * @param {{ chart: (typeof charts)[number], points: readonly Point[] }} props
- */
+/** @param {{ chart: (typeof charts)[number], points: readonly Point[] }} props */
 function Chart({ chart: { title, lines }, points }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const plot = useRef(/** @type {uPlot | undefined} */ (undefined));
@@ -94,7 +89,7 @@ function optionsOf(element, title, lines) {
       { ...axis, size: 44 },
     ],
     scales: {
-      x: { range: (_plot, least, most) => [Math.min(least, most - leastSeconds), most] },
+      x: { range: (_plot, least, most) => [Math.min(least, most - minAxisSeconds), most] },
       y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] },
     },
   };

@@ -5,9 +5,7 @@ import { age, amount, clockTime, markOf } from "../words.js";
 
 /** @typedef {import("../rows.d.ts").Incident} Incident */
 
-/**
- * @param {{ incidents: readonly Incident[] }} props the active ones
- */
+/** @param {{ incidents: readonly Incident[] }} props the active ones */
 export function Incidents({ incidents }) {
   return html`<section id="incidents" aria-labelledby="incidents-title" aria-live="polite">
     <h2 id="incidents-title">Active incidents <span class="count">${incidents.length}</span></h2>
@@ -16,9 +14,7 @@ export function Incidents({ incidents }) {
   </section>`;
 }
 
-/**
- * @param {{ incident: Incident }} props
- */
+/** @param {{ incident: Incident }} props */
 function OneIncident({ incident }) {
   const { id, kind, severity, summary, durationMs, affected } = incident;
   return html`<details class=${`incident ${severity}`} id=${`incident-${id}`}>
@@ -37,9 +33,7 @@ function OneIncident({ incident }) {
   </details>`;
 }
 
-/**
- * @param {Incident["affected"]} affected
- */
+/** @param {Incident["affected"]} affected */
 function more({ count, names }) {
   return count > names.length ? ` and ${amount(count - names.length)} more` : "";
 }
@@ -66,9 +60,7 @@ export function impactOf({ impact }) {
     .join(", ");
 }
 
-/**
- * @param {{ incident: Incident }} props
- */
+/** @param {{ incident: Incident }} props */
 function EvidenceRows({ incident: { evidence, evidenceOmitted } }) {
   return html`<table class="evidence">
     <thead>

@@ -1,12 +1,12 @@
 /** Converts counters to rates per second, for the charts. */
 
-/** Number of points kept: 15 minutes at one point a second. */
+/** Maximum number of points: 15 minutes at one point a second. */
 const mostPoints = 900;
 
 /** @typedef {{ at: number, values: readonly number[] }} Point */
 
 /**
- * Returns the points with one more, from two reads of the counters. Adds none if the proxy was restarted in between.
+ * Returns the points with one more, from two reads of the counters. Adds none if the proxy was restarted between them.
  * @param {readonly Point[]} points
  * @param {import("../rows.d.ts").Stats | undefined} before
  * @param {import("../rows.d.ts").Stats} now
@@ -27,16 +27,12 @@ export function grown(points, before, now) {
   return [...points, { at: Date.parse(now.at) / 1000, values }].slice(-mostPoints);
 }
 
-/**
- * @param {import("../rows.d.ts").Stats} figures
- */
+/** @param {import("../rows.d.ts").Stats} figures */
 function failed({ requests }) {
   return requests["5xx"] ?? 0;
 }
 
-/**
- * @param {import("../rows.d.ts").Stats} figures
- */
+/** @param {import("../rows.d.ts").Stats} figures */
 function total({ requests }) {
   return Object.values(requests).reduce((sum, count) => sum + count, 0);
 }

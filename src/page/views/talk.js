@@ -20,7 +20,7 @@ const clientColumns = [
 ];
 
 /**
- * The identity of a client. If it is from a token, which the proxy does not verify, a question mark follows.
+ * The identity of a client. A question mark marks claims of a token, which the proxy does not verify.
  * @param {{ row: ClientRow }} props
  */
 function Who({ row }) {
@@ -48,9 +48,7 @@ const leaseColumns = [
   { title: "renewed", column: "renewedAt", isNumber: true, cell: ({ renewedAgeMs }) => age(renewedAgeMs) },
 ];
 
-/**
- * @param {{ lease: Lease }} props
- */
+/** @param {{ lease: Lease }} props */
 function Verdict({ lease: { verdict, state, reason } }) {
   const word = verdict === "ok" ? state : verdict;
   return html`<span title=${reason}><${Mark} mark=${markOf(word)}>${word === "ghost" ? "GHOST" : word}<//></span>
@@ -66,9 +64,7 @@ function Verdict({ lease: { verdict, state, reason } }) {
  * }} Props
  */
 
-/**
- * @param {Props<ClientRow>} props
- */
+/** @param {Props<ClientRow>} props */
 export function Clients({ list, view, onView }) {
   return html`<section aria-labelledby="clients-title">
     <h2 id="clients-title">Clients <span class="count">${amount(list?.total ?? 0)}</span></h2>
@@ -77,9 +73,7 @@ export function Clients({ list, view, onView }) {
   </section>`;
 }
 
-/**
- * @param {Props<Lease>} props
- */
+/** @param {Props<Lease>} props */
 export function Leases({ list, view, onView }) {
   return html`<section aria-labelledby="leases-title">
     <h2 id="leases-title">Leader leases <span class="count">${amount(list?.total ?? 0)}</span></h2>

@@ -4,8 +4,7 @@ import { Mark } from "../table.js";
 import { clockTime, markOf } from "../words.js";
 import { impactOf } from "./incidents.js";
 
-/** Maximum number of entries. */
-const mostEntries = 60;
+const maxEntries = 60;
 
 /** @typedef {{ at: string, state: string, text: string }} Entry */
 
@@ -41,12 +40,10 @@ export function entriesOf(backends, incidents) {
   );
   return [...changes, ...begun, ...over]
     .toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at))
-    .slice(0, mostEntries);
+    .slice(0, maxEntries);
 }
 
-/**
- * @param {{ entries: readonly Entry[] }} props
- */
+/** @param {{ entries: readonly Entry[] }} props */
 export function Timeline({ entries }) {
   return html`<section aria-labelledby="timeline-title">
     <h2 id="timeline-title">Timeline</h2>

@@ -39,9 +39,7 @@ export function silenceOf({ lastEventAgeMs, lastBookmarkAgeMs }) {
   return lastBookmarkAgeMs === null ? lastEventAgeMs : Math.min(lastEventAgeMs, lastBookmarkAgeMs);
 }
 
-/**
- * @param {{ watch: Watch }} props
- */
+/** @param {{ watch: Watch }} props */
 function State({ watch: { state, session } }) {
   return html`<${Mark} mark=${markOf(state)}>${state}${session === "" || session === "streaming" || session === state ? "" : `, ${session}`}<//>`;
 }
