@@ -53,10 +53,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
 /** A check of /livez that always passes. CachedProbes adds one that fails if the event loop hangs. */
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
-/**
- * What the admin ports report about the past: incidents, state changes and the latest journal entries. Must be
- * constructed before the first journal entry is written, because earlier entries would be missing.
- */
+/** The journal's incidents, state changes and latest entries. Must be constructed before the first entry is written. */
 export class AdminRecords {
   readonly journal: Journal;
   readonly clock: Clock = wallClock;

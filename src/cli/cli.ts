@@ -69,7 +69,7 @@ function main([name = "", ...args]: string[]): Promise<number> {
 
 process.channel?.unref();
 // With an older Node, bin/watchkeeper.js starts this process and passes signals on. If that parent exits, this process
-// must end, too, because it would get no more signals. A successor, however, outlives its parent.
+// would get no more signals, so it ends. Only a successor outlives its parent.
 if (!isSuccessor()) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
 
 // Without this listener, `get watches | head` would end with an error when `head` closes the pipe.

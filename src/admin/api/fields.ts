@@ -1,6 +1,6 @@
 /**
- * Declares the fields of the JSON API's rows. Each field is declared once, with its schema for /openapi.json, its
- * value, and its key for filters and sorting. The types of the rows (`ViewOf`) follow from these declarations.
+ * Declares each field of the JSON API's rows once: its schema for /openapi.json, its value, and its key for filters and
+ * sorting. The types of the rows (`ViewOf`) follow from these declarations.
  */
 import type { Json, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";

@@ -1,7 +1,4 @@
-/**
- * Describes the JSON API as OpenAPI 3.1 at /openapi.json. The description is generated from the declarations of the
- * lists, fields and operations that serve the API, so it is always current.
- */
+/** Generates the OpenAPI 3.1 document at /openapi.json from the lists, fields and operations that serve the API. */
 import { adminLimits } from "../http/limits.ts";
 import type { Page } from "../http/listing.ts";
 import { jsonReply, type Reply, type Routes } from "../http/reply.ts";

@@ -1,6 +1,4 @@
-/**
- * `/api/v1/watches`: every open watch, with its client, the version that it has reached, and the age of its last event.
- */
+/** `/api/v1/watches`: every open watch, with its client, the version that it has reached, and the age of its last event. */
 import { limits } from "../../base/limits.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import { watchStates } from "../../watch/session/watch-state.ts";

@@ -98,8 +98,7 @@ export class Authorization {
     const key = this.#saltedHash(JSON.stringify([user, verb, path]));
     const { username } = user;
     return this.#accesses.find(key, async () => {
-      // The limit is per user, because a client with any valid token could otherwise flood the cluster with reviews of
-      // random paths.
+      // Limited per user, because a client with a valid token could otherwise flood the cluster with reviews.
       const ask = (): Promise<ReviewOutcome> => this.#ask(accessReview(user, verb, path));
       const outcome = await limited(this.#reviewsByUser, username, limits.reviewsAtOnce / 2, ask);
       return outcome instanceof Failure ? outcome : accessIn(outcome.answer);

@@ -1,7 +1,4 @@
-/**
- * Builds requests for authentication.k8s.io/v1 TokenReview and authorization.k8s.io/v1 SubjectAccessReview, and reads
- * the responses. Any response that is not clearly positive counts as negative.
- */
+/** Builds requests for TokenReview and SubjectAccessReview (v1). A response that is not clearly positive is negative. */
 import type { Review } from "../../discovery/reviewer.ts";
 
 /** A user as the TokenReview returned it. The SubjectAccessReview gets the same fields, unchanged. */

@@ -1,7 +1,6 @@
 /**
- * `GET /api/v1/events`: sends each journal entry as it is written, as server-sent events (WHATWG HTML §9.2). A client
- * that reconnects with Last-Event-ID first gets the entries that it missed. A client that reads too slowly is
- * disconnected; browsers then reconnect by themselves.
+ * `GET /api/v1/events`: sends journal entries as server-sent events (WHATWG HTML §9.2). A client that reconnects with
+ * Last-Event-ID gets the entries that it missed. A client that reads too slowly is disconnected.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../base/clock.ts";

@@ -1,7 +1,6 @@
 /**
- * Writes the journal to stdout, one line for each entry, as JSON in the format of Kubernetes' components, or as text.
- * Drops and counts lines that cannot be written, so that a stdout that blocks or fails never blocks the data path
- * (F20). pino is not used, because it waits synchronously while the reader of a pipe is stalled.
+ * Writes the journal to stdout, as JSON in the format of Kubernetes' components, or as text. Drops and counts lines
+ * that cannot be written, so that stdout never blocks the data path (F20), as it would with pino.
  */
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";

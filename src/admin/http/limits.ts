@@ -18,19 +18,15 @@ export const adminLimits = {
   /** Maximum bytes of headers on the API's port with authorization. A token with 400 groups takes 12 KiB. */
   adminTokenHeaderBytes: 24 * KiB,
   adminRequestMs: 10_000,
-  /**
-   * Maximum number of unanswered requests on one socket. No known client pipelines requests here. Without this limit,
-   * one read of 2,000 pipelined heads would allocate 8 MiB, on up to 64 sockets in one turn of the event loop.
-   */
+  /** Maximum number of unanswered requests on one socket: 2,000 pipelined requests would allocate 8 MiB. */
   adminWaiting: 4,
   /** Heap limit of the probe thread in MiB: the thread needs 5, and 64 sockets at their limits take 10 more. */
   probeThreadHeapMiB: 32,
   /** Milliseconds that a probe waits for the event loop: half of the shortest usual timeout of load balancers. */
   probePatienceMs: 50,
   /**
-   * Milliseconds that the event loop may leave a probe unanswered before the probe fails. Garbage collections and
-   * reloads take less than a tenth of this. A kubelet probes every ten seconds, and restarts the container only after
-   * several failures in a row.
+   * Milliseconds without an answer from the event loop after which probes fail. Garbage collections and reloads take
+   * less than a tenth of this time.
    */
   standstillMs: 5000,
   /** Default number of rows on a page of a list. */

@@ -1,7 +1,4 @@
-/**
- * Serves lists of the JSON API in pages. The proxy filters and sorts the rows, so that the API's clients need not read
- * 50,000 watches. It works in slices, so that it does not delay the requests of Kubernetes clients.
- */
+/** Serves lists of the JSON API in pages. Filters and sorts in slices, so that 50,000 rows delay no other request. */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices } from "../../base/slices.ts";
 import { adminLimits } from "./limits.ts";

@@ -1,7 +1,4 @@
-/**
- * Protects the API from DNS rebinding: an attacker's host name can resolve to 127.0.0.1, so that a browser sends
- * requests of the attacker's page to this port (A56).
- */
+/** Protects the API from DNS rebinding: an attacker's host name can resolve to 127.0.0.1 in a browser (A56). */
 import { isLoopback } from "../../base/address.ts";
 
 /** True if the Host header names the loopback of this machine, with or without a port. */

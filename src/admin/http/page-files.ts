@@ -1,7 +1,6 @@
 /**
- * Serves the files of the admin page. The proxy reads them once, at the start: a request selects one from a table, and
- * its path is never used as a path on disk (A53). The Content-Security-Policy allows the page to load from and connect
- * to this port only.
+ * Serves the files of the admin page. The files are read at the start, and a request's path is never used as a path on
+ * disk (A53). The Content-Security-Policy allows the page to load from and connect to this port only.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";

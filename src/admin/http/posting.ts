@@ -1,8 +1,7 @@
 /**
- * Runs operations, and protects them from foreign web pages (A56), because every browser of this machine can reach the
- * API on loopback. A foreign page can make a browser send a form, but not a request for an operation: such a request
- * needs a header with the operator's name, for which the browser first sends a CORS preflight, and the API allows none.
- * This file rejects a foreign Origin, and server.ts a foreign Host.
+ * Runs operations, and rejects requests from foreign web pages (A56), because every browser of this machine can reach
+ * the API on loopback. An operation needs a header with the operator's name. Before a foreign page can send this
+ * header, the browser sends a CORS preflight, which the API never allows.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isRecord, parseJson } from "../../base/json.ts";

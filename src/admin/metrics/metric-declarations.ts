@@ -1,7 +1,6 @@
 /**
- * Declares every metric: its name, help text and labels, and where its values come from. A metric whose name ends in
- * `_total` is a counter. Where kube-apiserver has the same metric, its names and labels are used, so that queries can
- * join the two.
+ * Declares every metric. A metric whose name ends in `_total` is a counter. Metrics that kube-apiserver has, too, get
+ * the same names and labels, so that queries can join both.
  */
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";

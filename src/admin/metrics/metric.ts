@@ -105,7 +105,7 @@ export type ClusterView = LiveCluster & {
 /** Values of a metric: one number if the metric has no labels. A string is the value of the metric's only label. */
 export type Values = number | Iterable<Sample | readonly [label: string, value: number]>;
 
-/** Counters of journal entries: for each kind that increases the counter by one, a function that returns the labels. */
+/** For each kind of journal entry that increases the counter by one: a function that returns the labels. */
 export type Counted = {
   readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => readonly string[];
 };

@@ -1,6 +1,6 @@
 /**
- * Answers scrapes. The data path counts in plain fields, and a scrape reads them, so that counting costs almost
- * nothing. This is the only file that imports prom-client, which adds the metrics of the process itself.
+ * Answers scrapes. A scrape reads the plain fields in which the data path counts, so that counting costs almost
+ * nothing. Only this file imports prom-client, for the metrics of the process itself.
  */
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Histogram } from "../../base/histogram.ts";
@@ -88,10 +88,7 @@ function rowsOf(values: Values): readonly Sample[] {
   return Array.from(values, ([labels, value]) => [typeof labels === "string" ? [labels] : labels, value]);
 }
 
-/**
- * Returns the labels under which an entry is counted; undefined: the metric does not count it. `kind` is a separate
- * parameter so that TypeScript connects the function with the entry's type.
- */
+/** Returns undefined if the metric does not count the entry. TypeScript needs `kind` to connect function and entry. */
 function countedBy<K extends Entry["kind"]>(
   counted: Counted,
   kind: K,

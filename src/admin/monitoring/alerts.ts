@@ -1,7 +1,6 @@
 /**
- * Lists all alerts. The Prometheus rules (config/monitoring) are generated from this list, and `watchkeeper explain`
- * finds the runbook of an incident in it (docs/runbooks). Most alerts fire for an active incident. They fire at once,
- * because an incident is proven when it becomes active.
+ * Lists all alerts. The Prometheus rules (config/monitoring) are generated from this list. Most alerts fire for an
+ * active incident, and fire at once, because an incident is proven when it becomes active.
  */
 import type { IncidentKind } from "../../incidents/kinds.ts";
 
@@ -37,9 +36,8 @@ function ofIncident({ name, severity, kinds, summary, description }: IncidentAle
 }
 
 /**
- * Returns an alert that fires for a leader lease with this verdict. It shows the holder and the address of the last
- * renewal. `topk` takes one series for each lease, because the join fails if there are two: a Lease and a ConfigMap may
- * have the same name.
+ * Returns an alert that fires for a leader lease with this verdict. `topk` takes one series for each lease, because the
+ * join fails if a Lease and a ConfigMap have the same name.
  */
 function ofLease(verdict: string, alert: Omit<IncidentAlert, "description">): Alert {
   return {

@@ -1,7 +1,7 @@
 /**
- * Answers probes in the probe thread, although the data path's event loop may be busy. If the loop sends its result in
- * time, returns this result, and otherwise the last known one, because a busy loop is no reason to restart the process.
- * If the loop leaves a question unanswered for too long, it counts as hung, and the check "loop" fails.
+ * Answers probes in the probe thread. If the data path's event loop answers too late, returns the last known result,
+ * because a busy loop is no reason to restart the process. If the loop leaves a question unanswered for `standstillMs`,
+ * the check "loop" fails.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -69,8 +69,7 @@ export class CachedProbes implements ProbeSource {
   async #within(ms: number, answer: Promise<void>): Promise<boolean> {
     const { clock } = this.#parts;
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
-    // Waits for one more turn, so that messages are read before the timeout counts: after a pause of the whole process,
-    // Node runs due timers before it reads messages.
+    // Waits for one more turn, because after a pause of the process, Node runs due timers before it reads messages.
     const cancel = clock.after(ms, () => clock.soon(() => resolve(false)));
     try {
       return await Promise.race([answer.then(() => true), late]);
@@ -79,10 +78,7 @@ export class CachedProbes implements ProbeSource {
     }
   }
 
-  /**
-   * True if the data path's event loop answers. Unanswered scrapes do not count, because they may take longer. Journals
-   * each change; the journal gets the entry when the loop is free again.
-   */
+  /** True if the data path's event loop answers. Unanswered scrapes do not count, because they may take longer. */
   #judge(): boolean {
     const { clock, journal } = this.#parts;
     const now = clock.now();

@@ -1,7 +1,6 @@
 /**
- * Runs the port of metrics and probes in a separate thread, so that probes are answered even if the data path is busy:
- * a kubelet restarts a container whose probes take more than a second. This file runs in the data path's thread. It
- * starts the probe thread, answers its questions, sends it changed checks, and replaces it if it dies.
+ * Runs the port of metrics and probes in a separate thread, which answers probes even if the data path is busy. This
+ * file runs in the data path's thread. It starts the probe thread, answers its questions, and replaces it if it dies.
  */
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../base/clock.ts";

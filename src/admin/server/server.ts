@@ -1,7 +1,6 @@
 /**
- * Serves the two admin ports. Any client that can reach the port of metrics and probes may use it, so its responses
- * contain no reasons and no client names. The API's port is on loopback by default, and its responses contain
- * everything except secrets. Limits keep the clients of both ports from blocking the data path.
+ * Serves the two admin ports. The port of metrics and probes is open to every client, so its responses contain no
+ * reasons and no client names. The API's port is on loopback by default; its responses contain no secrets.
  */
 import {
   createServer,
@@ -100,9 +99,8 @@ export type ApiOptions = {
 };
 
 /**
- * Opens the port of the JSON API, with its routes, its operations (posting.ts) and the event stream. Resolves when it
- * listens, or with a Failure that says why it does not. Rejects requests that a foreign web page makes a browser send
- * (A56).
+ * Opens the port of the JSON API. Resolves when the port listens, or with a Failure that says why it does not. Rejects
+ * requests that a foreign web page makes a browser send (A56).
  */
 export function startApi(options: ApiOptions): Promise<Admin | Failure> {
   const { events, routes: others } = options;

@@ -1,7 +1,4 @@
-/**
- * Serves the z-pages of Kubernetes' components (k8s.io/component-base/zpages): /statusz and /flagz as text, /configz
- * and /version as JSON. They show the command line of this process and the configuration in effect.
- */
+/** Serves the z-pages of Kubernetes' components (k8s.io/component-base/zpages): /statusz, /flagz, /configz, /version. */
 import type { Config } from "../../config/config.ts";
 import { withoutSecrets } from "../events/log.ts";
 import { jsonReply, type Reply, type Routes } from "../http/reply.ts";

@@ -1,7 +1,6 @@
 /**
- * Replaces names in a bundle: each client, identity, pod, node, namespace and lease gets an alias such as "client-1",
- * which is the same in the whole bundle. Text that looks like a secret is replaced, too, although the API should
- * contain none.
+ * Replaces each client, identity, pod, node, namespace and lease in a bundle by an alias such as "client-1". Also
+ * replaces text that looks like a secret, although the API should contain none.
  */
 import { isIP } from "node:net";
 import { withoutSecrets } from "../../admin/events/log.ts";
@@ -29,10 +28,7 @@ export class Redactor {
   readonly #aliases = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
-  /**
-   * Assigns aliases to the names in a list. Must be called for all lists before `rows`, because the sentences of one
-   * list contain names of another.
-   */
+  /** Must be called for all lists before `rows`, because the sentences of one list contain names of another list. */
   learn(list: string, rows: readonly Row[]): void {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }

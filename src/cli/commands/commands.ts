@@ -1,7 +1,4 @@
-/**
- * Declares all commands with their arguments and options. The parser, `--help`, the completion scripts and docs/cli.md
- * use this table. Each command is implemented in the file of its name; cli.ts runs it.
- */
+/** Declares all commands. The parser, `--help`, the completion scripts and docs/cli.md use this table. */
 
 export type Option = {
   readonly name: string;

@@ -24,7 +24,6 @@ export class Given {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** Returns all values of an option that may be repeated. */
   all(name: string): readonly string[] {
     const values = this.#values[name];
     return Array.isArray(values) ? values.map(String) : [];

@@ -1,7 +1,6 @@
 /**
- * Reads objects of unknown shape: rows of the API, because the proxy may be older or newer than this command, and YAML
- * files of other programs. An absent field reads as missing. Control characters are removed before text reaches a
- * terminal (A53).
+ * Reads objects of unknown shape, because the proxy may be older or newer than this command. An absent field reads as
+ * missing. Control characters are removed before text reaches a terminal (A53).
  */
 import { isRecord, type JsonRecord } from "../../base/json.ts";
 
@@ -14,7 +13,6 @@ export type RowList = {
   readonly items: readonly Row[];
 };
 
-/** Returns the value if it is an object; an empty row for any other value. */
 export function rowOf(value: unknown): Row {
   return isRecord(value) ? value : {};
 }

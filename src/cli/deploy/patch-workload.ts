@@ -1,7 +1,4 @@
-/**
- * Adds a sidecar to the workloads of a manifest, or returns why that is impossible. A second run with the same
- * arguments changes nothing. A run with another image or port changes only these.
- */
+/** Adds a sidecar to the workloads of a manifest. A second run changes at most the sidecar's image and port. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { at, type Row, rowOf, rowsAt } from "../commands/rows.ts";

@@ -56,8 +56,8 @@ function refuse(message: string): Failure {
 }
 
 /**
- * Makes a CA and one certificate, and discards the CA's key, so that the CA, which the application trusts, can sign
- * nothing else. CA and certificate survive a restart of the sidecar, because clients read ca.crt only once.
+ * Makes a CA and one certificate, and discards the CA's key, because the application trusts the CA. CA and certificate
+ * survive a restart of the sidecar, because clients read ca.crt only once.
  */
 async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const files = stateFiles(state);

@@ -1,7 +1,4 @@
-/**
- * Generates the configuration files for each way to deploy watchkeeper. `manifest` and `import` print them, and deploy/
- * contains them. They are built as text, because they contain comments for the operator.
- */
+/** Generates configuration files for each way to deploy watchkeeper, as text with comments for the operator. */
 export type NamedBackend = { readonly name: string; readonly url: string };
 
 export type ConfigWishes = {

@@ -1,7 +1,4 @@
-/**
- * Defines a sidecar's configuration, the paths, ports and names in its pod, and what a manifest adds to the pod, all in
- * one file, because they must agree.
- */
+/** A sidecar's configuration, paths, ports and names, and its part of a manifest: in one file, because they must agree. */
 import { join } from "node:path";
 
 export const usual = {
@@ -44,8 +41,8 @@ export function stateFiles(state: string): {
 }
 
 /**
- * Returns the sidecar's configuration file. Until discovery finds an apiserver, the backend is the service's address:
- * the service account may not be allowed to list EndpointSlices, and a network policy may allow only the service.
+ * Returns the sidecar's configuration file. The backend is the service's address until discovery finds an apiserver,
+ * which a missing permission or a network policy may prevent.
  */
 export function sidecarConfig({ direct, state, port, metricsPort, service }: Shape): string {
   const { cert, key } = stateFiles(state);

@@ -63,10 +63,7 @@ async function serve(config: Config, directories: PodDirectories): Promise<numbe
 
 type Followed = { readonly config: Config; readonly directories: PodDirectories; readonly journal: Journal };
 
-/**
- * Applies a changed CA of the cluster to upstream connections as well. A CA that cannot be read changes nothing.
- * Returns a function that ends this.
- */
+/** Uses a changed CA of the cluster for upstream connections. Keeps the old CA if the new CA cannot be read. */
 function follow(running: Running, { config, directories, journal }: Followed): () => void {
   const file = `${directories.direct}/ca.crt`;
   const report = (outcome: readonly string[] | Failure): void => {

@@ -1,7 +1,6 @@
 /**
- * Generates a static pod for a control-plane node, which replaces the load balancer of kubeadm's HA guide. It uses the
- * host network, and needs no API to start. Also generates its configuration file, because a static pod cannot use a
- * ConfigMap.
+ * Generates a static pod for a control-plane node, which replaces the load balancer of kubeadm's HA guide, and the
+ * pod's configuration file, because a static pod cannot use a ConfigMap.
  */
 import { type NamedBackend, shapeConfig } from "./shape-config.ts";
 

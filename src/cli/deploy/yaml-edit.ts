@@ -1,7 +1,4 @@
-/**
- * Edits YAML text. An unchanged document keeps every byte, because the `yaml` package would normalise spaces and folded
- * text. A changed document keeps its comments and its order.
- */
+/** Edits YAML text. Keeps comments and order. In an unchanged document keeps every byte, unlike the `yaml` package. */
 import { type Document, isAlias, isMap, isScalar, isSeq, parseAllDocuments, YAMLMap, YAMLSeq } from "yaml";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";

@@ -226,7 +226,7 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
 }
 
 type NamedPair = {
-  /** What the certificate belongs to; "": `name` says it. */
+  /** What the certificate belongs to; "" if `name` already says it. */
   readonly what: "listener" | "host" | "";
   readonly name: string;
   /** Server names (SNI) for which the certificate must be valid; default: not checked. */

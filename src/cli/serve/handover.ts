@@ -1,7 +1,7 @@
 /**
- * Restarts the proxy without an interruption for clients. On SIGUSR2, this process starts a successor with the same
- * command, which inherits the listening sockets. When the successor serves, this process drains. If the successor does
- * not start, for example because of an invalid configuration, this process continues to serve.
+ * Restarts the proxy without an interruption for clients. On SIGUSR2, this process starts a successor, which inherits
+ * the listening sockets. This process drains when the successor serves, and continues to serve if the successor does
+ * not start.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
@@ -124,8 +124,7 @@ export class Handover {
     const own = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
     const [program = "", ...args] = this.#parts.command ?? own;
     const child = spawn(program, args, {
-      // The successor logs to the same stdout and stderr. The IPC channel comes last, because the successor expects the
-      // sockets at fixed descriptors.
+      // The IPC channel comes last, because the successor expects the sockets at fixed descriptors.
       stdio: ["ignore", "inherit", "inherit", ...descriptors.values(), "ipc"],
       env: { ...process.env, ...passedOn(Array.from(descriptors.keys())), [envMark]: String(process.pid) },
     });

@@ -18,8 +18,8 @@ const tellsLateMs = 250;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * `settings`: the apiservers to use. Exit codes: 0 all expectations about watchkeeper held; 1 one did not, or the
- * incident could not be played; 2 usage error.
+ * `settings`: the apiservers to use. Exit codes: 0 all expectations about watchkeeper held, 1 an expectation failed or
+ * the incident could not be played, 2 usage error.
  */
 export async function incident(args: string[], settings: Settings = embeddedSettings): Promise<number> {
   const options = given("incident", args);

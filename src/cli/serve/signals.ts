@@ -52,8 +52,8 @@ export function beginServing(options: Omit<LogOptions, "clock">): {
 }
 
 /**
- * Handles exceptions that no stream and no session has caught. Because the state of the process is then unknown, the
- * exception is journalled and the process drains: readiness fails, listeners close, open requests finish (D10).
+ * Handles exceptions that no stream and no session has caught: journals the exception and drains the process, because
+ * the state of the process is then unknown (D10).
  */
 export function containFaults(journal: Journal, drain: () => void): void {
   const contain = (reason: unknown): void => {

@@ -1,7 +1,6 @@
 /**
- * Runs the credential plugin of a kubeconfig once, to find out whether it returns a client certificate. The proxy needs
- * that certificate, because a client's own TLS ends at the proxy. A token passes through, so the client gets it from
- * the plugin itself.
+ * Runs the credential plugin of a kubeconfig once, to get a client certificate. The proxy must present the certificate
+ * itself, because a client's TLS ends at the proxy. Tokens pass through the proxy.
  */
 import { KubeConfig } from "@kubernetes/client-node";
 import { wallClock } from "../../base/clock.ts";

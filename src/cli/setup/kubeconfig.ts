@@ -1,6 +1,6 @@
 /**
  * Reads a kubeconfig as kubectl does: the first of several files wins, and relative paths start at their own file.
- * Keeps unknown fields, which a package's types would drop, because the entries are written to a new kubeconfig.
+ * Keeps unknown fields, because the entries are written to a new kubeconfig.
  */
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
@@ -150,7 +150,6 @@ function urlOf(cluster: Row): URL | string {
 
 export type UserPair = { readonly certificate: FileOrText; readonly key: FileOrText };
 
-/** Returns the user's client certificate and key; undefined: there is none. */
 export function pairOf(user: Row): UserPair | undefined {
   const certificate = fileOrText(user, "client-certificate");
   const key = fileOrText(user, "client-key");

@@ -1,6 +1,6 @@
 /**
- * The embedded apiserver: takes a request and answers it over any transport. It opens no socket and takes its time from
- * a Clock, so that the demo, the tests and the simulation can all use it. Several apiservers can share a Store.
+ * The embedded apiserver. It opens no socket and takes its time from a Clock, so that the demo, the tests and the
+ * simulation can use it. Several apiservers can share a Store.
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Form, formOf, offered, renderList, renderObject } from "../objects/form.ts";

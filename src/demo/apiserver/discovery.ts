@@ -5,7 +5,6 @@ import { apiVersionOf, type Resource, resources } from "../objects/resources.ts"
 const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const groups = [...new Set(resources.map(({ group }) => group))].filter((group) => group !== "");
 
-/** Returns the document at a path; undefined: there is none. */
 export function documentAt(path: string): JsonMap | undefined {
   return documents.get(path.replace(/\/+$/, "")) ?? undefined;
 }

@@ -1,7 +1,6 @@
 /**
  * An embedded apiserver with injectable faults. Clients reach it through a relay in a separate process, which can be
- * frozen, killed, and made to drop all traffic. The stored objects are in the parent process, so they survive every
- * fault.
+ * frozen or killed. The stored objects are in the parent process, so they survive every fault.
  */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";

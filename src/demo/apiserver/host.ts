@@ -1,7 +1,4 @@
-/**
- * Serves an embedded apiserver on a TLS port over HTTP/2 and HTTP/1.1, like a real apiserver. Uses Node's own
- * implementations of both protocols.
- */
+/** Serves an embedded apiserver over TLS with HTTP/2 and HTTP/1.1, by Node's own implementations of both. */
 import http from "node:http";
 import http2 from "node:http2";
 import tls from "node:tls";

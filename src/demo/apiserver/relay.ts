@@ -1,7 +1,6 @@
 /**
- * A TCP relay in front of an embedded apiserver. It can drop all traffic without root privileges. While it is blocked,
- * it sends nothing at either end, neither an error nor a FIN; the kernel still accepts new sockets, but they get no
- * answer. After the block, the buffered data flows on, as TCP's retransmissions do after a real outage.
+ * A TCP relay in front of an embedded apiserver. During a block, neither end gets data, an error or a FIN. After the
+ * block, the buffered data flows on, as after a real outage.
  */
 import net from "node:net";
 import type { Failure } from "../../base/failure.ts";

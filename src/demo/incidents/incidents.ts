@@ -10,7 +10,6 @@ export type Incident = {
   readonly before: readonly string[];
   /** The kind of incident that watchkeeper must report. */
   readonly kind: string;
-  /** Loads the modules of the story. */
   load(): Promise<{ readonly wishes: Wishes; play(scene: Scene): Promise<Outcome | Failure> }>;
 };
 

@@ -198,7 +198,6 @@ export class Scene {
     return undefined;
   }
 
-  /** Returns the latest incident of this kind; undefined: there is none. */
   async latest(kind: string): Promise<ReportedIncident | undefined> {
     const { items } = await this.#api(`incidents?kind=${kind}&limit=1`);
     return isList(items) && items.length > 0 ? shownAs(mapOf(items[0])) : undefined;

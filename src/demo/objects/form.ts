@@ -1,7 +1,4 @@
-/**
- * Renders objects in the form that a client's Accept header requests. For a Table the apiserver makes the rows that
- * `kubectl get` prints; kubectl only aligns them.
- */
+/** Renders objects in the form that a client's Accept header requests, such as a Table with the rows of `kubectl get`. */
 import { wallOf } from "../../base/clock.ts";
 import { type Json, type JsonMap, jsonOf, type KubeObject, mapOf, metadataOf } from "./json.ts";
 import { apiVersionOf, type Resource } from "./resources.ts";
@@ -12,8 +9,8 @@ const json = new Set(["application/json", "application/*", "*/*", ""]);
 export const offered = "application/json";
 
 /**
- * Returns the form of the first supported entry in an Accept header; undefined: none is supported, which leads to 406.
- * Protobuf and CBOR are not supported. Clients that prefer them accept JSON as well.
+ * Returns the form of the first supported entry in an Accept header; undefined: answer 406. Clients that prefer
+ * protobuf or CBOR accept JSON as well.
  */
 export function formOf(accept: string): Form | undefined {
   for (const entry of accept.split(",")) {

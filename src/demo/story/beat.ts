@@ -53,7 +53,7 @@ export class Beat {
   }
 }
 
-/** Makes the write with this count. If it returns a promise, this resolves when the write is done, and never rejects. */
+/** Makes the write with this count. A returned promise resolves when the write is done, and never rejects. */
 export type WriteBeat = (count: number) => void | Promise<void>;
 
 /** Returns a function that makes each write in the store of embedded apiservers. */

@@ -1,7 +1,6 @@
 /**
- * Plays faults: cuts off, freezes and restarts apiservers in turn. Each fault hits the apiserver with the most watches,
- * and is healed before the next one. Two equal clients run, one through watchkeeper and one through a naive proxy. They
- * measure all printed numbers, except for watchkeeper's detection times, which come from its journal.
+ * Plays faults: cuts off, freezes and restarts apiservers, each time the apiserver with the most watches. Two equal
+ * clients measure the effects, one through watchkeeper and one through a naive proxy.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";

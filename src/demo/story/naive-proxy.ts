@@ -124,7 +124,6 @@ class NaiveBackend {
     this.#onChange = onChange;
   }
 
-  /** The session for requests; undefined while the backend is down or its session is lost. */
   get session(): http2.ClientHttp2Session | undefined {
     return this.#isUp ? this.#session : undefined;
   }

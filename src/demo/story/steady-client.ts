@@ -1,7 +1,6 @@
 /**
- * A client that sends GETs and watches continuously, as a controller does. It measures the duration and failures of its
- * GETs, the ends of its watches, and the delay of events. Like client-go, it continues a watch that ended between two
- * events from the last version, and lists again after a watch that was cut off.
+ * A client that sends GETs and watches continuously, as a controller does, and measures delays and failures. Like
+ * client-go, it continues a watch that ended between two events, and lists again after a watch that was cut off.
  */
 import type { Clock } from "../../base/clock.ts";
 import { isList, mapOf, textOf } from "../objects/json.ts";
@@ -67,7 +66,7 @@ export class SteadyClient {
   async start(): Promise<void> {
     for (const watch of this.#watches) {
       await watch.begin();
-      // With list and watch alone, round robin over two backends would give all watches to the same one.
+      // Without this GET between them, round robin over two backends would give all watches to the same backend.
       await this.#get();
     }
     this.#tick();
@@ -80,7 +79,6 @@ export class SteadyClient {
     for (const watch of this.#watches) watch.reset();
   }
 
-  /** Returns the measurements since the last reset. */
   seen(): Seen {
     for (const watch of this.#watches) watch.look();
     const sum = (count: (watch: SteadyWatch) => number): number =>

@@ -1,6 +1,6 @@
 /**
- * The client of the demo: writes a ConfigMap and watches it, both through the proxy, and prints how long each write
- * took to come back as an event. Every printed number is measured. Failures are printed as well.
+ * The client of the demo: writes a ConfigMap and watches it through the proxy, and prints how long each write took to
+ * come back as an event.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";

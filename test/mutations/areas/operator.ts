@@ -46,7 +46,7 @@ export const operator: readonly Defect[] = [
     "one address may guess as often as it likes",
     {
       file,
-      find: "await among(this.#tokenReviews, address, limits.tokenReviewsPerAddress, ask);",
+      find: "await limited(this.#reviewsByAddress, address, limits.tokenReviewsPerAddress, ask);",
       replace: "await ask();",
     },
     seen("a client that guesses tokens keeps no other client out"),
@@ -55,14 +55,14 @@ export const operator: readonly Defect[] = [
     "one user may ask for as many paths as there are",
     {
       file,
-      find: "await among(this.#accessReviews, username, limits.reviewsAtOnce / 2, ask);",
+      find: "await limited(this.#reviewsByUser, username, limits.reviewsAtOnce / 2, ask);",
       replace: "await ask();",
     },
     seen("a client that asks for one path after another keeps no other client out"),
   ),
   defect(
     "a cluster is asked as often as clients ask",
-    { file, find: "if (this.#running[kind] >= limits.reviewsAtOnce) return tooMany();", replace: "" },
+    { file, find: "if (this.#openReviews[kind] >= limits.reviewsAtOnce) return tooMany();", replace: "" },
     seen("no more than so many are asked about at once"),
   ),
   defect(
