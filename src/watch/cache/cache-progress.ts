@@ -305,8 +305,6 @@ export class CacheTracker {
     for (const backend of new Set(all)) if (!names.includes(backend)) this.forget(backend);
   }
 
-  // --- stalled caches ---
-
   markStalled({ cache, version }: LagSuspicion, now: number): void {
     const before = cache.stall;
     const spellMs =

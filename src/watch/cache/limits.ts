@@ -2,7 +2,7 @@
 export const watchLimits = {
   /** Minimum ms that a watch without events lasts: client-go relists after a watch of under a second (watch.md §7). */
   shortWatchMs: 1100,
-  /** A watch that ends at most this many ms before the client's deadline counts as ended by the deadline (§5.5). */
+  /** A watch that ends fewer ms before the client's deadline counts as ended by the deadline (watch.md §5.5). */
   watchDueMs: 2000,
   /** Maximum number of attempts to continue a watch within `resumeMs`; then the watch ends (watch.md §5.2). */
   resumeAttempts: 3,

@@ -15,7 +15,6 @@ export type Parsed = {
 /** The annotation of the bookmark that ends the initial events; its value is "true". */
 export const initialEventsEnd = "k8s.io/initial-events-end";
 
-/** What the decoder finds in an object without parsing it whole. */
 type Metadata = { readonly version: string; readonly name: string; readonly namespace: string };
 
 export abstract class DecodedEvent implements EventDecoder {

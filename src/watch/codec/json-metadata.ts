@@ -76,15 +76,13 @@ export class JsonMetadata {
   #nestedDepth = 0;
   #isInNestedText = false;
   #wanted: Wanted = "none";
-  /** True if the last key was `metadata` at the object's own depth. */
-  #opensMetadata = false;
+  #isKeyMetadata = false;
   /** The beginning of a key or a value that was cut between two chunks; "": none. */
   #token = "";
   version = "";
   name = "";
   namespace = "";
 
-  /** `keepsKeys`: true if name and namespace are needed, too. */
   constructor(keepsKeys: boolean) {
     this.#keepsKeys = keepsKeys;
   }
@@ -125,8 +123,8 @@ export class JsonMetadata {
   #step(next: number): void {
     this.#state = next;
     if (next < at.nested) return;
-    if (next === at.members && this.#opensMetadata) {
-      this.#opensMetadata = false;
+    if (next === at.members && this.#isKeyMetadata) {
+      this.#isKeyMetadata = false;
       this.#isInMetadata = true;
       this.#state = at.firstKey;
     } else if (next !== at.over) {
@@ -167,7 +165,6 @@ export class JsonMetadata {
     return Math.min(here, end);
   }
 
-  /** Skips up to the next string, or to the end of the nested value. */
   #passBrackets(bytes: Buffer, start: number, end: number): number {
     let here = start;
     let depth = this.#nestedDepth;
@@ -221,7 +218,7 @@ export class JsonMetadata {
   #endKey(bytes: Buffer, start: number, end: number): void {
     this.#state = at.colon;
     this.#wanted = "none";
-    if (!this.#isInMetadata) this.#opensMetadata = this.#is(metadata, bytes, start, end);
+    if (!this.#isInMetadata) this.#isKeyMetadata = this.#is(metadata, bytes, start, end);
     else if (this.#is(resourceVersion, bytes, start, end)) this.#wanted = "version";
     else if (this.#keepsKeys && this.#is(name, bytes, start, end)) this.#wanted = "name";
     else if (this.#keepsKeys && this.#is(namespace, bytes, start, end)) this.#wanted = "namespace";

@@ -53,7 +53,6 @@ export class ProtobufMetadata {
   name = "";
   namespace = "";
 
-  /** `keepsKeys`: true if name and namespace are needed, too. */
   constructor(keepsKeys: boolean) {
     this.#keepsKeys = keepsKeys;
   }
@@ -145,7 +144,6 @@ export class ProtobufMetadata {
     if (this.#step === atTag) this.#endField();
   }
 
-  /** Handles a number among the metadata's fields: a tag, a varint or a length. */
   #endNumber(number: number): void {
     if (this.#step === atTag) this.#beginField(number);
     else if (this.#step === atVarint) this.#endField();

@@ -53,10 +53,8 @@ type Proof = {
 
 export class Histories extends Interval {
   readonly #parts: HistoriesParts;
-  /** Clock reading at which the proxy requests the next list from each backend. */
-  readonly #dueAt = new Map<string, number>();
-  /** Resources that could not be listed, with the clock reading until which each is skipped. */
-  readonly #unread = new Map<string, number>();
+  readonly #listDueAt = new Map<string, number>();
+  readonly #skippedUntil = new Map<string, number>();
   readonly #proofByBackend = new Map<string, Proof>();
   #questions = 0;
   /** Clock reading since which no backend is ready and some backend has another history; -1: not the case. */
@@ -71,14 +69,15 @@ export class Histories extends Interval {
 
   /** Requests a list from a backend as soon as it becomes ready, before many watches move there. */
   returned(backend: string): void {
-    this.#dueAt.delete(backend);
+    this.#listDueAt.delete(backend);
     this.#askIfDue(backend);
   }
 
   #look(): void {
     const { backends, clock } = this.#parts;
     const { views } = backends;
-    for (const name of this.#dueAt.keys()) if (!views.some((view) => view.name === name)) this.#forget(name);
+    for (const name of this.#listDueAt.keys())
+      if (!views.some((view) => view.name === name)) this.#forget(name);
     for (const { name, state } of views)
       if (state === "ready" || backends.factsOf(name).isForked) this.#askIfDue(name);
     this.#acceptIfAlone(clock.now());
@@ -86,11 +85,11 @@ export class Histories extends Interval {
 
   #askIfDue(backend: string): void {
     const now = this.#parts.clock.now();
-    if ((this.#dueAt.get(backend) ?? 0) > now) return;
-    const question = this.#question(now, !this.#dueAt.has(backend), this.#proofByBackend.get(backend));
+    if ((this.#listDueAt.get(backend) ?? 0) > now) return;
+    const question = this.#question(now, !this.#listDueAt.has(backend), this.#proofByBackend.get(backend));
     const context = question?.watch.listed();
     if (question === undefined || context === undefined) return;
-    this.#dueAt.set(backend, now + watchLimits.historyAnswerMs);
+    this.#listDueAt.set(backend, now + watchLimits.historyAnswerMs);
     const { watch, resource } = question;
     const onAnswer = ({ status, version }: ListAnswer): void =>
       version === "" ? this.#notListed(backend, resource, status) : this.#listed(backend, question, version);
@@ -123,9 +122,9 @@ export class Histories extends Interval {
 
   #readable(now: number): readonly Seen[] {
     const { migrations, caches } = this.#parts;
-    for (const [resource, until] of this.#unread) if (until <= now) this.#unread.delete(resource);
+    for (const [resource, until] of this.#skippedUntil) if (until <= now) this.#skippedUntil.delete(resource);
     return Array.from(migrations.watches.resources, (name) => ({ name, seen: caches.seen(name) })).filter(
-      ({ name, seen }) => seen !== "" && !this.#unread.has(name),
+      ({ name, seen }) => seen !== "" && !this.#skippedUntil.has(name),
     );
   }
 
@@ -150,8 +149,8 @@ export class Histories extends Interval {
   /** Called if a list has returned no version. If the backend refused the list, another resource is listed next. */
   #notListed(backend: string, resource: string, status: number): void {
     const now = this.#parts.clock.now();
-    if (status > 0) this.#unread.set(resource, now + watchLimits.historyUnreadMs);
-    this.#dueAt.set(backend, now + watchLimits.historyLookMs);
+    if (status > 0) this.#skippedUntil.set(resource, now + watchLimits.historyUnreadMs);
+    this.#listDueAt.set(backend, now + watchLimits.historyLookMs);
   }
 
   #listed(backend: string, question: Question, version: string): void {
@@ -159,7 +158,7 @@ export class Histories extends Interval {
     const { resource, seen } = question;
     const isForked = compareVersions(version, seen) < 0;
     const isKnown = backends.factsOf(backend).isForked;
-    this.#dueAt.set(
+    this.#listDueAt.set(
       backend,
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
     );
@@ -180,7 +179,7 @@ export class Histories extends Interval {
   }
 
   #forget(backend: string): void {
-    this.#dueAt.delete(backend);
+    this.#listDueAt.delete(backend);
     this.#proofByBackend.delete(backend);
   }
 
@@ -197,7 +196,7 @@ export class Histories extends Interval {
     });
     this.#leave(theirs, version);
     backends.learn(theirs, { kind: "history", isForked: true, resource, version, seen });
-    this.#dueAt.set(theirs, now + watchLimits.historyMs);
+    this.#listDueAt.set(theirs, now + watchLimits.historyMs);
   }
 
   /**

@@ -47,7 +47,6 @@ export class StalledCacheDetector extends Interval {
       else if (mayBeShown(suspicion)) this.#searchProof(suspicion);
   }
 
-  /** Marks the cache as stalled if one of its watches should have delivered the missing event by now. */
   #searchProof(suspicion: LagSuspicion): void {
     const { clock, migrations } = this.#parts;
     const { cache } = suspicion;
@@ -88,7 +87,6 @@ function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
   return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= watchLimits.caughtUpMs);
 }
 
-/** True if a stream of the watch proves that its backend's cache lacks the missing event. */
 function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): boolean {
   const stream = watch.compared.find(({ cache }) => cache === suspicion.cache);
   if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;

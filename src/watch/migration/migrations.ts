@@ -51,7 +51,6 @@ export class Migrations {
   readonly #parked = new Set<WatchSession>();
   /** Watches that move because their backend's cache is stalled. Their present stream still works. */
   readonly #migratingNow = new Set<WatchSession>();
-  /** Watches whose move is not urgent, each with the reason for the move. */
   readonly #leaving = new Map<WatchSession, LeaveReason>();
   #isPumping = false;
   #isLeaving = false;
@@ -199,8 +198,6 @@ export class Migrations {
     this.#parked.delete(watch);
   }
 
-  // --- urgent moves ---
-
   /** Begins a round at the next tick, so that a session is never re-entered from its own connection-lost callback. */
   #pumpSoon(): void {
     if (this.#isPumping) return;
@@ -282,8 +279,6 @@ export class Migrations {
     });
   }
 
-  // --- moves at the slow pace ---
-
   #leaveSoon(): void {
     if (this.#isLeaving || this.#leaving.size === 0) return;
     this.#isLeaving = true;
@@ -307,14 +302,13 @@ export class Migrations {
     // A watch that cannot move, or that has already moved for another reason, keeps its stream.
     if (attempt === undefined || !(watch.mayHedge || watch.isSentinel)) return;
     this.#contain(watch, () => {
-      if (!this.#mayLeave(watch, attempt, reason)) return;
+      if (!this.#reasonHolds(watch, attempt, reason)) return;
       if (this.#isPostedWell(watch, reason)) watch.promote(reason);
       else if (watch.mayHedge) this.#leave(watch, attempt.backend, reason);
     });
   }
 
-  /** True if the reason for the move still holds. */
-  #mayLeave(watch: WatchSession, attempt: Attempt, reason: LeaveReason): boolean {
+  #reasonHolds(watch: WatchSession, attempt: Attempt, reason: LeaveReason): boolean {
     const { rebound } = watch.client;
     const isStalled = this.targets.stalled(watch).includes(rebound ?? "");
     if (reason === "rebalance")

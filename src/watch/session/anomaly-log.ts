@@ -17,12 +17,11 @@ export type AnomalySource = {
 export class AnomalyLog {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  /** By fault: clock reading at which it was last journaled. */
-  readonly #writtenAt = new Lru<string, number>(limits.anomalies);
+  readonly #lastWrittenAt = new Lru<string, number>(limits.anomalies);
 
   /**
-   * Called if two backends do not deliver the same events to one watch. `ours` has delivered the event of `version` to
-   * the client. `theirs` was past `version` without having delivered that event, or delivered another event before it.
+   * Called if two backends deliver different events to one watch. `ours` has delivered the event of `version`. `theirs`
+   * has skipped that event, or delivered another event before it.
    */
   onUnlike: (resource: string, ours: string, theirs: string, version: string) => void = () => {};
 
@@ -67,9 +66,9 @@ export class AnomalyLog {
 
   #isDue(key: string): boolean {
     const now = this.#clock.now();
-    const at = this.#writtenAt.get(key);
+    const at = this.#lastWrittenAt.get(key);
     if (at !== undefined && now - at < limits.anomalyMs) return false;
-    this.#writtenAt.set(key, now);
+    this.#lastWrittenAt.set(key, now);
     return true;
   }
 }

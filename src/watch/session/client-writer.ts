@@ -1,7 +1,6 @@
 /**
- * Writes the events of a watch to its client. When bytes have left for the client, the upstream stream that sent them
- * gets flow-control credit for each byte once. No credit is due for bytes that got it on receipt, or whose upstream
- * stream is gone.
+ * Writes the events of a watch to its client. Counts the bytes for which the upstream stream has already got
+ * flow-control credit (*prepaid* bytes), so that no byte gives credit twice.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
@@ -28,7 +27,7 @@ export class ClientWriter {
     this.#prepaid += count;
   }
 
-  /** Called when another upstream stream takes over. Waiting bytes of the previous stream give no more credit. */
+  /** Called when another upstream stream takes over, which gets no credit for queued bytes of the previous stream. */
   change(): void {
     this.#prepaid = Math.max(this.#prepaid, this.#down.queuedBytes);
   }
@@ -41,10 +40,7 @@ export class ClientWriter {
     return count - paid;
   }
 
-  /**
-   * True if the client reads too slowly: data has waited as long as the apiserver waits before it ends a slow watcher
-   * (watch.md §5.5). A shorter wait does not count, because every burst waits for a turn of the event loop.
-   */
+  /** True if data has waited as long as the apiserver waits before it ends a slow watch (watch.md §5.5). */
   get isBlocked(): boolean {
     return this.#waitsSince >= 0 && this.#clock.now() - this.#waitsSince >= watchLimits.slowWatchMs;
   }

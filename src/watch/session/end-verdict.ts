@@ -1,7 +1,7 @@
 /**
  * Decides what follows when an upstream stream of a watch is over, by the table of watch.md §5.1. A watch continues on
- * another backend if it can. Otherwise it ends between two events, because a reset makes client-go list everything
- * again (D5).
+ * another backend if possible. Otherwise the watch ends between two events, because a reset makes client-go list
+ * everything again (D5).
  */
 import { limits } from "../../base/limits.ts";
 import type { Start } from "../../kube/watch-request.ts";
@@ -10,7 +10,7 @@ import type { Phase } from "./session-progress.ts";
 
 /**
  * How the stream ended. `unanswered`: without a response head. `ended`: with END_STREAM. `broken`: by a reset, by a
- * lost or silent connection, or because it hangs.
+ * lost or silent connection, or because the stream hangs.
  */
 export type Over = "unanswered" | "ended" | "broken";
 
@@ -22,7 +22,7 @@ export type Ending = {
   readonly isResumable: boolean;
   /** Ms since the client's request. */
   readonly ageMs: number;
-  /** Ms until the client's own deadline; undefined if it set none. */
+  /** Ms until the client's own deadline; undefined: no deadline. */
   readonly leftMs: number | undefined;
   /** True if the client reads too slowly (`ClientWriter.isBlocked`). */
   readonly isBlocked: boolean;
@@ -30,9 +30,9 @@ export type Ending = {
   readonly isDraining: boolean;
   /** True if the proxy itself requested the stream, with the rest of `limits.watchMostMs` as its timeout. */
   readonly isOurs: boolean;
-  /** True if a resume after an early end without a known reason has brought nothing new. */
+  /** True if the watch was already resumed after an end without a known reason, and nothing new has come since. */
   readonly isRepeated: boolean;
-  /** Number of events forwarded since the client's request or, if there were initial events, since their end. */
+  /** Number of events forwarded since the client's request or, if there were initial events, since the last of them. */
   readonly liveEvents: number;
   /** Ms since the moment from which `liveEvents` counts. */
   readonly liveMs: number;
@@ -40,8 +40,8 @@ export type Ending = {
 
 /**
  * `resume`: continue elsewhere from a version. `replay`: send the client's own request again. `relay`: forward the end
- * as it is. `end`: end the client's stream between two events, after `endOf` ms. `reset` it: the only correct end for
- * undecodable data.
+ * as it is. `end`: end the client's stream between two events, after `endOf` ms. `reset`: reset the client's stream,
+ * the only correct end for undecodable data.
  */
 export type Verdict = { readonly kind: "resume" | "replay" | "relay" | "end" | "reset" };
 
@@ -51,7 +51,6 @@ const relay: Verdict = { kind: "relay" };
 const end: Verdict = { kind: "end" };
 const reset: Verdict = { kind: "reset" };
 
-/** Returns the verdict of the table in watch.md §5.1. */
 export function verdictOn(ending: Ending): Verdict {
   if (ending.over === "unanswered") return replay;
   // The client has got an ERROR event, after which no other event may follow.
@@ -61,7 +60,7 @@ export function verdictOn(ending: Ending): Verdict {
 
 function onEnd(ending: Ending): Verdict {
   if (ending.phase === "opaque" || isDue(ending)) return relay;
-  // The apiserver ends a slow watcher on purpose. With a resume the watcher would stay for ever (watch.md §5.5).
+  // The apiserver ends a slow watch on purpose. A resume would let the slow client stay for ever (watch.md §5.5).
   if (ending.isBlocked) return end;
   // An end without a known reason may come from a refilled cache or a changed CRD, so one resume is tried.
   if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;
@@ -76,16 +75,15 @@ function onBreak(ending: Ending): Verdict {
   return isUntouched(ending) ? replay : end;
 }
 
-/** True if the client has got nothing and its request is repeatable. A start from "now" is not (watch.md W3). */
+/** True if the client has got no event and its request is repeatable: a start from "now" is not (watch.md W3). */
 function isUntouched({ phase, start }: Ending): boolean {
   return phase === "opening" && start !== "now";
 }
 
 /**
- * True if the watch ended when it was due: at its client's deadline or, without one, at the server's own timeout of
- * half an hour to an hour (watch.md §1.2). The server's timeout also bounds how long old credentials remain in use. If
- * a draining server ended the watch early, or the proxy set the timeout of the stream, the watch may continue for as
- * long as any server would have allowed.
+ * True if the watch ended when due: at the client's deadline or, without a deadline, at the server's own timeout of
+ * half an hour to an hour (watch.md §1.2). If a draining server ended the watch early, or the proxy set the stream's
+ * timeout, the watch may continue up to the longest timeout that a server sets.
  */
 function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   if (leftMs !== undefined) return isDeadline(leftMs);
@@ -94,22 +92,20 @@ function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   );
 }
 
-/** True if an end now is at the client's deadline. `leftMs`: ms until the deadline; undefined if there is none. */
+/** True if an end now counts as the client's deadline. `leftMs`: ms until the deadline; undefined: no deadline. */
 export function isDeadline(leftMs: number | undefined): boolean {
   return leftMs !== undefined && leftMs <= watchLimits.watchDueMs;
 }
 
 /**
- * Returns the ms to wait before the proxy ends the watch. client-go treats a watch that ended within a second without
- * events as a failure, and relists (watch.md §7). After an ERROR or undecodable data, a delay gains nothing.
+ * Returns the ms to wait before the proxy ends the watch: client-go treats a watch that ended within a second without
+ * events as a failure, and relists (watch.md §7).
  */
 export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): number {
   const { phase, liveEvents, liveMs } = ending;
   if (phase === "ended" || phase === "opaque") return 0;
   return liveEvents > 0 ? 0 : Math.max(0, watchLimits.shortWatchMs - liveMs);
 }
-
-// --- why a watch moved, or ended: the reasons in metrics and journal ---
 
 /**
  * Why a watch moved to another backend. `operator`: an operator's command. `expired`: the backend that got the client's
@@ -132,10 +128,10 @@ type MoveReason =
  */
 export type AskReason = MoveReason | "refreshed" | "sentinel";
 
-/** Why a watch should leave a stream that still serves. */
+/** Why a watch should leave a stream that still works. */
 export type LeaveReason = "draining" | "hung" | "rebalance" | "operator";
 
-/** Why the proxy ended a watch that its client still wanted. `not_found`: its resource's CRD was deleted. */
+/** Why the proxy ended a watch that its client still wanted. `not_found`: the CRD of the resource was deleted. */
 export type EndReason =
   | "initial_events"
   | "start_from_now"
@@ -151,13 +147,11 @@ export type EndReason =
   | "version_rollback"
   | "deadline_missed";
 
-/** Returns why a watch whose stream is over continues on another backend. */
 export function moveReason(over: Over, isDraining: boolean): MoveReason {
   if (isDraining) return "draining";
   return over === "ended" ? "ended" : "lost";
 }
 
-/** Returns why a watch that cannot continue ends. */
 export function endReason({ isBlocked, isRepeated, phase }: Ending): EndReason {
   if (isBlocked) return "slow_client";
   if (isRepeated) return "no_progress";

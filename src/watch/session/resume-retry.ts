@@ -1,6 +1,6 @@
 /**
- * The search for the next backend of a watch: its reason, its start, the backends that were asked in vain, and the
- * function that cancels what the watch waits for.
+ * The search for a watch's next backend: why and when the search began, which backends were asked in vain, and how to
+ * cancel the present wait.
  */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../cache/limits.ts";
@@ -10,7 +10,7 @@ const none: readonly string[] = [];
 
 export class ResumeRetry {
   readonly #clock: Clock;
-  /** Clock of the search. It stands still while the proxy's event loop does, because no backend can be asked then. */
+  /** A clock that stops while the event loop is blocked, so that a search does not end before it could try backends. */
   readonly #stallAwareClock: Clock;
   reason: AskReason = "lost";
   /** Backend that the watch has lost or should leave. */
@@ -20,7 +20,7 @@ export class ResumeRetry {
   #hasEnded = false;
   #tried: readonly string[] = none;
   #triedAt = 0;
-  /** Counts attempts. Undefined until the first one, because most watches never need any. */
+  /** Undefined until the first attempt, because most watches never need one. */
   #attempts: ResumeBudget | undefined;
   #unsentCount = 0;
   #declinedUntil = 0;
@@ -46,8 +46,8 @@ export class ResumeRetry {
   }
 
   /**
-   * Backends that were asked in vain within the last `resumeMs`. New events clear the list. That a backend accepts the
-   * watch does not clear it, because the backend may send an ERROR a moment later.
+   * Backends that were asked in vain within the last `resumeMs`. Only a new event or bookmark clears the list earlier,
+   * because a backend that has accepted the watch may still send an ERROR.
    */
   get tried(): readonly string[] {
     return this.#stallAwareClock.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : none;
@@ -64,10 +64,7 @@ export class ResumeRetry {
     return this.#attempts.mayTry(this.#stallAwareClock.now());
   }
 
-  /**
-   * Uncounts the last attempt, because there was no connection for it. Returns the ms until the next attempt: more each
-   * time, so that no backend is dialled in a loop.
-   */
+  /** Uncounts the last attempt, which found no connection. Returns the ms until the next attempt, more each time. */
   unsent(): number {
     this.#attempts?.uncount();
     this.#unsentCount += 1;
@@ -79,12 +76,12 @@ export class ResumeRetry {
     this.#attempts?.uncount();
   }
 
-  /** Called when the last attempt lost its connection before any response. The first few such losses are uncounted. */
+  /** Called when the last attempt lost its connection before any response. The first few such attempts do not count. */
   lost(): void {
     this.#attempts?.lost();
   }
 
-  /** Records a 404. The first one of each backend costs no attempt, because all backends are asked once. */
+  /** Records a 404. The first 404 of each backend does not count as an attempt, so that all backends can be asked. */
   unserved(backend: string): void {
     if (this.#notServing.includes(backend)) return;
     this.#notServing = [...this.#notServing, backend];
@@ -96,12 +93,10 @@ export class ResumeRetry {
     return this.#notServing;
   }
 
-  /** Ms for which backends may still be asked. A longer Retry-After is shortened to this. */
   get leftMs(): number {
     return this.#attempts?.leftMs(this.#stallAwareClock.now()) ?? watchLimits.resumeMs;
   }
 
-  /** True if the time for the search is over, even if no backend could be asked. */
   get isOver(): boolean {
     return this.leftMs <= 0;
   }
@@ -111,7 +106,7 @@ export class ResumeRetry {
     return this.#attempts?.isExpired === true;
   }
 
-  /** Records a 410. `refusal`: the ERROR if the 410 answers the client's own request; then the search begins. */
+  /** Records a 410. `refusal`: the ERROR event if the 410 answers the client's own request, which begins the search. */
   expired(backend: string, refusal: Buffer | undefined): void {
     this.#attempts ??= new ResumeBudget();
     this.#attempts.expire(this.#stallAwareClock.now());
@@ -120,7 +115,7 @@ export class ResumeRetry {
     this.begin("expired", backend);
   }
 
-  /** The ERROR that the client gets if no backend has its version; undefined if there was no such ERROR. */
+  /** The ERROR event to send to the client if no backend has the client's version. */
   get refusal(): Buffer | undefined {
     return this.isExpired ? this.#refusal : undefined;
   }
@@ -131,7 +126,7 @@ export class ResumeRetry {
     return this.#notServing.length > 0 ? "not_found" : "no_backend";
   }
 
-  /** True if the watch was resumed and nothing new has come since. */
+  /** True if the watch was resumed and no new event or bookmark has come since. */
   get hasNoProgress(): boolean {
     return this.#attempts?.hasProgressed === false;
   }
@@ -141,7 +136,7 @@ export class ResumeRetry {
     return this.#hasEnded && this.hasNoProgress;
   }
 
-  /** Records that a second stream was refused. No other one is requested for `ms`. */
+  /** Called when a second stream was refused: no other second stream is requested for `ms`. */
   declined(ms: number): void {
     this.#declinedUntil = this.#stallAwareClock.now() + ms;
   }
@@ -166,8 +161,6 @@ export class ResumeRetry {
     this.#attempts?.progressed();
   }
 
-  // --- the one timer or queue entry that the search waits for ---
-
   get isWaiting(): boolean {
     return this.#stopWaiting !== undefined;
   }
@@ -187,7 +180,7 @@ export class ResumeRetry {
   }
 
   /**
-   * Calls `giveUp` if a backend answers PING but not the request. Keeps waiting while no other backend can be asked,
+   * Calls `giveUp` if the backend does not answer the request in time. Waits on while no other backend can be asked,
    * because a new request would cost an attempt and the old request's place in the backend's queue.
    */
   untilAnswered(isAlone: () => boolean, giveUp: () => void): void {
@@ -204,20 +197,18 @@ export class ResumeRetry {
 }
 
 /**
- * Limits how often a watch is requested again: a few times for each lost stream, and in total while nothing new comes.
- * At the limit the watch ends, which shows the client that the cluster cannot serve it (watch.md §5.2).
+ * Limits how often a watch is requested again: for each lost stream, and in total while no new event comes. At the
+ * limit the watch ends, which shows the client that the cluster cannot serve the watch (watch.md §5.2).
  */
 export class ResumeBudget {
-  /** Clock reading at which the stream was lost (-1: none is lost now), and the number of attempts since then. */
-  #since = -1;
+  /** Clock reading at which the stream was lost; -1: no stream is lost now. */
+  #lostAt = -1;
   #attempts = 0;
-  /** Number of attempts that do not count, because they lost their connection. */
-  #losses = 0;
-  /** Clock reading at which a backend accepted the watch; -1: none has. */
-  #takenAt = -1;
+  #uncountedLosses = 0;
+  /** Clock reading at which a backend accepted the watch; -1: no backend has. */
+  #acceptedAt = -1;
   /** True if a backend answered that the watch's version is too old (410). */
   isExpired = false;
-  /** Number of resumes since the last new event, and the clock reading of the first of these resumes. */
   #resumesSinceProgress = 0;
   #noProgressSince = 0;
 
@@ -235,16 +226,15 @@ export class ResumeBudget {
   }
 
   /**
-   * Uncounts the last attempt, which lost its connection before the response, because several apiservers may fail at
-   * once. Only a few attempts are uncounted, because the request itself may be what makes the apiservers fail.
+   * Uncounts the last attempt, which lost its connection, because several apiservers may fail at once. Only a few
+   * attempts are uncounted, because the request itself may make the apiservers fail.
    */
   lost(): void {
-    if (this.#losses >= watchLimits.resumeLosses) return;
-    this.#losses += 1;
+    if (this.#uncountedLosses >= watchLimits.resumeLosses) return;
+    this.#uncountedLosses += 1;
     this.uncount();
   }
 
-  /** Records that a backend has answered that the version is too old. */
   expire(now: number): void {
     this.#beginIfOver(now);
     this.isExpired = true;
@@ -252,12 +242,12 @@ export class ResumeBudget {
 
   #beginIfOver(now: number): void {
     // The loss is over only `settledMs` after a backend accepts the watch, because an ERROR may follow at once.
-    const isOver = this.#takenAt >= 0 && now - this.#takenAt > watchLimits.settledMs;
-    if (this.#since >= 0 && !isOver) return;
-    this.#since = now;
+    const isOver = this.#acceptedAt >= 0 && now - this.#acceptedAt > watchLimits.settledMs;
+    if (this.#lostAt >= 0 && !isOver) return;
+    this.#lostAt = now;
     this.#attempts = 0;
-    this.#losses = 0;
-    this.#takenAt = -1;
+    this.#uncountedLosses = 0;
+    this.#acceptedAt = -1;
     this.isExpired = false;
   }
 
@@ -266,14 +256,12 @@ export class ResumeBudget {
     return this.#resumesSinceProgress >= watchLimits.noProgressResumes && isRecent;
   }
 
-  /** Returns the ms for which the watch may still be requested. */
   leftMs(now: number): number {
-    return this.#since < 0 ? watchLimits.resumeMs : watchLimits.resumeMs - (now - this.#since);
+    return this.#lostAt < 0 ? watchLimits.resumeMs : watchLimits.resumeMs - (now - this.#lostAt);
   }
 
-  /** Counts a resume, because a backend has accepted the watch. */
   resumed(now: number): void {
-    this.#takenAt = now;
+    this.#acceptedAt = now;
     if (this.#resumesSinceProgress === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {
       this.#resumesSinceProgress = 0;
       this.#noProgressSince = now;
@@ -281,9 +269,9 @@ export class ResumeBudget {
     this.#resumesSinceProgress += 1;
   }
 
-  /** Called when something new has come: the lost stream is replaced. */
+  /** Called when a new event or bookmark has come, so that no stream is lost any more. */
   progressed(): void {
-    this.#since = -1;
+    this.#lostAt = -1;
     this.#resumesSinceProgress = 0;
     this.isExpired = false;
   }

@@ -1,6 +1,6 @@
 /**
- * Decides, event by event, which events are forwarded to a watch's client, and from which version the watch can continue
- * on another backend (the table of watch.md §4; §5.6 for two streams). The phases of a watch:
+ * Decides which events are forwarded to a watch's client, and from which version the watch can continue on another
+ * backend (the table of watch.md §4; §5.6 for two streams). The phases of a watch:
  *
  *     opening ──▶ listing ──▶ live          any ──▶ opaque: undecodable
  *        └───────────────────▶              any ──▶ ended:  an ERROR went to the client
@@ -13,20 +13,19 @@ import type { EventType, WatchEvent } from "../codec/event.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
-/** Sums over many watches. Each event updates them, because adding up 50,000 watches would block the event loop. */
+/** Sums over all watches, updated by each event, because adding up 50,000 watches would block the event loop. */
 export type WatchTally = {
   events: number;
   versionRegressions: number;
   /** Bytes that have left for clients (exchange.ts). */
   bytes: number;
-  /** The number of watches in each phase. */
   readonly phases: Record<Phase, number>;
 };
 
 /**
- * What happens to an event. `drop`: the client has got it, or did not request it. `hold`: it waits until the first
- * stream also delivers it (`Ahead`). `refused`: it is an ERROR that answers the proxy's own request, or a 410 to the
- * client's request while another backend may have the version. `broken`: the stream is not what was requested.
+ * `drop`: the client has got or did not request the event. `hold`: the event waits until the first stream delivers it,
+ * too. `refused`: the event is an ERROR that answers the proxy's own request, or a 410 to the client's request while
+ * another backend may have the version. `broken`: the stream is not what was requested.
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
 
@@ -36,11 +35,11 @@ export type ProgressOptions = {
   readonly version: string;
   /** True if the client waits for the bookmark that ends its initial events, which no other stream would send. */
   readonly awaitsMarker?: boolean;
-  /** True if several events share one version (`events`, whose leases expire in batches). */
+  /** True if several events may share one version (`events`, whose leases expire in batches). */
   readonly isRepeating: boolean;
   /** `isForeign`: true if the versions are an aggregated server's, as far as is known. */
   readonly origin: Pick<Origin, "isForeign">;
-  /** True if the proxy requested bookmarks that the client did not want. They are never forwarded. */
+  /** True if the proxy requested bookmarks that the client did not want. Such bookmarks are never forwarded. */
   readonly isInjected: boolean;
 };
 
@@ -54,9 +53,9 @@ export class Progress {
   #phase: Phase = "opening";
   /** The sums that include this watch; undefined before `countIn` and after `countOut`. */
   #tally: WatchTally | undefined;
-  /** The client has all events up to this version; more events of this version may follow. "": not known. */
+  /** Version of the newest event or bookmark; more events of this version may follow. "": not known. */
   #cursor: string;
-  /** The previous value of `#cursor`: the client has all events up to this version. */
+  /** Previous value of `#cursor`: all events up to and including this version have arrived. */
   #previous = "";
   /** True if no further event can have the version `#cursor`. */
   #isComplete: boolean;
@@ -64,17 +63,19 @@ export class Progress {
   /** True after an event without a version, or out of order, was forwarded: the watch can no longer move. */
   #isLost = false;
   readonly #delivered = new Mark();
-  /** Number of events forwarded since the client's request, and since its initial events ended. Includes bookmarks. */
+  /** Number of events forwarded since the client's request, bookmarks included. */
   events = 0;
+  /** Number of events forwarded since the initial events ended, bookmarks included. */
   liveEvents = 0;
   /** Number of events older than an event that the same stream had already delivered (incident 001). */
   #versionRegressions = 0;
-  /** Clock readings of the last event and of the last bookmark; -1: none yet. */
+  /** Clock reading of the last event or bookmark; -1: none yet. */
   lastEventAt = -1;
+  /** Clock reading of the first stream's last bookmark; -1: none yet. */
   lastBookmarkAt = -1;
   /** Clock reading of the last event that was no bookmark; -1: none yet. */
   lastChangeAt = -1;
-  /** Clock reading at which the initial events ended; -1: they have not. */
+  /** Clock reading at which the initial events ended; -1: not yet. */
   markerAt = -1;
 
   constructor(options: ProgressOptions) {
@@ -117,7 +118,7 @@ export class Progress {
     tally.versionRegressions += this.#versionRegressions;
   }
 
-  /** Takes this watch out of its phase's count. Its events stay counted. */
+  /** Removes this watch from the count of its phase. The events of the watch stay counted. */
   countOut(): void {
     if (this.#tally !== undefined) this.#tally.phases[this.#phase] -= 1;
     this.#tally = undefined;
@@ -129,8 +130,7 @@ export class Progress {
 
   /**
    * Version from which another backend can continue with no event missing and none twice; undefined if there is none.
-   * If more events of the newest version may follow, it is the version before; events that the client has already got
-   * are dropped.
+   * If more events of the newest version may follow, this is the version before the newest.
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
@@ -149,14 +149,14 @@ export class Progress {
     if (this.phase !== "ended") this.phase = "opaque";
   }
 
-  /** True if the client has not yet got this event, which came on the stream of `mark`. */
+  /** True if the client has not got this event. `mark`: of the stream that has delivered the event. */
   isAhead({ version }: Pick<WatchEvent, "version">, { mark }: Reading): boolean {
     const ahead = compareVersions(version, this.#cursor);
     if (ahead !== 0) return ahead > 0;
     return !this.#isComplete && mark.version === version && mark.count >= this.#delivered.count;
   }
 
-  /** True if the stream has delivered the client's last events. If it has skipped them, it never will. */
+  /** True if the stream has delivered the client's last events. A stream that has skipped these events never will. */
   isShownBy(reading: Reading): boolean {
     return reading.hasReached(this.#delivered);
   }
@@ -169,7 +169,7 @@ export class Progress {
     else if (isExpected) this.lastBookmarkAt = now;
   }
 
-  /** Called when another stream becomes the first. It has sent no bookmark yet, and may not send any for long. */
+  /** Called when another stream becomes the first: that stream may not send a bookmark for long. */
   promoted(): void {
     this.lastBookmarkAt = -1;
   }
@@ -205,7 +205,7 @@ export class Progress {
     if (this.#tally !== undefined) this.#tally.events += 1;
   }
 
-  /** Counts live time and live events from now on, as client-go does after its initial events (watch.md §5.1). */
+  /** Live time and live events count from the end of the initial events, as in client-go (watch.md §5.1). */
   #endInitialEvents(now: number): void {
     this.markerAt = now;
     this.liveEvents = 0;
@@ -219,10 +219,7 @@ export class Progress {
       : this.#ordered(event, reading, isMerged);
   }
 
-  /**
-   * Forwards all events of a server whose versions may not be comparable. Their versions are tracked all the same,
-   * because the resource may turn out to be a custom resource.
-   */
+  /** Forwards all events, but tracks their versions, because the resource may turn out to be a custom resource. */
   #unsure(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { versionRegressions } = this;
     const fate = isMerged ? "broken" : this.#ordered(event, reading, false);
@@ -239,8 +236,8 @@ export class Progress {
   }
 
   /**
-   * Returns true if the watch is live now. An initial ADDED never proves that the initial events are over; any other
-   * event does (watch.md §3). If a bookmark is to end them, only that bookmark proves it: live events may come before.
+   * Returns true if the initial events are over, as any event but an initial ADDED proves (watch.md §3). If a bookmark
+   * is to end the initial events, only that bookmark proves it, because live events may come before the bookmark.
    */
   #goLive(event: WatchEvent): boolean {
     const isAwaited = this.#awaitsMarker && !event.endsInitialEvents;
@@ -295,7 +292,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Decides about another event of the version delivered last: the client has got it, or it is the next of a batch. */
+  /** Decides about another event of the version delivered last: a duplicate, or the next event of a batch. */
   #same(event: WatchEvent, { mark }: Reading): Fate {
     const delivered = this.#delivered;
     if (this.#isComplete) return "drop";
@@ -306,7 +303,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Decides about an event older than its stream's last. After such an event is forwarded, the watch cannot move. */
+  /** Handles an event older than its stream's last event. After such an event is forwarded, the watch cannot move. */
   #regressed(isMerged: boolean): Fate {
     if (isMerged) return "broken";
     this.versionRegressions += 1;
@@ -314,8 +311,6 @@ export class Progress {
     return "forward";
   }
 }
-
-// --- what one upstream stream has delivered ---
 
 /**
  * The events that were delivered last, all of one version: nearly always one event, but an expired lease deletes up to
@@ -327,7 +322,7 @@ export class Mark {
   count = 0;
   hash = 0;
 
-  /** Adds one more event, of this version or a newer one. */
+  /** Adds an event of the same version or a newer one. */
   add(event: WatchEvent): void {
     if (event.version !== this.version) {
       this.version = event.version;
@@ -344,16 +339,16 @@ export class Mark {
 }
 
 /**
- * What one upstream stream of a watch has delivered. Every stream is complete and in order from the version of its
- * request on. So a watch can continue with another stream, or merge two streams (watch.md §5.6).
+ * What one upstream stream of a watch has delivered. Every stream delivers all events after its requested version, in
+ * order. So a watch can continue with another stream, or merge two streams (watch.md §5.6).
  */
 export class Reading {
   /** Version that the stream was requested from; "" if the request named none. */
   readonly from: string;
-  /** True if the proxy itself requested the stream (a resume, a hedge): the client must not get its ERRORs. */
+  /** True if the proxy itself requested the stream (a resume, a hedge): the client must not get the stream's ERRORs. */
   readonly isOurs: boolean;
   readonly mark = new Mark();
-  /** Newest version that a bookmark of the stream proved complete; "": none. */
+  /** Newest version of the stream's bookmarks: all events up to this version have arrived. "": no bookmark yet. */
   bookmark = "";
   /** Number of whole events, bookmarks included. */
   events = 0;
@@ -363,12 +358,12 @@ export class Reading {
     this.isOurs = isOurs;
   }
 
-  /** True if an event of this version may follow what this stream has delivered. Several events may share one version. */
+  /** True if the stream may deliver an event of this version now. Several events may share one version. */
   isInOrder(version: string): boolean {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }
 
-  /** True if an event of this version is not newer than the requested version: the backend has ignored the query. */
+  /** True if this version is not newer than the requested one: the backend of such an event ignored the query. */
   isBefore(version: string): boolean {
     return this.from !== "" && compareVersions(version, this.from) <= 0;
   }

@@ -63,7 +63,7 @@ export class UpstreamMerge implements EventTaker {
     return isMerging(this.#parts.session.state) && this.other?.isAccepted === true;
   }
 
-  /** True while the second stream's events are only compared: they may be of another etcd history. */
+  /** True while the second stream's events are only compared, because they may be of another etcd history. */
   get isSentinel(): boolean {
     return this.#parts.session.state === "sentinel";
   }
@@ -76,7 +76,7 @@ export class UpstreamMerge implements EventTaker {
   fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";
-    // A client that has become slow may not keep two streams.
+    // A slow client must not keep two streams.
     const { isBlocked } = this.#parts.writer;
     if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
     if (stream === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
@@ -95,13 +95,12 @@ export class UpstreamMerge implements EventTaker {
     return reading.events > 0 && (writer.isBlocked || session.state !== "hedged");
   }
 
-  /** Returns the watch, with this stream's backend, for a journal entry. */
   sourceOf({ attempt }: WatchStream): AnomalySource {
     const { context, asked } = this.#parts;
     return { context, resource: asked.resource, backend: attempt.backend };
   }
 
-  /** Makes the second stream the first, and forwards its waiting events. Returns the result of `releaseAhead`. */
+  /** Makes the second stream the first. Returns the result of `releaseAhead`. */
   promote(): boolean {
     this.first?.cancel();
     this.first = this.other;
@@ -112,7 +111,7 @@ export class UpstreamMerge implements EventTaker {
     return this.first === undefined || this.releaseAhead(this.first);
   }
 
-  /** Forwards events that waited for the first stream. Returns false if they do not continue the client's stream. */
+  /** Forwards events that waited for the first stream. Returns false if one does not follow the client's last event. */
   releaseAhead(stream: WatchStream): boolean {
     for (let next = stream.shiftAhead(); next !== undefined; next = stream.shiftAhead()) {
       const fate = this.take(next.event, stream);
@@ -155,18 +154,16 @@ export class UpstreamMerge implements EventTaker {
   #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
-    // If a second stream was opened for a bookmark, that bookmark does not show that the first stream sends any.
+    // If a second stream was opened for a bookmark, that bookmark does not show that the first stream has bookmarks.
     progress.arrived(event.type, now, from === this.first || !this.#isRefreshing);
     return progress.take(event, from.reading, this.isMerged, now);
   }
 
-  /**
-   * Handles an event of a sentinel's second stream. An event that the client has not got waits for the first stream.
-   */
+  /** Holds an event of a sentinel's second stream until the first stream delivers that event, too. */
   #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
-      // The second stream is past the client's last event. If it has not delivered that event, it never will.
+      // If the second stream, which is past the client's last event, has not delivered that event, it never will.
       if (!from.isAhead && !progress.isShownBy(from.reading)) this.#reportUnlike(progress.cursor);
       else if (!from.isTooFarAhead) return "hold";
       return "broken";
@@ -175,7 +172,7 @@ export class UpstreamMerge implements EventTaker {
     return progress.take(event, from.reading, true, now);
   }
 
-  /** Called after the first stream has delivered something: drops a second stream that is past it and differs. */
+  /** Called after the first stream has delivered an event. Drops a second stream that has skipped the event. */
   #confirm(now: number): void {
     const { other } = this;
     const { progress } = this.#parts;
@@ -197,7 +194,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.session.dropSecond();
   }
 
-  /** Reports that two backends' events differ, but not with a selector: two releases may evaluate it differently. */
+  /** Reports differing events, except of a watch with a selector, which two releases may evaluate differently. */
   #reportUnlike(version: string): void {
     const { asked, anomalies } = this.#parts;
     const isProof = asked.scope !== "" && !asked.isRepeating;
@@ -205,13 +202,12 @@ export class UpstreamMerge implements EventTaker {
       anomalies.unlike(this.sourceOf(this.first), this.other.attempt.backend, version);
   }
 
-  /** Records progress. An injected bookmark counts, because it proves a newer version complete (watch.md §5.2). */
+  /** An injected bookmark counts as progress, too: all events up to its version have arrived (watch.md §5.2). */
   #countProgress(fate: Fate, before: string | undefined): void {
     const { progress, retry } = this.#parts;
     if (fate === "forward" || progress.cursor !== before) retry.progressed();
   }
 
-  /** Records what an event shows about the backend's cache: a bookmark, or an ERROR 504 or 410. */
   #updateCache(event: WatchEvent, from: WatchStream, now: number): void {
     const { seenVersion } = this.#parts.asked;
     if (event.type === "BOOKMARK") from.cache?.showBookmark(event, now);
@@ -225,8 +221,8 @@ export class UpstreamMerge implements EventTaker {
   }
 
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void {
-    // While two upstreams are merged, sent bytes cannot be attributed to one of them, so flow-control credit is returned
-    // on receipt. That is safe, because a slow client does not keep two streams for long.
+    // While two upstreams are merged, sent bytes cannot be attributed to one of them, so flow-control credit is
+    // returned on receipt. That is safe, because a slow client does not keep two streams for long.
     if (this.isMerged) {
       this.#parts.writer.prepaid(end - start);
       from.attempt.up?.grant(end - start);

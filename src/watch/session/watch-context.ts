@@ -18,11 +18,11 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 
-/** Records what the client of a watch has seen of its resource, for the stale-read guard (stale-read-guard.ts). */
+/** Records what a watch's client has seen of the resource, for the stale-read guard (stale-read-guard.ts). */
 type SeenVersionSink = {
   /** Called when an event or a bookmark of this version has gone to the client. */
   raise(version: string): void;
-  /** Called when the client has got an initial state that is complete at this version. */
+  /** Called when the client has got the whole initial state, as of this version. */
   shown(version: string): void;
   /** Called if the backend's cache has not reached the requested version within 3 s (504). */
   refused(): void;
@@ -34,7 +34,7 @@ export type WatchContext = {
   readonly target: string;
   /** True if several events may share one version (`events`). */
   readonly isRepeating: boolean;
-  /** The server that assigns the events' versions. For an API that is new to the proxy, set with the response. */
+  /** The server that assigns the events' versions. If the API is new to the proxy, known only from the response on. */
   origin: Origin;
   /** True if the proxy requests bookmarks that the client did not want: after a move, and from an `exact` start on. */
   readonly isInjected: boolean;
@@ -42,7 +42,7 @@ export type WatchContext = {
   readonly resource: string;
   /** True if the request is for the whole resource: every namespace, no name, no selector. */
   readonly isWhole: boolean;
-  /** The resource and its namespace, if all objects in it are watched; "" for a watch with a name or a selector. */
+  /** The resource and namespace, if all objects in the namespace are watched; "" with a name or a selector. */
   readonly scope: string;
   /** Records what the client sees of the resource; undefined if reads of it are not guarded. */
   readonly seenVersion: SeenVersionSink | undefined;
@@ -51,8 +51,8 @@ export type WatchContext = {
 };
 
 /**
- * Returns the context of a client's watch. `at`: the present clock reading. The object is written out and not made by
- * spreading another one, because V8 keeps such an object in two, and 50,000 watches have one each.
+ * The returned object is written out and not spread from another one, because V8 stores a spread object in two parts,
+ * and 50,000 watches have one each.
  */
 export function watchContextOf(
   target: string,
@@ -84,16 +84,16 @@ export function resourceOf(scope: string): string {
   return scope.slice(0, scope.indexOf(scopeMark));
 }
 
-/** Returns the key of a resource, within which versions are compared. Overlong keys are cut: they stay in memory. */
+/** Returns the key of a resource. Overlong keys are cut, because keys stay in memory. */
 export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "resource">): string {
   return clipped(`${group}/${resource}`, limits.resourceChars);
 }
 
 /**
- * Returns the watch with injected bookmarks, if they cost the client nothing (watch.md §6.5). With one bookmark a
- * minute, the resume version never grows too old. Aggregated servers and `events` may have no bookmarks. The proxy
- * cannot remove bookmarks from CBOR. In Tables, only the first object has the column definitions (apiserver
- * endpoints/handlers/response.go, NoHeaders), and removing a bookmark could remove them.
+ * Returns the watch with injected bookmarks, if possible: with one bookmark a minute, the resume version never grows
+ * too old (watch.md §6.5). Aggregated servers and `events` may have no bookmarks. The proxy cannot remove bookmarks
+ * from CBOR, or from Tables, in which a bookmark may have the column definitions (apiserver
+ * endpoints/handlers/response.go, NoHeaders).
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;
@@ -104,9 +104,7 @@ export function withBookmarks(asked: WatchContext, fields: readonly Field[]): Wa
 
 const keepsBookmarks = /cbor|table/i;
 
-/**
- * Returns the first request's fields. Bookmarks are injected only for an `exact` start: they change other responses.
- */
+/** Requests bookmarks only for an `exact` start, because bookmarks would change the responses to other starts. */
 export function firstFields(asked: WatchContext, fields: readonly Field[]): readonly Field[] {
   return asked.isInjected && asked.request.start === "exact"
     ? withPath(fields, bookmarkedTarget(asked.target))
@@ -114,8 +112,8 @@ export function firstFields(asked: WatchContext, fields: readonly Field[]): read
 }
 
 /**
- * Returns a watch's fields without codings that compress. Since 1.37 apiservers compress a watch that begins with the
- * state if its client accepts gzip, as client-go does; the proxy cannot decode such a stream, so it could not move it.
+ * Refuses compression. Since 1.37, apiservers compress a watch that begins with the state if the client accepts gzip,
+ * as client-go does. The proxy could not decode a compressed watch, and so could not move it.
  */
 export function uncompressed(fields: readonly Field[]): readonly Field[] {
   return fields.map((field) => (field.name === "accept-encoding" ? identityCoding : field));
@@ -147,7 +145,7 @@ export function timesOf(
   };
 }
 
-/** Returns the client's request, identity included (watch.md §8), from `version`; undefined: with its own start. */
+/** Returns the client's request with its identity (watch.md §8), changed to start from `version` if given. */
 export function requestAt(
   context: RequestContext,
   asked: WatchContext,
@@ -168,7 +166,7 @@ const bare: readonly Field[] = [
   new Field("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"),
 ];
 
-/** Returns a request to list what is watched, for the list's version; undefined if it cannot be listed. */
+/** Returns a request to list the watched objects; undefined if no such list is possible. */
 export function listRequestOf(
   context: RequestContext,
   { target }: WatchContext,

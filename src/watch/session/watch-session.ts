@@ -68,7 +68,7 @@ type WatchTargets = {
 /** Decides when a watch moves, and counts moves. `Migrations` implements it. */
 type WatchMigrations = {
   readonly clock: Clock;
-  /** A clock that stands still while the proxy's own event loop does. */
+  /** A clock that stops while the proxy's event loop is blocked. */
   readonly stallAwareClock: Clock;
   readonly anomalies: AnomalyLog;
   readonly targets: WatchTargets;
@@ -119,7 +119,7 @@ export class WatchSession implements AttemptOwner {
   readonly #writer: ClientWriter;
   readonly #retry: ResumeRetry;
   readonly #merge: UpstreamMerge;
-  /** Only `#become` writes it. Its invariants are in watch-state.ts. */
+  /** Written by `#become` only. watch-state.ts has the invariants. */
   #state: WatchState = "streaming";
 
   constructor(parts: WatchParts, attempt: Attempt) {
@@ -178,8 +178,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Changes the state by an input (watch-state.ts). An impossible input is an internal fault, which costs this watch
-   * only: it is journaled, the client's stream ends between two events, and the result is false.
+   * Applies an input to the state (watch-state.ts). An impossible input is an internal fault: the fault is journaled,
+   * this watch ends between two events, and the result is false.
    */
   #become(input: WatchInput): boolean {
     const state = next(this.#state, input);
@@ -205,12 +205,10 @@ export class WatchSession implements AttemptOwner {
 
   // --- called by the watch's exchange ---
 
-  /** The attempt of the first stream; undefined if there is none. */
   get attempt(): Attempt | undefined {
     return this.#merge.first?.attempt;
   }
 
-  /** Called when `count` bytes have left for the client. Returns the bytes for which flow-control credit is due. */
   creditFor(count: number): number {
     return this.#writer.creditFor(count);
   }
@@ -230,7 +228,7 @@ export class WatchSession implements AttemptOwner {
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
     else if (this.mayHedge && this.isHung) {
-      // A second stream is opened on another backend. If it delivers more, the first hangs; if not, nothing is lost.
+      // If a second stream on another backend delivers more events, the first stream hangs; if not, nothing is lost.
       this.#journalHung();
       migrations.leave(this, "hung");
     }
@@ -242,7 +240,9 @@ export class WatchSession implements AttemptOwner {
     if (first !== undefined) this.#parts.migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
   }
 
-  /** Moves the watch off a stalled cache. If that fails for long, ends it: the client's next watch begins elsewhere. */
+  /**
+   * Moves the watch off a stalled cache. If no move succeeds, ends the watch: the client's next one begins elsewhere.
+   */
   #leaveStalled(): void {
     const { migrations } = this.#parts;
     const isLate = this.stalledMs > watchLimits.caughtUpMs;
@@ -261,11 +261,10 @@ export class WatchSession implements AttemptOwner {
     this.#merge.dropOther();
   }
 
-  // --- called by Histories ---
-
   /**
    * Leaves a backend whose etcd has another history than clients have seen. `version`: newest version of that history.
-   * If the client got events of it, its stream is reset, so that client-go lists again. Otherwise the watch moves.
+   * If the client got events of that history, its stream is reset, so that client-go lists again. Otherwise the watch
+   * moves.
    */
   leaveHistory(backend: string, version: string): void {
     const { first, other } = this.#merge;
@@ -275,7 +274,7 @@ export class WatchSession implements AttemptOwner {
     else this.#giveUp(first);
   }
 
-  /** Resets the client's stream, so that it lists again: no backend has the history that the client has seen. */
+  /** Makes the client list again, because no backend has the history that the client has seen. */
   forgetHistory(): void {
     this.#parts.host.breaksOff();
   }
@@ -286,12 +285,11 @@ export class WatchSession implements AttemptOwner {
     return this.#parts.host.context.client;
   }
 
-  /** Backends that were recently asked in vain for this watch. */
   get tried(): readonly string[] {
     return this.#retry.tried;
   }
 
-  /** True if a second stream may be opened. A slow client gets none, because backends end its watch (watch.md §5.5). */
+  /** True if a second stream may be opened. A slow client gets none: backends end slow watches (watch.md §5.5). */
   get mayHedge(): boolean {
     const mayJoin = this.progress.resumeVersion !== undefined && !this.#writer.isBlocked;
     return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.isExpired;
@@ -308,7 +306,7 @@ export class WatchSession implements AttemptOwner {
     return listRequestOf(host.context, asked, least);
   }
 
-  /** Called if the API is a custom resource's and not an aggregated server's: its versions are compared from now on. */
+  /** Called if an API turns out to be a custom resource's: the versions of its events are compared from now on. */
   isOwnAfterAll(origin: Origin): void {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
@@ -335,8 +333,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Called if no backend can be asked. `isForgotten`: true if none has the watch's version. If it is too late to go on
-   * trying, ends the watch and returns true.
+   * Called if no backend can be asked. Ends the watch, and returns true, if it is too late to try again. `isForgotten`:
+   * true if no backend has the watch's version.
    */
   isTooLate(isForgotten: boolean): boolean {
     if (this.#isPastDeadline) this.#endDue();
@@ -391,7 +389,7 @@ export class WatchSession implements AttemptOwner {
     return this.#merge.first?.cache;
   }
 
-  /** Ms for which the first stream's cache has been known to be stalled; -1: it is not stalled. */
+  /** Ms since the first stream's cache was found stalled; -1: the cache is not stalled. */
   get stalledMs(): number {
     return this.cache?.stalledMs(this.#now) ?? -1;
   }
@@ -399,14 +397,13 @@ export class WatchSession implements AttemptOwner {
   /** True if a watch of a stalled cache can continue on its second stream at once. */
   get mayPromote(): boolean {
     const { second, isSentinel } = this;
-    // An acceptance counts after `settledMs`: a backend may accept a watch that it cannot serve, and then send an
-    // ERROR.
+    // A backend that has accepted a watch may send an ERROR at once, so an acceptance counts after `settledMs`.
     const isSettled = second?.isAccepted === true && this.#now - second.acceptedAt > watchLimits.settledMs;
     if (!isSettled || (isSentinel && second.cache?.isStalled(this.#now) === true)) return false;
     return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
   }
 
-  /** True if two bookmarks are missing although the client reads. False if none ever came (watch.md §6.2). */
+  /** True if two bookmarks are missing although the client reads. False if no bookmark ever came (watch.md §6.2). */
   get isHung(): boolean {
     const { lastEventAt, lastBookmarkAt } = this.progress;
     return lastBookmarkAt >= 0 && !this.#writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
@@ -428,8 +425,6 @@ export class WatchSession implements AttemptOwner {
     return [first, this.isSentinel ? other : undefined].filter((stream) => stream !== undefined);
   }
 
-  // --- times ---
-
   get #now(): number {
     return this.#parts.migrations.clock.now();
   }
@@ -438,7 +433,6 @@ export class WatchSession implements AttemptOwner {
     return timesOf(this.#parts.asked, this.progress.markerAt, this.#now);
   }
 
-  /** The times for the next request. A stream that is opened for a bookmark has a short timeout. */
   get #timesOfNext(): Times {
     const isShort = this.#state === "refreshing";
     return isShort ? { ...this.#times, leftMs: watchLimits.bookmarkRefreshMs } : this.#times;
@@ -451,7 +445,7 @@ export class WatchSession implements AttemptOwner {
 
   // --- called by the watch's attempts ---
 
-  /** The next stream's request. Computed only when it is sent, because events before that change its version. */
+  /** The next stream's request, computed when it is sent, because events until then change its version. */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
     return requestAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
@@ -536,11 +530,11 @@ export class WatchSession implements AttemptOwner {
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
     this.#accept(stream);
-    // A second stream replaces a first one only after an event, because that event may be an ERROR.
+    // A second stream replaces the first only after an event, because that event may be an ERROR.
     if (this.#merge.first === undefined) this.promote();
   }
 
-  /** Handles a 429. If the backend is filling its cache, the 429 costs no attempt; any other slows down all moves. */
+  /** Handles a 429. If the backend is filling its cache, the attempt does not count. Otherwise all moves slow down. */
   #busy(answer: ResponseHead): void {
     if (!isInitialising(answer)) this.#parts.migrations.slowDown();
     else if (this.#merge.first === undefined) this.#retry.uncount();
@@ -558,7 +552,6 @@ export class WatchSession implements AttemptOwner {
     migrations.follow(stream, asked);
   }
 
-  /** Called after bytes of a stream were read. A second stream may now have to replace the first, or be useless. */
   #advanced(stream: WatchStream): void {
     const fate = this.#merge.fateOfOther(stream);
     if (fate === "first") this.promote();
@@ -567,7 +560,7 @@ export class WatchSession implements AttemptOwner {
 
   /**
    * Makes a sentinel's second stream the hedge of its suspect first stream, and forwards what only the second has
-   * delivered. Returns false if there is no second stream, or its backend is suspect or in `except`.
+   * delivered. Returns false if there is no second stream, or that stream's backend is suspect or in `except`.
    */
   hedgeWithSentinel(except: readonly string[]): boolean {
     const { first, other } = this.#merge;
@@ -595,13 +588,13 @@ export class WatchSession implements AttemptOwner {
     if (!isFit && this.#merge.first !== undefined) this.#broken(this.#merge.first);
   }
 
-  /** When a sentinel loses or leaves its first stream, the search begins now, not with its second stream's request. */
+  /** A sentinel's second stream was requested long ago, so the search for the next backend begins only now. */
   #leavePost(reason: AskReason): void {
     if (this.#retry.reason === "sentinel")
       this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from);
   }
 
-  /** Called if the first stream is not in the announced format. It is forwarded as it comes; the watch cannot move. */
+  /** Called if the first stream is not in the announced format: its bytes are forwarded as they come, without moves. */
   #lose(): void {
     this.progress.lose();
     this.dropSecond();
@@ -643,7 +636,7 @@ export class WatchSession implements AttemptOwner {
     else this.#decline(false);
   }
 
-  /** Continues with the first stream alone. `isPassing`: true if the refusal of the second one is temporary. */
+  /** Continues with the first stream alone. `isPassing`: true if the refusal of the second stream is temporary. */
   #decline(isPassing: boolean): void {
     this.#retry.declined(isPassing ? watchLimits.declinedMs : Number.POSITIVE_INFINITY);
     if (isPassing && this.#retry.reason === "draining") this.#parts.migrations.leaveLater(this);
@@ -654,7 +647,7 @@ export class WatchSession implements AttemptOwner {
     this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
   }
 
-  /** Called when a connection is lost or silent. The attempt does not count if it was the only one, and unanswered. */
+  /** Uncounts an unanswered attempt whose connection is lost or silent, if the watch has no other stream. */
   #lostUnanswered(stream: WatchStream | undefined): void {
     const isOnly = stream !== undefined && stream === this.#merge.other && this.#merge.first === undefined;
     if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();
@@ -670,7 +663,6 @@ export class WatchSession implements AttemptOwner {
     if (this.#become("lose")) this.#merge.dropFirst();
   }
 
-  /** If the first stream is over, drops a second stream that is open for a bookmark. */
   #dropRefresh(stream: WatchStream): void {
     if (stream === this.#merge.first && this.#state === "refreshing") this.dropSecond();
   }
@@ -690,9 +682,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Handles the end of the second stream. An end at the client's deadline ends the watch, because the first stream may
-   * be silent. Any other end changes nothing for the first stream. The end is never the server's own timeout, because
-   * the proxy sets the timeout of a second stream.
+   * If the second stream ends at the client's deadline, ends the watch, because the first stream may be silent. An
+   * earlier end is not the server's own timeout, because the proxy sets the timeout of a second stream.
    */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.#times.leftMs)) this.#endAtDeadline();
@@ -747,7 +738,6 @@ export class WatchSession implements AttemptOwner {
     else this.#end(endReason(ending));
   }
 
-  /** Continues with the second stream alone: now, or when its response comes. */
   #goOnWithOther(other: WatchStream): void {
     if (other.isAccepted) return this.promote();
     this.#retry.mayTry();
@@ -762,14 +752,13 @@ export class WatchSession implements AttemptOwner {
     this.#retry.waitFor(this.#parts.migrations.resume(this, Math.min(inMs, this.#retry.leftMs)));
   }
 
-  // --- the end of a watch: between two events, once, and not so soon that client-go lists everything again (D5) ---
+  // --- the end of a watch ---
 
-  /** Ends the watch at the server's own end, or at the client's deadline. */
   #endDue(): void {
     if (this.#close()) this.#whenOld(() => this.#parts.host.endsHere(true));
   }
 
-  /** Ends the watch for a reason of the proxy. If the watch is already about to end, its first reason stays. */
+  /** Ends the watch for a reason of the proxy. If the watch is already about to end, the first reason stays. */
   #end(reason: EndReason): void {
     if (this.#isOver || !this.#close()) return;
     const { host, migrations } = this.#parts;

@@ -17,19 +17,19 @@ import type { AskReason } from "./end-verdict.ts";
 export const watchStates = [
   /** One upstream stream is open. */
   "streaming",
-  /** The first stream is suspect, so a second one is open elsewhere. Their events are merged by version. */
+  /** The first stream is suspect. A second stream is open elsewhere, and events of both are merged by version. */
   "hedged",
   /** A second stream is open to compare two caches. Only events of the first stream are forwarded. */
   "sentinel",
   /** A second stream is open on the same backend for a moment, to get one bookmark. */
   "refreshing",
-  /** The first stream still delivers, and a second one is to replace it. */
+  /** The first stream still delivers, and a second stream is to replace the first. */
   "migrating",
-  /** The stream is lost, and another backend has been asked to continue it. */
+  /** The stream is lost, and another backend has been asked to continue the watch. */
   "resuming",
   /** The stream is lost. The session waits for its turn, for a Retry-After, or for a backend that may be asked. */
   "parked",
-  /** No backend is asked any more. The client's stream ends once client-go does not take the end for a failure (D5). */
+  /** No backend is asked any more. The end is delayed until client-go does not treat the end as a failure (D5). */
   "ending",
   /** The client's stream is over. */
   "ended",
@@ -46,7 +46,6 @@ export const watchInputs = [
   "ask",
   /** The second stream becomes the first. */
   "promote",
-  /** The second stream is dropped. */
   "drop",
   /** The first stream is over. */
   "lose",
@@ -103,12 +102,12 @@ export function next(state: WatchState, input: WatchInput): WatchState | undefin
   return table[state][input];
 }
 
-/** True if a second stream may be requested. One that is open for a bookmark or a comparison is dropped first. */
+/** True if a second stream may be requested. A second stream for a bookmark or a comparison is dropped first. */
 export function hasRoom(state: WatchState): boolean {
   return state === "streaming" || state === "sentinel" || state === "refreshing";
 }
 
-/** True if two streams may be open whose events are both forwarded, each event once. */
+/** True if the events of two streams may be forwarded, each event once. */
 export function isMerging(state: WatchState): boolean {
   return state === "hedged" || state === "migrating" || state === "refreshing";
 }

@@ -1,6 +1,6 @@
 /**
- * One upstream stream of a watch. Its bytes are cut into whole events (D3). Events that arrive together are forwarded
- * together, in place. An incomplete event is held back, so that a backend may die at any byte.
+ * One upstream stream of a watch. Forwards only whole events, and holds back the beginning of an incomplete event, so
+ * that the watch can continue elsewhere if the backend dies in the middle of an event (D3).
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -14,15 +14,15 @@ import { type Fate, Reading } from "./session-progress.ts";
 /** Decides what happens to each event, and forwards events: `UpstreamMerge` implements it. */
 export type EventTaker = {
   take(event: WatchEvent, from: WatchStream): Fate;
-  /** Called if the stream is not in the announced format. Returns true if its bytes may be forwarded as they are. */
+  /** Called if the stream is not in the announced format. Returns true if the bytes may be forwarded as they are. */
   mayGoOn(from: WatchStream): boolean;
   /** Forwards `bytes[start, end)`: whole events, or bytes of a stream that cannot be decoded. */
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void;
-  /** Forwards the held beginning of an event. Its flow-control credit was returned when it was held. */
+  /** Forwards the held beginning of an event, for which flow-control credit was returned when it was held. */
   release(held: Buffer): void;
 };
 
-/** How reading ended. `opaque`: undecodable. `refused`, `broken`: an event's fate, after which nothing was read. */
+/** Result of reading. `opaque`: undecodable. `refused`, `broken`: the fate of the event at which reading stopped. */
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
 /** The reading of every stream whose request has not been sent. */
@@ -40,10 +40,10 @@ export class WatchStream {
   #reading = unread;
   /** Progress of the cache that the stream reads; undefined before the response and for aggregated servers. */
   cache: CacheProgress | undefined;
-  /** Progress of that cache within the watch's scope; undefined if `cache` is, or with a name or a selector. */
+  /** Progress of the cache within the watch's scope; undefined without `cache`, or with a name or a selector. */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
-  /** Clock reading at which the response was accepted; 0: it was not accepted. */
+  /** Clock reading at which the response was accepted; 0: not accepted yet. */
   acceptedAt = 0;
   /** The bytes of an ERROR that answers the client's own request, if another backend may have the version. */
   refusal: Buffer | undefined;
@@ -55,7 +55,7 @@ export class WatchStream {
     this.#buffered = buffered;
   }
 
-  /** Called when the request is sent, because its version is not known before. */
+  /** Called when the request is sent, because the requested version is not known earlier. */
   open(reading: Reading): void {
     this.#reading = reading;
   }
@@ -90,13 +90,12 @@ export class WatchStream {
     scopeCache?.join(true, this.acceptedAt);
   }
 
-  /** Updates the progress of the backend's caches with an event's version. */
   show(version: string, now: number): void {
     this.cache?.showEvent(version, now);
     this.scopeCache?.showEvent(version, now);
   }
 
-  /** True if all that the stream delivered may be of an etcd history that ends at `version`: nothing is newer. */
+  /** True if no version that the stream delivered is newer than `version`, the newest of an etcd history. */
   isOfHistory(version: string): boolean {
     const { mark, bookmark, from, isOurs } = this.#reading;
     const shown = compareVersions(mark.version, bookmark) > 0 ? mark.version : bookmark;
@@ -121,8 +120,6 @@ export class WatchStream {
     return this.#held.length + (this.#ahead?.bytes ?? 0);
   }
 
-  // --- events of a sentinel's second stream that wait for the first stream ---
-
   get isAhead(): boolean {
     return this.#ahead?.next !== undefined;
   }
@@ -131,7 +128,7 @@ export class WatchStream {
     return this.#ahead?.next;
   }
 
-  /** True if no more events may wait. This stream is then dropped, and requested again when it is needed. */
+  /** True if no more events may wait. The stream is then dropped, and requested again later. */
   get isTooFarAhead(): boolean {
     const { count = 0, bytes = 0 } = this.#ahead ?? {};
     return count >= watchLimits.aheadEvents || bytes >= watchLimits.aheadBytes;
@@ -180,7 +177,7 @@ export class WatchStream {
     return "all";
   }
 
-  /** Keeps the ERROR that answers the client's own request. As it is the first event, the held bytes belong to it. */
+  /** The ERROR is the first event of the stream, so the held bytes belong to the ERROR. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
     if (!this.#reading.isOurs) this.refusal = Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]);
   }
@@ -200,20 +197,19 @@ export class WatchStream {
     this.forget();
   }
 
-  /** Forwards whole events, with the held beginning of the first one. */
   #send(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     if (this.#held.length > 0) this.#taker.release(this.#held.take());
     this.#taker.forward(bytes, start, end, this);
   }
 
-  /** Drops an event. Its held part got flow-control credit when it was held; the other `count` bytes get it now. */
+  /** Drops an event. Returns flow-control credit for its `count` unheld bytes; its held bytes already gave credit. */
   #drop(count: number): void {
     this.forget();
     this.attempt.up?.grant(count);
   }
 
-  /** Holds an incomplete event. Its bytes get flow-control credit now, because it may exceed the stream's window. */
+  /** Holds an incomplete event. Returns flow-control credit now, because the event may exceed the stream's window. */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     this.#held.add(bytes, start, end);
@@ -230,8 +226,8 @@ export class WatchStream {
 type HeldEvent = { readonly event: WatchEvent; readonly bytes: Buffer };
 
 /**
- * Whole events that a sentinel's second stream has delivered before the first. They wait until the first stream
- * delivers them, too. If the first stream is lost, they are forwarded to the client at once, in order.
+ * Whole events that a sentinel's second stream has delivered before the first stream. If the first stream is lost,
+ * these events are forwarded to the client.
  */
 export class Ahead {
   readonly #waiting: HeldEvent[] = [];
@@ -249,10 +245,10 @@ export class Ahead {
     return this.#waiting[0];
   }
 
-  /** Adds an event. `event` is the decoder: its fields change with the next event, so they are copied. */
+  /** `event` is the decoder, whose fields change with the next event, so the fields are copied. */
   push(event: WatchEvent, bytes: Buffer): void {
     const { type, version, endsInitialEvents, code, reason, oldest, key } = event;
-    // Of several bookmarks in a row, the last one proves all that the others proved.
+    // The last of several bookmarks in a row says all that the others say, so only the last is kept.
     if (type === "BOOKMARK" && this.#waiting.at(-1)?.event.type === "BOOKMARK")
       this.#drop(this.#waiting.pop());
     this.#waiting.push({
