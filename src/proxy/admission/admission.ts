@@ -1,77 +1,71 @@
 /**
- * Bounds the active requests without a bearer token, or with a token that no backend has accepted yet (D15): in all,
- * for each client address and for each token. A request counts until it ends or its token is accepted, so requests of
- * proven clients never count. Requests above a bound wait here, unsent, and addresses take turns. How many requests may
- * wait for one address depends on the free room, so that no address takes all of it.
+ * Bounds the active requests that have no bearer token, or a token that no backend has accepted yet (D15): in all, for
+ * each client address and for each token. A request counts until it ends or its token is accepted. Requests above a
+ * bound wait here, unsent, and client addresses take turns. How many requests of one address may wait depends on the
+ * free room, so that no address fills the queue.
  *
- * A token gets few places before its first response. After that response its other requests travel as proven, on
- * connections that no 401 ends. They wait for the first response only for a short time, because the first request may
- * hang. After that time they take a place, but only if no first request of another token from the same address waits.
+ * Only a few requests with a new token are sent before the token's first response. The token's other requests wait for
+ * that response, because with an accepted token they use connections that no 401 ends. They wait only for a short time,
+ * because the first request may hang, and then queue for a place behind the first requests of all other tokens from the
+ * same address.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Lru } from "../../base/lru.ts";
 import { keyOf } from "./sources.ts";
 
 export const admissionLimits = {
-  /** Most concurrent unproven requests over all backends. */
+  /** Maximum number of concurrent unproven requests over all backends. */
   unprovenRequests: 2560,
-  /** Of these, from one client address. With responses in 100 ms, it gets 2,560 new tokens accepted per second. */
+  /** Maximum number from one client address. With responses in 100 ms, 2,560 new tokens are accepted per second. */
   unprovenPerSource: 256,
-  /** Most concurrent requests with one unproven token. Further requests wait for the token's first response. */
+  /** Maximum number of concurrent requests with one unproven token. More wait for the token's first response. */
   unprovenPerBearer: 2,
-  /** Longest wait in ms for the token's first response, which rarely takes longer at a healthy apiserver. */
+  /** Maximum wait in ms for the first response to a token. At a healthy apiserver, it rarely takes longer. */
   unprovenHeldMs: 250,
-  /** Longest wait in ms for a place: an apiserver's request timeout, because client-go would only retry. */
+  /** Maximum wait in ms for a place: an apiserver's request timeout. After an earlier refusal client-go would retry. */
   unprovenWaitMs: 60_000,
   /** Milliseconds between checks of the queue. */
   unprovenLookMs: 50,
-  /** Most requests that wait for a place. */
+  /** Maximum number of requests that wait for a place. */
   unprovenWaiting: 62_500,
   /**
-   * The waiting requests of one address may be this many times the room that they leave. One address alone gets 50,000
-   * (5,000 pods behind one address start with ten watches each) and leaves 12,500; a second address then leaves 2,500.
+   * Ratio of the waiting requests of one address to the free room in the queue. One address alone gets 50,000 (5,000
+   * pods behind one address start with ten watches each) and leaves 12,500; a second address then leaves 2,500.
    */
   unprovenWaitingShare: 4,
   /**
-   * An address is rejected if it has more 401s than this, without those that are forgiven with time or offset by
-   * accepted tokens. A node with a few expired tokens stays below this; a flood exceeds it at once.
+   * An address is rejected if its count of 401s is higher. The count falls with time and with each accepted token. A
+   * node with a few expired tokens stays below this number; a flood exceeds it at once.
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
-  /** Most 401s that count for an address, so that it is forgiven a minute after a flood ends. */
+  /** Maximum count of 401s of one address, so that the address is no longer rejected a minute after a flood ends. */
   rejectionsMost: 80,
-  /** Most addresses whose 401s are counted. */
+  /** Maximum number of addresses whose 401s are counted. */
   rejectedAddresses: 10_000,
-  /**
-   * Most requests of a rejected address that may wait, so that clients with expired tokens still get their 401. All
-   * rejected addresses together use at most half of the queue.
-   */
+  /** Maximum number of waiting requests of a rejected address. Clients with expired tokens still get their 401. */
   rejectedWaiting: 8000,
 } as const;
 
-/** A request that needs a place among the unproven requests. */
 export type Applicant = {
   readonly address: string;
-  /** The hash of the request's bearer token; "": none. */
+  /** Hash of the request's bearer token; "": the request has none. */
   readonly bearer: string;
   /** Called in a later tick if the request had to wait and now has a place, or its token is proven. */
   readonly place: () => void;
-  /** Called instead of `place` if there was no place in time. After `leave`, neither function is called. */
+  /** Called instead of `place` if no place became free in time. Neither function is called after `leave`. */
   readonly refuse: () => void;
 };
 
 /** The requests of one address, or of one token. */
 class Group {
-  /** Number of requests that have a place. */
   open = 0;
-  /** For a token: requests that have or wait for a place. Those that wait for its first response do not count. */
+  /** Used only for a token: number of requests that have or queue for a place. */
   firsts = 0;
   readonly all = new Set<Entry>();
-  /**
-   * Waiting requests, oldest first. Of an address: the first requests of its tokens. Of a token: its other requests.
-   */
+  /** Waiting requests, oldest first. For an address: its tokens' first requests. For a token: all other requests. */
   readonly queue = new Set<Entry>();
-  /** For an address: requests that wait behind all of `queue`, because other requests with their token have a place. */
+  /** For an address: requests that get a place after all of `queue`, because their token has a request in a place. */
   readonly later = new Set<Entry>();
   readonly key: string;
   readonly #home: Map<string, Group>;
@@ -82,7 +76,6 @@ class Group {
     home.set(key, this);
   }
 
-  /** The waiting request that gets the next place; undefined if none waits. */
   get next(): Entry | undefined {
     const [first] = this.queue.size > 0 ? this.queue : this.later;
     return first;
@@ -102,11 +95,9 @@ class Group {
 
 /** A request that has a place or waits. */
 export class Entry {
-  /**
-   * `held`: waits for its token's first response. `queued`: waits for a place. `open`: has a place. `over`: has ended.
-   */
+  /** `held`: waits for the token's first response. `queued`: waits for a place. `open`: has a place. */
   state: "held" | "queued" | "open" | "over" = "held";
-  /** True if the request may take a place before any request with its token is answered. */
+  /** True if the request may take a place before any request with the same token is answered. */
   isFirst = true;
   readonly applicant: Applicant;
   readonly source: Group;
@@ -133,13 +124,12 @@ export class Admission {
   #open = 0;
   #isLooking = false;
 
-  /** `clock` stands still while the proxy's own event loop does, so that a stall of the proxy refuses no request. */
+  /** `clock` stands still while the proxy's own event loop is blocked, so that a stall refuses no request. */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#rejections = new Rejections(clock);
   }
 
-  /** Number of requests that have a place. */
   get open(): number {
     return this.#open;
   }
@@ -148,7 +138,7 @@ export class Admission {
     return this.#waiting.size;
   }
 
-  /** Number of addresses and tokens with requests that have a place or wait. No other address or token is kept. */
+  /** Number of addresses and tokens with requests that have a place or wait. */
   get groups(): number {
     return this.#sources.size + this.#bearers.size;
   }
@@ -178,29 +168,28 @@ export class Admission {
     return undefined;
   }
 
-  /** True if one more request of the address may wait. An address may fill only a part of the free room. */
   #mayWait({ key, all, open }: Group): boolean {
     const free = admissionLimits.unprovenWaiting - this.#waiting.size;
     const waiting = all.size - open;
     if (!this.#rejections.isRejected(key)) return waiting <= free * admissionLimits.unprovenWaitingShare;
-    // Rejected addresses never get more than half of the room, however many there are.
+    // Rejected addresses together never get more than half of the queue.
     return waiting <= admissionLimits.rejectedWaiting && free > admissionLimits.unprovenWaiting / 2;
   }
 
-  /** Called when the request has ended, or its client no longer waits. */
+  /** Called when the request has ended, or its client has given up. */
   leave(entry: Entry): void {
     if (entry.state === "over") return;
     this.#remove(entry);
     this.#next();
   }
 
-  /** Called for each response. Once a backend accepts a token, its requests no longer count, and all are sent. */
+  /** Called for each response. After a backend has accepted a token, all requests with the token are sent. */
   answered({ bearer, source, state }: Entry, status: number): void {
     if (status === 401) return this.#rejections.add(source.key);
     if (bearer === undefined) return;
-    // Each token counts once, because its first response ends the count of all its requests.
+    // Each accepted token lowers the count once, because its first response ends all its entries.
     if (state !== "over") this.#rejections.accepted(source.key);
-    // The queue is emptied first. Otherwise `#remove` would queue a request of this token for the place of another.
+    // The queue is emptied first. Otherwise `#remove` would give a place to another request with this token.
     bearer.queue.clear();
     for (const entry of Array.from(bearer.all)) {
       if (entry.state !== "open") this.#clock.soon(entry.applicant.place);
@@ -221,7 +210,7 @@ export class Admission {
     source.remove(entry);
     bearer?.remove(entry);
     if (source.next === undefined) this.#turns.delete(source);
-    // If the token's first response did not come, or was a 401, a request that waited for that response is sent.
+    // If the token's first response did not come, or was a 401, one request that waited for the response is sent.
     const [held] = isFirst && bearer !== undefined ? bearer.queue : [];
     if (held !== undefined) this.#queueFirst(held);
   }
@@ -290,8 +279,8 @@ type RejectionCount = { count: number; at: number };
 
 /**
  * Counts the 401s of each client address, minus the tokens that a backend accepted. The count falls with time. An
- * address with a high count is *rejected*. Its requests get connections of their own, because each 401 ends the
- * connection that carried it. Fewer requests of a rejected address may wait.
+ * address with a high count is *rejected*: fewer of its requests may wait, and they get connections of their own,
+ * because each 401 ends the connection that carried the response.
  */
 export class Rejections {
   readonly #clock: Pick<Clock, "now">;
@@ -307,13 +296,11 @@ export class Rejections {
   }
 
   isRejected(address: string): boolean {
-    // Saves the lookup in the usual case.
     if (this.#counts.size === 0) return false;
     const known = this.#counts.get(address);
     return known !== undefined && this.#now(known) > admissionLimits.rejections;
   }
 
-  /** Called when a backend answered a request of this address with 401. */
   add(address: string): void {
     const known = this.#counts.get(address);
     const count = known === undefined ? 0 : this.#now(known);
@@ -323,7 +310,6 @@ export class Rejections {
     });
   }
 
-  /** Called when a backend accepted a token of this address. */
   accepted(address: string): void {
     const known = this.#counts.get(address);
     if (known === undefined) return;

@@ -1,7 +1,4 @@
-/**
- * Counts the open sockets of each client address on a listener. An IPv6 /64 counts as one address, because one host can
- * use all of it.
- */
+/** Counts the open sockets of each client address on a listener. An IPv6 /64 counts as one address. */
 import { octetsOf } from "../../base/address.ts";
 
 export class Sources {
@@ -25,7 +22,6 @@ export class Sources {
     };
   }
 
-  /** Number of addresses with open sockets. */
   get size(): number {
     return this.#counts.size;
   }
@@ -37,7 +33,7 @@ export class Sources {
   }
 }
 
-/** Returns the key of an address: the address itself, or its IPv6 /64. */
+/** Returns the address itself, or the /64 prefix of an IPv6 address. */
 export function keyOf(address: string): string {
   return address.includes(":") ? (octetsOf(address)?.slice(0, 8).join() ?? address) : address;
 }

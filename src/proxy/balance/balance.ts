@@ -1,7 +1,7 @@
 /**
  * Evens the load after a backend has come back (F16): binds a few clients to another backend, at most 1 % of all
- * clients each second. The watches of these clients move first, unnoticed by the clients; their next requests go to the
- * new backend as well (D2). No client moves to a backend that is still warming up.
+ * clients each second. The watches of these clients move first, and their next requests also go to the new backend
+ * (D2). No client moves to a backend that is still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -88,7 +88,7 @@ export class Balance extends Interval {
     }
   }
 
-  /** Checks a client that is being moved. Until it arrives, its watches are sent again, unless the target is gone. */
+  /** Repeats the move of a client whose watches have not all arrived, unless the target backend is gone. */
   #finish(streams: ClientStreams, shares: ReadonlyMap<string, number>): void {
     const { client, watches } = streams;
     const { rebound } = client;
@@ -115,7 +115,6 @@ function addTo(clients: Map<Client, ClientStreams>, { context, watch, isEnded }:
   if (watch !== undefined) own.watches.push(watch);
 }
 
-/** A client that is being moved counts towards its destination. */
 function clientLoadOf(streams: ClientStreams): ClientLoad<ClientStreams> {
   const { client, load } = streams;
   const isMovable = streams.isMovable && client.rebound === undefined;
@@ -125,7 +124,6 @@ function clientLoadOf(streams: ClientStreams): ClientLoad<ClientStreams> {
 export type ClientLoad<T> = {
   readonly client: T;
   readonly backend: string;
-  /** Number of open streams. */
   readonly load: number;
   /** True if all streams can continue on another backend unnoticed. A client with an exec cannot be moved. */
   readonly isMovable: boolean;
@@ -133,7 +131,6 @@ export type ClientLoad<T> = {
 
 export type Move<T> = { readonly client: T; readonly from: string; readonly to: string };
 
-/** Returns how many clients may be moved in `sinceMs` ms: 1 % of all clients each second. */
 export function allowanceOf(clients: number, sinceMs: number): number {
   return (clients * balanceLimits.rebalanceShare * sinceMs) / 1000;
 }
@@ -167,7 +164,7 @@ export function planMoves<T>(
   return moves;
 }
 
-/** Returns by how many streams each backend exceeds its share; negative: it has fewer. */
+/** Returns how many streams each backend has above its share; negative: below its share. */
 function excessOf(
   loads: readonly ClientLoad<unknown>[],
   shares: ReadonlyMap<string, number>,
@@ -180,10 +177,9 @@ function excessOf(
   return excess;
 }
 
-/** Movable clients by their load. Of the clients with the same load, the last one is taken first. */
 type ByLoad<T> = Map<number, ClientLoad<T>[]>;
 
-/** Indexed by backend: 1 % of 50,000 clients may move, and searching all clients for each would take a second. */
+/** By backend and load: 1 % of 50,000 clients may move, and searching all clients for each move would take a second. */
 function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad<T>> {
   const left = new Map<string, ByLoad<T>>();
   for (const one of loads.toReversed()) {
@@ -198,7 +194,7 @@ function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad
   return left;
 }
 
-/** Takes the client with the largest load that fits into the gap, so that few clients move. */
+/** Takes the largest load that fits into the gap, so that few clients move. */
 function takeLargest<T>(left: ByLoad<T> = new Map(), gap: number): ClientLoad<T> | undefined {
   let most = 0;
   for (const [load, { length }] of left) if (length > 0 && load <= gap && load > most) most = load;

@@ -11,7 +11,7 @@ import type { Cluster } from "./cluster.ts";
 
 export type ApiSecurityParts = {
   readonly journal: Journal;
-  /** Returns the cluster of that name; undefined if a reload has removed it, so that no request is allowed any more. */
+  /** Returns the cluster of that name; undefined if a reload has removed it, so that no request is allowed. */
   readonly clusterOf: (name: string) => Cluster | undefined;
 };
 
@@ -25,7 +25,6 @@ export type ApiSecurity = {
   readonly audiences: readonly string[];
 };
 
-/** The name of the API's certificate in journal and metrics. */
 const name = "admin";
 
 /** Loads the API's certificate. A bad one disables only the API, because an outage of the proxy would cost more. */

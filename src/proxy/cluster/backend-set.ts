@@ -1,6 +1,6 @@
 /**
  * The backends of a cluster, their addresses, and the CA that verifies them. The configuration lists backends, and
- * discovery finds others. If a reload or a discovery fails, the backends stay as they are.
+ * discovery finds others. If a reload or a discovery fails, the backends stay the same.
  */
 import { networkInterfaces } from "node:os";
 import { type Address, isLoopback, overlaps, textOf } from "../../base/address.ts";
@@ -20,15 +20,14 @@ import { CaBundle } from "../tls/ca-bundle.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { proveCaBundle } from "../tls/upstream-acceptance.ts";
 
-/** Milliseconds between checks whether the discovery fallback is needed. */
-const fallbackLookMs = 1000;
+const fallbackCheckMs = 1000;
 
 export type BackendSetParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   /** Prefix of each backend name, so that names are unique: "eu/" if there are several clusters, else "". */
   readonly prefix: string;
-  /** Called with the names of the present backends: on `start`, and at each change after it. */
+  /** Called with the names of the present backends: on `start`, and at each change after `start`. */
   readonly onChange: (names: readonly string[]) => void;
   /** True if the backend is ready, so that Kubernetes can be queried there for other backends. */
   readonly isReady: (name: string) => boolean;
@@ -36,7 +35,7 @@ export type BackendSetParts = {
   readonly answers: (name: string) => boolean;
 };
 
-/** A configuration and its CA bundle; undefined if all backends use plain HTTP on loopback. */
+/** `caBundle`: undefined if all backends use plain HTTP on loopback. */
 type Settings = { readonly config: ConfigForCluster; readonly caBundle: CaBundle | undefined };
 
 export class BackendSet {
@@ -54,7 +53,7 @@ export class BackendSet {
 
   /** Creates the set. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
-    // Undefined only until the set exists. The CA bundle reads it later.
+    // Undefined only until the set exists. The CA bundle reads the variable later.
     let set: BackendSet | undefined;
     const caBundle = caBundleOf(config, parts, { set: () => set });
     if (caBundle instanceof Failure) return caBundle;
@@ -94,7 +93,6 @@ export class BackendSet {
     this.#discovery = undefined;
   }
 
-  /** Returns the expiry of the CA that verifies the backends ("backend-ca"). */
   get certificates(): readonly Expiry[] {
     const { caBundle } = this.#settings;
     if (caBundle === undefined) return [];
@@ -119,7 +117,7 @@ export class BackendSet {
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
   }
 
-  /** When discovery last succeeded, how often it failed and how many it found; undefined if none is configured. */
+  /** The record of the discovery's results; undefined if no discovery is configured. */
   get record(): Discovery["record"] | undefined {
     return this.#discovery?.record;
   }
@@ -161,7 +159,7 @@ export class BackendSet {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
-  /** The apiservers to query: the ready ones, or all if none is ready, because an unreached one may still answer. */
+  /** The apiservers to query: the ready ones, or all if none is ready, because an unknown one may still answer. */
   get access(): Access {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
@@ -174,10 +172,10 @@ export class BackendSet {
     };
   }
 
-  /** Checks periodically whether the fallback is needed. The verdicts that decide this are not reported here. */
+  /** Checks periodically, because changes of the backends' health are not reported here. */
   #lookAtFallback(): void {
     if (this.#settings.config.cluster.discovery?.fallback === undefined) return;
-    this.#stopLooking = this.#parts.clock.after(fallbackLookMs, () => {
+    this.#stopLooking = this.#parts.clock.after(fallbackCheckMs, () => {
       if (this.#usesFallback === this.#isFoundReady()) this.gather();
       this.#lookAtFallback();
     });
@@ -190,7 +188,6 @@ export class BackendSet {
     return Array.from(this.#addresses.keys()).some((name) => name !== prefix + fallback && isReady(name));
   }
 
-  /** Builds the list of backends, with addresses and TLS settings, from the present configuration and discovery. */
   gather(): void {
     const { config, caBundle } = this.#settings;
     const ca = caBundle?.ca;
@@ -244,7 +241,7 @@ function caBundleOf(
   });
 }
 
-/** Returns the name to verify in a certificate. With DNS discovery it is the looked-up host name, not the address. */
+/** Returns the name to verify in a certificate. With DNS discovery this is the host name that was looked up. */
 function nameFor({ host }: Discovered, discovery: DiscoveryConfig | undefined): string {
   return discovery?.type === "DNS" ? discovery.hostname : host;
 }

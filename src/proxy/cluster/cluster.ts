@@ -1,7 +1,6 @@
 /**
  * One cluster with everything that belongs to it alone: its backends and their CA, the proxy's credentials for them,
- * and the path that requests, Upgrades and passthrough connections take to them. Listeners pass clients to it, and the
- * admin API reads it.
+ * and the path that requests, Upgrades and passthrough connections take to them.
  */
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -39,7 +38,7 @@ import { Path } from "./path.ts";
 export type ClusterParts = {
   readonly journal: Journal;
   readonly bufferLimiter: BufferLimiter;
-  /** The cluster's name in journal and metrics; "" if it was the only cluster when it was created. It never changes. */
+  /** Name in journal and metrics, which never changes; "" if the cluster was the only one when it was created. */
   readonly label: string;
 };
 
@@ -49,7 +48,6 @@ export class Cluster {
   readonly backends: BackendSet;
   readonly upgrades: UpgradeHandler;
   readonly passthrough: Passthrough;
-  /** Listeners pass their sockets here. */
   readonly gate: Gate;
   readonly #journal: Journal;
   readonly #bufferLimiter: BufferLimiter;
@@ -103,7 +101,7 @@ export class Cluster {
   /** Creates the cluster. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: ClusterParts): Cluster | Failure {
     const journal = parts.journal.of(parts.label);
-    // The backends are created before the cluster. They call it only after they are started.
+    // The backends are created before the cluster. They call the cluster only after they are started.
     let cluster: Cluster | undefined;
     const backends = BackendSet.of(config, {
       clock: wallClock,
@@ -133,7 +131,7 @@ export class Cluster {
       isPerClient: perClient,
       accessLog: logging.accessLog,
       ...watches,
-      // Address, credentials and CA are looked up at each dial, so that a change applies from the next connection on.
+      // Address, credentials and CA are looked up at each dial, so that a change applies to the next connection.
       connect: (backend, owner, trust) => {
         const pair = this.#credentials.pairFor(trust);
         return connectConnection(this.backends.addressOf(backend), owner, {
@@ -188,7 +186,7 @@ export class Cluster {
     });
   }
 
-  /** Loads the credentials for backends. Called before `start`, which dials connections at once. */
+  /** Loads the credentials for backends. Called before `start`, because `start` dials connections. */
   load(): Promise<Failure | undefined> {
     return this.#takeCredentials(this.#config);
   }
@@ -204,8 +202,7 @@ export class Cluster {
 
   /**
    * Prepares the backends and certificates of another configuration, and returns the function that applies the
-   * backends. Certificates apply at once, because clients of a new listener may need them. Returns a Failure if
-   * something is invalid.
+   * backends. Certificates apply at once, because clients of a new listener may need them.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const take = await this.backends.prepare(config);
@@ -231,13 +228,13 @@ export class Cluster {
     this.#versions.reconcile(names);
   }
 
-  /** True if the cluster has this configuration. Its name may differ. */
+  /** True if the cluster has this configuration, apart from the name. */
   isFor(config: ClusterConfig): boolean {
     const { name } = config;
     return JSON.stringify(config) === JSON.stringify({ ...this.#config.cluster, name });
   }
 
-  /** True if the cluster has a backend of this name, which is the name in journal and metrics. */
+  /** `backend`: the name in journal and metrics. */
   has(backend: string): boolean {
     return this.path.backends.stateOf(backend) !== undefined;
   }
@@ -250,7 +247,7 @@ export class Cluster {
     return this.path.backends.stateOf(backend) === "ready";
   }
 
-  /** True if the backend is ready or suspect. After an outage of etcd a backend answers before it is ready. */
+  /** True if the backend is ready or suspect: after an outage of etcd, a suspect backend answers before it is ready. */
   answers(backend: string): boolean {
     return this.isReady(backend) || this.path.backends.stateOf(backend) === "suspect";
   }
@@ -271,7 +268,7 @@ export class Cluster {
     return this.upgrades.openCount + this.passthrough.openCount;
   }
 
-  /** Stops discovery and reloading of files; ends Upgrades and passthrough connections, which outlive their listeners. */
+  /** Stops discovery and file reloads; ends Upgrades and passthrough connections, which outlive their listeners. */
   stop(): void {
     this.backends.stop();
     this.#credentials.stop();
@@ -284,10 +281,9 @@ function prefixOf(label: string): string {
   return label === "" ? "" : `${label}/`;
 }
 
-/** Milliseconds between two checks of the verdicts. */
-const lookMs = 20;
+const verdictCheckMs = 20;
 
-/** Resolves with true once every backend has a verdict and one is ready; after `withinMs`, with whether one is. */
+/** Resolves when every backend has a verdict and one is ready, or after `withinMs`. True if a backend is ready. */
 export function waitUntilReady(
   views: () => readonly BackendView[],
   clock: Clock,
@@ -299,7 +295,7 @@ export function waitUntilReady(
       const isAnyReady = views().some(({ state }) => state === "ready");
       const isAnyUnknown = views().some(({ state }) => state === "unknown");
       if ((isAnyReady && !isAnyUnknown) || clock.now() >= until) resolve(isAnyReady);
-      else clock.after(lookMs, look);
+      else clock.after(verdictCheckMs, look);
     };
     look();
   });

@@ -1,7 +1,6 @@
 /**
- * All clusters that one process serves. Each has its own backends, CAs, discovery, upstream connections, verdicts,
- * watches, guards and ledger, and no request of one cluster goes to another. All clusters share one limit on buffered
- * bytes. A reload adds, changes and removes clusters.
+ * All clusters that one process serves. No request of one cluster goes to another. All clusters share one limit on
+ * buffered bytes. A reload adds, changes and removes clusters.
  */
 import { getHeapStatistics } from "node:v8";
 import { wallClock } from "../../base/clock.ts";
@@ -14,9 +13,7 @@ import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
 
-/**
- * Share of the heap limit that buffers for slow clients may use. Above half of it, flow-control windows shrink (D2).
- */
+/** Share of the heap limit that buffers for slow clients may use. Above half, flow-control windows shrink (D2). */
 const bufferShare = 0.25;
 
 /** A removed cluster that still has clients. `stay` cancels the removal. */
@@ -28,7 +25,6 @@ export type Preparation = {
   readonly drop: () => void;
 };
 
-/** The clusters after a reload by name, the functions that change existing clusters, and the clusters that are new. */
 type NextClusters = {
   readonly byName: Map<string, Cluster>;
   readonly changes: (() => void)[];
@@ -39,7 +35,7 @@ export class Clusters {
   readonly bufferLimiter: BufferLimiter;
   readonly #journal: Journal;
   #byName: ReadonlyMap<string, Cluster> = new Map();
-  /** The clusters by name after the reload that is being prepared; undefined if no reload is being prepared. */
+  /** Undefined if no reload is being prepared. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
   /** Called for each removed cluster before its metrics are dropped. */
@@ -76,12 +72,12 @@ export class Clusters {
     return this.#byName.get(name);
   }
 
-  /** Returns the cluster that has this backend, by the name in journal and metrics. */
+  /** `backend`: the name in journal and metrics. */
   ownerOf(backend: string): Cluster | undefined {
     return this.all.find((cluster) => cluster.has(backend));
   }
 
-  /** Returns the entry to a cluster as it is now, or as it will be after the reload that is being prepared. */
+  /** Returns the gate of a cluster now or, while a reload is being prepared, after the reload. */
   gateOf(name: string): Gate {
     const cluster = (this.#nextByName ?? this.#byName).get(name);
     if (cluster === undefined) throw new Error(`There is no cluster "${name}"`); // the rules of a configuration forbid it
@@ -97,13 +93,13 @@ export class Clusters {
     for (const cluster of this.present) cluster.start();
   }
 
-  /** Resolves when each cluster has a ready backend or has waited `limits.settleMs`; true if any has one. */
+  /** Resolves when each cluster has a ready backend or has waited `limits.settleMs`; true if any backend is ready. */
   async settled(): Promise<boolean> {
     const outcomes = await Promise.all(this.present.map((cluster) => cluster.settled()));
     return outcomes.includes(true);
   }
 
-  /** Prepares the clusters of another configuration. Returns a Failure if one is invalid; nothing has changed then. */
+  /** Prepares the clusters of another configuration. On a Failure, nothing has changed. */
   async prepare(config: Config): Promise<Preparation | Failure> {
     const next: NextClusters = { byName: new Map(), changes: [], made: [] };
     for (const one of configsByCluster(config)) {
@@ -145,7 +141,7 @@ export class Clusters {
     return loaded(cluster);
   }
 
-  /** Returns the cluster that this configuration changes. If that one is being removed, the removal is cancelled. */
+  /** Returns the cluster that this configuration changes. A removal of this cluster that has begun is cancelled. */
   #known(config: ConfigForCluster): Cluster | undefined {
     const { name } = config.cluster;
     return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#renamed(config);
@@ -205,7 +201,6 @@ export class Clusters {
     };
   }
 
-  /** The requests and tunnels that may be ended when memory is short. */
   get sheddable(): readonly Sheddable[] {
     return this.all.flatMap(({ path, upgrades }) => [...path.exchanges.live, ...upgrades.live]);
   }

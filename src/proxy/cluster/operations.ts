@@ -1,6 +1,6 @@
 /**
  * What an operator may do at runtime: drain and undrain a backend, move a watch, reload the configuration. Each
- * operation is journaled with the operator's name, whether it was done or refused.
+ * operation is journaled with the operator's name, whether the operation was done or refused.
  */
 import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -37,9 +37,9 @@ export class Operations {
   }
 
   /**
-   * Drains a backend, if another one is ready: stops new requests to it, and moves its watches gradually. exec, attach,
-   * port-forward and `logs -f` stay until they end. The drain lasts until an operator undoes it, the backend is
-   * removed, or this process ends.
+   * Drains a backend, if another one is ready: stops new requests to the backend, and moves its watches gradually.
+   * exec, attach, port-forward and `logs -f` stay until they end. An undrain, the backend's removal or the end of this
+   * process ends the drain.
    */
   drain(name: string, operator: Operator): Outcome {
     return this.#journaled("drain", name, operator, this.#drain(name, operator));
@@ -75,7 +75,7 @@ export class Operations {
     if (backends === undefined) return unknown(name);
     if (backends.factsOf(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
-    // No other backend could take new requests, and the operator might stop this one although it still gets them.
+    // No other backend could take new requests, and the operator would stop a backend that still gets all of them.
     if (!others.some(({ state }) => state === "ready"))
       return new Failure("no-backend", "proxy", `Cannot drain ${name}: no other backend is ready`);
     backends.learn(name, { kind: "drain", isDrained: true, by });

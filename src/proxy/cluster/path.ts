@@ -1,7 +1,6 @@
 /**
- * Wires everything between a listener and the backends of one cluster: health, upstream connections, trust and the
- * request handler. The options decide where it runs: with real sockets and time (main.ts), or with virtual ones (tests
- * and the simulation).
+ * Connects the parts between a listener and the backends of one cluster: health, upstream connections, trust and the
+ * request handler. The options supply sockets and time: real ones in main.ts, virtual ones in tests and the simulation.
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices } from "../../base/slices.ts";
@@ -107,7 +106,7 @@ export class Path {
   readonly caches = new CacheTracker();
   readonly refresher: BookmarkRefresher;
   readonly sentinels: Sentinels;
-  /** A clock that stands still while the proxy's own event loop does. */
+  /** A clock that stands still while the proxy's own event loop is blocked. */
   readonly #stallAwareClock: StallAwareClock;
   readonly #histories: Histories | undefined;
   readonly #detectors: readonly PeriodicDetector[];
@@ -301,7 +300,7 @@ export class Path {
 
   #closeRest(): void {
     this.reconcile([]);
-    // These exchanges have ended, but slow clients have not read all of their responses.
+    // The exchanges in `holders` have ended, but slow clients have not read all of their responses.
     for (const exchange of this.exchanges.holders) exchange.cut();
     this.#leaveBufferLimiter();
   }
@@ -313,14 +312,14 @@ export class Path {
     if (this.#slowStart.judged({ name, state })) this.refresher.returned(name);
     if (state === "dead") {
       pools.poolOf(name)?.abandon();
-      // When this backend comes back, its caches are new.
+      // When this backend comes back, its watch caches are new.
       this.caches.forget(name);
     }
     if (state === "draining") pools.leave(name);
     if (state !== "dead") this.pending.release();
   }
 
-  /** Returns when the latest PING or probe was sent that another backend has answered; a clock reading. */
+  /** Returns the clock reading at which the latest PING or probe that another backend has answered was sent. */
   #othersAnsweredAt(name: string): number {
     let latest = 0;
     for (const [other, { shards }] of this.pools.all) {

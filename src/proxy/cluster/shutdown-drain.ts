@@ -26,10 +26,9 @@ export type DrainParts = {
 
 export type DrainTimes = { readonly shutdownDelayMs: number; readonly timeoutMs: number };
 
-/** Milliseconds between two checks whether everything has ended. */
-const lookMs = 50;
+const endCheckMs = 50;
 
-/** Resolves when no request and no tunnel is left. `times.timeoutMs` or `hurry` (a second signal) cuts the rest. */
+/** Resolves when no request and no tunnel is left. `times.timeoutMs` or `hurry` (a second signal) ends the rest. */
 export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
   const { clock, journal, exchanges } = parts;
   journal.write({ kind: "drain.started" });
@@ -37,11 +36,11 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   parts.close();
   parts.goAway();
   const deadline = clock.now() + times.timeoutMs;
-  const drainSchedule = new WatchDrainSchedule(exchanges, Math.ceil(times.timeoutMs / 2 / lookMs));
+  const drainSchedule = new WatchDrainSchedule(exchanges, Math.ceil(times.timeoutMs / 2 / endCheckMs));
   const isBusy = (): boolean => exchanges.size + parts.upgrades() + parts.queuedBytes() > 0;
   while (isBusy() && clock.now() < deadline && !hurry.aborted) {
     await drainSchedule.look(clock);
-    await pause(clock, lookMs, hurry);
+    await pause(clock, endCheckMs, hurry);
   }
   const cut = exchanges.size + parts.upgrades();
   await walk(clock, exchanges.live, (exchange) => {
@@ -53,7 +52,7 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
 
 /**
  * Ends watches evenly over the given number of checks, so that their clients do not all reconnect elsewhere at once
- * (F17). Each check counts the watches anew, because a client that has not read the GOAWAY yet may still open one.
+ * (F17). Each check counts the watches anew, because a client that has not read the GOAWAY yet may still open a watch.
  */
 class WatchDrainSchedule {
   readonly #exchanges: LiveRequests;

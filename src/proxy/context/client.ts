@@ -1,4 +1,3 @@
-/** One downstream connection: its client, its listener, and the backend to which the client is bound. */
 import { Field } from "../../h2/core/field.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { type Asserted, type Identity, unidentified } from "../identity/client-identity.ts";
@@ -12,7 +11,7 @@ export type ClientOptions = {
   readonly listener: string;
   readonly alpn: "h2" | "http/1.1";
   readonly isTls: boolean;
-  /** True if the peer is one of the configured forwarders, whose own X-Forwarded-For is kept. */
+  /** True if the peer is a configured forwarder, whose X-Forwarded-For is kept. */
   readonly isTrustedForwarder: boolean;
   /** The identity in the client's certificate; default: the client has presented no certificate. */
   readonly identity?: Identity;
@@ -26,7 +25,7 @@ export type ClientOptions = {
   readonly ends?: Ends;
 };
 
-/** The caller of the connection's latest request, kept with its lookup key: most requests have the same caller. */
+/** The caller of the latest request, kept with its lookup key, because most requests have the same caller. */
 export type CallerMemo = {
   readonly word: Bearer | Asserted | undefined;
   readonly userAgent: string;
@@ -88,7 +87,6 @@ export class Client {
     this.#session?.drain();
   }
 
-  /** Called when a backend answered one of the client's requests. */
   answered(): void {
     this.#session?.answered();
   }
@@ -110,9 +108,7 @@ export class Client {
     this.#caller = caller;
   }
 
-  /**
-   * The backend of the client's requests (D2). It rarely changes, so that the client never reads two caches in turn.
-   */
+  /** The backend of the client's requests (D2), which rarely changes, because caches differ between backends. */
   get backend(): string | undefined {
     return this.#backend;
   }
@@ -130,7 +126,7 @@ export class Client {
     this.#rebound = backend;
   }
 
-  /** Binds the client to `to`, unless it is bound to another backend than `from` by now. */
+  /** Binds the client to `to`, unless the client is bound to another backend than `from` by now. */
   follow(from: string, to: string): void {
     if (this.#backend === from) this.#backend = to;
   }

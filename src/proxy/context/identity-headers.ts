@@ -1,8 +1,8 @@
 /**
  * Decides with which identity a request goes upstream.
  *
- * A bearer credential passes unchanged. The fields that go upstream are the client's own, in their order and number,
- * with X-Forwarded-For and Audit-ID set. For a client with a certificate the proxy adds the identity in the certificate
+ * A bearer token passes unchanged. The fields that go upstream are the client's own, in their order and number, with
+ * X-Forwarded-For and Audit-ID set. For a client with a certificate, the proxy adds the identity in the certificate
  * (client-identity.ts). If a listener or host asserts identities, the proxy drops the X-Remote-* fields of all its
  * clients.
  */
@@ -16,7 +16,7 @@ import { type Asserted, dropsOf, type FieldRule, type Identity } from "../identi
 import { isBearer } from "../identity/trust.ts";
 import type { Client } from "./client.ts";
 
-/** Most characters of a client's Audit-ID that are kept. Audit-IDs of the proxy and of client-go have 36. */
+/** Maximum length of a client's Audit-ID in the journal. Audit-IDs of the proxy and of client-go have 36 characters. */
 const auditIdChars = 256;
 
 export type Identified = {
@@ -39,23 +39,23 @@ function newAuditId(): string {
   return idPrefix + idCount.toString(16).padStart(12, "0");
 }
 
-/** Returns the fields and the identity of a request. `wallMs`: the present time in ms since 1970. */
+/** `wallMs`: the present time in ms since 1970. */
 export function identify(request: RequestHead, client: Client, wallMs: number): Identified | Failure {
   if (!client.mayAsk(request.authority))
     return new Failure("misdirected", "client", "Another host: use another connection for this name");
   const asserted = assertedIn(request.fields, client.identity, wallMs);
   if (asserted instanceof Failure) return asserted;
   const { fields, auditId, forwardedFor } = ownOf(request, dropsOf(client.identity, asserted));
-  // Any client may write X-Forwarded-For, so only that of a configured forwarder is kept. The list goes into one field,
-  // because the apiserver reads only the first field of that name (apimachinery util/net, SourceIPs). A list longer
-  // than a field may be is dropped, because it would end an upstream connection that many clients share (A7).
+  // Any client may write X-Forwarded-For, so only that of a configured forwarder is kept. All entries go into one
+  // field, because the apiserver reads only the first field of that name (apimachinery util/net, SourceIPs). A list
+  // above `limits.fieldBytes` is dropped, because it would end an upstream connection that many clients share (A7).
   const { name, value } = client.forwardedFor;
   const isFitting = forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes;
   const isBelieved = isFitting && client.isTrustedForwarder;
   fields.push(isBelieved ? new Field(name, forwardedFor + value) : client.forwardedFor);
   const id = auditId === "" ? newAuditId() : auditId;
   if (auditId === "") fields.push(new Field("audit-id", id));
-  // The identity fields come after the client's fields are filtered, so that no field of the client removes them (A40).
+  // Added after the client's fields are filtered, so that no field of the client removes the identity fields (A40).
   if (asserted !== undefined) fields.push(...asserted.fields);
   return { fields, auditId: id, asserted };
 }

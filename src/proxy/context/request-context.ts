@@ -1,6 +1,4 @@
-/**
- * A request and its client, as known when the request is sent upstream, and what the proxy may do with such a request.
- */
+/** A request and its client, and what the proxy may do with such a request. */
 
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
@@ -20,33 +18,30 @@ export type RequestContext = {
   readonly method: string;
   readonly kind: Kind;
   readonly verb: string;
-  /** True if the request reads one object that the apiserver itself stores, or a subresource of one, by name. */
+  /** True if the request reads, by name, one object that the apiserver itself stores, or a subresource of one. */
   readonly isObjectRead: boolean;
   /** True if the apiserver answers from its own storage, so that its response time shows its health. */
   readonly isOwn: boolean;
   readonly fields: readonly Field[];
   readonly auditId: string;
-  /** True if no body follows the head. */
   readonly isBodiless: boolean;
-  /**
-   * The identity that the proxy asserts with its own credential; undefined: the client's own credential goes upstream.
-   */
+  /** The identity that the proxy asserts; undefined: the client's own credential goes upstream. */
   readonly asserted?: Asserted | undefined;
 };
 
-/** Returns the bytes of the head that count as buffered during the request: 0, or all of an unusually long head. */
+/** Returns the size of an unusually long head, which counts as buffered bytes during the request; else 0. */
 export function longHeadBytes(fields: readonly Field[]): number {
   let bytes = 0;
   for (const { size } of fields) bytes += size;
   return bytes > limits.usualHeadBytes ? bytes : 0;
 }
 
-/** Methods whose repetition changes nothing (RFC 9110 §9.2.1). */
+/** RFC 9110 §9.2.1. */
 const safeMethods = new Set(["GET", "HEAD"]);
 
 /**
- * True if the request may be sent twice, even to two backends at once (watch.md §10). A long-running request may not: a
- * GET of exec or of the proxy subresource has side effects.
+ * True if the request may be sent twice, even to two backends at once (watch.md §10). A long-running request is never
+ * repeated: a GET of exec or of the proxy subresource has side effects.
  */
 export function isRepeatable({ method, kind, isBodiless }: RequestContext): boolean {
   return isBodiless && kind !== "long-running" && safeMethods.has(method);

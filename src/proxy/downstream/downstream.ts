@@ -17,7 +17,7 @@ import type { RequestHandler } from "../request/handler.ts";
  * proxy would refuse the next request of a client that has not processed the first GOAWAY yet.
  */
 export const goAwayGraceMs = 1000;
-/** Longest wait in ms for the PONG after the first GOAWAY. */
+/** Maximum wait in ms for the PONG after the first GOAWAY. */
 const goAwayPongMs = 3000;
 
 export type DownstreamParts = {
@@ -60,7 +60,6 @@ export class Downstream implements WireOwner {
     client.attach(this);
   }
 
-  /** True if the session has no open stream and is not draining. */
   get isIdle(): boolean {
     return this.session.openCount === 0 && this.#drainingSince === undefined && !this.session.isOver;
   }
@@ -90,7 +89,6 @@ export class Downstream implements WireOwner {
     this.session.sendPing();
   }
 
-  /** Ends the session and all its open streams. */
   cut(): void {
     this.session.goAway();
     this.session.flush();
@@ -113,8 +111,8 @@ export class Downstream implements WireOwner {
   }
 
   /**
-   * Sends the second GOAWAY only after `goAwayGraceMs`. Sent at once, it would refuse requests that still follow the
-   * PONG: nghttp2 sends PONG ahead of all that waits, and Node sends requests that were made before it connected.
+   * Sends the second GOAWAY only after `goAwayGraceMs`. If sent at once, the GOAWAY would refuse requests that follow
+   * the client's PONG: a client with nghttp2 sends a PONG before its queued requests.
    */
   #ponged(): void {
     if (this.#drainingSince === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * The requests of one HTTP/1.1 socket, one at a time and in order, with its deadlines and refusals. node:http only
- * parses. The sockets come from listen.ts. Http1StreamWriter and an exchange handle each request.
+ * The requests of one HTTP/1.1 socket, one at a time and in order, with the socket's deadlines and refusals. node:http
+ * only parses. Http1StreamWriter and an exchange handle each request.
  */
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -16,9 +16,9 @@ import { abort, closeAfterFlush, stopParsing } from "../net/socket-end.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
 
-/** Most unused HTTP/1.1 parsers that Node keeps (default: 1,000). Each holds the longest head that it has parsed. */
+/** Maximum number of unused HTTP/1.1 parsers that Node keeps (default: 1,000). Each keeps the longest parsed head. */
 const h1IdleParsers = 16;
-/** Most parsed requests that wait behind the current one. No Kubernetes client pipelines (A33). */
+/** Maximum number of parsed requests that wait behind the current one. No Kubernetes client pipelines (A33). */
 export const h1Waiting = 16;
 
 export type H1Parts = {
@@ -30,7 +30,7 @@ export type H1Parts = {
 
 type PendingExchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
 
-/** The error codes of the parser whose response has another status than 400. */
+/** Parser errors whose response has another status than 400. */
 const refusalCodes = new Map<string, RefusalCode>([
   ["HPE_HEADER_OVERFLOW", 431],
   ["HPE_CHUNK_EXTENSIONS_OVERFLOW", 413],
@@ -43,7 +43,7 @@ export class Http1Connection implements H1End {
   /** Clock reading of the last response; before the first response, of the connection's acceptance. */
   idleSince: number;
   readonly #waiting: PendingExchange[] = [];
-  /** The request whose response is due, or the last one while its upload continues. It is dropped after that (A26). */
+  /** The writer of the request whose response is due, or of the last request while its upload continues (A26). */
   #writer: Http1StreamWriter | undefined;
   #hasRequested = false;
   #isBusy = false;
@@ -92,14 +92,13 @@ export class Http1Connection implements H1End {
   upgrade(request: IncomingMessage, head: Buffer): void {
     request.on("error", () => {});
     if (this.#socket.writableEnded) return this.destroy();
-    // The response to the Upgrade and that to the open request would mix on one socket (A33).
+    // Otherwise the response to the Upgrade and the response to the open request would mix on one socket (A33).
     if (this.#isBusy) return this.#abandon("Upgrade while another request is unanswered");
     this.#isBusy = true;
     this.#stopTimer();
     this.contain(() => this.#parts.upgrade(request, this.#socket, head, this.client));
   }
 
-  /** Called when the parser or the socket has failed. */
   fail(reason: Error): void {
     const code = "code" in reason ? String(reason.code) : "";
     if (!code.startsWith("HPE_")) return this.destroy();
@@ -131,7 +130,7 @@ export class Http1Connection implements H1End {
   /** Does nothing: HTTP/1.1 has no control frames to limit. */
   answered(): void {}
 
-  /** Ends an idle connection now. A busy one, or one whose first request is on its way, ends with its next response. */
+  /** Ends an idle connection now. A busy or new connection ends with its next response. */
   drain(): void {
     this.#isDraining = true;
     if (this.#isBusy || !this.#hasRequested) return;
@@ -243,7 +242,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   http.setMaxIdleHTTPParsers(h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
-    // Http1Connection has deadlines: node's own need a listening server. node's Host check would send no Status.
+    // Http1Connection has deadlines, because node's need a listening server. node's Host check would send no Status.
     requestTimeout: 0,
     headersTimeout: 0,
     keepAliveTimeout: 0,

@@ -12,7 +12,7 @@ import { writeHead } from "../h1/h1-head.ts";
 import { readTrailers } from "../h1/h1-request.ts";
 import { sendLocalReply } from "../request/local-reply.ts";
 
-/** Most upload bytes that an exchange holds. With Node's buffer and one read, the total stays under 200 KiB (A19). */
+/** Maximum number of buffered upload bytes. With Node's own buffer and one read, the total is below 200 KiB (A19). */
 const h1HeldBytes = 32 * 1024;
 
 /** State of the response: no final head yet, in its body, all of it passed to node, or torn down. */
@@ -134,7 +134,7 @@ export class Http1StreamWriter implements StreamWriter {
    * reused connection ends without a response.
    */
   #answerReset(code: number): void {
-    // Go's h2 server resets what its parser refuses (`%zz` in a path); Go's h1 server would have sent 400.
+    // Go's h2 server resets a request that its parser refuses (`%zz` in a path); Go's h1 server would have sent 400.
     if (code === errorCode.PROTOCOL_ERROR)
       return this.#socket.refuse("The backend rejected the request as malformed");
     const failure =

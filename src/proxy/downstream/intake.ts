@@ -7,16 +7,13 @@ import type { Clock } from "../../base/clock.ts";
 
 /** Share of the process's file descriptor limit that client sockets may use. An Upgrade takes two descriptors (A24). */
 export const connectionShare = 0.45;
-/**
- * /readyz reports that new clients are accepted again once the number of clients is below `intakeEasy` of the maximum,
- * and no client was refused for `intakeCalmMs`, the period of a kubelet's probe.
- */
+/** Below this share of the maximum, and `intakeCalmMs` after the last refusal, /readyz accepts clients again. */
 const intakeEasy = 0.9;
 export const intakeCalmMs = 10_000;
 
 export type IntakeParts = {
   readonly clock: Clock;
-  /** Most client sockets at a time, over all listeners. */
+  /** Maximum number of client sockets at a time, over all listeners. */
   readonly most: number;
   /** True if memory is so short that no new client may be accepted. */
   readonly isShort: () => boolean;
@@ -25,7 +22,7 @@ export type IntakeParts = {
 export class Intake {
   readonly #parts: IntakeParts;
   #count = 0;
-  /** Clock reading at which a client was last refused, or would have been refused; undefined: not recently. */
+  /** Clock reading at which the limits last refused a client or would have refused one; undefined: not recently. */
   #refusedAt: number | undefined;
 
   constructor(parts: IntakeParts) {
@@ -45,10 +42,7 @@ export class Intake {
     };
   }
 
-  /**
-   * The reason why clients should go to another proxy; "": none. It holds from the moment at which the next client
-   * would be refused, until there is room to spare and no client was refused for `intakeCalmMs`.
-   */
+  /** The reason why clients should go to another proxy; "": none. */
   get complaint(): string {
     const { clock, most, isShort } = this.#parts;
     if (isShort()) {
@@ -66,7 +60,6 @@ export class Intake {
   }
 }
 
-/** Returns how many of the process's file descriptors client sockets may take. */
 export function mostSockets(): number {
   return Math.floor(openFilesLimit() * connectionShare);
 }

@@ -29,13 +29,13 @@ import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
-/** Milliseconds between a forced close's last responses and its sockets' end. The process exits after 100 ms. */
+/** Milliseconds from a forced close's last responses to the end of its sockets. The process exits after 100 ms. */
 const cutGraceMs = 50;
 
-/** The entry to one cluster: what a listener calls with its clients' sockets and requests. */
+/** Connects a listener's sockets and requests to one cluster. */
 export type Gate = DownstreamParts & {
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
-  /** Takes over sockets whose TLS ends at a backend. */
+  /** Forwards the bytes of sockets whose TLS ends at a backend. */
   readonly passthrough: Pick<Passthrough, "pass">;
 };
 
@@ -56,7 +56,7 @@ type NegotiatedProtocol = {
   readonly identity?: Identity;
 };
 
-/** Milliseconds between two checks of all sessions. Their deadlines are ten seconds and more. */
+/** Milliseconds between two checks of all sessions. The deadlines of sessions are ten seconds and more. */
 const checkMs = 1000;
 
 export class Listener {
@@ -74,9 +74,9 @@ export class Listener {
   #stopChecks: () => void = () => {};
   #checkedAt = 0;
   #isDraining = false;
-  /** The port. If the configured port is 0, the kernel's choice at the first bind, which later binds use again. */
+  /** If the configured port is 0, the port that the kernel chose at the first bind; later binds use the same port. */
   #port: number;
-  /** Descriptor of a listening socket that was passed in. Used if it is bound to this listener's address. */
+  /** Descriptor of a listening socket that was passed in. Used if the socket is bound to this listener's address. */
   #inherited: number | undefined;
   handshakeErrors = 0;
   #onEmpty: () => void = () => {};
@@ -176,19 +176,18 @@ export class Listener {
     });
   }
 
-  /** Iterates over all sessions. Clients may come and go meanwhile. */
+  /** Clients may come and go during the iteration. */
   *#sessions(): Iterable<Downstream | H1Client> {
     yield* this.#h1Clients;
     yield* this.#downstreams;
   }
 
-  /** The clients, of both protocols, that have no open request. */
   get idle(): readonly (Downstream | H1Client)[] {
     return [...this.#downstreams, ...this.#h1Clients].filter(({ isIdle }) => isIdle);
   }
 
   /**
-   * Ends all connections now. Their sockets are closed a moment later: closing a socket with unread bytes resets the
+   * Ends all connections now. The sockets are closed a moment later: closing a socket with unread bytes resets the
    * connection, and the last responses would be lost (RFC 9112 §9.6).
    */
   cut(): void {
@@ -201,7 +200,7 @@ export class Listener {
   }
 
   #accept(socket: net.Socket): void {
-    // The socket is closed at once: in the kernel's queue it would take the next descriptor that becomes free (A24).
+    // Closed at once: a socket left in the kernel's queue would take the next descriptor that becomes free (A24).
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
     socket.on("close", leave);
@@ -225,7 +224,7 @@ export class Listener {
     socket.once("close", leave);
     const { mode, name, cluster, routes } = this.#config;
     if (mode === "Passthrough") {
-      // Without routes every server name goes to all backends of the listener's cluster.
+      // Without routes, connections for every server name go to all backends of the listener's cluster.
       const all = routes.length > 0 ? routes : [{ serverNames: [], cluster, backends: [] }];
       return routeBySni(
         socket,
@@ -310,7 +309,7 @@ export class Listener {
   #check(): void {
     const { clock } = this.#parts;
     const now = clock.now();
-    // After a stall of the event loop, bytes of clients are still unread, so sessions are checked a second later (F11).
+    // After a stall of the event loop, bytes of clients are still unread, so the check follows a second later (F11).
     const isJudged = now - this.#checkedAt < 2 * checkMs;
     this.#checkedAt = now;
     const wall = clock.wall();
@@ -351,7 +350,7 @@ function look(seen: Buffer): Decision<Protocol> | undefined {
   return verdict && { verdict, taken: 0 };
 }
 
-/** Returns the protocol; undefined if there are too few bytes to decide. */
+/** Returns undefined if there are too few bytes to decide. */
 function protocolIn(chunk: Buffer): Protocol | undefined {
   if (chunk[0] === tlsHandshake) return "tls";
   const start = chunk.toString("latin1", 0, preface.length);

@@ -28,7 +28,7 @@ type Opened = {
 export type ListenersParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Returns the entry to a cluster, which a listener reads when it opens and keeps as long as it has clients. */
+  /** Returns the gate of a cluster. A listener keeps the gate as long as the listener has clients. */
   readonly gateOf: (cluster: string) => Gate;
   readonly intake: Intake;
 };
@@ -82,7 +82,6 @@ export class Listeners {
       .toSorted((a, b) => b.idleSince - a.idleSince);
   }
 
-  /** Number of TLS handshakes that failed, on present and former listeners. */
   get handshakeErrors(): number {
     return this.#all().reduce((sum, listener) => sum + listener.handshakeErrors, this.#pastHandshakeErrors);
   }
@@ -153,8 +152,8 @@ export class Listeners {
   }
 
   /**
-   * Reopens a listener that was closed to make room for a new one that failed. Its clients are still connected. If
-   * another process has taken the port by now, binding is retried.
+   * Reopens a listener that was closed to make room for a new listener that could not be opened. If another process has
+   * taken the port by now, binding is retried.
    */
   async #reopen(opened: Opened): Promise<void> {
     const { listener, config } = opened;
@@ -199,7 +198,7 @@ export class Listeners {
     const { name } = config;
     const { clock, journal, intake } = this.#parts;
     const onOtherCa = (host: string): void => listener?.sendAway(host);
-    // The listener needs its hosts first, and a host's CA may change before the listener exists.
+    // The listener is created with its hosts, and a host's CA may change before the listener exists.
     let listener: Listener | undefined;
     const hosts = await Hosts.load(config, { clock, journal, onOtherCa });
     if (hosts instanceof Failure)

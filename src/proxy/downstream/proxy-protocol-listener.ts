@@ -15,7 +15,7 @@ export type ProxyProtocolRules = {
   readonly trusted: Networks;
 };
 
-/** Calls `done` when the header is read, or at once if none is expected; never if the socket ends or is silent. */
+/** Calls `done` when the header is read, or at once if none is expected; never if the peer ends or sends nothing. */
 export function readProxyHeader(
   socket: net.Socket,
   { mode, trusted }: ProxyProtocolRules,
@@ -41,7 +41,6 @@ export function readProxyHeader(
   peek(socket, clock, look, done);
 }
 
-/** Returns the socket's own addresses; empty if the peer has already gone. */
 function ownEnds(socket: net.Socket): Ends {
   return {
     source: endpointOf(socket.remoteAddress, socket.remotePort),

@@ -5,7 +5,7 @@
 import { limits } from "../../base/limits.ts";
 import type { Framing } from "./h1-head.ts";
 
-/** Longest chunk-size line with its extensions, or trailer line, in a response that rejects an Upgrade. */
+/** Maximum length of a chunk-size line with its extensions, or of a trailer line. */
 const h1LineBytes = 8 * 1024;
 
 export type BodyFault = "chunk_line_too_long" | "malformed_chunks";
@@ -40,22 +40,17 @@ class Length implements BodyEnd {
   }
 }
 
-/** What comes next: a size line, a chunk, the CRLF after a chunk, or a trailer line; `nothing`: the body has ended. */
+/** `crlf`: the CRLF after a chunk; `nothing`: the body has ended. */
 type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
 
-/**
- * A chunk's size line. Eight digits are enough for 4 GiB. Extensions are forwarded; they end with the line (RFC 9112
- * §7.1.1).
- */
+/** Eight digits are enough for a chunk of 4 GiB. Extensions of a chunk are forwarded (RFC 9112 §7.1.1). */
 const sizeLine = /^([0-9A-Fa-f]{1,8})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
 const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n$/;
 
 class Chunks implements BodyEnd {
   #expected: Expected = "size";
-  /** Number of bytes of the present chunk that have not arrived. */
   #left = 0;
   #line = "";
-  /** Number of bytes of all trailer lines, limited like those of a head. */
   #trailerBytes = 0;
 
   get isWhole(): boolean {
@@ -85,7 +80,7 @@ class Chunks implements BodyEnd {
     return skipped;
   }
 
-  /** Handles a whole line. Returns false if the line is not what was expected. */
+  /** Returns false if the line is not what was expected. */
   #endLine(): boolean {
     const line = this.#line;
     this.#line = "";

@@ -1,7 +1,6 @@
 /**
- * HTTP/1.1 heads as bytes, for the one kind of upstream attempt that uses HTTP/1.1 (upgrade-handler.ts): writes the
- * request's head and parses the response's. Stricter than any parser that a client may use: a head that two parsers
- * could read differently is refused (A37).
+ * HTTP/1.1 heads as bytes, for upstream attempts of Upgrades (upgrade-handler.ts): writes the request's head and parses
+ * the response's head. A head that two parsers could read differently is refused (A37).
  */
 
 import { limits } from "../../base/limits.ts";
@@ -46,7 +45,7 @@ export function writeLastAnswer({ status, fields, framing }: AnswerHead): Buffer
   return writeHead([`HTTP/1.1 ${status} `], fields, [...coding, "connection: close"]);
 }
 
-/** Parses the head that `bytes` begins with. Returns undefined if it is incomplete, or a string: what is malformed. */
+/** Parses the head at the start of `bytes`. Undefined: the head is incomplete. A string says what is malformed. */
 export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if ((end < 0 ? bytes.length : end) > limits.headerListBytes) return "head is too large";
@@ -61,7 +60,7 @@ export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
 }
 
 const statusLine = /^HTTP\/1\.1 ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-/** Name, colon, value. Folded lines and a blank before the colon are refused (RFC 9112 §5). */
+/** Folded lines and a blank before the colon are refused (RFC 9112 §5). */
 const fieldLine = /^([^\s:]+):(.*)$/;
 
 function readFields(lines: readonly string[]): Field[] | string {
@@ -70,7 +69,7 @@ function readFields(lines: readonly string[]): Field[] | string {
     const parts = fieldLine.exec(line);
     if (parts === null) return "field line is malformed";
     const field = new Field(String(parts[1]).toLowerCase(), withoutBlanks(String(parts[2])));
-    // A bare CR or LF would still be in the value here. It is a control character, and therefore a fault.
+    // A bare CR or LF in the line is part of the value, where it counts as a fault like every control character.
     if (field.fault !== undefined) return field.fault;
     fields.push(field);
   }
@@ -81,7 +80,7 @@ function readFields(lines: readonly string[]): Field[] | string {
 function judge(status: string, fields: readonly Field[], length: number): AnswerHead | string {
   const isSwitch = status === "101";
   const kept = fields.filter((field) => field.role !== role.connectionSpecific && field.role !== role.te);
-  // HTTP/2 has no status 101, so the head is checked as that of a 103.
+  // HTTP/2 has no status 101, so the head is checked as if its status were 103.
   const head = readResponse([new Field(":status", isSwitch ? "103" : status), ...kept]);
   if (typeof head === "string") return head;
   const codings = valuesOf(fields, "transfer-encoding");

@@ -8,7 +8,6 @@ import { limits } from "../../base/limits.ts";
 import { Field } from "../../h2/core/field.ts";
 import { type RequestHead, readRequest, trailersFault } from "../../h2/core/fields.ts";
 
-/** What node:http's parser reports of a head, as the client wrote it. */
 export type H1Head = {
   readonly method: string;
   /** The request target of the first line, in any of its forms (RFC 9112 §3.2). */
@@ -44,11 +43,11 @@ const hopByHop = new Set([
   "http2-settings",
 ]);
 
-/** Fields that `Connection` must not remove, because they state the identity, the request or a body's end (A40). */
+/** Fields that `Connection` must not remove, because they state the identity, the request or the body's end (A40). */
 const kept =
   /^(authorization|cookie|host|content-.*|sec-websocket-.*|x[-_]remote[-_].*|x-forwarded-.*|impersonate[-_].*|audit-id)$/;
 
-/** Parses a request by the rules of HTTP/1.1, then by those of HTTP/2. Returns a string if it is refused: why. */
+/** Parses a request by the rules of HTTP/1.1, then by those of HTTP/2. A string says why the request is refused. */
 export function readHead(head: H1Head): H1Request | string {
   if (head.version !== "1.1" && head.version !== "1.0") return "HTTP version is neither 1.1 nor 1.0";
   const pairs = pairsOf(head.rawHeaders);
@@ -85,9 +84,7 @@ export function readUpgrade(raw: H1Head): H1Upgrade | string {
   return { head: request.head, upgrades: upgradesOf(raw.rawHeaders) };
 }
 
-/**
- * Parses trailers. Trailers may describe the body, never the identity or the end of the message (A38, RFC 9110 §6.5.1).
- */
+/** Parses trailers, which may describe the body, but not the identity or the message's end (A38, RFC 9110 §6.5.1). */
 export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
   if (rawTrailers.length > 2 * limits.headerFields) return `More than ${limits.headerFields} trailers`;
   const fields = pairsOf(rawTrailers).map(([name, value]) => new Field(name, value));
@@ -95,7 +92,7 @@ export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
   return fault === undefined ? fields : `Malformed trailers: ${fault}`;
 }
 
-/** Returns the protocols in `Upgrade` as written, without h2c, which a server may ignore (RFC 9113 §3.1). */
+/** Returns the protocols in `Upgrade` as written, without h2c, which RFC 9113 §3.1 allows a server to ignore. */
 export function upgradesOf(rawHeaders: readonly string[]): string[] {
   return tokensOf(valuesOf(pairsOf(rawHeaders), "upgrade")).filter((name) => name.toLowerCase() !== "h2c");
 }
@@ -142,7 +139,7 @@ function travelsOn(name: string, value: string, options: ReadonlySet<string>): b
   return name !== "host" && !hopByHop.has(name) && !options.has(name);
 }
 
-/** Accepts exactly `chunked`, or a length: anything else enables request smuggling (A33). */
+/** Accepts only `chunked` or one length, because any other framing enables request smuggling (A33). */
 function framingOf(
   pairs: Pairs,
   version: string,

@@ -14,18 +14,16 @@ const lengthBytes = new Map([
 ]);
 
 export class Messages {
-  /** Number of complete messages. */
   count = 0;
   /** Number of bytes of the present frame's header that have not arrived; 2 at the start of a frame. */
   #headerLeft = 2;
   #first = 0;
-  /** True after the first two bytes of a header were read. An extended length may follow. */
+  /** True after the first two bytes of a header were read, while the extended length may follow. */
   #isBegun = false;
   #isMasked = false;
   #length = 0;
   #payloadLeft = 0;
 
-  /** Reads the next bytes, which may be cut anywhere. */
   feed(bytes: Buffer, start: number, end: number): void {
     let here = start;
     while (here < end) {
@@ -55,7 +53,7 @@ export class Messages {
   }
 
   #readLength(byte: number): void {
-    // Beyond 2^53 the length is inexact, but no stream lasts long enough for that.
+    // Above 2^53 the length is inexact, but no stream lasts long enough for that.
     this.#length = this.#length * 256 + byte;
     this.#headerLeft--;
     if (this.#headerLeft === 0) this.#beginPayload();

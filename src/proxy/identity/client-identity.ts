@@ -10,12 +10,12 @@ import { Field, role } from "../../h2/core/field.ts";
 import { subjectOf } from "./subject.ts";
 
 /**
- * A client is disconnected this many ms before its certificate expires. It then presents its renewed certificate on the
- * next connection, and never gets 401 for the old one. Kubelets renew after 70 to 90 % of a certificate's lifetime.
+ * A client is disconnected this many ms before its certificate expires. On the next connection it presents its renewed
+ * certificate, and it never gets 401 for the old one. Kubelets renew after 70 to 90 % of a certificate's lifetime.
  */
 export const certificateLeaveMs = 5000;
 
-/** How a client is identified upstream: by its own credential, by the proxy's assertion, or not at all (refused). */
+/** `Unidentified`: the client's own credential goes upstream. `Asserted`: the proxy states who the client is. */
 export type Identity = Unidentified | Refused | Asserted;
 
 export type FieldRule = (field: Field) => boolean;
@@ -29,7 +29,7 @@ type Common = {
   readonly strips: FieldRule | undefined;
 };
 
-/** A client without a certificate, or with one without a common name. The apiserver treats both alike. */
+/** A client without a certificate, or with a certificate without a common name. The apiserver treats both alike. */
 export type Unidentified = Common & { readonly kind: "none" };
 
 /** `mayUseBearer`: true if the client may still use a bearer token, as at the apiserver. */
@@ -48,9 +48,7 @@ export type Asserted = Common & {
   readonly fields: readonly Field[];
   /** True for fields that `strips` selects, and for Authorization, because the certificate takes precedence. */
   readonly drops: FieldRule;
-  /**
-   * True for a field with which the client asks to impersonate another user, if only the apiserver could authorize it.
-   */
+  /** True for a field that asks to impersonate another user, where only the apiserver could authorize that. */
   readonly isPresumptuous: FieldRule;
   /** The earliest expiry in the client's chain, in ms since 1970. */
   readonly notAfter: number;
@@ -58,7 +56,6 @@ export type Asserted = Common & {
 
 export type AssertedTrust = "front-proxy" | "impersonate";
 
-/** A client's certificate, as known after the handshake. */
 export type PeerCertificate = {
   readonly der: Uint8Array;
   /** SHA-256 of `der` in lower-case hexadecimal digits, without colons. */
@@ -104,7 +101,7 @@ export function identityOf(shown: PeerCertificate | undefined, policy: IdentityP
 
 type Assertion = Pick<Asserted, "user" | "trust" | "fields" | "isPresumptuous">;
 
-/** Returns the identity to assert; undefined if the certificate names no user; a string if it is refused: why. */
+/** Returns undefined if the certificate names no user. A string says why the certificate is refused. */
 function assertionFor(
   { der, fingerprint, problem }: PeerCertificate,
   policy: AssertingPolicy,
@@ -122,7 +119,7 @@ function namedIn(
   if (subject instanceof Failure) return subject.message;
   const { commonName: name, organizations: groups, uids } = subject;
   if (name === "") return undefined;
-  // The apiserver accepts neither several uids nor an empty one (x509.go, parseUIDFromCert).
+  // The apiserver refuses a certificate with several uids, or with an empty uid (x509.go, parseUIDFromCert).
   if (uids.length > 1 || uids[0] === "") return "The certificate has an empty uid, or several";
   if (policy.clientCerts === "Impersonate" && name === anonymous)
     return `${anonymous} cannot be impersonated with a certificate's groups`;
@@ -151,9 +148,7 @@ export function leavesAt(identity: Identity, wallMs: number): number {
 
 type AssertingPolicy = Exclude<IdentityPolicy, { readonly clientCerts: "Reject" }>;
 
-/**
- * The apiserver puts this user into system:unauthenticated when it is impersonated, whatever groups the request names.
- */
+/** An impersonated user of this name is in system:unauthenticated, whatever groups the request names. */
 const anonymous = "system:anonymous";
 
 type User = {
@@ -174,7 +169,7 @@ function frontProxyAssertion({ name, uid, groups, fingerprint }: User, names: He
   const fields = [fieldOf(userName, name)];
   if (uid !== undefined) fields.push(fieldOf(uidName, uid));
   fields.push(...groupFields(groupName, groups));
-  // The key contains a slash, which no field name may have, so it is escaped; the apiserver undoes the escape.
+  // The key contains a slash, which no field name may have, so the slash is escaped; the apiserver reverses the escape.
   fields.push(fieldOf(`${prefix}authentication.kubernetes.io%2fcredential-id`, `X509SHA256=${fingerprint}`));
   // The apiserver gets the client's identity, so it authorizes impersonation itself.
   return { user: name, trust: "front-proxy", fields, isPresumptuous: () => false };
@@ -182,21 +177,21 @@ function frontProxyAssertion({ name, uid, groups, fingerprint }: User, names: He
 
 /**
  * Returns the fields that impersonate the user under the proxy's own credential. The credential id is not sent, because
- * it would need a permission of its own (userextras), and no authorizer evaluates it.
+ * sending it would require a permission of its own (userextras), and no authorizer evaluates it.
  */
 function impersonation({ name, uid, groups }: User): Assertion {
   const fields = [fieldOf("impersonate-user", name)];
   if (uid !== undefined) fields.push(fieldOf("impersonate-uid", uid));
   const own = groupFields("impersonate-group", groups);
   fields.push(...own);
-  // A service account without groups would get its own groups from the apiserver, which a certificate does not grant
-  // (endpoints/filters/impersonation, groupsSpecified). A group that every service account has prevents that.
+  // For a service account without groups, the apiserver would add the account's own groups, which a certificate does
+  // not grant (endpoints/filters/impersonation, groupsSpecified). Naming a group of all service accounts prevents that.
   if (own.length === 0 && name.startsWith("system:serviceaccount:"))
     fields.push(fieldOf("impersonate-group", "system:authenticated"));
   return { user: name, trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 
-/** Asserts no user: the request carries the proxy's credential alone. Any client with a certificate may use it. */
+/** Asserts no user: the request carries the proxy's credential alone. Any client with a certificate may use this. */
 const lent: Assertion = {
   user: "impersonator",
   trust: "impersonate",
@@ -204,7 +199,7 @@ const lent: Assertion = {
   isPresumptuous: () => false,
 };
 
-/** Returns one field per group, because a group's name may contain a comma. The apiserver ignores an empty one. */
+/** Returns one field per group, because a group's name may contain a comma. The apiserver ignores empty names. */
 function groupFields(name: string, groups: readonly string[]): Field[] {
   return groups.filter((group) => group !== "").map((group) => fieldOf(name, group));
 }

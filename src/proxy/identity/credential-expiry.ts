@@ -1,6 +1,6 @@
 /**
- * Reads when a bearer token expires by its own claim. The proxy checks this before it sends a token a second time,
- * because the 401 for an expired token would make the apiserver close a whole upstream connection (watch.md §8, W7).
+ * Reads from a bearer token when it expires. The proxy checks this before it sends a token a second time, because the
+ * 401 for an expired token would make the apiserver close a whole upstream connection (watch.md §8, W7).
  */
 import { isRecord, parseJson } from "../../base/json.ts";
 import { type Field, role } from "../../h2/core/field.ts";
@@ -8,7 +8,7 @@ import { type Field, role } from "../../h2/core/field.ts";
 /** Expiry by Authorization field, kept because a watch is checked every 5 s, and parsing 64 KiB takes 0.3 ms. */
 const known = new WeakMap<Field, { readonly end: number | undefined }>();
 
-/** Returns when the bearer token expires by its own claim, in ms since 1970; undefined: no token, or no such claim. */
+/** In ms since 1970; undefined: the request has no token, or the token states no expiry. */
 function bearerExpiresAt(fields: readonly Field[]): number | undefined {
   const field = fields.find((one) => one.role === role.authorization);
   if (field === undefined) return undefined;
@@ -20,7 +20,7 @@ function bearerExpiresAt(fields: readonly Field[]): number | undefined {
   return found.end;
 }
 
-/** Returns when an Authorization field's JWT expires by its own claim, in ms since 1970; undefined: no such claim. */
+/** Returns when an Authorization field's JWT expires, in ms since 1970; undefined: the token states no expiry. */
 export function bearerEndsAt(value: string): number | undefined {
   const payload = payloadIn(value);
   if (payload === "") return undefined;
@@ -36,7 +36,7 @@ function payloadIn(value: string): string {
   return parts.length === 3 && parts.every((part) => part.trim() !== "") ? (parts[1] ?? "") : "";
 }
 
-/** True if the client's certificate or bearer token has expired at `wallMs`, in ms since 1970. */
+/** `wallMs`: the present time in ms since 1970. */
 export function isCredentialOver({ fields, asserted }: Identified, wallMs: number): boolean {
   const end = asserted === undefined ? bearerExpiresAt(fields) : asserted.notAfter;
   return (end ?? Number.POSITIVE_INFINITY) <= wallMs;

@@ -13,7 +13,6 @@ export type Subject = {
   readonly uids: readonly string[];
 };
 
-/** One DER element: its tag, and the position of its content. */
 type Element = { readonly tag: number; readonly start: number; readonly end: number };
 
 const sequence = 0x30;
@@ -50,7 +49,7 @@ function namesOf(der: Uint8Array): Name[] {
   const [signed] = certificate === undefined ? [] : elementsOf(der, certificate);
   if (signed === undefined) return [];
   const parts = elementsOf(der, signed).filter(({ tag }) => tag !== version);
-  // The fields of a TBSCertificate: serialNumber, signature, issuer, validity, subject (RFC 5280 §4.1).
+  // The fifth field of a TBSCertificate, after serialNumber, signature, issuer and validity (RFC 5280 §4.1).
   const subject = parts[4];
   if (subject?.tag !== sequence) return [];
   return elementsOf(der, subject)
@@ -90,7 +89,7 @@ function elementAt(der: Uint8Array, at: number): Element | undefined {
 }
 
 const utf8 = 0x0c;
-/** NumericString, PrintableString, IA5String. Parsers decode T61String and BMPString differently: they are refused. */
+/** NumericString, PrintableString, IA5String. Parsers decode T61String and BMPString differently: both are refused. */
 const ascii = new Set([0x12, 0x13, 0x16]);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

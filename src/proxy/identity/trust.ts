@@ -2,8 +2,8 @@
  * Decides which upstream connections a request may share (D2), and remembers the bearer tokens that a backend accepted
  * recently.
  *
- * One 401 or one anonymous request makes the apiserver send GOAWAY on the whole session (watch.md W7). So requests that
- * may cause a GOAWAY do not share connections with proven clients.
+ * After a single 401 or anonymous request, the apiserver sends GOAWAY on the whole session (watch.md W7). So requests
+ * that may cause a GOAWAY do not share connections with proven clients.
  */
 import { hash, randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -13,26 +13,26 @@ import { type Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import { bearerEndsAt } from "./credential-expiry.ts";
 
-/** How long an accepted bearer token stays proven, in ms (D2). */
+/** An accepted bearer token stays proven for this many ms (D2). */
 export const provenMs = 600_000;
-/** Most accepted tokens that are remembered, each as a hash and a time. */
+/** Maximum number of accepted tokens that are remembered, each as a hash and a time. */
 export const rememberedBearers = 10_000;
-/** Apiservers accept a JWT for a minute after expiry (go-jose's leeway). It then stays proven for `endedBearerMs`. */
+/** After its expiry, apiservers accept a JWT for a minute (go-jose's leeway). Its proof lasts `endedBearerMs`. */
 const bearerLeewayMs = 60_000;
 export const endedBearerMs = 5000;
 
 /**
  * `front-proxy` and `impersonate` are the classes of clients whose identity the proxy asserts. Their upstream
- * connections carry the proxy's own credential. No other request may travel there, because it would have the proxy's
- * rights (D9).
+ * connections carry the proxy's own credential. Any other request on such a connection would have the proxy's rights
+ * (D9).
  */
 export const trustClasses = ["proven", "unproven", "private", "front-proxy", "impersonate"] as const;
 export type TrustClass = (typeof trustClasses)[number];
 
 /**
- * The form that the apiserver reads as a bearer token (k8s.io/apiserver, bearertoken.go). A request with any other
- * value is anonymous for the apiserver, and often gets 403. If that status counted as proof, GOAWAYs caused by the
- * sender would hit proven clients.
+ * The form that the apiserver reads as a bearer token (k8s.io/apiserver, bearertoken.go). For the apiserver, a request
+ * with any other value is anonymous and often gets 403. If a 403 proved such a value, GOAWAYs caused by its sender
+ * would hit proven clients.
  */
 const bearerForm = /^bearer [^ ]/i;
 
@@ -47,17 +47,14 @@ export type Bearer = {
   readonly key: string;
   /** Clock reading until which the token counts as proven; 0: not proven. */
   provenUntil: number;
-  /** When the token expires by its own claim, in ms since 1970; infinite if unknown. */
+  /** When the token expires by its own claim, in ms since 1970; infinite if the token states no expiry. */
   readonly endsAt: number;
 };
 
 /** The bearer token of a request; undefined: anonymous. */
 export type Credential = Bearer | undefined;
 
-/**
- * True if this object says that the token is proven. False may be wrong: another connection may have proved the token
- * after this object was created.
- */
+/** True if this object says that the token is proven. Another object for the same token may know of a later proof. */
 export function isProvenAt(credential: Credential, now: number): boolean {
   return credential !== undefined && credential.provenUntil > now;
 }
@@ -68,7 +65,6 @@ export type CredentialMemo = { value: string; bearer: Bearer | undefined };
 export class Trust {
   readonly #clock: Clock;
   readonly #salt = randomBytes(16).toString("hex");
-  /** By key, the least recently used token first. */
   readonly #bearers = new Lru<string, Bearer>(rememberedBearers);
 
   constructor(clock: Clock) {
@@ -79,7 +75,7 @@ export class Trust {
     for (const field of request.fields) {
       if (field.role !== role.authorization) continue;
       if (!bearerForm.test(field.value)) return undefined;
-      // The memo lives as long as its client's connection, which may be idle. It keeps no overlong token (A26).
+      // The memo lives as long as its client's connection, which may be idle, so no overlong token is kept (A26).
       if (field.value.length > limits.usualHeadBytes) return this.#bearer(field.value);
       if (memo.value !== field.value) {
         memo.bearer = this.#bearer(field.value);
@@ -115,9 +111,7 @@ export class Trust {
     return Math.min(provenMs, Math.max(endedBearerMs, leftMs));
   }
 
-  /**
-   * Requests from before the proof may have another object with the same key. The stored object counts for them too.
-   */
+  /** A request from before the token's proof may have another object with the same key; the stored object counts. */
   #known(credential: Bearer): Bearer {
     return this.#bearers.get(credential.key) ?? credential;
   }
@@ -126,7 +120,7 @@ export class Trust {
     const key = hash("sha256", this.#salt + value);
     const known = this.#bearers.get(key);
     if (known === undefined) {
-      // Such a long token is not parsed: no real client has one, and parsing costs more than a missed expiry.
+      // An overlong token is not parsed: no real client has such a token, and parsing costs more than a missed expiry.
       const endsAt = value.length > limits.usualHeadBytes ? undefined : bearerEndsAt(value);
       return { key, provenUntil: 0, endsAt: endsAt ?? Number.POSITIVE_INFINITY };
     }

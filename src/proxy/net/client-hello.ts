@@ -3,9 +3,9 @@
  * (RFC 6066 §3). A ClientHello may be split over several records (RFC 8446 §5.1). The bytes are not changed.
  */
 
-/** Largest ClientHello accepted, as in Go's servers. */
+/** Maximum length of a ClientHello, as in Go's servers. */
 export const helloBytes = 64 * 1024;
-/** Most records of one ClientHello. One is usual; post-quantum keys need two or three. */
+/** Maximum number of records of one ClientHello. One is usual; post-quantum keys need two or three. */
 export const helloRecords = 16;
 
 export type Hello =
@@ -19,7 +19,7 @@ export type WholeHello = {
   readonly state: "whole";
   /** Number of bytes up to the end of the ClientHello's last record. */
   readonly length: number;
-  /** Lower-case, printable, without a trailing dot; undefined if absent, as from clients that dial an IP address. */
+  /** Lower-case, printable, without a trailing dot. Clients that dial an IP address send no name. */
   readonly serverName: string | undefined;
   /** True if the client may send a request before the server has answered (0-RTT). */
   readonly hasEarlyData: boolean;
@@ -29,7 +29,7 @@ const recordHeaderBytes = 5;
 const messageHeaderBytes = 4;
 const handshakeRecord = 0x16;
 const clientHello = 1;
-/** Most bytes of content in one record (RFC 8446 §5.1). */
+/** Maximum number of content bytes in one record (RFC 8446 §5.1). */
 const recordBytes = 16_384;
 const serverNameExtension = 0;
 const hostName = 0;
@@ -51,7 +51,7 @@ export function readHello(seen: Buffer): Hello {
   }
 }
 
-/** Returns the contents of the ClientHello's records and where the last one ends; undefined: it is incomplete. */
+/** Returns the contents of the ClientHello's records and where the last ends; undefined: bytes are missing. */
 function findMessage(seen: Buffer): { readonly pieces: Buffer[]; readonly length: number } | undefined {
   const pieces: Buffer[] = [];
   const header: number[] = [];
@@ -89,7 +89,7 @@ function lengthOfMessage([type = 0, high = 0, middle = 0, low = 0]: readonly num
   return length;
 }
 
-/** Reads fields from the front of a message. Throws if a field is longer than the rest of the message. */
+/** Throws if a field is longer than the rest of the message. */
 class Cursor {
   readonly #bytes: Buffer;
   #at = 0;
@@ -114,7 +114,7 @@ class Cursor {
     return this.take(bytes).readUIntBE(0, bytes);
   }
 
-  /** Reads a vector: a length of this many bytes, then the content. */
+  /** Reads a vector whose content follows a length of `bytes` bytes. */
   vector(bytes: 1 | 2): Cursor {
     return new Cursor(this.take(this.number(bytes)));
   }
@@ -157,7 +157,7 @@ function readServerName(body: Cursor): string {
   return text;
 }
 
-/** Returns the entry with this lower-case name. Otherwise returns the entry with `*` in place of the first label. */
+/** Returns the entry with this lower-case name, or else the entry with `*` in place of the first label. */
 export function entryNamed<T>(
   entries: readonly T[],
   namesOf: (entry: T) => readonly string[],

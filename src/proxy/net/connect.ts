@@ -8,7 +8,7 @@ import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
 import { reword, type Trusted, wrongName } from "./untrusted-certificate.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
-/** Most TLS contexts kept: for each of 16 clusters, the CA alone and with either of the proxy's two certificates. */
+/** Maximum number of cached TLS contexts: for each of 16 clusters, the CA alone and with either client certificate. */
 const tlsContexts = 48;
 
 export type BackendAddress = {
@@ -39,14 +39,14 @@ export function openSocket(
   const trusted = address.tls;
   const options: tls.ConnectionOptions = {
     secureContext: contextFor(ca, pair),
-    // An IP address is no SNI name (RFC 6066 §3), but the certificate is still checked against it.
+    // An IP address cannot be sent as SNI (RFC 6066 §3), but the certificate is still checked against the address.
     servername: net.isIP(serverName) === 0 ? serverName : "",
     checkServerIdentity: (_name, certificate) =>
       wrongName(tls.checkServerIdentity(serverName, certificate), trusted, certificate),
     ALPNProtocols: [alpn],
   };
   const socket = openTls(address, options, ends);
-  // This listener comes first, so that all other listeners get the error message in the proxy's own words.
+  // This listener runs first, so that all other listeners get the error message in the proxy's own words.
   socket.prependListener("error", (reason) => reword(reason, trusted));
   return socket;
 }
@@ -64,7 +64,7 @@ export function openUntrusting(address: BackendAddress, name: string): tls.TLSSo
   });
 }
 
-/** Opens a TCP socket. Without a client's `ends`, its PROXY header says that the connection is the proxy's own. */
+/** Opens a TCP socket. Without a client's `ends`, the PROXY header says that the connection is the proxy's own. */
 function openTcp(
   address: BackendAddress,
   options: { ends?: Ends | undefined; allowHalfOpen?: boolean } = {},
@@ -72,7 +72,7 @@ function openTcp(
   const { host, port, proxyProtocol } = address;
   const { ends, allowHalfOpen = false } = options;
   if (proxyProtocol === undefined) return net.connect({ host, port, allowHalfOpen });
-  // `autoSelectFamily` is off, because it replaces the socket's handle even after TLS has taken the handle over.
+  // `autoSelectFamily` is off, because it replaces the TCP socket's handle even while TLS is using the handle.
   const socket = net.connect({ host, port, allowHalfOpen, autoSelectFamily: false });
   socket.write(writeHeader(proxyProtocol, ends));
   return socket;
@@ -83,7 +83,7 @@ function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?:
   if (proxyProtocol === undefined) return tls.connect({ host, port, ...options });
   const socket = openTcp(address, { ends });
   const secure = tls.connect({ socket, ...options });
-  // Node reports an error of the TCP socket on the TLS socket too, and twice after a failed dial. Repeats are ignored.
+  // Node reports an error of the TCP socket also on the TLS socket, and a failed dial twice. Repeats are ignored.
   secure.on("error", () => {});
   socket.on("error", () => {});
   socket.on("close", () => secure.destroy());
@@ -97,7 +97,7 @@ type CachedContext = {
   readonly context: tls.SecureContext;
 };
 
-/** TLS contexts, the latest first. They are kept because parsing a CA at each dial costs more than the handshake. */
+/** The latest first. TLS contexts are kept because parsing a CA at each dial costs more than the handshake. */
 let contexts: readonly CachedContext[] = [];
 
 function contextFor(ca: string | undefined, pair: ClientPair | undefined): tls.SecureContext {
@@ -116,9 +116,7 @@ function createContext(ca: string | undefined, pair: ClientPair | undefined): tl
   });
 }
 
-/**
- * Opens an upstream connection. The wire accepts writes at once and holds them back until the TLS handshake is done.
- */
+/** Opens an upstream connection. The wire accepts writes at once and sends them after the TLS handshake. */
 export function connectConnection(
   address: BackendAddress,
   owner: WireOwner,
@@ -137,7 +135,7 @@ export function connectConnection(
   return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
 }
 
-/** Opens a socket for a TLS passthrough: TCP alone, because TLS is end to end. Reports every failure as "close". */
+/** Opens a TCP socket for a TLS passthrough. Reports every failure as "close". */
 export function connectThrough(address: BackendAddress, ends: Ends, keepalive: Keepalive): net.Socket {
   const socket = openTcp(address, { ends, allowHalfOpen: true });
   socket.on("error", () => {});
@@ -145,7 +143,7 @@ export function connectThrough(address: BackendAddress, ends: Ends, keepalive: K
   return socket;
 }
 
-/** Opens an http/1.1 socket for an Upgrade. Resolves once TLS is up; `withinMs` bounds the whole dial. */
+/** Opens an http/1.1 socket for an Upgrade. Resolves when TLS is up; `withinMs` bounds the whole dial. */
 export function connectUpgrade(
   address: BackendAddress,
   parts: {

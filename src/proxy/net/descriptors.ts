@@ -1,14 +1,14 @@
 /**
  * Listening sockets that outlive a process: systemd (sd_listen_fds(3)) or a predecessor passes them in, and the proxy
- * passes them on to a successor. The kernel's accept queue stays with such a socket. SO_REUSEPORT would instead reset
- * the clients in the queue of the process that ends.
+ * passes them on to a successor. The kernel's accept queue stays with such a socket. With SO_REUSEPORT instead, the
+ * clients in the queue of the process that ends would be reset.
  */
 import { closeSync } from "node:fs";
 
 /** Descriptors 0, 1 and 2 are stdin, stdout and stderr. */
 const firstDescriptor = 3;
 
-/** The admin port's name among the sockets. No listener can have it, because their names have no upper-case letter. */
+/** The admin port's name among the sockets. No listener has it: their names have no upper-case letter. */
 export const adminName = "metricsAddress";
 
 /** The sockets that were passed in and that no listener has taken yet. */
@@ -25,7 +25,7 @@ export class Descriptors {
 
   /**
    * Returns the socket for this listener, and removes it from the set. If only one socket was passed in, its name does
-   * not matter, because systemd names it after the unit.
+   * not matter, because systemd names the socket after the unit.
    */
   take(name: string): number | undefined {
     const [only] = this.#byName.size === 1 && name !== adminName ? this.#byName.keys() : [];
@@ -54,7 +54,7 @@ export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descripto
   const { LISTEN_FDS: count = "", LISTEN_FDNAMES: names = "", LISTEN_PID: owner } = environment;
   for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
     Reflect.deleteProperty(environment, name);
-  // systemd names the process that gets the sockets. A predecessor names none: its successor has no pid yet.
+  // systemd names the process that gets the sockets. A predecessor does not: its successor has no pid yet.
   const isOurs = owner === undefined || owner === String(pid);
   if (!isOurs || !/^\d{1,3}$/.test(count)) return new Descriptors();
   const called = names.split(":");
@@ -66,14 +66,14 @@ export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descripto
   );
 }
 
-/** Returns the environment of a successor that inherits these sockets in this order, after stderr. */
+/** Returns the environment variables that pass these sockets to a successor, as descriptors 3, 4, … in this order. */
 export function passedOn(names: readonly string[]): Readonly<Record<string, string>> {
   return { LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(":") };
 }
 
 /**
- * Returns the file descriptor of a listening server, from a private field of Node. Returns undefined if the server is
- * not listening, or this Node version has no such field. A handover is then impossible, and the caller reports that.
+ * Returns the file descriptor of a listening server, from a private field of Node. Undefined if the server is not
+ * listening, or this Node version has no such field, so that no handover is possible.
  */
 export function descriptorOf(server: object): number | undefined {
   const handle: unknown = Reflect.get(server, "_handle");

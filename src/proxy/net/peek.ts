@@ -7,16 +7,16 @@ import type net from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 
-/** Most bytes held back for all sockets whose first message is incomplete. A message in one packet never waits. */
+/** Maximum number of bytes held back for all sockets whose first message is incomplete. */
 export const peekedBytes = 16 * 1024 * 1024;
 
 /** A decision, and how many of the bytes it consumes. */
 export type Decision<T> = { readonly verdict: T; readonly taken: number };
 
-/** Decides from all bytes so far. Returns undefined if they are too few; it is then called again with more. */
+/** Decides from all bytes so far. After undefined (too few bytes), the function is called again with more bytes. */
 export type Decide<T> = (seen: Buffer) => Decision<T> | undefined;
 
-/** Number of bytes that are held back now, for all sockets together. */
+/** Sum over all sockets. */
 let waitingBytes = 0;
 
 /** Calls `done` once, with the socket paused; never if the socket ends or stays undecided for `limits.handshakeMs`. */
@@ -57,7 +57,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Decide<T>, done:
   socket.resume();
 }
 
-/** Appends `chunk`. A full buffer doubles its size, so that bytes that arrive one by one are copied about twice. */
+/** A full buffer doubles its size, so that bytes that arrive one by one are copied about twice. */
 function joined(room: Buffer, length: number, chunk: Buffer): Buffer {
   const needed = length + chunk.length;
   const own = room.length >= needed && length > 0 ? room : Buffer.alloc(Math.max(needed, 2 * length));

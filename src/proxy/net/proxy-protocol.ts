@@ -1,13 +1,13 @@
 /**
  * The PROXY protocol, versions 1 and 2 (haproxy.org/download/3.2/doc/proxy-protocol.txt): the header in which a load
- * balancer names its client, ahead of the client's own bytes. The proxy reads it from load balancers in front of it,
- * and writes it to backends behind a load balancer. TLVs of version 2 are skipped, because no decision depends on them.
+ * balancer names its client, ahead of the client's own bytes. The proxy reads such headers from load balancers in front
+ * of it, and writes them to backends behind a load balancer. No decision depends on the TLVs of version 2.
  */
 import { addressOfOctets, octetsOf } from "../../base/address.ts";
 
 /**
- * Largest PROXY header accepted. Version 1 has at most 107 bytes. Version 2 states its length; what cloud providers add
- * (link and endpoint names, the subject of a client certificate) stays under 1 KiB.
+ * Maximum length of a PROXY header. Version 1 has at most 107 bytes. What cloud providers add to version 2 (link and
+ * endpoint names, the subject of a client certificate) stays under 1 KiB.
  */
 export const proxyHeaderBytes = 4 * 1024;
 
@@ -25,11 +25,11 @@ export type Header =
 
 const signature1 = Buffer.from("PROXY ");
 const signature2 = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
-/** Longest header of version 1 in bytes, with its CRLF (§2.1). */
+/** Maximum length of a header of version 1 in bytes, with its CRLF (§2.1). */
 const longestLine = 107;
 const fixedBytes = 16;
 
-/** By IP family in version 2: number of bytes of an address, and of both ends. Other families are skipped. */
+/** Bytes by IP family in version 2: of one address, and of both ends with their ports. Other families are skipped. */
 const families = new Map([
   [1, { addressBytes: 4, blockBytes: 12 }],
   [2, { addressBytes: 16, blockBytes: 36 }],
@@ -45,7 +45,7 @@ export function readHeader(seen: Buffer): Header {
 const partial: Header = { state: "partial" };
 const malformed = (reason: string): Header => ({ state: "malformed", reason });
 
-/** True if the bytes so far agree with the signature, even if they are still shorter. */
+/** True if `seen` and `signature` agree as far as the shorter one goes. */
 function startsLike(seen: Buffer, signature: Buffer): boolean {
   const length = Math.min(seen.length, signature.length);
   return seen.subarray(0, length).equals(signature.subarray(0, length));
@@ -109,7 +109,7 @@ function readBlock(block: Buffer, { family, transport }: { family: number; trans
 
 export type HeaderVersion = "V1" | "V2";
 
-/** The commands of version 2: the sender's own connection (LOCAL), and a client's connection (PROXY). */
+/** Commands of version 2: LOCAL for a connection of the sender itself, PROXY for a client's connection. */
 const local = 0x20;
 const proxied = 0x21;
 const tcp4 = 0x11;
@@ -120,7 +120,7 @@ const ownHeaders = {
   V2: Buffer.concat([signature2, Buffer.from([local, 0, 0, 0])]),
 };
 
-/** Returns a header that names both ends. Without IP addresses it says that the connection is the proxy's own. */
+/** Returns a header that names both ends. A header without IP addresses says that the connection is the proxy's. */
 export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buffer {
   const source = ends && octetsOf(ends.source.address);
   const destination = ends && octetsOf(ends.destination.address);
@@ -143,7 +143,7 @@ function mapped(octets: readonly number[]): readonly number[] {
   return octets.length === 16 ? octets : [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ...octets];
 }
 
-/** Writes out every group of an IPv6 address, because some parsers accept no dots in one. */
+/** Writes IPv6 in eight hexadecimal groups, because some parsers accept no dots in an IPv6 address. */
 function textOf(octets: readonly number[]): string {
   if (octets.length === 4) return addressOfOctets(Uint8Array.from(octets));
   const bytes = Buffer.from(octets);

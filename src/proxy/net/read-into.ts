@@ -1,16 +1,16 @@
 /**
- * Makes all sockets read into one shared buffer. Node does so only for sockets that are created with its option
- * `onread`, and an accepted socket, or TLS on top of one, cannot get the option. So this file sets the two internal
- * fields, and makes the one internal call, that the option would. In a Node version with other internals the proxy is
- * only slower: chunks then come as "data".
+ * Makes all sockets read into one shared buffer. Node offers this only for sockets that are created with its option
+ * `onread`, and an accepted socket, or TLS on top of a socket, cannot get the option. So this file sets the two
+ * internal fields, and makes the one internal call, that the option would. In a Node version with other internals,
+ * chunks arrive as "data" events and the proxy is only slower.
  *
- * The shared buffer saves an ArrayBuffer for each TLS record and the stream that the chunk would pass through, together
- * a tenth of the cost of a small request. A long response has a record for every 16 KiB, and V8 runs a full collection
- * for every 64 MiB of ArrayBuffers.
+ * The shared buffer saves an ArrayBuffer for each TLS record, and the stream through which each chunk would pass:
+ * together a tenth of the cost of a small request. A long response has a record for every 16 KiB, and V8 runs a full
+ * collection for every 64 MiB of ArrayBuffers.
  */
 import net from "node:net";
 
-/** Size of the shared buffer: more than any TLS record, and the most that a plain socket reads at once. */
+/** Larger than any TLS record; a plain socket never reads more than this at once. */
 const sharedBytes = 65_536;
 const shared = Buffer.allocUnsafeSlow(sharedBytes);
 
@@ -34,7 +34,7 @@ const fields = fieldsOf();
 
 /**
  * Makes the socket pass the bytes that it reads to `onRead`; the bytes are valid during the call only. Returns false if
- * this Node version does not support it. Bytes that the socket has read before still come as "data".
+ * this Node version does not support it. Bytes that the socket has read before this call still arrive as "data".
  */
 export function readInto(socket: net.Socket, onRead: (chunk: Buffer) => void): boolean {
   const handle: unknown = Reflect.get(socket, "_handle");

@@ -9,9 +9,8 @@ import type { Clock } from "../../base/clock.ts";
 export const flushGraceMs = 1000;
 
 /**
- * Closes a socket whose last bytes are written, once the peer has had time to read them. Until then it reads and
- * discards, because closing with unread bytes would reset the connection (RFC 9112 §9.6). A peer that reads slowly gets
- * the time it needs.
+ * Closes a socket whose last bytes are written, after the peer has had time to read them. Until then the proxy reads
+ * and discards the peer's bytes, because closing with unread bytes would reset the connection (RFC 9112 §9.6).
  */
 export function closeAfterFlush(socket: Socket, clock: Clock): void {
   if (socket.destroyed) return;
@@ -24,9 +23,9 @@ export function closeAfterFlush(socket: Socket, clock: Clock): void {
 }
 
 /**
- * Destroys a socket in the middle of a response so that the peer sees the response as broken off. On plain TCP that
- * takes a reset: where the end of the connection ends the body, a FIN would look like a complete response. On TLS
- * destroy() is enough, because it does not send close_notify.
+ * Destroys a socket in the middle of a response so that the peer sees the response as truncated. Plain TCP is reset: if
+ * the end of the connection ends the body, a FIN would look like a complete response. On TLS destroy() is enough,
+ * because it does not send close_notify.
  */
 export function abort(socket: Socket): void {
   if ("encrypted" in socket || socket.remoteFamily === undefined) socket.destroy();
@@ -35,7 +34,7 @@ export function abort(socket: Socket): void {
 
 /**
  * Stops node:http from parsing what this socket has sent. The parser delivers all heads of one read, up to 64 KiB of
- * them, even for a destroyed socket, and 4 KiB of objects for each stay until the end of the tick. A parser has no
+ * them, even for a destroyed socket; for each head, 4 KiB of objects stay until the end of the tick. A parser has no
  * public way to stop. The callback's result 2 means that another protocol begins after the head, as for an Upgrade, so
  * the parser reads no further (_http_common.js, parserOnHeadersComplete).
  */

@@ -1,11 +1,8 @@
-/**
- * Rewords Node's errors about a backend's certificate. The new message names the configuration keys that an operator
- * may have got wrong. Node's message advises how to start Node.
- */
+/** Adds the configuration keys that an operator may have got wrong to Node's errors about a backend's certificate. */
 /** The CA and the name with which a backend's certificate is verified. */
 export type Trusted = {
   readonly serverName: string;
-  /** The CA file, and whether the configuration sets tls.serverName; default: the message names no file. */
+  /** The CA file, and whether the configuration sets tls.serverName. Undefined: messages name no file. */
   readonly source?: { readonly caFile: string; readonly isNamed: boolean } | undefined;
 };
 
@@ -19,10 +16,10 @@ const unsigned: readonly string[] = [
   "CERT_SIGNATURE_FAILURE",
 ];
 
-/** Most characters of certificate names in a message: a hostile backend can put any text into its certificate. */
+/** Maximum length of certificate names in a message: a hostile backend can put any text into its certificate. */
 const mostChars = 160;
 
-/** Replaces Node's message about an untrusted certificate, for all listeners. Other errors stay as they are. */
+/** Replaces Node's message about an untrusted certificate, for all listeners. Other errors stay the same. */
 export function reword(reason: Error, { source }: Trusted): void {
   const code = "code" in reason ? String(reason.code) : "";
   if (unsigned.includes(code) && source !== undefined)

@@ -1,13 +1,10 @@
-/**
- * A socket as the request path sees it. `socket.ts` makes one from a TLS or TCP socket; the simulation has its own.
- * Sessions, upstream connections and exchanges use nothing else of a socket.
- */
+/** A socket as the request path sees it. `socket.ts` makes a Wire from a real socket; the simulation has its own. */
 import type { Failure } from "../../base/failure.ts";
 
 export type Wire = {
   /**
    * Writes in order. Returns false if more than `limits.socketBacklogBytes` wait to be sent; `drained` is then called
-   * later. `written` is called when the buffers may be reused, and never if the wire breaks before.
+   * later. `written` is called when the buffers may be reused, and never if the wire breaks first.
    */
   write(buffers: readonly Buffer[], written?: () => void): boolean;
   /** Bytes written that the kernel has not taken yet; undefined: the wire does not count them. */

@@ -1,7 +1,4 @@
-/**
- * Records in the ledger what requests reveal: which clients send requests to the backends, and which clients hold
- * leader leases.
- */
+/** Records in the ledger which clients send requests to the backends, and which clients hold leader leases. */
 import type { Clock } from "../../base/clock.ts";
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
@@ -24,13 +21,13 @@ const KiB = 1024;
 
 export const ledgerTapLimits = {
   /**
-   * A relist storm: at least `stormCallers` callers list resources again that they watch, with `stormRelists` lists in
-   * all, within `stormMs`. A single restarted client, which may make as many lists, is no storm.
+   * Minimum number of lists in a relist storm: at least `stormCallers` callers list resources again that they watch,
+   * within `stormMs`. A single restarted client, which may make as many lists, is no storm.
    */
   stormRelists: 40,
   stormCallers: 5,
   stormMs: 10_000,
-  /** Most bytes copied of a write that may be to a lease. A Lease has 1 KiB, an annotated ConfigMap little more. */
+  /** Maximum number of bytes copied of a write to a lease. A Lease has 1 KiB, an annotated ConfigMap little more. */
   leaseBodyBytes: 16 * KiB,
 } as const;
 
@@ -62,9 +59,8 @@ function assertedSubject({ user }: Asserted): Subject {
 }
 
 /**
- * Copies a request's body, up to a limit, and passes the copy on once a backend has accepted the request. Only the few
- * requests that show which clients hold leader leases and which pods are gone are copied. The requests are neither
- * delayed nor changed.
+ * Copies a request's body, up to a limit, and passes the copy on after a backend has accepted the request. Only
+ * requests that show which clients hold leader leases and which pods are gone are copied.
  */
 export class BodyCopy {
   readonly #taken: (body: Buffer) => void;
@@ -109,7 +105,7 @@ export class LedgerTap {
     this.ledger = new Ledger(clock.now());
   }
 
-  /** Returns the caller of a request. `word`: the request's bearer token, or the identity that the proxy asserts. */
+  /** `word`: the request's bearer token, or the identity that the proxy asserts. */
   callerOf(client: Client, fields: readonly Field[], word: Bearer | Asserted | undefined): Caller {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
@@ -141,7 +137,7 @@ export class LedgerTap {
     }
   }
 
-  /** Returns the object that copies a request's body; undefined for nearly all requests. */
+  /** Undefined for nearly all requests. */
   copyFor(request: LedgerRequest): BodyCopy | undefined {
     const { info } = request;
     if (!info.isResource || info.kind !== "plain") return undefined;
@@ -161,7 +157,7 @@ export class LedgerTap {
         if (isNow || isImmediateDelete(body)) pods.deleted(namespace, name, this.#clock.now());
       });
     }
-    // The pod exists: the scheduler binds it, or a kubelet writes its status.
+    // The scheduler's binding, or a kubelet's write of the status, shows that the pod exists.
     const isThere = writes.has(verb) && (subresource === "status" || subresource === "binding");
     return isThere ? new BodyCopy(() => pods.exists(namespace, name)) : undefined;
   }
@@ -248,7 +244,7 @@ function mostOf(relists: readonly Relist[]): string {
 /**
  * Returns the product of a User-Agent (RFC 9110 §10.1.5), so that all builds and hosts of a program count as one:
  * "kubelet/v1.36.1 (linux/amd64)" is "kubelet". "unknown": there is none. Controllers of client-go append a component
- * (`.../leader-election`), which is kept because it tells a controller's two clients apart.
+ * (`.../leader-election`), which is kept because it distinguishes a controller's two clients.
  */
 export function agentOf(userAgent: string): string {
   const product = /^[^\s/()]+/.exec(clipped(userAgent, limits.userAgentChars))?.[0] ?? "";

@@ -1,6 +1,6 @@
 /**
  * Reports clients that request one watch from one version again and again (incident 001), each at most once a minute.
- * An old event has led such a client back, or the client cannot process what it gets, so it replays history each time.
+ * Either an old event has led such a client back, or the client cannot process the events that it gets.
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -26,7 +26,7 @@ export class ReplayLoop {
       this.#count = 0;
       this.#isTold = false;
     }
-    // If the client requests equal watches at the same time, it has several informers. That is no loop.
+    // A client that requests equal watches at the same time has several informers. That is no loop.
     if (this.#over === 0) return undefined;
     this.#over -= 1;
     this.#count += 1;
@@ -43,7 +43,6 @@ export class ReplayLoop {
 export class ReplayLoopDetector {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  /** Repetitions by client, watch and version. */
   readonly #replays = new Lru<string, ReplayLoop>(limits.replayKeys);
 
   constructor(clock: Clock, journal: Journal) {

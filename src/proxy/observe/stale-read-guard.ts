@@ -1,10 +1,10 @@
 /**
- * Detects or prevents that a client goes back in time unnoticed (k/k 59848, G8). A backend's cache may be behind what a
- * client got elsewhere, and a list, or a watch from version 0, returns whatever that cache has.
+ * Detects or prevents that a client gets older data than it has seen, unnoticed (k/k 59848, G8). One backend's cache
+ * may be behind another's, and a list, or a watch from version 0, returns whatever the cache contains.
  *
- * In mode `Observe` the guard reports each such response. In mode `Enforce` it requests at least the version that the
- * client has seen, so that a backend that is behind waits or refuses. The guard fails open: responses with unreadable
- * versions are ignored, and after several refusals requests pass unchanged.
+ * In mode `Observe` the guard reports each such response. In mode `Enforce` the guard requests at least the version
+ * that the client has seen, so that a backend that is behind waits or refuses. Responses with unreadable versions are
+ * ignored, and after several refusals requests pass unchanged.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -23,13 +23,11 @@ import type { Client } from "../context/client.ts";
 import { clientKey } from "../context/request-context.ts";
 
 export const staleReadLimits = {
-  /** Most versions remembered, each for one client and resource (k/k 59848), at about 250 bytes. A kubelet has five. */
+  /** Maximum number of remembered versions, one for each client and resource, at 250 bytes. A kubelet has five. */
   seenVersions: 50_000,
-  /**
-   * Most refusals in a row of one client's minimum version, 3 s each. Then an older state is better than no response.
-   */
+  /** After this many refusals in a row (3 s each), a client's requests pass without a minimum version. */
   refusals: 3,
-  /** Shortest pause between two reports of stale responses to one client. */
+  /** Minimum time in ms between two reports of stale responses to one client. */
   reportMs: 60_000,
 } as const;
 
@@ -43,17 +41,15 @@ export class SeenVersion {
   readonly client: string;
   readonly resource: string;
   #version = "";
-  /** The connection of the client's latest request. */
   #latest: ClientConnection | undefined;
   /**
-   * The newest version of each connection, once several are open at the same time, because several processes may be
-   * behind one address. Connections are never joined again, because a new one may replace any of the old ones.
-   * Undefined: there were never several at a time.
+   * The newest version of each connection, from the time at which a second connection is open, because several
+   * processes may share one address. Versions are never merged again, because a new connection may replace any of the
+   * old ones. Undefined: the client never had two connections at a time.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
   /** Refusals in a row of requests with this version as their minimum. */
   #refusals = 0;
-  /** Clock reading at which an older response was last reported. */
   #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(client: string, resource: string) {
@@ -92,7 +88,7 @@ export class SeenVersion {
     this.raise(version, connection);
   }
 
-  /** True if an older response is to be reported: at most once in `staleReadLimits.reportMs`. */
+  /** True if a stale response is to be reported: at most once in `staleReadLimits.reportMs`. */
   isNews(now: number): boolean {
     if (now - this.#reportedAt < staleReadLimits.reportMs) return false;
     this.#reportedAt = now;
@@ -132,7 +128,7 @@ export class GuardedRead {
   readonly #guard: StaleReadGuard;
   readonly #seenVersion: SeenVersion;
   readonly #connection: ClientConnection;
-  /** The version that the client had got when the request was sent, whatever it gets meanwhile on other streams. */
+  /** The newest version that the client had seen when the request was sent. */
   readonly #before: string;
   /** The `:path` that goes upstream: the client's own, unless a minimum version is enforced. */
   readonly target: string;
@@ -140,7 +136,7 @@ export class GuardedRead {
   readonly #isList: boolean;
   /** The backend that answers the request; "" before the response. */
   #backend = "";
-  /** Reads the version of a list; undefined before the response, and after the version was found. */
+  /** Finds the version in a list; undefined before the response, and after the version was found. */
   #reading: ListVersion | undefined;
 
   constructor(guard: StaleReadGuard, seenVersion: SeenVersion, { client, info, target }: ClassifiedRequest) {
@@ -160,7 +156,7 @@ export class GuardedRead {
     if (status === 200) this.#reading = new ListVersion(contentType, contentEncoding);
   }
 
-  /** Reads the version of a list while the list is forwarded to its client. */
+  /** Searches the forwarded bytes for the version of the list. */
   read(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#reading === undefined) return;
     this.#reading.feed(bytes, start, end, endStream);
@@ -190,21 +186,20 @@ export class GuardedRead {
 
 export class StaleReadGuard {
   readonly #parts: StaleReadGuardParts;
-  /** By client and resource. At the limit, the least recently used is dropped. */
+  /** By client and resource. */
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
-  /** Counted since the start: stale responses, requests with an enforced version, and refusals of those. */
+  /** Counted since the start: stale responses, requests with an enforced version, and refusals of such requests. */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 
   constructor(parts: StaleReadGuardParts) {
     this.#parts = parts;
   }
 
-  /** True if guarded requests must not get a state older than what their client has seen. */
   get isEnforcing(): boolean {
     return this.#parts.mode === "Enforce";
   }
 
-  /** Returns the guard of one request; undefined if its response shows no version of the data. */
+  /** Returns undefined if the response to the request shows no version of the data. */
   guardedRead(request: ClassifiedRequest): GuardedRead | undefined {
     const { info, target, client, caller, fields } = request;
     if (
@@ -281,10 +276,10 @@ function asksForPast(query: string): boolean {
 }
 
 /**
- * True if a newer version can be enforced on the request. Only for "0" does the apiserver return its cache as it is. A
- * watch must itself request the initial state: servers before 1.34 refuse `sendInitialEvents` from clients that do not
- * support it, and all servers refuse it without `resourceVersionMatch`. Lists of events are exempt, because etcd
- * answers them.
+ * True if a newer version can be enforced on the request: it requests version "0", for which alone the apiserver
+ * returns its cache without a check. A watch must itself request the initial state: servers before 1.34 refuse
+ * `sendInitialEvents` from clients that do not support it, and all servers refuse it without `resourceVersionMatch`.
+ * Lists of events are exempt, because etcd answers them.
  */
 function takesAnyState(info: RequestInfo, target: string): boolean {
   const query = queryOf(target);

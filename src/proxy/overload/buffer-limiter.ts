@@ -7,7 +7,6 @@ import type { Journal } from "../../events/journal.ts";
 import { Buffered } from "../../h2/core/buffered.ts";
 import { type ActiveRequests, heldBytesOf } from "../request/active-requests.ts";
 
-/** One cluster's exchanges, and the journal for what is cut. */
 type BufferOwner = { readonly exchanges: Pick<ActiveRequests, "holders">; readonly journal: Journal };
 
 export class BufferLimiter {
@@ -44,7 +43,7 @@ export class BufferLimiter {
         const { auditId } = exchange.context;
         journal.write({ kind: "request.failed", code: "overload", origin: "proxy", message, auditId });
         exchange.cut();
-        // The first cut ends a watch behind the bytes that its client has not read. The second one drops those bytes.
+        // The first cut ends a watch after the bytes that its client has not read. The second cut drops those bytes.
         if (exchange.queuedBytes > 0) exchange.cut();
       }
     });

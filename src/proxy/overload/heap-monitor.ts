@@ -9,16 +9,16 @@ const heapReserveBytes = 16 * 2 ** 20;
 /** perf_hooks' constant for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
 const fullCollection = 4;
 
-/** V8's young space is three times this size, which bin/watchkeeper.js sets; otherwise V8's usual default. */
+/** V8's young space is three times this size, which bin/watchkeeper.js sets; the default is V8's own. */
 const semiSpaceMiB = Number(/semi-space-size=(\d+)/.exec(process.execArgv.join(" "))?.[1] ?? 64);
 
-/** Returns the size of the old space, which contains the live objects. V8 aborts when it is full. */
+/** Returns the maximum size of the old space, which contains the live objects. V8 aborts when the old space is full. */
 function roomBytes(): number {
   return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20 - heapReserveBytes;
 }
 
 export type HeapState = {
-  /** Share of the old space that is live. */
+  /** Live share of the old space. */
   readonly share: number;
   /** Bytes of the machine's memory that the heap's pages take. */
   readonly residentBytes: number;
@@ -35,7 +35,6 @@ export function monitorHeap(report: (heap: HeapState) => void): () => void {
   return () => observer.disconnect();
 }
 
-/** Node's types declare an entry's detail for some kinds only. */
 function isFull(entry: object): boolean {
   const detail = "detail" in entry ? entry.detail : undefined;
   return typeof detail === "object" && detail !== null && "kind" in detail && detail.kind === fullCollection;
@@ -46,7 +45,7 @@ type Collect = NonNullable<typeof globalThis.gc>;
 
 let made: Collect | undefined;
 
-/** Returns V8's gc(). The flag is set at run time, so only a context that is created after that has gc(). */
+/** Returns V8's gc(). The flag is set at run time, so only a context that is created later has gc(). */
 function make(): Collect {
   setFlagsFromString("--expose-gc");
   const found: unknown = runInNewContext("gc");
@@ -59,9 +58,9 @@ function isCollect(found: unknown): found is Collect {
 }
 
 /**
- * Runs a full collection that returns free pages to the kernel. It stops the process meanwhile: 70 ms with 150 live
- * MiB. V8 itself runs such a collection only when its heap grows, or when the process is nearly idle. A proxy that was
- * full, and whose objects die young, may wait a hundred seconds for that, and keeps the pages.
+ * Runs a full collection that returns free pages to the kernel. The process stops meanwhile: 70 ms with 150 live MiB.
+ * V8 itself runs such a collection only when its heap grows, or when the process is nearly idle, which may take a
+ * hundred seconds after a peak.
  */
 export function collect(): void {
   made ??= make();

@@ -3,8 +3,8 @@
  * are cut, watches last. Each check sheds only a little, so that clients do not all reconnect at once. Only the heap
  * after a full collection counts, because between two collections most of the heap is garbage.
  *
- * This class also returns free pages of the heap to the kernel after the heap was full. V8 keeps them until the process
- * is nearly idle, a hundred MiB after an attack; a requested collection frees them.
+ * After the heap was full, this class also requests a collection that returns free pages to the kernel. V8 would keep
+ * them until the process is nearly idle, a hundred MiB after an attack.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -17,16 +17,16 @@ const MiB = 1024 * KiB;
 
 export const heapLimits = {
   /**
-   * Live heap as a share of its limit. Above `heapFull` new clients are refused, above `heapCrowded` idle sessions are
-   * drained, above `heapCritical` requests are cut, watches last. Below `heapEasy` normal operation resumes (A26).
+   * Share of the heap limit that is live. Above `heapFull` new clients are refused, above `heapCrowded` idle sessions
+   * are drained, above `heapCritical` requests are cut, watches last. Below `heapEasy` normal operation resumes (A26).
    */
   heapFull: 0.85,
   heapCrowded: 0.92,
   heapCritical: 0.97,
   heapEasy: 0.8,
-  /** Bytes by which the heap must shrink before its pages are returned to the kernel. */
+  /** The heap's pages are returned to the kernel after the heap has shrunk by this many bytes. */
   heapPagesBytes: 48 * MiB,
-  /** Shortest pause between two collections that return pages, because each stops the process for a moment. */
+  /** Minimum time in ms between two collections that return pages, because each stops the process for a moment. */
   heapPagesMs: 60_000,
   /** Share of the idle sessions drained, or of the requests cut, at one check. The rest follows at later checks. */
   shedShare: 0.1,
@@ -43,7 +43,7 @@ export type Sheddable = {
     readonly at: number;
     readonly auditId: string;
   };
-  /** True once the request is over. A response that its client has not read yet is no reason to cut it. */
+  /** True if the request is over. Such a request is not cut, even if its client has not read the whole response yet. */
   readonly isEnded: boolean;
   cut(): void;
 };
@@ -51,12 +51,12 @@ export type Sheddable = {
 export type HeapPressureParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Gets each measurement of the heap. The intake of new clients reads it. */
+  /** Stores the latest measurement. The intake of new clients reads it. */
   readonly load: HeapLoad;
   /** The clients that have no open request. The client that became idle last comes first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
   readonly exchanges: () => readonly Sheddable[];
-  /** Runs a full collection now, which returns free pages to the kernel. `look` is called with its result. */
+  /** Runs a full collection now, which returns free pages to the kernel, and then calls `look` with the result. */
   readonly collect: () => void;
 };
 
@@ -80,7 +80,7 @@ export class HeapLoad {
     return this.#level !== "normal";
   }
 
-  /** Records the share of the heap limit that is live after a full collection. */
+  /** `share`: the share of the heap limit that is live after a full collection. */
   measure(share: number): void {
     this.#level = loadOf(share, this.#level);
   }
@@ -92,15 +92,13 @@ type Kind = (typeof kinds)[number];
 
 export class HeapPressure {
   readonly #parts: HeapPressureParts;
-  /** True if the live heap should be measured again: while memory is short, and once afterwards. */
+  /** True if the live heap should be measured again: while memory is short, and one more time afterwards. */
   #isDue = false;
-  /** Most bytes that a full collection has left resident since pages were last returned. */
+  /** Maximum number of bytes that a full collection has left resident since pages were last returned. */
   #peakBytes = 0;
-  /** True if the heap is so far below its peak that its pages should be returned. */
-  #hasPages = false;
+  #hasPagesToReturn = false;
   #releasedAt = Number.NEGATIVE_INFINITY;
-  /** True if requests of an earlier check are still being cut. */
-  #isEnding = false;
+  #isCuttingRequests = false;
 
   constructor(parts: HeapPressureParts) {
     this.#parts = parts;
@@ -112,7 +110,8 @@ export class HeapPressure {
 
   look({ share, residentBytes }: HeapState): void {
     this.#peakBytes = Math.max(this.#peakBytes, residentBytes);
-    this.#hasPages = this.#peakBytes - residentBytes > Math.max(residentBytes, heapLimits.heapPagesBytes);
+    this.#hasPagesToReturn =
+      this.#peakBytes - residentBytes > Math.max(residentBytes, heapLimits.heapPagesBytes);
     const before = this.load;
     this.#parts.load.measure(share);
     if (this.load !== "normal" || before !== "normal") this.#isDue = true;
@@ -122,10 +121,10 @@ export class HeapPressure {
     if (this.load === "critical") this.#endRequests();
   }
 
-  /** Called every `limits.heapLookMs`: clients that filled the heap may leave without a collection by V8. */
+  /** Called every `limits.heapLookMs`: V8 may run no collection after the clients that filled the heap have left. */
   beat(): void {
     const now = this.#parts.clock.now();
-    const isReleasing = this.#hasPages && now - this.#releasedAt >= heapLimits.heapPagesMs;
+    const isReleasing = this.#hasPagesToReturn && now - this.#releasedAt >= heapLimits.heapPagesMs;
     if (!this.#isDue && !isReleasing) return;
     this.#isDue = false;
     if (isReleasing) this.#release(now);
@@ -133,7 +132,7 @@ export class HeapPressure {
   }
 
   #release(now: number): void {
-    this.#hasPages = false;
+    this.#hasPagesToReturn = false;
     this.#peakBytes = 0;
     this.#releasedAt = now;
   }
@@ -147,8 +146,8 @@ export class HeapPressure {
 
   /** Works in slices, because a single turn over 50,000 watches would delay other requests. */
   #endRequests(): void {
-    if (this.#isEnding) return;
-    this.#isEnding = true;
+    if (this.#isCuttingRequests) return;
+    this.#isCuttingRequests = true;
     const byKind: Record<Kind, Sheddable[]> = { plain: [], "long-running": [], watch: [] };
     inSlices(
       this.#parts.clock,
@@ -158,7 +157,7 @@ export class HeapPressure {
     );
   }
 
-  /** Cuts `shedShare` of these requests: those that began last. */
+  /** Cuts the share `shedShare` of these requests: the latest ones. */
   #endYoungest(all: readonly Sheddable[]): void {
     let left = shareOf(all.length);
     const times = new Float64Array(all.length);
@@ -176,7 +175,7 @@ export class HeapPressure {
         return undefined;
       },
       () => {
-        this.#isEnding = false;
+        this.#isCuttingRequests = false;
       },
     );
   }
@@ -199,7 +198,6 @@ export class HeapPressure {
   }
 }
 
-/** Returns how many of `count` requests or sessions are ended at one check. */
 function shareOf(count: number): number {
   return Math.max(heapLimits.shedLeast, Math.ceil(count * heapLimits.shedShare));
 }

@@ -15,7 +15,7 @@ export type AccessLogLevel = Config["logging"]["accessLog"];
 /** Called for every finished exchange; `now` is a clock reading. */
 export type AccessLogger = (exchange: Exchange, end: ExchangeEnd, now: number) => void;
 
-/** Returns undefined if nothing is to be journaled, so that requests do without the call. */
+/** Returns undefined if nothing is to be journaled, so that exchanges skip the call. */
 export function accessLogger(level: AccessLogLevel, journal: Journal): AccessLogger | undefined {
   const isWanted = wanted[level];
   if (isWanted === undefined) return undefined;

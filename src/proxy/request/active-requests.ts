@@ -6,7 +6,7 @@ import type { RequestContext } from "../context/request-context.ts";
 import type { AccessLogger } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
-/** RequestInfo's verbs. Any other verb is "other", because the number of label values must not grow with clients (A54). */
+/** Any other verb is "other", because the number of label values must not grow with clients (A54). */
 const verbs = new Set(
   "get list watch create update patch delete deletecollection proxy head post put options".split(" "),
 );
@@ -27,7 +27,6 @@ export type WatchCounts = {
   readonly states: ReadonlyMap<string, number>;
 };
 
-/** The active exchanges of one cluster or of all clusters. */
 export type LiveRequests = Pick<ActiveRequests, "size" | "live">;
 
 /** Returns the buffered bytes of one exchange. A long head counts only while the exchange is active (A26). */
@@ -39,9 +38,9 @@ export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): numb
 const sweptSize = 64;
 
 export class ActiveRequests {
-  /** An array: a Set that is filled and emptied all the time keeps chains of old tables (h2/stream-table.ts). */
+  /** An array, because a Set that is constantly filled and emptied keeps chains of old tables (h2/stream-table.ts). */
   readonly #live: Exchange[] = [];
-  /** Ended exchanges whose client has not read the whole response: they hold memory, and can be cut like active ones. */
+  /** Ended exchanges whose client has not read the whole response. They use memory, and can be cut like active ones. */
   readonly #unread = new Set<Exchange>();
   #sweepAt = sweptSize;
   readonly #ends: Record<ExchangeEnd, number> = {
@@ -54,10 +53,9 @@ export class ActiveRequests {
   readonly durations = new Map<string, Histogram>();
   #onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, RequestCount>();
-  /** The count that was raised last. Most requests have the labels of the previous one, and then need no lookup. */
+  /** The count that was raised last. Most requests have the same labels as the previous one, and need no lookup. */
   #lastCount: RequestCount | undefined;
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
-  /** What watches have delivered, and in which phases the decodable ones are. */
   readonly #watches: WatchTally = {
     events: 0,
     bytes: 0,
@@ -74,7 +72,7 @@ export class ActiveRequests {
     this.#onEnd = onEnd;
   }
 
-  /** Adds up the counts of removed backends as "other", because backend names come and go without end. */
+  /** Adds up the counts of removed backends as "other", because new backend names can keep coming. */
   reconcile(backends: readonly string[]): void {
     const counts = Array.from(this.#counts.values());
     this.#counts.clear();
@@ -108,12 +106,12 @@ export class ActiveRequests {
     else this.#count(exchange);
   }
 
-  /** Counts the request for its caller. If the client gave the request up, that is no error. */
+  /** A request that its client gave up is not counted as an error. */
   #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));
   }
 
-  /** Measures plain requests only, because other requests last as long as their clients like. */
+  /** Measures plain requests only, because other requests last as long as their clients want. */
   #took({ verb, at }: RequestContext, now: number): void {
     const known = verbs.has(verb) ? verb : "other";
     let histogram = this.durations.get(known);
@@ -124,7 +122,7 @@ export class ActiveRequests {
     histogram.observe((now - at) / 1000);
   }
 
-  /** Removes an exchange in constant time: the last one of the array takes its index. */
+  /** Removes an exchange in constant time: the last exchange of the array takes its index. */
   #forget(exchange: Exchange): void {
     this.#active[exchange.context.kind] -= 1;
     const last = this.#live.pop();
@@ -135,7 +133,7 @@ export class ActiveRequests {
 
   #count(exchange: Exchange): void {
     const verb = verbs.has(exchange.context.verb) ? exchange.context.verb : "other";
-    // A backend may send any three-digit code. Beyond 500 counts, only the code's class (such as 400) is kept.
+    // A backend may send any three-digit code. Above 500 counts, only the code's class (such as 400) is kept.
     const { status, backend } = exchange;
     const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;
     const count = this.#countOf(verb, code, backend);

@@ -9,7 +9,7 @@ export class Attempts extends Retries {
   #first: Attempt | undefined;
   #other: Attempt | undefined;
   #backend = "";
-  /** A refusal, held while the other attempt may do better. Invariant: it belongs to the first or the other attempt. */
+  /** A refusal, held while the other attempt may do better. Invariant: its attempt is the first or the other one. */
   #held: HeldResponse | undefined;
   /** True if a backend may have begun with the request in an attempt that is over. */
   #hasLeft = false;
@@ -34,7 +34,7 @@ export class Attempts extends Retries {
     return this.#backend;
   }
 
-  /** Gives the first attempt up to a watch session. */
+  /** Called when a watch session takes over the first attempt. */
   handOver(): void {
     this.#first = undefined;
   }
@@ -44,14 +44,14 @@ export class Attempts extends Retries {
     this.#backend = backend;
   }
 
-  /** Creates the first attempt, at this backend; the caller dials it. */
+  /** Creates the first attempt, at this backend. The caller dials the attempt. */
   ask(backend: string): Attempt {
     this.#backend = backend;
     this.#first = new Attempt(backend, this.#owner);
     return this.#first;
   }
 
-  /** Adds a hedge. There are never more than two attempts, so a hedge that is suspect is replaced. */
+  /** Adds a hedge. There are never more than two attempts, so an existing hedge, which is suspect, is replaced. */
   hedge(backend: string): Attempt {
     this.#hasLeft ||= this.#other?.mayHaveRun === true;
     this.#endOther();
@@ -71,7 +71,7 @@ export class Attempts extends Retries {
     return [...this.tried, this.#backend, this.#other?.backend ?? ""];
   }
 
-  /** True if any backend may have begun with the request. The client must not get "not processed" then (D17). */
+  /** True if any backend may have begun with the request. The client must then not get "not processed" (D17). */
   get mayHaveRun(): boolean {
     return this.#hasLeft || this.#first?.mayHaveRun === true || this.#other?.mayHaveRun === true;
   }
@@ -86,7 +86,6 @@ export class Attempts extends Retries {
     return this.#other === undefined || this.#other.isSuspect;
   }
 
-  /** Bytes of the attempts and of the held response that wait to be sent. */
   get queuedBytes(): number {
     const heldBytes = this.#held?.heldBytes ?? 0;
     return (this.#first?.queuedBytes ?? 0) + (this.#other?.queuedBytes ?? 0) + heldBytes;
@@ -96,7 +95,7 @@ export class Attempts extends Retries {
     return attempt === this.#first ? this.#other : this.#first;
   }
 
-  /** Lets this attempt continue alone. Cancels the other one and returns it. */
+  /** Lets this attempt continue alone. Cancels the other attempt and returns it. */
   prefer(attempt: Attempt): Attempt | undefined {
     if (attempt === this.#other) this.#swap();
     const rest = this.#other;
@@ -117,7 +116,7 @@ export class Attempts extends Retries {
     return this.#held?.attempt === attempt ? this.#held : undefined;
   }
 
-  /** Returns the held response, and makes its attempt the first, because the other attempt has not done better. */
+  /** Returns the held response, and makes its attempt the first one. */
   takeHeld(): HeldResponse | undefined {
     const held = this.#held;
     this.#held = undefined;
@@ -125,7 +124,7 @@ export class Attempts extends Retries {
     return held;
   }
 
-  /** Removes an attempt that is over. Returns true if another one continues. */
+  /** Removes an attempt that is over. Returns true if another attempt continues. */
   goesOnWithout(attempt: Attempt): boolean {
     this.failed(attempt.backend);
     this.#hasLeft ||= attempt.mayHaveRun;

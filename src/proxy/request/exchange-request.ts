@@ -6,13 +6,12 @@ import type { Credential } from "../identity/trust.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { GuardedRead } from "../observe/stale-read-guard.ts";
 
-/** A request as the handler has parsed it. */
 export type ExchangeRequest = {
   readonly context: RequestContext;
   readonly down: StreamWriter;
   readonly credential: Credential;
   readonly info: RequestInfo;
-  /** Backends that are asked only if no other can be. */
+  /** Backends that are asked only if no other backend can be asked. */
   readonly avoided: readonly string[];
   /** A watch that another backend can continue; undefined for any other request. */
   readonly asked: WatchContext | undefined;
@@ -20,6 +19,6 @@ export type ExchangeRequest = {
   readonly guardedRead: GuardedRead | undefined;
   /** Copies the body for the ledger; undefined if the ledger needs no copy. */
   readonly copy: BodyCopy | undefined;
-  /** The result of `longHeadBytes` for the request's head. */
+  /** Result of `longHeadBytes` for the request's head. */
   readonly headBytes: number;
 };

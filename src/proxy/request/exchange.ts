@@ -89,7 +89,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #parts: ExchangeParts;
   readonly context: RequestContext;
   readonly down: StreamWriter;
-  /** Invariant: there is a first attempt exactly in `asking`, `relaying` and `finishing`; a watch session has its own. */
+  /** Invariant: a first attempt exists exactly in `asking`, `relaying` and `finishing`. A watch session has its own. */
   readonly attempts: Attempts;
   readonly #credential: Credential;
   readonly #info: RequestInfo;
@@ -98,28 +98,30 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #copy: BodyCopy | undefined;
   readonly headBytes: number;
   #state: ExchangeState = "placing";
-  /** Status of the client's final head. Invariant: 0 in `placing` and `asking`, at least 200 later, except in `ended`. */
+  /**
+   * Status of the client's final head. Invariant: 0 in `placing` and `asking`, else at least 200, except in `ended`.
+   */
   #status = 0;
-  /** The request's body; undefined if no body follows the head. */
+  /** Undefined if no body follows the head. */
   readonly #body: RequestBody | undefined;
   /** Invariant: defined in `watching`, undefined before. */
   #watch: WatchSession | undefined;
-  /** Cancels the present wait. Invariant: nothing waits except in `placing` (a queue) and `asking` (a held response). */
+  /** Cancels the present wait. Invariant: nothing waits but in `placing` (a queue) and `asking` (a held response). */
   #stopWaiting: () => void = noWait;
   /** Clock reading until which the request may wait for a backend; 0: it has not waited. */
   #waitsUntil = 0;
-  /** The request's place in the admission of unproven credentials; undefined if it needs none. */
+  /** The request's place in the admission of unproven credentials; undefined if the request needs no place. */
   #entry: Entry | undefined;
-  /** Clock reading at which admission gave the request a place; 0: none needed. Retry time counts from then on. */
+  /** Clock reading at which admission gave the request a place, from which retries are timed; 0: none needed. */
   #placedAt = 0;
-  /** The record of a watch from an exact version; undefined for any other request. */
+  /** Undefined unless the request is a watch from an exact version. */
   #replayLoop: ReplayLoop | undefined;
   /** True if a backend that does not serve the path was asked. */
   #isMissing = false;
   #delivered = 0;
   #sentBytes = 0;
   #index = -1;
-  /** Totals of `ActiveRequests` to which the exchange adds while it is an active watch; undefined: it is not. */
+  /** The totals to which the exchange adds while it is an active watch; else undefined. */
   #tally: WatchTally | undefined;
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
@@ -153,7 +155,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#index = index;
   }
 
-  /** Sets the totals to which the exchange adds while it is an active watch. */
   countIn(tally: WatchTally | undefined): void {
     this.#tally = tally;
   }
@@ -170,12 +171,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.#watch;
   }
 
-  /** Bytes of the response's body that were sent to the client. */
   get sentBytes(): number {
     return this.#sentBytes;
   }
 
-  /** Bytes buffered for this exchange, in either direction. */
   get queuedBytes(): number {
     return (
       this.down.queuedBytes +
@@ -189,7 +188,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.attempts.backend;
   }
 
-  /** For tests and logs. It omits the path, because the query may contain a token. */
+  /** For tests and logs. The path is omitted, because the query may contain a token. */
   toString(): string {
     const { verb, auditId } = this.context;
     const tried = this.attempts.tried.map((backend) => `, asked ${backend} in vain`).join("");
@@ -204,15 +203,15 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     try {
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
-      // The client can present another certificate only on a new connection. Apiservers also end it after a 401.
+      // The client can present another certificate only on a new connection. Apiservers also close after a 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
-      // Ends the exchange here: an attempt may have begun, and the client has no stream yet that could end it.
+      // An attempt may have begun, and the client has no stream yet whose end would end the exchange.
       this.attemptFaulted(error);
     }
   }
 
-  /** Ends a decodable watch where client-go does not take the end for a failure (D5). Returns false for other requests. */
+  /** Ends a decodable watch so that client-go does not report a failure (D5). Returns false for other requests. */
   letWatchEnd(): boolean {
     if (this.isEnded || this.#watch?.progress.isReadable !== true) return false;
     this.#watch.finish();
@@ -221,7 +220,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   /**
    * Ends the exchange now, in any state, because the process or cluster stops, memory is short, or an internal error
-   * occurred. The client gets "not processed" only if nothing of the request has left (D17), because Go's transport
+   * occurred. The client gets "not processed" only if nothing of the request was sent (D17), because Go's transport
    * then repeats even a write.
    */
   cut(): void {
@@ -246,10 +245,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#reply(failure);
   }
 
-  /** Answers the client with a Status. Nothing more is relayed. */
   #reply(failure: Failure): void {
     this.#status = sendLocalReply(this.down, this.context.method, failure);
-    // The body gets no more credit, so a client that continued to send it would wait for ever.
+    // The proxy reads no more of the body, so a client that continued to send it would wait for ever.
     if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
   }
@@ -273,7 +271,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#entry !== undefined) admission.leave(this.#entry);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // A 5xx is no evidence against the backend: a webhook's error looks the same. But it justifies a probe at once.
+    // A 5xx may be the error of a webhook, so it is no evidence against the backend, but reason enough for a probe.
     if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
@@ -293,10 +291,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.attempts.ask(backend).dial(pools);
   }
 
-  /** Returns false if the request must wait for a place among those of unproven credentials, or was refused. */
+  /** False if the request must wait for a place among the unproven requests, or was refused. */
   #isAdmitted(): boolean {
     const { context } = this;
-    // Nearly every request returns here.
     if (context.asserted !== undefined || isProvenAt(this.#credential, context.at)) return true;
     if (this.#entry?.state === "open" || this.poolKey().trust !== "unproven") return true;
     const { admission, clock } = this.#parts;
@@ -317,7 +314,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (!this.isEnded) this.#failed(tooManyUnproven);
   }
 
-  /** Waits until a backend can be asked. While all backends are silent another time limit applies (D14). */
+  /** Waits until a backend can be asked. While all backends are silent, another time limit applies (D14). */
   #enqueue(failure: Failure): void {
     const { pending, backends } = this.#parts;
     if (backends.areAllSilent) this.#waitsUntil = backends.silentUntil;
@@ -336,17 +333,17 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { attempts, context } = this;
     // Attempts while all backends are silent prove nothing about any of them (D14).
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
-    // A request sent away by GOAWAY is not counted either: each 401 causes a GOAWAY for all clients of its connection.
+    // A request refused by GOAWAY is not counted either: each 401 causes a GOAWAY for all clients of its connection.
     const since = Math.max(context.at, this.#placedAt);
     if (isSentAway && attempts.isSpent && clock.now() - since < requestLimits.sentAwayMs) attempts.forget(1);
     if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
-    // The client may repeat the request: the 503 states when. A watch then continues without a relist (watch.md §5.1).
+    // The 503 states when the client may repeat the request. A watch then continues without a relist (watch.md §5.1).
     const message = `All attempts failed (${attempts.tried.join(", ")}): ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
   }
 
-  // --- from the client ---
+  // --- input from the client ---
 
   /** Called with the request's trailers. */
   headers(fields: Field[]): void {
@@ -386,9 +383,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#delivered = growWindow(attempt.up, attempt, this.#delivered + count, this.#parts.buffered.isTight);
   }
 
-  // --- from its attempts ---
+  // --- input from the attempts ---
 
-  /** Returns which upstream connections the request may use now. */
   poolKey(): PoolKey {
     const { context } = this;
     const { pools, trust, admission } = this.#parts;
@@ -492,7 +488,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #takeHead(attempt: Attempt, fields: Field[], end: boolean): void {
     const status = Number(fields[0]?.value);
     if (status < 200) {
-      // Interim heads of the hedge are not forwarded, because they would be duplicates.
+      // Interim heads of the hedge are not forwarded, because the client would get each one twice.
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
       return;
     }
@@ -538,7 +534,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (status === 504 && this.#guardedRead?.isDemanded === true) this.#isBehind(this.#guardedRead);
   }
 
-  /** The backend is behind the version that the client has seen. The client's next request goes to another one. */
+  /** The backend is behind the version that the client has seen, so the client's next request goes to another one. */
   #isBehind(guardedRead: GuardedRead): void {
     guardedRead.refused();
     const other = this.#parts.hedges.otherThan([this.backend]);
@@ -551,9 +547,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#endIfOver();
   }
 
-  // --- a response that is held, because another one may be better ---
+  // --- a response that is held, because another backend's response may be better ---
 
-  /** Returns true if a refusal is not relayed now, because the other attempt or another backend may do better. */
+  /** True if a refusal is not relayed now, because the other attempt or another backend may do better. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {
@@ -569,7 +565,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return true;
   }
 
-  /** True if the backend refuses because it is shutting down, and another one can be asked. */
+  /** True if the backend refuses because it is shutting down, and another backend can be asked. */
   #mayLeave(attempt: Attempt, refusal: readonly Field[]): boolean {
     const { backends, hedges } = this.#parts;
     const isGoing = attempt.isConnectionRetiring || backends.stateOf(attempt.backend) === "draining";
@@ -585,7 +581,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.#waitsForRest(attempt, fields, end);
   }
 
-  /** Holds a short refusal until it is complete. If its backend is lost before that, another one can be asked. */
+  /** Holds a short refusal until it is complete. If the backend is lost before that, another one can be asked. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields)) return false;
     this.attempts.hold(new HeldResponse(attempt, fields, false, this.#parts.buffered));
@@ -601,7 +597,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (!this.#goesOnWithout(attempt)) this.#replace(refusedBy(attempt.backend));
   }
 
-  /** Removes an attempt that is over. Returns true if another attempt continues. */
   #goesOnWithout(attempt: Attempt): boolean {
     if (!this.attempts.goesOnWithout(attempt)) return false;
     this.#relayRefusal();
@@ -623,12 +618,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   // --- a response that is a watch ---
 
-  /** Returns the session that carries the watch from here on; undefined: its events cannot be decoded. */
+  /** Returns the session that continues the watch; undefined: the watch's events cannot be decoded. */
   #watchOf(head: readonly Field[], attempt: Attempt): WatchSession | undefined {
     const { buffered, migrations, replays, originChecks } = this.#parts;
     const asked = this.#asked;
     const { contentType, contentEncoding } = answerOf(head);
-    // A watch with a content-length cannot move: another backend's events would not have that length.
+    // A watch with a content-length cannot move, because another backend's events would have another length.
     if (head.some((field) => field.role === role.contentLength)) return undefined;
     if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
       return undefined;
@@ -643,7 +638,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#parts.trust.learn(this.#credential, status);
   }
 
-  /** Binds the client to the backend that its watch moved to, so that it never reads two caches in turn (k/k 59848). */
+  /** Binds the client to the backend of its watch, so that it does not alternate between two caches (k/k 59848). */
   goesOn(backend: string): void {
     this.context.client.follow(this.backend, backend);
     this.attempts.movedTo(backend);

@@ -2,7 +2,7 @@
  * Takes each request from its listener: identifies the client, and begins the request's exchange.
  *
  * `downstream.ts` (HTTP/2) or `h1-connection.ts` (HTTP/1.1) calls the handler with the stream for the response, and
- * passes what the client sends from then on to the returned exchange. ARCHITECTURE.md lists the steps of a request.
+ * passes what the client sends later to the returned exchange. ARCHITECTURE.md lists the steps of a request.
  */
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -37,7 +37,7 @@ export type HandlerParts = ExchangeParts & {
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
-  /** True if the proxy requests bookmarks even for clients that want none. */
+  /** True if the proxy requests bookmarks even for clients that did not request them. */
   readonly alwaysRequestBookmarks: boolean;
 };
 
@@ -94,7 +94,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
 
 /**
  * Returns the refusal of a long head that arrives while too many bytes are buffered (A26). The buffer limiter acts only
- * when a turn's input has been read, and on a busy machine one turn may bring a thousand long heads.
+ * after a turn's input was read, and on a busy machine one turn may bring a thousand long heads.
  */
 function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failure | undefined {
   if (headBytes === 0 || !buffered.isOver) return undefined;
@@ -111,7 +111,6 @@ function credentialOf(
   return asserted === undefined ? trust.credentialOf(request, client.credential) : undefined;
 }
 
-/** Returns the fields of a refused request, which goes to no backend. */
 function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "auditId" | "asserted"> {
   return { fields, auditId: "", asserted: undefined };
 }
@@ -133,8 +132,8 @@ function watchAsked(
 }
 
 /**
- * Returns the backends to avoid: they do not serve the resource, their cache of it is stalled, or their cache begins
- * after the version that the watch requests.
+ * Returns the backends that do not serve the resource, whose cache of it is stalled, or whose cache begins after the
+ * version that the watch requests.
  */
 function avoidedBy(
   { caches, clock, missingApis }: HandlerParts,
@@ -150,7 +149,7 @@ function avoidedBy(
 
 const none: readonly string[] = [];
 
-/** Reports the request to the ledger, and returns the copy to make of its body. */
+/** Reports the request to the ledger. Returns undefined if the ledger needs no copy of the body. */
 function bodyCopyFor(
   { ledgerTap }: HandlerParts,
   { caller, auditId, client }: RequestContext,

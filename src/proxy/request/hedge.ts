@@ -1,7 +1,7 @@
 /**
  * Hedges requests without a response (D6). A request that waits for an upstream connection, and so was not sent, moves
  * to another backend. A request that was sent and may be sent twice is also sent to another backend, and the first
- * response wins. Connections report their suspicion at every tick, so a hedge that exceeds the budget is sent later.
+ * response wins. Connections call `suspected` again at every tick, so a hedge that exceeds the budget is sent later.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -20,7 +20,7 @@ export type HedgeParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
-  /** Probes the readiness of a backend now, because requests wait there in vain. */
+  /** Probes the readiness of a backend now, because requests wait there without a response. */
   readonly expediteProbe: (backend: string) => void;
   readonly learn: (backend: string, evidence: Evidence) => void;
 };
@@ -69,7 +69,7 @@ export class Hedges {
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
-  /** Reports an attempt whose hedge was faster, if its connection answers PING and so is not at fault itself. */
+  /** Reports an attempt whose hedge was faster. Only if its connection answers PINGs, the backend is the cause. */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
@@ -82,7 +82,7 @@ export class Hedges {
     if (evidence !== undefined) this.#parts.learn(backend, evidence);
   }
 
-  /** Returns a backend that is known to answer and that is not among these. */
+  /** Returns a backend that is known to answer and is not listed in `asked`. */
   otherThan(asked: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     return pickOther(backends.views, pools.weightOf, asked);
@@ -115,16 +115,16 @@ export class Hedges {
   }
 
   /**
-   * Hedges on another connection of the same backend first. If two connections fall silent, no single connection is the
-   * cause: with a wrong path MTU, each loses the same response. Then another backend is asked, if there is one.
+   * Hedges on another connection of the same backend first. If that connection is silent too, another backend is asked,
+   * because a wrong path MTU lets every connection of a backend lose the same response.
    */
   #askTwice(attempts: Attempts, attempt: Attempt): void {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
-    // Another connection to the same backend comes first: the client has already read its cache (k/k 59848).
+    // The same backend comes first, because the client has already read that backend's cache (k/k 59848).
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
     const another = prompt === undefined || attempts.hasTwo ? this.otherThan(attempts.asked) : undefined;
     const own = another === undefined ? prompt : undefined;
-    // Without another backend, a fresh socket to this one may work: only its present connections are silent.
+    // Without another backend, a new connection to this one may work, because only its present connections are silent.
     const backend = another ?? (isSuspect ? undefined : attempt.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;

@@ -1,7 +1,7 @@
 /**
  * A refusal (429 or 5xx), held while another backend may give a better response. A short refusal is held until it is
- * complete, because the backend may die in the middle of it. A longer one is bounded by its stream's window, because
- * the stream gets no credit.
+ * complete, because the backend may die before that. The stream of a longer refusal gets no credit, so its window
+ * bounds the held bytes.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -10,9 +10,9 @@ import type { Attempt } from "../upstream/attempt.ts";
 import { requestLimits } from "./limits.ts";
 
 /**
- * The first part is the text for an unknown group or version (k8s.io/apiserver, server/handler.go). The second part is
- * the message of the Status, in JSON or protobuf, for an unknown resource (endpoints/handlers/responsewriters, through
- * go-restful). The message for a missing object names the object.
+ * The first alternative is the text for an unknown group or version (k8s.io/apiserver, server/handler.go). The second
+ * is the message of the Status, in JSON or protobuf, for an unknown resource (endpoints/handlers/responsewriters,
+ * through go-restful). The message for a missing object differs: it names the object.
  */
 const ofRouter = /^404 page not found|the server could not find the requested resource/;
 
@@ -53,7 +53,7 @@ export class HeldResponse {
     this.#isWhole = true;
   }
 
-  /** Passes the held response on after all. Later frames of its stream follow. */
+  /** Relays the held response after all. Later frames of its stream follow. */
   passOn(to: { headers(fields: Field[], end: boolean): void; data(body: Buffer, end: boolean): void }): void {
     const trailers = this.#trailers;
     const body = this.#body.take();
@@ -80,9 +80,9 @@ export function isShort(head: readonly Field[]): boolean {
 }
 
 /**
- * True if an apiserver that is shutting down refused the request before executing it. Only the 503 of one that waits
- * for its last requests (k8s.io/apiserver, waitgroup.go) has both fields. The 429 of `--shutdown-send-retry-after`
- * (with_retry_after.go) looks like that of an overloaded one, but a GOAWAY (`isGoing`) comes with it.
+ * True if an apiserver that is shutting down refused the request before executing it. Only its 503 (k8s.io/apiserver,
+ * waitgroup.go) has both fields. The 429 of `--shutdown-send-retry-after` (with_retry_after.go) looks like that of an
+ * overloaded apiserver, but a GOAWAY (`isGoing`) comes with it.
  */
 export function isShutdown(head: readonly Field[], isGoing: boolean): boolean {
   const has = (name: string, value: string): boolean =>

@@ -4,26 +4,23 @@ const KiB = 1024;
 export const requestLimits = {
   /** A request body up to this size is kept until the response, so that a refused stream can be retried. */
   repeatableBodyBytes: 64 * KiB,
-  /**
-   * A refusal with a body up to this size is held until it is complete: its backend may be lost. A Status has 1 KiB.
-   */
+  /** A refusal with a body up to this size is held until complete: its backend may be lost. A Status has 1 KiB. */
   shortRefusalBytes: 16 * KiB,
   /**
-   * For this many ms, a retry because of a GOAWAY does not count as an attempt. Each 401 causes a GOAWAY on its
-   * connection, which proves nothing about the backend, and during a flood of 401s a request may be sent away from
-   * dozens of connections.
+   * For this many ms, a retry after a GOAWAY does not count as an attempt. Each 401 causes a GOAWAY on its connection,
+   * which proves nothing about the backend. During a flood of 401s, dozens of connections may refuse one request.
    */
   sentAwayMs: 15_000,
   /** Ms that a 429 or 5xx waits for the other attempt's response. The client would wait as long (Retry-After). */
   refusalHeldMs: 1000,
   /**
-   * Ms that a request waits while no backend is available. With a failed dial before it (2.25 s) that stays below the 5
-   * s that leader election allows a request (half of its 10 s renew deadline). A short outage is over by then.
+   * Ms that a request waits while no backend is available. Together with a failed dial (2.25 s) this is less than the 5
+   * s that leader election allows a request (half of its 10 s renew deadline).
    */
   pendingMs: 2500,
   /**
-   * Budget of hedges for reads that are slow although their backend answers PING: one read in twenty, plus a small
-   * burst for small clusters, so that a slow etcd does not get twice the load.
+   * Hedges that may be sent at once for reads that are slow although their backend answers PING. The budget grows by
+   * one hedge for twenty reads, so that a slow etcd does not get twice the load.
    */
   slowHedgeBurst: 50,
   slowHedgesPerSecond: 10,
@@ -33,9 +30,9 @@ export const requestLimits = {
    * within seconds of its start, and an apiserver serves a new CRD within seconds.
    */
   missingMs: 30_000,
-  /** Most resources that are remembered as missing. An upgrade adds a few dozen. */
+  /** Maximum number of resources that are remembered as missing. An upgrade adds a few dozen. */
   missingResources: 256,
-  /** Budget of requests sent to another backend because of a 404, so that requests for nonsense cost little. */
+  /** Maximum number of requests sent at once to another backend because of a 404, which any wrong path causes. */
   missingAskBurst: 50,
   missingAsksPerSecond: 10,
 } as const;

@@ -81,8 +81,8 @@ export function honestCode(code: number, mayHaveRun: boolean): number {
 }
 
 /**
- * True if Go's transport repeats a request of any method after a reset with this code: it takes REFUSED_STREAM, and
- * PROTOCOL_ERROR from a peer (golang/go 47635), for "not processed" (x/net http2, `canRetryError`).
+ * True if Go's transport repeats a request of any method after a reset with this code. It understands REFUSED_STREAM,
+ * and PROTOCOL_ERROR from a peer (golang/go 47635), as "not processed" (x/net http2, `canRetryError`).
  */
 function isSentAgain(code: number): boolean {
   return code === errorCode.REFUSED_STREAM || code === errorCode.PROTOCOL_ERROR;

@@ -31,7 +31,7 @@ type Resource = Pick<RequestInfo, "isResource" | "group" | "version" | "resource
 export class MissingApis {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  /** What each backend does not serve, by resource and then by backend. */
+  /** The gaps by resource and then by backend. */
   readonly #gaps = new Lru<string, Map<string, Gap>>(requestLimits.missingResources);
   readonly #budget: TokenBucket;
 
@@ -49,7 +49,7 @@ export class MissingApis {
     return isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend));
   }
 
-  /** Returns true if another backend may be asked because this backend's router answered 404, and avoids this one. */
+  /** Called when this backend's router answered 404. Returns true if another backend may be asked. */
   mayLeave(info: Resource, backend: string): boolean {
     if (!this.#budget.take()) return false;
     if (info.isResource) this.#doubt(info, backend);
@@ -68,10 +68,10 @@ export class MissingApis {
     this.#gaps.set(key, gaps);
   }
 
-  /** Evaluates the response of the backend that was asked after another one's 404. */
+  /** Evaluates the response of the backend that was asked after another backend's 404. */
   answered(info: Resource, servedBy: string, status: number): void {
     const key = keyOf(info);
-    // A 404 does not prove that the resource is served. 401, 403, 429 and 5xx are sent without looking the path up.
+    // A 404 does not prove that the resource is served. 401, 403, 429 and 5xx are sent without looking up the path.
     if (status === 404) this.#gaps.delete(key);
     if (status >= 400) return;
     for (const [backend, gap] of this.#gaps.get(key) ?? [])
@@ -90,7 +90,6 @@ export class MissingApis {
     return this.#gaps.get(keyOf(info))?.get(backend)?.isConfirmed === true;
   }
 
-  /** Returns the backends that requests for this resource avoid now. */
   avoided(info: Resource): readonly string[] {
     const gaps = this.#gaps.size === 0 ? undefined : this.#gaps.get(keyOf(info));
     if (gaps === undefined) return none;

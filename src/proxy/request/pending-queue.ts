@@ -13,7 +13,7 @@ export class PendingQueue {
   readonly #clock: Clock;
   readonly #waiting = new Set<WaitingRequest>();
 
-  /** `clock` stands still while the proxy's own event loop does: a backend may have come back meanwhile (F11). */
+  /** `clock` stands still while the event loop is blocked, because a backend may come back in that time (F11). */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -28,8 +28,8 @@ export class PendingQueue {
   }
 
   /**
-   * Calls `place` when a backend can be asked, or `refuse` if none can before `until`, or at once if too many requests
-   * wait. Returns the function that cancels the wait.
+   * Calls `place` when a backend can be asked. Calls `refuse` if no backend can be asked before `until`, or at once if
+   * too many requests wait. Returns the function that cancels the wait.
    */
   wait(until: number, place: () => void, refuse: () => void): () => void {
     const leftMs = until - this.#clock.now();

@@ -1,6 +1,6 @@
 /**
- * The part of a request's body that may have to be sent, or sent again. While there is no connection, this is
- * everything that has arrived, bounded by the client's window. After that, it is a short body, until the response.
+ * The part of a request's body that may have to be sent, or sent again. While there is no connection, all bytes that
+ * have arrived are kept, bounded by the client's window. Later, only a short body is kept, until the response.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -29,7 +29,6 @@ export class RequestBody {
     return this.#isRepeatable;
   }
 
-  /** Keeps bytes that arrive before there is a connection. */
   keep(bytes: Buffer, start: number, end: number): void {
     this.#held.add(bytes, start, end);
   }
@@ -51,7 +50,6 @@ export class RequestBody {
     this.#trailers = trailers;
   }
 
-  /** Sends the bytes that are kept. Later bytes follow. */
   sendTo(up: StreamWriter): void {
     const isLast = this.#isOver && this.#trailers === undefined;
     const { length } = this.#held;
@@ -60,7 +58,7 @@ export class RequestBody {
     this.#forgetIfLong();
   }
 
-  /** Drops the bytes that are kept: the body will not be sent again. */
+  /** Drops the bytes that are kept, because the body will not be sent again. */
   forget(): void {
     this.#isRepeatable = false;
     this.#held.take();

@@ -31,8 +31,8 @@ export class CaBundle {
   }
 
   /**
-   * Loads the CAs for the first time. Anything readable is accepted, because there are no older CAs to fall back to.
-   * The file is watched after `start`.
+   * Loads the CAs for the first time. Any readable file is accepted, because there are no older CAs to keep. The file
+   * is watched after `start`.
    */
   static load(options: CaBundleOptions): CaBundle | Failure {
     const ca = loadCa(options.file);
@@ -85,13 +85,11 @@ export function loadCa(file: string): string | Failure {
   return unusable(`"${file}"`, certificates);
 }
 
-/** Reads a file of certificates or keys. Files above `limits.certificateBytes` are rejected. */
 export function readPem(file: string): string | Failure {
   const text = readText(file, limits.certificateBytes);
   return text instanceof Failure ? unusable(`"${file}"`, text) : text;
 }
 
-/** Returns the Failure for files that cannot be used, with the reason. */
 export function unusable(files: string, { message, cause }: Failure): Failure {
   return new Failure("bad-file", "proxy", `Cannot use ${files}: ${message}`, cause);
 }

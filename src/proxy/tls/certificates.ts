@@ -1,6 +1,6 @@
 /**
- * A listener's serving certificate: loaded, proven, swapped in, and reloaded when its files change. The last good
- * certificate stays in use until a new one has passed every test (D10, seed 000).
+ * A listener's serving certificate, which is reloaded when its files change. The last good certificate stays in use
+ * until a new one has passed every test (D10, seed 000).
  */
 import { duplexPair } from "node:stream";
 import tls from "node:tls";
@@ -17,15 +17,14 @@ export type CertificateOptions = Reloading & {
   readonly keyFile: string;
   /** CA bundle that verifies client certificates; undefined: client certificates are ignored. */
   readonly clientCaFile?: string | undefined;
-  /** True if this listener must not resume TLS sessions, because client certificates or host names matter there. */
+  /** True if no TLS sessions may be resumed, because client certificates or host names matter on this listener. */
   readonly wholeOnly?: boolean;
-  /** Called after the pair or the client CA was replaced. `isOtherCa`: true if it was the client CA. */
+  /** Called after the pair or the client CA was replaced. `isOtherCa`: true if the client CA was replaced. */
   readonly onSwap?: (isOtherCa: boolean) => void;
   /** Returns the reason why a pair is unsuitable as a replacement of `was`; undefined if it is suitable. */
   readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
 };
 
-/** A good pair, and the TLS context that serves it. */
 type Loaded = {
   readonly pair: ServingPair;
   readonly context: tls.SecureContext;
@@ -61,7 +60,7 @@ export class ServingCertificate {
     return failure ?? certificate;
   }
 
-  /** Loads the certificate, and keeps retrying if that fails: the other hosts of the listener are served meanwhile. */
+  /** Loads the certificate, and keeps retrying if that fails, so that the other hosts of the listener are served. */
   static async keep(
     options: CertificateOptions,
   ): Promise<{ readonly certificate: ServingCertificate; readonly failure: Failure | undefined }> {
@@ -85,7 +84,7 @@ export class ServingCertificate {
     this.#clientCa?.stop();
   }
 
-  /** Loads the files. A replacement of a good pair must pass `prove`. */
+  /** A replacement of a good pair must pass `prove`. */
   async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
     const clientCa = await this.#loadClientCa();
     if (clientCa instanceof Failure) return clientCa;
@@ -150,7 +149,7 @@ export function tryHandshake(
 ): Promise<Failure | undefined> {
   const [near, far] = duplexPair();
   const server = new tls.TLSSocket(near, { isServer: true, secureContext: context });
-  // Only tests that both ends agree on a version and a cipher, not that clients trust the CA.
+  // Tests only that both ends agree on a version and a cipher, not that clients trust the CA.
   const client = tls.connect({ socket: far, rejectUnauthorized: false });
   return new Promise((resolve) => {
     const end = (failure?: Failure): void => {

@@ -1,6 +1,6 @@
 /**
  * The proxy's own client certificates for backends, with which it asserts the identities of clients (D9). They are
- * watched, checked and swapped like a serving certificate. Each dial presents the certificate that is in use then.
+ * watched, checked and replaced like a serving certificate.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -19,11 +19,9 @@ export type CredentialsParts = {
   readonly journal: Journal;
   /** Prefix of the certificates' names: "eu/" if there are several clusters, else "". */
   readonly prefix: string;
-  /**
-   * Called when a certificate was replaced: sessions that present the old certificate must end before it expires (A44).
-   */
+  /** Called when a certificate was replaced: sessions that present the old one must end before it expires (A44). */
   readonly onSwap: (trust: AssertedTrust) => void;
-  /** The backends that can be asked whether they accept a new certificate: those that are ready. */
+  /** The backends that can be asked whether they accept a new certificate. */
   readonly ready: () => readonly BackendAddress[];
 };
 
@@ -49,9 +47,9 @@ export class Credentials {
   }
 
   /**
-   * Loads the certificates of another configuration, and returns the function that puts them into use. Returns a
-   * Failure if a certificate is unsuitable; nothing has changed then. A certificate that is no longer configured stays
-   * for the clients that still use it; its listeners drain them.
+   * Loads the certificates of another configuration, and returns the function that puts them into use. On a Failure,
+   * nothing has changed. A certificate that is no longer configured stays for the clients that still use it; its
+   * listeners drain them.
    */
   async prepare(config: ConfigForCluster): Promise<(() => undefined) | Failure> {
     const { frontProxy, impersonator } = config.cluster.tls ?? {};
@@ -116,8 +114,8 @@ export class Credentials {
 }
 
 /**
- * Returns the header that a front proxy's probe needs. Without a user header the apiserver takes the front proxy for an
- * ordinary client, and rejects its certificate.
+ * Returns the header that a front proxy's probe needs. Without a user header, the apiserver treats the front proxy as
+ * an ordinary client, and rejects its certificate.
  */
 function fieldFor(wanted: PairFiles | FrontProxy): string {
   return "names" in wanted ? `${wanted.names.user[0] ?? ""}: watchkeeper-probe` : "";

@@ -1,7 +1,7 @@
 /**
  * Limits how many TLS handshakes begin in one turn of the event loop. Each takes about a millisecond, so a few hundred
  * at once would delay every established stream (A51). Sockets wait by source address, and sources take turns, so that a
- * flood from one address delays only itself.
+ * flood from one address delays only that address.
  */
 import type { Clock } from "../../base/clock.ts";
 
@@ -27,9 +27,7 @@ export class HandshakeQueue {
     return size;
   }
 
-  /**
-   * Calls `begin` now, or in a later turn if this one is full. The returned function removes the socket from the queue.
-   */
+  /** Calls `begin` now, or in a later turn if this one is full. The returned function removes the socket. */
   enter(source: string, begin: () => void): () => void {
     if (this.#begun < handshakesPerTurn && this.#sources.size === 0) {
       this.#begun += 1;

@@ -37,7 +37,7 @@ export function shakeHands(
       else answer(null, context);
     },
     ALPNProtocols: ["h2", "http/1.1"],
-    // A certificate is always requested, so that any listener can refuse one with a clear message.
+    // A certificate is always requested, so that any listener can refuse a certificate with a clear message.
     requestCert: true,
     rejectUnauthorized: false,
   });
@@ -62,7 +62,7 @@ export function shakeHands(
 export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | undefined {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
-  // No listener that requests certificates resumes sessions. If one did, its client would not be identified (A47).
+  // No listener that requests certificates resumes sessions: a resumed session does not identify its client (A47).
   const problem = socket.isSessionReused() ? "the TLS session was resumed" : problemOf(socket);
   return {
     der: certificate.raw,
@@ -73,8 +73,8 @@ export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | unde
 }
 
 /**
- * Returns why OpenSSL rejects the chain, its purpose and dates included; undefined if it accepts the chain. The result
- * is read as Node itself reads it, because Node sets the public `authorized` only on sockets that a tls.Server
+ * Returns why OpenSSL rejects the chain, its purpose and dates included; undefined if OpenSSL accepts the chain. Reads
+ * the same internal result as Node, because Node sets the public `authorized` only on sockets that a tls.Server
  * accepted. Any result but a clear success is a failure.
  */
 function problemOf(socket: tls.TLSSocket): string | undefined {
@@ -92,7 +92,7 @@ function problemOf(socket: tls.TLSSocket): string | undefined {
 function firstEnd(certificate: X509Certificate): number {
   let end = Number.POSITIVE_INFINITY;
   let last: X509Certificate | undefined = certificate;
-  // The depth is limited: OpenSSL allows a chain of a hundred certificates, and a root CA is its own issuer.
+  // The depth is limited, because OpenSSL allows a chain of a hundred certificates, and a root CA is its own issuer.
   for (let depth = 0; last !== undefined && depth < 10; depth += 1) {
     end = Math.min(end, last.validToDate.getTime());
     const issuer: X509Certificate | undefined = last.issuerCertificate;

@@ -20,10 +20,10 @@ export type Reloading = {
 
 export type ReloadingFileParts<T> = Reloading & {
   readonly files: readonly string[];
-  /** Reads the files and checks the value. `was`: the value that it would replace; undefined: none. */
+  /** Reads the files and checks the value. `was`: the value to replace; undefined: none. */
   readonly load: (was: T | undefined) => Promise<T | Failure>;
   readonly isSame: (one: T, other: T) => boolean;
-  /** True if the change is journaled; default: every change is. */
+  /** True if the change is journaled; default: every change is journaled. */
   readonly isNews?: (now: T, was: T) => boolean;
   /** When the value expires, in ms since 1970. */
   readonly notAfterMs: (value: T) => number;
@@ -33,9 +33,9 @@ export type ReloadingFileParts<T> = Reloading & {
 export class ReloadingFile<T> {
   readonly #parts: ReloadingFileParts<T>;
   #current: T | undefined;
-  /** The problem that was last journaled, so that it is journaled once and not every minute; "": none. */
+  /** The problem that was last journaled, which is not journaled again every minute; "": none. */
   #problem = "";
-  /** The latest reload. A new one starts when this one has ended, and reads the files as they are then. */
+  /** The latest reload. The next one starts when this one has ended, so that it reads the latest files. */
   #last: Promise<Failure | undefined> = Promise.resolve(undefined);
   #cancelRetry: () => void = () => {};
   #stopWatching: () => void = () => {};

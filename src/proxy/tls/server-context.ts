@@ -9,8 +9,7 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
   return {
     minVersion: "TLSv1.2",
     // For TLS 1.2 only the suites that RFC 9113 §9.2.2 and its appendix A allow (ECDHE, AEAD), because the proxy would
-    // have to reject any other with INADEQUATE_SECURITY. AES-128 first, as in Go's servers and therefore in the
-    // apiserver.
+    // have to reject any other suite with INADEQUATE_SECURITY. AES-128 comes first, as in the apiserver (Go).
     ciphers: [
       "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384",
       "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
@@ -20,9 +19,9 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
     honorCipherOrder: true,
     // Each renegotiation costs a handshake, and Node alone would allow a client three in ten minutes (A46).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (wholeOnly ? constants.SSL_OP_NO_TICKET : 0),
-    // A resumed session keeps the identity of the first one, whichever client presents its ticket (A47), and has no
-    // SNI. So no tickets are issued where certificates or names matter. If this context id is not set, OpenSSL also
-    // refuses older tickets.
+    // A resumed session keeps the identity of the first session, whichever client presents its ticket (A47), and has no
+    // SNI. So no tickets are issued where certificates or names matter. Without this context id, OpenSSL also refuses
+    // older tickets.
     ...(wholeOnly ? {} : { sessionIdContext: "watchkeeper" }),
   };
 }
@@ -32,7 +31,7 @@ export function serverContext(
   { chain, key }: ServingPair,
   { clientCa, wholeOnly }: { readonly clientCa: string | undefined; readonly wholeOnly: boolean },
 ): tls.SecureContext | Failure {
-  // The bundle may contain only an intermediate CA: Go's verifier, and therefore the apiserver, accepts that.
+  // The bundle may contain only an intermediate CA, because Go's verifier, and therefore the apiserver, accepts that.
   const asking = clientCa === undefined ? {} : { ca: clientCa, allowPartialTrustChain: true };
   try {
     return tls.createSecureContext({
@@ -42,7 +41,7 @@ export function serverContext(
       key,
     });
   } catch (reason) {
-    // OpenSSL enforces limits of its own, such as a least size of RSA keys.
+    // OpenSSL enforces limits of its own, such as a minimum size of RSA keys.
     return new Failure("bad-file", "proxy", wordsOf(reason), reason);
   }
 }

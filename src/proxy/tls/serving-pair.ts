@@ -5,7 +5,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { Failure } from "../../base/failure.ts";
 
-/** How far a CA's clock may be ahead of the proxy's (the tolerance that Kerberos uses). */
+/** How far a CA's clock may be ahead of the proxy's clock (the tolerance that Kerberos uses). */
 export const clockSkewMs = 300_000;
 
 /** A checked pair. `chain`: the leaf first, then its intermediates in order. */
@@ -81,7 +81,7 @@ function keyIn(text: string): KeyObject | Failure {
   }
 }
 
-/** Describes a file without quoting it, because a key may be where a certificate is expected. */
+/** Describes a file without quoting it, because the file may contain a key where a certificate is expected. */
 function contentsOf(text: string, blocks: readonly PemBlock[]): string {
   if (blocks.length === 0) return `${text.length} characters`;
   return `blocks: ${blocks.map(({ type }) => type).join(", ")}`;
@@ -109,10 +109,10 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   return chain;
 }
 
-/** Parsed leaf certificates, kept because every authority that is new in a session is checked against their names. */
+/** Parsed leaf certificates, kept because each new `:authority` of a session is checked against their names. */
 const leaves = new WeakMap<ServingPair, X509Certificate>();
 
-/** True if the certificate has one of these names. For a name with "*." only a wildcard in the certificate matches. */
+/** True if the certificate has one of these names. A name that begins with "*." matches only the same wildcard. */
 export function hasAnyOf(names: readonly string[], pair: ServingPair): boolean {
   const leaf = leaves.get(pair) ?? new X509Certificate(pair.chain);
   leaves.set(pair, leaf);
@@ -134,12 +134,11 @@ function bad(message: string, cause?: unknown): Failure {
   return new Failure("bad-file", "proxy", message, cause);
 }
 
-/** One block of a PEM file. Secrets contain certificates, keys and remarks in any order. */
 type PemBlock = {
   /** For example "CERTIFICATE" or "EC PRIVATE KEY". */
   readonly type: string;
   readonly text: string;
-  /** False if the file ends inside the block. It is then probably still being written. */
+  /** False if the file ends inside the block, probably because the file is still being written. */
   readonly isWhole: boolean;
 };
 

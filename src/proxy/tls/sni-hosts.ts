@@ -1,6 +1,6 @@
 /**
  * The hosts of one listener, selected by SNI: each host has a certificate, a client CA and a policy of its own (D9). A
- * bad certificate affects its own host only, and only if there was no good one before (seed 000).
+ * bad certificate affects its own host only, and only if the host never had a good one (seed 000).
  */
 import type tls from "node:tls";
 import { isIpAddress } from "../../base/address.ts";
@@ -19,11 +19,9 @@ export type Host = {
   readonly names: readonly string[];
   readonly cluster: string;
   readonly policy: IdentityPolicy;
-  /**
-   * Clients have the same identities on hosts of one realm, so a session of one host may carry requests for the others.
-   */
+  /** Hosts of one realm give clients the same identities, so a session of one host may serve all of them. */
   readonly realm: string;
-  /** Returns the host's TLS context; undefined as long as it has no good certificate. */
+  /** Returns the host's TLS context; undefined until a good certificate was loaded. */
   readonly context: () => tls.SecureContext | undefined;
 };
 
@@ -34,22 +32,19 @@ export type HostsParts = {
   readonly onOtherCa: (host: string) => void;
 };
 
-/** When a certificate expires, in ms since 1970. */
 export type Expiry = { readonly purpose: string; readonly name: string; readonly notAfterMs: number };
 
 type Served = { readonly host: Host; readonly certificate: ServingCertificate };
 
 export class Hosts {
-  /** The hosts, the default host first. */
+  /** The default host comes first. */
   readonly #served: readonly [Served, ...Served[]];
 
   private constructor(served: readonly [Served, ...Served[]]) {
     this.#served = served;
   }
 
-  /**
-   * Loads all hosts. If no host can be served, returns the default host's Failure. Returns undefined for plain text.
-   */
+  /** Loads all hosts. If no host can be served, returns the default host's Failure; for plain text, undefined. */
   static async load(
     { name, cluster, tls: own, hosts }: ListenerConfig,
     parts: HostsParts,
@@ -95,9 +90,9 @@ export class Hosts {
    * Returns the function that decides which authorities a session of `host` may send requests to (421 otherwise). It
    * refuses the names of a host that belongs to another cluster or has another policy (A42).
    *
-   * The default host's names are those in its certificate. They are refused to a client that has already used `host` by
-   * name: if the certificate of `host` also covers them, that client would reuse its session for the default host (RFC
-   * 9113 §9.1.1). All other names pass, because clients dial by address, by a name in the cluster, or with
+   * The default host's names are those in its certificate. A client that selected `host` by name may not use them: if
+   * the certificate of `host` also covers them, the client would reuse its session for the default host (RFC 9113
+   * §9.1.1). All other names pass, because clients dial by address, by a name in the cluster, or with
    * `--tls-server-name`.
    */
   judge(host: Host): (authority: string) => boolean {
@@ -159,9 +154,7 @@ function plain(name: string): string {
 /** Names of the client's own cluster or machine, which every apiserver's certificate contains. */
 const anyCluster = /^(?:localhost|kubernetes(?:\.default(?:\.svc(?:\..*)?)?)?)\.?$/i;
 
-/**
- * Returns a Failure if the new certificate has none of the host's names, but the old one had: clients would reject it.
- */
+/** Returns a Failure if the old certificate had one of the host's names and the new one has none. */
 function strangeTo(names: readonly string[], pair: ServingPair, was: ServingPair): Failure | undefined {
   if (hasAnyOf(names, pair) || !hasAnyOf(names, was)) return undefined;
   const subject = JSON.stringify(subjectsIn(pair.chain)[0] ?? "");

@@ -1,5 +1,5 @@
 /**
- * Tries a new CA, or a new certificate of the proxy's own, on the ready backends before it replaces one that works. The
+ * Tries a new CA, or a new certificate of the proxy's own, on the ready backends before it replaces a working one. The
  * file may be valid and yet belong to another cluster.
  */
 import type { Socket } from "node:net";
@@ -9,10 +9,10 @@ import { quote } from "../../config/problem.ts";
 import { type BackendAddress, openSocket } from "../net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 
-/** Ms that a backend has to answer a trial. A backend that takes longer gives no result. */
+/** Milliseconds within which a backend must answer a trial. A backend that takes longer gives no result. */
 export const proofMs = 3000;
 
-/** The result of one backend. `objection`: "" if the backend has none; undefined: no result. */
+/** `objection`: why the backend rejects the file; "": it accepts the file; undefined: no result. */
 type Result = { readonly backend: string; readonly objection: string | undefined };
 
 /** Returns undefined if the certificate of some backend verifies against these CAs, or if no backend gives a result. */
@@ -46,8 +46,8 @@ export async function provePair(
 type Outcome = string | Error;
 
 /**
- * Returns the status line if the backend rejects the certificate (401), and "" if it accepts it (any other status). An
- * error says nothing about the certificate: undefined.
+ * Returns the status line if the backend rejects the certificate (401), and "" for any other status. Undefined for an
+ * error, which says nothing about the certificate.
  */
 function unauthorized(outcome: Outcome): string | undefined {
   if (outcome instanceof Error) return undefined;
@@ -55,8 +55,8 @@ function unauthorized(outcome: Outcome): string | undefined {
 }
 
 /**
- * Returns "" after a finished handshake, the message if the backend's certificate does not verify against the CA, and
- * undefined for any other error, which is a problem of that backend.
+ * Returns "" after a finished handshake, and the message if the backend's certificate does not verify against the CA.
+ * Undefined for any other error, which is a problem of that backend.
  */
 function untrusted(outcome: Outcome): string | undefined {
   if (!(outcome instanceof Error)) return "";
@@ -79,7 +79,7 @@ type Trial = {
   readonly address: BackendAddress;
   readonly clock: Clock;
   readonly objectionTo: (outcome: Outcome) => string | undefined;
-  /** The request to send; undefined if the TLS handshake alone is the outcome. */
+  /** Undefined if the TLS handshake alone is the outcome. */
   readonly request?: { readonly pair: ServingPair; readonly field: string };
 };
 

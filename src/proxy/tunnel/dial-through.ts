@@ -1,8 +1,8 @@
 /**
  * Opens a socket to a backend that answers, for a passthrough. An open TCP connection proves little, because the kernel
- * of a frozen process still accepts. So if the client has sent only a ClientHello, which may be sent twice, the first
- * backend to send a byte is used. If a backend stays silent for so long that it is suspect, the next backend is asked
- * as well.
+ * of a frozen process still accepts connections. So if the client has sent only a ClientHello, which may be sent twice,
+ * the first backend to send a byte is used. If a backend stays silent for so long that it is suspect, the next backend
+ * is asked as well.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -11,7 +11,7 @@ import { limits } from "../../base/limits.ts";
 import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
 import { Retries } from "../upstream/pick.ts";
 
-/** A backend's socket. In a passthrough it is paused, and bytes that the backend has sent are still to be read. */
+/** A backend's socket. In a passthrough the socket is paused, and the backend's first bytes are still to be read. */
 export type DialledSocket = { readonly socket: Socket; readonly backend: string };
 
 export type DialThroughParts = {
@@ -20,13 +20,13 @@ export type DialThroughParts = {
   readonly connect: (backend: string) => Socket;
   /** Returns the ms for which a backend may be silent before it is suspect. */
   readonly doubtMs: (backend: string) => number;
-  /** True if another backend may be asked while one has not answered. */
+  /** True if another backend may be asked while the first has not answered. */
   readonly mayHedge: () => boolean;
 };
 
 export type Opening = {
   readonly bytes: Buffer;
-  /** True if these bytes are nothing but a ClientHello, which may be sent to more than one backend. */
+  /** True if these bytes are only a ClientHello, which may be sent to more than one backend. */
   readonly isRepeatable: boolean;
 };
 
@@ -35,7 +35,7 @@ export function dialThrough(opening: Opening, parts: DialThroughParts): Promise<
   return new Promise((resolve) => new Race(opening, parts, resolve).start());
 }
 
-/** A backend that ends without a byte has not answered either. */
+/** Events that end a socket. A backend whose socket ends without a byte has not answered. */
 const ends = ["error", "end", "close"] as const;
 
 class Race {
@@ -43,8 +43,7 @@ class Race {
   readonly #parts: DialThroughParts;
   readonly #resolve: (outcome: DialledSocket | Failure) => void;
   readonly #retries = new Retries();
-  /** Sockets that may still be the first to answer. */
-  #running: Socket[] = [];
+  #unansweredSockets: Socket[] = [];
   #failure: Failure | undefined;
   #isOver = false;
   #stopDoubt: () => void = () => {};
@@ -74,9 +73,9 @@ class Race {
   #attempt(): void {
     const backend = this.#retries.isSpent ? undefined : this.#parts.next(this.#retries);
     if (backend === undefined || backend instanceof Failure) {
-      // Backends that have not answered yet may still do so.
+      // The other backends may still answer.
       const failure = this.#failure ?? backend;
-      if (this.#running.length === 0 && failure !== undefined) this.#finish(failure);
+      if (this.#unansweredSockets.length === 0 && failure !== undefined) this.#finish(failure);
       return;
     }
     // This backend counts as failed until it answers, so that a hedge goes to another one.
@@ -91,19 +90,19 @@ class Race {
   #run(backend: string): void {
     const { bytes, isRepeatable } = this.#opening;
     const socket = this.#parts.connect(backend);
-    this.#running.push(socket);
+    this.#unansweredSockets.push(socket);
     const answered = (chunk?: Buffer): void => {
       if (this.#isOver) return;
       socket.off("data", answered);
       for (const end of ends) socket.off(end, failed);
       socket.pause();
       if (chunk !== undefined) socket.unshift(chunk);
-      this.#running = this.#running.filter((one) => one !== socket);
+      this.#unansweredSockets = this.#unansweredSockets.filter((one) => one !== socket);
       this.#finish({ socket, backend });
     };
     const failed = (reason?: unknown): void => {
-      if (this.#isOver || !this.#running.includes(socket)) return;
-      this.#running = this.#running.filter((one) => one !== socket);
+      if (this.#isOver || !this.#unansweredSockets.includes(socket)) return;
+      this.#unansweredSockets = this.#unansweredSockets.filter((one) => one !== socket);
       socket.destroy();
       const { code, message } = failureFrom(
         reason instanceof Error ? reason : "the connection was closed",
@@ -123,7 +122,7 @@ class Race {
     this.#isOver = true;
     this.#stopDoubt();
     this.#stopWait();
-    for (const socket of this.#running) socket.destroy();
+    for (const socket of this.#unansweredSockets) socket.destroy();
     this.#resolve(outcome);
   }
 }

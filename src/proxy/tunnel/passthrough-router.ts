@@ -1,7 +1,4 @@
-/**
- * Reads the ClientHello of a passthrough client, and selects the cluster and its backends by the server name. It
- * interprets no byte after the ClientHello.
- */
+/** Reads the ClientHello of a passthrough client, and selects the cluster and its backends by the server name. */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -13,13 +10,11 @@ import { type Decision, peek } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
 
-/** The addresses of a client's connection, and the listener that accepted it. */
 export type PassthroughClient = { readonly ends: Ends; readonly listener: string };
 
 /** A complete ClientHello, and all bytes that arrived with it. */
 export type ReceivedHello = { readonly hello: Extract<Hello, { state: "whole" }>; readonly bytes: Buffer };
 
-/** Takes over a socket whose ClientHello is read. */
 export type HelloReceiver = {
   pass(down: Socket, read: ReceivedHello, caller: PassthroughClient, route: RouteConfig): void;
 };
@@ -39,7 +34,7 @@ export function routeBySni(
   parts: RouterParts,
 ): void {
   peek(down, parts.clock, helloIn, ({ hello, bytes }) => {
-    // Set only now: before, the socket of a client that ends without a ClientHello must be closed.
+    // Set only now, because the socket of a client that ends without a ClientHello must be closed.
     down.allowHalfOpen = true;
     const bad = (message: string, answer: Buffer): void =>
       refuseCaller(down, caller, new Failure("bad-request", "client", message), { ...parts, answer });
@@ -52,7 +47,7 @@ export function routeBySni(
   });
 }
 
-/** Returns the route for a server name; undefined if there is none. The configuration's rules allow no name twice. */
+/** The configuration's rules allow no server name twice. */
 export function routeFor(
   routes: readonly RouteConfig[],
   serverName: string | undefined,
@@ -62,7 +57,7 @@ export function routeFor(
   return named ?? routes.find(({ serverNames }) => serverNames.length === 0);
 }
 
-/** Refuses a client. Without an `answer` it only closes the connection, after which client-go reconnects. */
+/** Refuses a client. Without an `answer`, the connection is only closed, and client-go reconnects. */
 export function refuseCaller(
   down: Socket,
   { ends, listener }: PassthroughClient,

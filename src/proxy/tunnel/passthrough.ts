@@ -37,21 +37,20 @@ export type PassthroughParts = {
   readonly watchTunnel: WatchTunnel;
 };
 
-/** A connection whose sockets are joined. `at`: its index in `#live`. */
+/** `at`: the connection's index in `#live`. */
 type JoinedConnection = { readonly relay: TcpRelay; readonly backend: string; at: number };
 
 export class Passthrough {
   readonly #parts: PassthroughParts;
   readonly #hedges: TokenBucket;
   readonly #live: JoinedConnection[] = [];
-  /** Number of sockets to each backend, including those that are being opened; no entry: none. */
+  /** Number of sockets to each backend, including those that are being opened. */
   readonly #counts = new Map<string, number>();
   /** Removed backends that still have connections, each with the function that lets these connections stay. */
   readonly #leaving = new Map<string, () => void>();
   /** Number of connections whose ClientHello was read and that have no backend yet. */
   #asking = 0;
-  /** Bytes of connections that are over. */
-  readonly #past = { sent: 0, received: 0 };
+  readonly #endedBytes = { sent: 0, received: 0 };
 
   constructor(parts: PassthroughParts) {
     this.#parts = parts;
@@ -63,14 +62,13 @@ export class Passthrough {
     return this.#live.length + this.#asking;
   }
 
-  /** Number of sockets to each backend that has any. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
 
   /** Bytes sent to clients, and received from them, since the start. */
   get bytes(): { readonly sent: number; readonly received: number } {
-    let { sent, received } = this.#past;
+    let { sent, received } = this.#endedBytes;
     for (const { relay } of this.#live) {
       sent += relay.bytes.sent;
       received += relay.bytes.received;
@@ -108,7 +106,7 @@ export class Passthrough {
     for (const { relay } of Array.from(this.#live)) relay.cut("draining");
   }
 
-  /** Takes over a socket whose ClientHello is read. Journals its own internal faults. */
+  /** Takes over a socket whose ClientHello was read. Journals its own internal faults. */
   pass(down: Socket, read: ReceivedHello, caller: PassthroughClient, route: RouteConfig): void {
     this.#pass(down, read, caller, route).catch((reason: unknown) => {
       const { message } = failureFrom(reason, "proxy");
@@ -136,7 +134,7 @@ export class Passthrough {
       });
   }
 
-  /** Returns a socket to a backend. While no backend can be reached, it waits as long as a request would. */
+  /** Returns a socket to a backend. While none can be reached, the connection waits as long as a request would. */
   async #reach(
     opening: Opening,
     { ends }: PassthroughClient,
@@ -201,10 +199,9 @@ export class Passthrough {
     const stopWatching = watchTunnel({ down, up, backend }, (reason) => relay.cut(reason));
   }
 
-  /** Removes a connection by moving the last one into its place. */
   #forget(live: JoinedConnection, { sent, received }: TcpRelay["bytes"]): void {
-    this.#past.sent += sent;
-    this.#past.received += received;
+    this.#endedBytes.sent += sent;
+    this.#endedBytes.received += received;
     const last = this.#live.pop();
     if (last === undefined || last === live) return;
     this.#live[live.at] = last;

@@ -1,6 +1,6 @@
 /**
- * Finds tunnels whose own connection is stuck although their backend answers. The proxy cannot send PINGs inside them,
- * and the kernel's keepalive is silent while a byte is unacknowledged, but the kernel's socket table shows
+ * Finds tunnels whose own connection is stuck although their backend answers. The proxy cannot send PINGs inside
+ * tunnels, and the kernel's keepalive sends nothing while a byte is unacknowledged, but the kernel's socket table shows
  * retransmissions (D6). The proxy reads this table once a second while there are tunnels. While a whole backend is
  * silent, the backend's verdict decides instead.
  */
@@ -13,18 +13,18 @@ import { keyOf } from "../../health/probes/retransmissions.ts";
 export const socketTableMs = 1000;
 /**
  * A tunnel is stuck if its backend's socket shows this many retransmissions in `hungLooks` consecutive checks. Four
- * take 3.0 s, so shorter outages do no harm, and an outage that begins 5 s before kubectl's next ping ends its exec
- * within 10 s.
+ * retransmissions take 3.0 s, so shorter outages do no harm, and an outage that begins 5 s before kubectl's next ping
+ * ends its exec within 10 s.
  */
 export const hungRetransmits = 4;
-/** Retransmissions that make a client's socket stuck: about 51 s, because its network may be away for a while. */
+/** Retransmissions that make a client's socket stuck: about 51 s, because the client's network may fail for a while. */
 export const hungClientRetransmits = 8;
 export const hungLooks = 2;
 
 export type HungTunnelsParts = {
   readonly clock: Clock;
   readonly backends: Pick<Backends, "factsOf" | "onLost">;
-  /** Returns the number of retransmissions of each socket's oldest bytes, by the socket's key; no entry: none. */
+  /** Returns the retransmissions of each socket's oldest bytes, by the socket's key. No entry: none. */
   readonly read: () => Promise<ReadonlyMap<string, number>>;
 };
 
@@ -51,9 +51,7 @@ export class HungTunnels {
     this.#parts = parts;
   }
 
-  /**
-   * Calls `cut` once: when the backend is dead or one of the sockets is stuck. Returns the function that cancels it.
-   */
+  /** Calls `cut` once: when the backend is dead or one of the sockets is stuck. The returned function cancels this. */
   watchTunnel(
     { down, up, backend }: { readonly down: Socket; readonly up: Socket; readonly backend: string },
     cut: (reason: "backend_dead" | "connection_stuck") => void,
@@ -70,7 +68,7 @@ export class HungTunnels {
   }
 
   /**
-   * Calls `run` once, when one of the sockets is stuck. Returns the function that cancels this. `isWell`: true if the
+   * Calls `run` once, when one of the sockets is stuck. Returns the function that stops watching. `isWell`: true if the
    * backend answers on other connections.
    */
   watch(keys: TunnelKeys, isWell: () => boolean, run: () => void): () => void {
@@ -102,10 +100,10 @@ export class HungTunnels {
   }
 }
 
-/** This many retransmissions after a silence of the whole backend show a fault of this socket. One may be chance. */
+/** After a silence of the whole backend, this many retransmissions show a fault of the socket. One may be chance. */
 const triesAfterHole = 2;
 
-/** True if a socket is stuck. A client is judged by its own socket alone, because nothing else shows that it is there. */
+/** The client's socket is judged alone, because nothing else shows whether the client still exists. */
 function isStuck(watched: WatchedTunnel, counts: ReadonlyMap<string, number>): boolean {
   if ((counts.get(watched.keys.down) ?? 0) >= hungClientRetransmits) return true;
   const tries = counts.get(watched.keys.up) ?? 0;

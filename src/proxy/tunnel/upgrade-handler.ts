@@ -1,7 +1,7 @@
 /**
  * Handles an Upgrade (SPDY/3.1 and websocket: exec, attach, port-forward): identifies the client, dials a backend, and
- * joins both sockets in a tunnel. A tunnel may be silent, so it has no idle timer (D7). It cannot be pinged, so it
- * depends on its backend's verdict (D6).
+ * joins both sockets in a tunnel. A tunnel may be silent, so it has no idle timer (D7). No PING can be sent in a
+ * tunnel, so it ends with its backend's verdict (D6).
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -51,7 +51,6 @@ export class UpgradeHandler {
     this.#parts = parts;
   }
 
-  /** Number of tunnels that are open or being opened. */
   get openCount(): number {
     return this.#tunnels.size;
   }
@@ -108,7 +107,7 @@ export class UpgradeHandler {
       .catch((reason: unknown) => this.#refuse(socket, named, failureFrom(reason, "proxy")));
   }
 
-  /** Opens a tunnel. Its closures live as long as the tunnel, so they keep only the request's `Requester` (A26). */
+  /** The closures live as long as the tunnel, so they keep only the request's `Requester` (A26). */
   #open(parts: TunnelParts, backend: string, requester: Requester): void {
     const { down, up } = parts;
     if (down.destroyed || down.readableEnded) {
@@ -160,5 +159,5 @@ export class UpgradeHandler {
   }
 }
 
-/** What the journal states about a request. `auditId`: "" if the request could not be parsed. */
+/** `auditId`: "" if the request could not be parsed. */
 type Requester = { readonly client: string; readonly method: string; readonly auditId: string };

@@ -1,8 +1,8 @@
 /**
- * One Upgrade between two sockets. The request's head goes to the backend. Only after a 101 to a requested protocol do
- * bytes pass both ways, and each half is then closed on its own. Any other response is relayed as the last one on its
- * socket, and no byte that the client sent after its head reaches the backend (A35, CVE-2018-1002105). A redirect is
- * relayed like any other response, never followed (A36, CVE-2020-8559).
+ * One Upgrade between two sockets. Only after a 101 to a requested protocol do bytes pass both ways, and each half is
+ * then closed on its own. Any other response is relayed as the last one on its socket, and no byte that the client sent
+ * after its head reaches the backend (A35, CVE-2018-1002105). A redirect is relayed like any other response, never
+ * followed (A36, CVE-2020-8559).
  */
 import type { Socket } from "node:net";
 import { Failure, wordsOf } from "../../base/failure.ts";
@@ -18,9 +18,9 @@ export type TunnelParts = {
   readonly head: Buffer;
   /** The protocols that the `Upgrade` field names, as the client wrote them. */
   readonly upgrades: readonly string[];
-  /** Bytes that the client sent after its head. The proxy keeps them until the 101. */
+  /** Bytes that the client sent after its head, kept until the 101. */
   readonly early: Buffer;
-  /** True if the request is a watch: each websocket message is one event then. */
+  /** True if the request is a watch, so that each websocket message is one event. */
   readonly isWatch: boolean;
 };
 
@@ -59,7 +59,7 @@ export class Tunnel {
   readonly #isWatch: boolean;
   readonly #owner: TunnelOwner;
   #state: State = "asking";
-  /** Requested protocols; cleared when the tunnel opens. The head, up to 128 KiB, is not kept once it is sent (A26). */
+  /** Requested protocols, cleared when the tunnel opens. */
   #upgrades: readonly string[];
   #early: Buffer;
   /** The response's head while it is incomplete. */
@@ -72,7 +72,7 @@ export class Tunnel {
   constructor(parts: TunnelParts, owner: TunnelOwner) {
     const { down, up, upgrades, early, isWatch } = parts;
     this.#upgrades = upgrades;
-    // The bytes are copied. As the end of a chunk they would keep the whole chunk, up to 64 KiB, in memory.
+    // Copied, because a slice would keep the whole chunk, up to 64 KiB, in memory.
     this.#early = Buffer.from(early);
     this.#isWatch = isWatch;
     this.#owner = owner;

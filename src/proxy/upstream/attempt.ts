@@ -1,6 +1,6 @@
 /**
- * One attempt at one backend for an exchange: waits for an upstream connection, opens a stream on it, and reports to
- * its owner what happens to the stream and to the connection. The owner decides what the client gets.
+ * One attempt at one backend for an exchange: waits for an upstream connection, opens a stream on the connection, and
+ * reports to its owner what happens to both. The owner decides what the client gets.
  */
 import { Failure } from "../../base/failure.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -17,7 +17,7 @@ import type { Waiter } from "./shard.ts";
 /** The exchange or watch session that an attempt belongs to. */
 export type AttemptOwner = {
   readonly context: RequestContext;
-  /** Returns which upstream connections the request may use now; the answer changes when its credential is proven. */
+  /** Returns which upstream connections the request may use now. The result changes when its credential is proven. */
   poolKey(): PoolKey;
   /** Called when the request's head was sent, so that the body may follow. */
   attemptOpened?(attempt: Attempt, up: StreamWriter): void;
@@ -34,11 +34,11 @@ export type AttemptOwner = {
   attemptSuspected(attempt: Attempt): void;
   /** Called when the suspect connection or backend answers again. */
   attemptCleared?(attempt: Attempt): void;
-  /** Called when a PING sent after the held head was answered: the backend's bytes do arrive on this connection. */
+  /** Called when a PING sent after the held head was answered, so bytes of the backend do arrive on this connection. */
   attemptPassed?(attempt: Attempt): void;
   /** Called when the connection takes no new streams, or the backend drains. Open streams continue for a while. */
   attemptLeaving?(attempt: Attempt): void;
-  /** Called on an internal fault, which ends this exchange only and none of the others on the connection. */
+  /** Called on an internal fault, which ends this exchange only and no other exchange on the connection. */
   attemptFaulted(error: unknown): void;
 };
 
@@ -47,11 +47,9 @@ export class Attempt implements ConnectionUser, Waiter {
   #owner: AttemptOwner;
   #connection: Connection | undefined;
   #isSuspect = false;
-  /**
-   * Clock reading at which the head was sent, in whole ms, which V8 stores in place; negative: not sent, or refused.
-   */
+  /** Clock reading at which the head was sent, in whole ms, which V8 stores in place; negative: unsent or refused. */
   #sentAt = -1;
-  /** True if the attempt has waited longer than reads of its backend usually take, although the backend answers PING. */
+  /** True if the attempt waits longer than reads of its backend usually take, although the backend answers PING. */
   isSlow = false;
   /** True if the attempt is over because the response violated the protocol. */
   isMalformed = false;
@@ -60,9 +58,8 @@ export class Attempt implements ConnectionUser, Waiter {
   #waitsIn: { forget(waiter: Waiter): void } | undefined;
   #key: PoolKey;
   /**
-   * The response's head while no body has arrived; undefined if no head is held. With a broken path MTU the small head
-   * arrives and the large body never does. Until the body begins, or a PING that was sent after the head is answered,
-   * another backend can be asked without the client noticing.
+   * The response's head, held until the body begins or a PING that was sent after the head is answered. With a broken
+   * path MTU the small head arrives and the large body never does, and the request can still go to another backend.
    */
   #head: Field[] | undefined;
   #headAt = 0;
@@ -73,19 +70,19 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#key = owner.poolKey();
   }
 
-  // --- called by its owner ---
+  // --- called by the exchange or watch session ---
 
   /** Names the shard in which the attempt takes or awaits a connection. */
   get key(): PoolKey {
     return this.#key;
   }
 
-  /** Makes a watch session the owner, once the response is known to be a watch. */
+  /** Makes a watch session the owner, after the response has proved to be a watch. */
   handOver(owner: AttemptOwner): void {
     this.#owner = owner;
   }
 
-  /** True once the head is sent, unless the backend reports that it did not process the request. */
+  /** True after the head was sent, unless the backend reports that it did not process the request. */
   get mayHaveRun(): boolean {
     return this.#sentAt >= 0;
   }
@@ -99,7 +96,6 @@ export class Attempt implements ConnectionUser, Waiter {
     return this.#stream;
   }
 
-  /** Number of bytes of the request that wait to be sent. */
   get queuedBytes(): number {
     return this.#stream?.queuedBytes ?? 0;
   }
@@ -137,7 +133,7 @@ export class Attempt implements ConnectionUser, Waiter {
     return head;
   }
 
-  /** Called when a PING sent at `answeredPingAt` was answered: all that the backend had sent before has arrived. */
+  /** Called when a PING sent at `answeredPingAt` was answered: all that the backend sent before has arrived. */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
       this.#contain(() => this.#owner.attemptPassed?.(this));
@@ -165,7 +161,7 @@ export class Attempt implements ConnectionUser, Waiter {
     if (stream !== undefined) this.#connection?.cancel(stream, isAnswered);
   }
 
-  // --- called by its connection ---
+  // --- called by the upstream connection ---
 
   rekey(): PoolKey {
     this.#key = this.#owner.poolKey();
@@ -226,7 +222,7 @@ export class Attempt implements ConnectionUser, Waiter {
     }
   }
 
-  // --- called by its stream ---
+  // --- called by the HTTP/2 stream ---
 
   headers(fields: Field[], end: boolean): void {
     this.#owner.attemptHeaders(this, fields, end);

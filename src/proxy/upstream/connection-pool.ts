@@ -1,7 +1,7 @@
 /**
- * The upstream connections to one backend. Requests of one trust class and kind share a shard of them. When a shard
- * runs low on room, another connection is dialled before it is needed. Requests that find no room wait here, unsent,
- * until a connection opens or the dial fails. The pool reports dials and PINGs to health.
+ * The upstream connections to one backend. Requests of one trust class and kind share a *shard* of the connections.
+ * When a shard runs low on room, another connection is dialled before it is needed. Requests that find no room wait
+ * here, unsent, until a connection opens or the dial fails.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -27,17 +27,17 @@ import { hasOutdated, idleIn, refuse, retireOutdated, type Shard, type Waiter } 
 export type ConnectionPoolOptions = {
   readonly backend: string;
   readonly clock: Clock;
-  /** A clock that stands still while the proxy's own event loop does. */
+  /** A clock that stands still while the proxy's own event loop is blocked. */
   readonly stallAwareClock: Pick<Clock, "now">;
   readonly turn: FlushScheduler;
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
-  /** Called when a connection in use falls silent while another answers: a probe checks whether large packets are lost. */
+  /** Called when a connection falls silent while another answers: a probe checks whether large packets are lost. */
   readonly probeLargePackets: () => void;
   /** Returns the facts that health has recorded about the backend. */
   readonly facts: () => BackendFacts;
-  /** Returns the clock reading at which the latest PING or probe was sent that another backend has answered. */
+  /** Returns the clock reading at which the latest PING or probe that another backend has answered was sent. */
   readonly othersAnsweredAt: () => number;
   /** Returns the clock reading at which a backend last answered after all backends had been silent. */
   readonly silenceOverAt: () => number;
@@ -50,7 +50,7 @@ export type ConnectionPoolOptions = {
   readonly ping: KeepaliveTimes;
 };
 
-/** The shard with which the proxy finds out that a dead backend without warm connections is back. */
+/** The key of the only connection that is dialled to a dead backend, to find out whether the backend is back. */
 const revivalKey = poolKey("proven", "plain");
 
 /** The failure of a dial that the proxy restarts: no evidence against the backend. Waiting requests keep waiting. */
@@ -102,8 +102,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   /**
    * Retires every connection, and refuses waiting requests because the backend was removed. Connections with open
-   * streams keep their PING: backends are often removed because they hang, which nothing else would detect for those
-   * streams.
+   * streams keep their PING: a hung backend is often removed, and only the PING shows that its streams hang.
    */
   stop(): void {
     this.#isStopped = true;
@@ -119,7 +118,7 @@ export class ConnectionPool implements ConnectionOwner {
     const shard = this.#shard(key);
     let shaky: Connection | undefined;
     for (const connection of shard.connections) {
-      // A silent connection gets no new streams; another connection, or a fresh socket, may well answer (D6).
+      // A silent connection gets no new streams, because another connection, or a fresh socket, may answer (D6).
       if (connection.room <= 0 || connection.isSuspect) continue;
       if (!connection.isShaky) return this.#taken(shard, connection);
       // A connection that was silent a moment ago is used last, because its path may lose packets.
@@ -152,7 +151,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#shards.get(waiter.key.name)?.waiting.delete(waiter);
   }
 
-  /** Called when the verdict on the backend has changed. Notifies attempts when it becomes or ceases to be suspect. */
+  /** Called when the verdict has changed. Notifies attempts when the backend becomes or ceases to be suspect. */
   judged(isSuspect: boolean): void {
     this.health.judged(isSuspect);
     if (!isSuspect) return;
@@ -170,14 +169,13 @@ export class ConnectionPool implements ConnectionOwner {
     return this.#keepalive.rtt;
   }
 
-  /** Refuses all waiting requests, because the backend is dead. */
   abandon(): void {
     this.#refuseAll(new Failure("backend-refused", "backend", `Backend ${this.#options.backend} is dead`));
   }
 
   /**
-   * Called when a new socket was answered in `ms`, after a silence. Restarts dials that began during the silence, now
-   * or once they have had their time, and makes delayed dials now.
+   * Called when a new socket was answered in `ms`, after a silence. Dials that began during the silence are restarted
+   * as soon as they have lasted too long, and delayed dials are made now.
    */
   redialStuck(ms: number): void {
     if (this.#isStopped || this.health.hasAnswering) return;
@@ -197,9 +195,9 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Called when the certificate of this trust class was replaced. Each shard first gets a new connection. When that is
-   * open, the old connections take no new streams. Open streams continue, because the apiserver checks a certificate
-   * only when a request begins (A44).
+   * Called when the certificate of this trust class was replaced. Each shard first gets a new connection. When the new
+   * connection is open, the old ones take no new streams. Open streams continue, because the apiserver checks a
+   * certificate only when a request begins (A44).
    */
   renew(trust: TrustClass): void {
     for (const shard of this.#shards.values()) {
@@ -227,7 +225,7 @@ export class ConnectionPool implements ConnectionOwner {
     }));
   }
 
-  // --- called by its connections ---
+  // --- called by the connections ---
 
   opened(connection: Connection): void {
     const { backend, journal } = this.#options;
@@ -296,7 +294,7 @@ export class ConnectionPool implements ConnectionOwner {
     else if (shard.connections.length === 0 && shard.key.owner !== "") this.#shards.delete(shard.key.name);
   }
 
-  /** Refuses the requests that waited for this connection; all that wait, if it was the backend's last connection. */
+  /** Refuses the requests that waited for this connection, or all waiting requests if it was the backend's last one. */
   #lost(connection: Connection, shard: Shard, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
     this.#isDead ||= this.#shardOf.size === 0;
@@ -370,7 +368,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (this.#isDead && this.#shardOf.size === 0) this.#dial(this.#shard(revivalKey));
   }
 
-  // --- time ---
+  // --- called by the keepalive ---
 
   #ticked(): void {
     const now = this.#options.clock.now();
@@ -386,8 +384,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Bounds each wait. A request that may use other connections by now moves to their shard. A request that has waited
-   * too long is refused. `now` is a reading of `stallAwareClock`.
+   * Refuses requests that have waited too long. A request whose key has changed moves to the shard of the new key.
+   * `now` is a reading of `stallAwareClock`.
    */
   #attend(shard: Shard, now: number): void {
     for (const [waiter, since] of shard.waiting) {

@@ -24,7 +24,7 @@ export type KeepaliveTick = {
   readonly isTurn: boolean;
   /** True if the proxy's own event loop stood still, so input of the backend may still be unread. */
   readonly isLate: boolean;
-  /** How long a connection may take to open, in ms. */
+  /** Ms within which a connection must open. */
   readonly dialMs: number;
 };
 
@@ -39,7 +39,7 @@ export type ConnectionOwner = {
   ponged(connection: Connection, ms: number): void;
   /** Called when an internal fault has ended one of the streams. */
   faulted(error: unknown): void;
-  /** Called once, when the connection is over. `failure`: undefined if it ended without one. */
+  /** Called once, when the connection is over. `failure`: undefined if the connection ended without a failure. */
   closed(connection: Connection, failure: Failure | undefined): void;
 };
 
@@ -58,7 +58,7 @@ export type ConnectionOptions = {
   readonly rttMs: () => number;
 };
 
-/** An attempt with a stream on the connection, which the connection notifies of what it observes of the backend. */
+/** An attempt with a stream on the connection. */
 export type ConnectionUser = StreamListener & {
   sinceSent(now: number): number;
   /** Called with the clock reading at which the latest answered PING was sent. */
@@ -88,19 +88,16 @@ export class Connection implements WireOwner {
   #dialledAt: number;
   #isOpened = false;
   #isClosed = false;
-  /** True if the attempts were notified that the backend ends the connection. */
-  #isLeft = false;
+  #hasNotifiedLeaving = false;
   /** True if the proxy sent GOAWAY before the backend did. */
   #hasYielded = false;
   #failure: Failure | undefined;
   /** The number of the pending PING; 0: none is pending. */
   #pingNumber = 0;
   #pingedAt = 0;
-  /** True if a stream was opened since the last PING. */
-  #isAwaited = false;
-  /** Clock reading of the backend's last sign of life: bytes arrived, or it took some of the bytes that wait. */
+  #hasOpenedSincePing = false;
+  /** Clock reading at which bytes last arrived, or the backend last took some of the waiting bytes. */
   #heardAt = 0;
-  /** Clock reading at which the last answered PING was sent. */
   #answeredPingAt = 0;
   #waitingBytes = 0;
   #isSuspect = false;
@@ -146,7 +143,6 @@ export class Connection implements WireOwner {
     return !this.#isOpened && !this.#isClosed;
   }
 
-  /** True if the first SETTINGS arrived. */
   get isOpened(): boolean {
     return this.#isOpened;
   }
@@ -170,7 +166,7 @@ export class Connection implements WireOwner {
   }
 
   open(fields: readonly Field[], end: boolean, owner: StreamListener, isHead = false): Stream {
-    this.#isAwaited = true;
+    this.#hasOpenedSincePing = true;
     return this.#session.open(fields, end, owner, isHead);
   }
 
@@ -203,7 +199,7 @@ export class Connection implements WireOwner {
     }
     if (isTurn && !isLate) this.#session.check();
     // A PING is also sent out of turn if a stream that was opened since the last PING waits for its response.
-    if (isTurn || this.#isAwaited) this.ask();
+    if (isTurn || this.#hasOpenedSincePing) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
   }
 
@@ -212,14 +208,14 @@ export class Connection implements WireOwner {
     this.#pingNumber = this.#session.sendPing();
     this.#pingedAt = this.now;
     this.#waitingBytes = this.#wire.waitingBytes ?? 0;
-    this.#isAwaited = false;
+    this.#hasOpenedSincePing = false;
   }
 
   #failDial(message: string): void {
     this.fail(new Failure("backend-refused", "backend", message, timeout(message)));
   }
 
-  /** Counts a slow upload as a sign of life: the PING waits behind bytes in the socket, and their number falls. */
+  /** While the PING waits behind an upload in the socket's buffer, each fall of the waiting bytes is a sign of life. */
   #seeProgress(): void {
     const waiting = this.#wire.waitingBytes ?? 0;
     if (waiting < this.#waitingBytes) this.#heardAt = this.now;
@@ -260,12 +256,12 @@ export class Connection implements WireOwner {
     return this.#pingNumber === 0 || this.#isClosed ? undefined : Math.max(this.#pingedAt, this.#heardAt);
   }
 
-  /** True if the connection's silence is suspicious. It gets no new streams then. */
+  /** A suspect connection gets no new streams. */
   get isSuspect(): boolean {
     return this.#isSuspect;
   }
 
-  /** Makes the connection suspect. Returns true if it was not. */
+  /** Makes the connection suspect. Returns true if the connection was not suspect before. */
   suspect(): boolean {
     const isNews = !this.#isSuspect;
     if (isNews) this.#wasInUse = this.openCount > 0;
@@ -301,7 +297,7 @@ export class Connection implements WireOwner {
     return this.#idleSince;
   }
 
-  /** True if no PING has waited for long. A hedge is sent before any deadline, and only on such a connection. */
+  /** True if no PING has waited for long. Only such a connection may get a hedge. */
   get isPrompt(): boolean {
     return this.pingMs <= upstreamLimits.promptMs;
   }
@@ -377,8 +373,8 @@ export class Connection implements WireOwner {
     }
     if (this.#session.openCount === 0) this.#idleSince = this.#options.clock.now();
     this.#options.owner.changed(this);
-    if (this.isPeerGoing && !this.#isLeft) {
-      this.#isLeft = true;
+    if (this.isPeerGoing && !this.#hasNotifiedLeaving) {
+      this.#hasNotifiedLeaving = true;
       this.leave();
     }
   }

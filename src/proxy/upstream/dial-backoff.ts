@@ -1,4 +1,4 @@
-/** Decides when a backend may be dialled: up to a number of dials a second, and after a loss with growing pauses. */
+/** Decides when a backend may be dialled: up to a number of dials a second, and with growing pauses after a loss. */
 
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
@@ -31,12 +31,12 @@ export class DialBackoff {
     return (owner === "" ? this.#unproven : this.#rejected).take();
   }
 
-  /** Called when a dial has succeeded: after the next loss, the first pause is the shortest one again. */
+  /** Called when a dial has succeeded. The first pause after the next loss is then the shortest again. */
   succeeded(): void {
     this.#pauseMs = upstreamLimits.redialFirstMs;
   }
 
-  /** Schedules a dial, after a longer pause each time. Does nothing if one is scheduled. */
+  /** Schedules a dial, after a longer pause each time. Does nothing if a dial is already scheduled. */
   soon(): void {
     if (this.#stopAgain !== undefined) return;
     this.#stopAgain = this.#clock.after(this.#pauseMs, () => {

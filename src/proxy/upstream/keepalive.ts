@@ -1,8 +1,8 @@
 /**
- * Finds silent connections of one backend by PINGs at every tick. One timer serves all connections; it is set to the
- * next deadline rather than to the next tick. Many connections take turns, until one of them is slow to answer. Then
- * all are pinged at once. Time in which the proxy's own event loop stood still does not count, and connections are
- * judged only after the tick's input has been read (F11).
+ * Finds silent connections of one backend by PINGs at every tick. One timer, which is set to the next deadline, serves
+ * all connections. Many connections take turns, until one of them is slow to answer; then all are pinged at once. Time
+ * in which the proxy's own event loop stood still does not count, and connections are judged only after the tick's
+ * input has been read (F11).
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -11,7 +11,7 @@ import { type PingTimes, Rtt } from "../../health/rtt.ts";
 import type { Connection } from "./connection.ts";
 import { upstreamLimits } from "./limits.ts";
 
-/** A connection as the keepalive uses it. `number` decides in which tick the connection gets its PING. */
+/** `number` decides in which tick the connection gets its PING. */
 export type KeptAlive = Pick<Connection, "number" | "tick" | "ask" | "silentSince" | "discountStall">;
 
 /** `deadAfterWhenAllSilentMs`: ms of silence that are tolerated while no backend at all answers (D14). */
@@ -34,11 +34,11 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly dead: (connection: Kept, silentMs: number) => void;
   /** Returns the facts that health has recorded about the backend. */
   readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
-  /** Returns the clock reading at which the latest PING or probe was sent that another backend has answered. */
+  /** Returns the clock reading at which the latest PING or probe that another backend has answered was sent. */
   readonly othersAnsweredAt: () => number;
   /** Returns the clock reading at which a backend last answered after all backends had been silent. */
   readonly silenceOverAt: () => number;
-  /** True once the backend is no longer configured, so that no probe checks it. */
+  /** True if the backend is no longer configured, so that no probe checks it. */
   readonly isRemoved: () => boolean;
   readonly ticked: () => void;
 };
@@ -127,8 +127,8 @@ export class Keepalive<Kept extends KeptAlive> {
       (connection, ms) => health.silent(connection, ms),
     );
     health.notifyAttempts();
-    // Only after all connections were checked is it known whether the backend answers on another one. If it does, a
-    // silent connection may only wait for its kernel's retransmission.
+    // Checked last, because now it is known whether the backend answers on any connection. If it does, a silent
+    // connection may only wait for the next TCP retransmission.
     const isAnswering = facts().fresh === "answer" || health.hasAnswering;
     const deadAfterMs = isAnswering ? this.#answeringLimitMs : this.#silentLimitMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);
@@ -158,7 +158,7 @@ export class Keepalive<Kept extends KeptAlive> {
     return nextAt;
   }
 
-  /** Calls `notify` for each connection that has been silent for that long. Returns when the next one will be due. */
+  /** Calls `notify` for each connection that was silent for `afterMs`. Returns when the next connection will be due. */
   #judge(
     silent: readonly Kept[],
     afterMs: (silentSince: number) => number,
@@ -196,14 +196,14 @@ export class Keepalive<Kept extends KeptAlive> {
   /**
    * Returns the ms of silence tolerated on a connection whose backend is silent. If no other backend answers either,
    * the proxy's own network is most likely at fault (D14). After such an outage one backend answers first, and the
-   * silence of the others counts only from then on.
+   * silence of the others counts only from that moment.
    */
   readonly #silentLimitMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;
     const isAlone = this.#parts.othersAnsweredAt() > silentSince + upstreamLimits.togetherMs;
     if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterWhenAllSilentMs);
     const holeMs = this.#parts.silenceOverAt() - silentSince;
-    // Without probes the first sign of life may be the kernel's next retransmission on this connection.
+    // Without probes, the first sign of life may be the kernel's next retransmission on this connection.
     if (holeMs > 0 && this.#parts.isRemoved()) return this.#answeringLimitMs(silentSince);
     return deadAfterMs + Math.max(0, holeMs);
   };

@@ -5,66 +5,63 @@ const MiB = 1024 * KiB;
 export const upstreamLimits = {
   /**
    * After this many resets of unanswered streams an upstream connection takes no new streams. Its 80 open streams may
-   * still be reset after that. A backend that is another watchkeeper allows 200 resets. A kube-apiserver tolerated 500
-   * resets of requests whose handlers still ran (measured).
+   * still be reset. A backend that is another watchkeeper allows 200 resets. A kube-apiserver tolerated 500 resets of
+   * requests whose handlers still ran (measured).
    */
   connectionResetBurst: 120,
   streamWindowMostBytes: 4 * MiB,
   streamWindowTightBytes: 64 * KiB,
   /** One gigabit per second: a stream's window never exceeds what arrives at this rate in one round trip. */
   streamBytesPerMs: 128 * KiB,
-  /**
-   * Most connections to one backend per trust class and kind: 1,000 with 80 streams each carry 80,000 watches. The
-   * rates limit dials, separately for the unproven class.
-   */
+  /** Maximum number of connections to one backend per trust class and kind: with 80 streams each, 80,000 watches. */
   connections: 1000,
   unprovenDialsPerSecond: 50,
   dialsPerSecond: 50,
   /**
-   * Most connections of one backend that all get a PING on every tick. If there are more, one in `pingTurns` gets a
-   * PING, and so does each connection that opens a stream: 600 PINGs a tick cost 8 % of a core.
+   * Up to this many connections of one backend all get a PING on every tick. Of more connections, one in `pingTurns`
+   * gets a PING, and so does each connection that opens a stream, because 600 PINGs a tick cost 8 % of a core.
    */
   pingsPerBeat: 100,
   pingTurns: 4,
   /**
-   * If a PING is unanswered for this share of the suspect deadline, all other connections get one at once. A silent
+   * If a PING is unanswered for this share of the suspect deadline, all other connections get a PING at once. A silent
    * backend is therefore suspect within 0.88 s (0.75 s with few connections), and a broken path under a single idle
    * connection within 1.5 s.
    */
   rollCallShare: 0.25,
   /**
-   * How long a silent connection is kept while its backend answers on others. After an outage the old socket waits for
-   * its kernel's next retransmission (0.2 s, doubled each time): 3.0 s after an outage of 1.5 s, and a measured 3.4 s
-   * after one of 2 s.
+   * Ms for which a silent connection is kept while its backend answers on others. After an outage the old socket waits
+   * for its kernel's next retransmission (0.2 s, doubled each time): 3.0 s after an outage of 1.5 s, and a measured 3.4
+   * s after an outage of 2 s.
    */
   connectionPatienceMs: 5000,
   /**
-   * Backends that fall silent within this time of each other share one cause, most likely the proxy's own network. If
-   * another backend answers a PING sent later than that, only the silent backend is affected (D14).
+   * Backends that fall silent within this many ms of each other share one cause, most likely the proxy's own network.
+   * If another backend answers a PING sent later, only the silent backend is affected (D14).
    */
   togetherMs: 1000,
-  /** A pending dial of this age (ms) is restarted if another socket took only a third of that: it has lost its SYN. */
+  /** A pending dial of this age (ms) is restarted if another socket took only a third of that time: its SYN is lost. */
   hurriedDialMs: 200,
-  /** Ms between failed dials of one backend: doubles from `redialFirstMs` to `redialMostMs`. */
+  /** Ms before the first repeated dial to one backend. The pause doubles with each failure, up to `redialMostMs`. */
   redialFirstMs: 100,
   redialMostMs: 500,
   /**
-   * If a PING took this much longer than twice the median, a packet was lost: TCP retransmits after 200 ms at the
-   * earliest. For `lossyMs` after that the path counts as lossy, and silence on it proves nothing about large packets.
+   * If a PING took this many ms more than twice the median, a packet was lost: TCP retransmits after 200 ms at the
+   * earliest. For `lossyMs` the path then counts as lossy, and silence on it proves nothing about large packets.
    */
   latePingMs: 150,
   lossyMs: 3000,
   /** Ms that a request waits for a connection before the next attempt begins: one failed dial and a margin. */
   connectionWaitMs: 2500,
-  /** After this wait a request goes to a backend that has a connection. A TLS dial usually takes a tenth of it. */
+  /** After this wait (ms) a request goes to a backend that has a connection. A TLS dial usually takes a tenth of it. */
   connectionDoubtMs: 500,
   /** After this multiple of the suspect deadline an unanswered PING counts as silence, even if bytes have arrived. */
   unansweredShare: 1.5,
-  /** A connection with a PING pending for longer than this gets no hedges. A PING is sent every 250 ms. */
+  /** A connection with a PING pending for more ms than this gets no hedges. A PING is sent every 250 ms. */
   promptMs: 100,
-  /** Ms for which a connection that was silent is used only if no other has room: as long as a watch is retried. */
+  /** Ms for which a connection that was silent is used only if no other has room: as long as watches are retried. */
   shakyConnectionMs: 15_000,
-  /** A connection without a stream for this long is closed or replaced. The apiserver closes it after 90 s. */
+  /** A connection without a stream for this many ms is closed or replaced. The apiserver closes it after 90 s. */
   idleConnectionMs: 60_000,
   /** A spare connection, neither warm nor its shard's last one, closes after this many ms without a stream. */
   spareConnectionMs: 2000,

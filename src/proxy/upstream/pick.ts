@@ -5,7 +5,7 @@ import type { BackendState, BackendView } from "../../health/backend.ts";
 
 export type PickParts = {
   readonly views: readonly BackendView[];
-  /** The weighted load of each backend; the smallest is picked. */
+  /** Returns the weighted load of a backend. The backend with the smallest load is picked. */
   readonly loads: (name: string) => number;
   /** The backend of the client's previous requests, kept as long as it serves (k/k 59848). */
   readonly bound: string | undefined;
@@ -13,22 +13,22 @@ export type PickParts = {
   readonly tried: readonly string[];
 };
 
-/** States in which a backend is picked, best first. A dead backend is never picked. */
+/** States in which a backend is picked, best first. */
 const willing: readonly BackendState[] = ["ready", "unknown", "draining"];
 const doubtful: readonly BackendState[] = ["suspect"];
-/** States in which a backend is known to answer. A hedge goes to no other. */
+/** States in which a backend is known to answer. A hedge goes to no other backend. */
 const answering: readonly BackendState[] = ["ready", "draining"];
 
 /**
- * Returns the bound backend if it serves, otherwise the least loaded one in the best state. Of suspect backends those
- * that answer come first, because after a silence of all backends (D14) the others may stay silent.
+ * Returns the bound backend if it serves, otherwise the least loaded one in the best state. Suspect backends that
+ * answer come before other suspect ones, which may stay silent after a silence of all backends (D14).
  */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
   const untried = views.filter((view) => !tried.includes(view.name));
   const ready = views.filter((view) => view.state === "ready");
-  // A ready backend that was tried may have refused that stream only, for example with a GOAWAY, and is tried once more
-  // on another connection. If it refused twice it may be failing, and a suspect backend is the better choice.
+  // A ready backend that failed once may have refused that stream only, for example with a GOAWAY, and is tried again
+  // on another connection. If it failed twice, a suspect backend is the better choice.
   const again = ready.filter(({ name }) => tried.indexOf(name) === tried.lastIndexOf(name));
   const best =
     bestOf(untried, willing, loads) ??
@@ -80,7 +80,7 @@ const none: readonly string[] = [];
 
 /** The failed attempts of one request, Upgrade or passthrough connection, and the choice of the next backend. */
 export class Retries {
-  /** Backends that are picked only if no other can be. */
+  /** Backends that are picked only if no other backend can be picked. */
   readonly #avoided: readonly string[];
   #tried = none;
 

@@ -1,7 +1,6 @@
 /**
  * Turns what all upstream connections of one backend show into evidence for health, and notifies their attempts, which
- * may hedge. A silent connection may be the only faulty one: another one that answers proves that the backend works
- * (D6).
+ * may hedge. If another connection answers, only the silent connection is faulty, and the backend works (D6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Failure, metOf } from "../../base/failure.ts";
@@ -24,10 +23,8 @@ export type PoolHealthParts = {
 
 export class PoolHealth {
   readonly #parts: PoolHealthParts;
-  /** True if the backend as a whole is suspect, for whatever reason. */
-  #isSuspect = false;
-  /** True if silence was the last thing reported to health. */
-  #isSilent = false;
+  #isBackendSuspect = false;
+  #hasReportedSilence = false;
   /** Clock reading at which a PING was last answered so late that a packet must have been lost. */
   #lossAt = Number.NEGATIVE_INFINITY;
   /** True after the backend was removed: its connections are no evidence any more. */
@@ -52,10 +49,10 @@ export class PoolHealth {
     this.#isDismissed = true;
   }
 
-  /** Called when the verdict on the backend has changed. Notifies attempts when it becomes or ceases to be suspect. */
+  /** Called when the verdict has changed. Notifies attempts when the backend becomes or ceases to be suspect. */
   judged(isSuspect: boolean): void {
-    if (isSuspect === this.#isSuspect) return;
-    this.#isSuspect = isSuspect;
+    if (isSuspect === this.#isBackendSuspect) return;
+    this.#isBackendSuspect = isSuspect;
     for (const connection of this.#parts.connections().toArray())
       if (!connection.isSuspect) connection.doubt(isSuspect);
   }
@@ -95,14 +92,14 @@ export class PoolHealth {
       if (isNews && connection.wasInUse) this.#parts.probeLargePackets();
       return;
     }
-    this.#isSilent = true;
+    this.#hasReportedSilence = true;
     this.#learn({ kind: "connections-silent", ms, limitMs: this.#parts.deadlines().suspectAfterMs });
   }
 
   /** Called when bytes have arrived on a connection that was silent. */
   resumed(connection: Connection): void {
     connection.clear();
-    if (!this.#isSuspect) connection.doubt(false);
+    if (!this.#isBackendSuspect) connection.doubt(false);
     this.#reportAnswering();
   }
 
@@ -110,16 +107,16 @@ export class PoolHealth {
   ponged(connection: Connection, isLate: boolean): void {
     if (isLate) this.#lossAt = this.#parts.clock.now();
     if (connection.isSuspect) this.resumed(connection);
-    else if (this.#isSilent) this.#reportAnswering();
+    else if (this.#hasReportedSilence) this.#reportAnswering();
   }
 
-  /** Called when all silent connections are known, so that no hedge goes to one of them. */
+  /** Called when all silent connections are known, so that no hedge goes to a silent connection. */
   notifyAttempts(): void {
     const { connections, reads, clock, deadlines } = this.#parts;
     reads.fade(clock.now());
     const slowMs = reads.hedgeAfterMs(deadlines().suspectAfterMs);
     for (const connection of connections().toArray())
-      if (this.#isSuspect || connection.isSuspect) connection.doubt(true);
+      if (this.#isBackendSuspect || connection.isSuspect) connection.doubt(true);
       else if (connection.kind === "plain") connection.notifySlow(slowMs);
   }
 
@@ -134,7 +131,7 @@ export class PoolHealth {
       this.#learn({ kind: "connections-going" });
   }
 
-  /** Called when a connection is over, and no longer among `connections`. */
+  /** Called when a connection is over and was removed from `connections`. */
   closed(connection: Connection, failure: Failure | undefined): void {
     if (!connection.isOpened && failure?.origin === "backend") this.#dialFailed(connection, failure);
     const reason = failure?.message ?? "the connection was closed";
@@ -156,7 +153,7 @@ export class PoolHealth {
 
   #reportAnswering(): void {
     if (!this.hasAnswering) return;
-    this.#isSilent = false;
+    this.#hasReportedSilence = false;
     this.#learn({ kind: "connections-answer" });
   }
 
@@ -171,7 +168,7 @@ function isLetGo(connection: Connection, failure: Failure | undefined): boolean 
   return failure === undefined && connection.isRetiring && !connection.isPeerGoing;
 }
 
-/** Returns why a connection is over: it never opened (`dial`), was silent (`ping`), or the backend ended it (`socket`). */
+/** `dial`: the connection never opened; `ping`: it was silent; `socket`: the backend ended it. */
 function endOf(connection: Connection): "ping" | "dial" | "socket" {
   if (!connection.isOpened) return "dial";
   return connection.isSuspect ? "ping" : "socket";

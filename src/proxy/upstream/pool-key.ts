@@ -9,7 +9,7 @@ export type PoolKey = {
   readonly trust: TrustClass;
   readonly kind: ConnectionKind;
   readonly owner: string;
-  /** The three fields in one string, made once, because every request looks up its shard by it. */
+  /** The three fields in one string, made once, because every request looks up its shard by this name. */
   readonly name: string;
 };
 
@@ -20,7 +20,7 @@ export function poolKey(trust: TrustClass, kind: ConnectionKind, owner = ""): Po
   return { trust, kind, owner, name: owner === "" ? `${trust} ${kind}` : `${trust} ${kind} ${owner}` };
 }
 
-/** Returns the keys of connections kept open without requests, for the first request and for moves of many watches (D2). */
+/** Returns the keys of connections kept open without requests, for first requests and moves of many watches (D2). */
 export function warmKeys(asserted: readonly TrustClass[] = []): readonly PoolKey[] {
   const classes: readonly TrustClass[] = ["proven", ...asserted];
   return classes.flatMap((trust) => [poolKey(trust, "plain"), poolKey(trust, "long")]);

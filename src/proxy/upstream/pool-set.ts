@@ -15,7 +15,7 @@ export type PoolSetOptions = {
   readonly shareOf: (backend: string) => number;
 };
 
-/** The keys that nearly all requests use, created once. */
+/** Created once, because nearly all requests use them. */
 const sharedKeys = {
   proven: { plain: poolKey("proven", "plain"), long: poolKey("proven", "long") },
   unproven: { plain: poolKey("unproven", "plain"), long: poolKey("unproven", "long") },
@@ -97,7 +97,7 @@ export class PoolSet {
   readonly weightOf = (backend: string, besides = 0): number =>
     (this.loadOf(backend) + besides + 1) / this.#options.shareOf(backend);
 
-  /** Returns the key of a request. "rejected": connections of unproven clients that no new client shares. */
+  /** "rejected": connections for unproven clients only, apart from those of other unproven clients. */
   keyFor(
     wanted: { readonly trust: TrustClass | "rejected"; readonly kind: ConnectionKind },
     client: Client,

@@ -12,7 +12,7 @@ export type Waiter = {
   /** Returns the present key: a credential may be proven while the attempt waits. */
   rekey(): PoolKey;
   ready(connection: Connection): void;
-  /** Called at every tick while the wait is long or in vain, so that the attempt may move to another backend. */
+  /** Called at every tick while the wait is long or hopeless, so that the attempt may move to another backend. */
   suspected(): void;
   refused(failure: Failure): void;
 };
@@ -24,10 +24,7 @@ export type Shard = {
   readonly waiting: Map<Waiter, number>;
 };
 
-/**
- * Refuses all waiting attempts, in slices, because each asks another backend at once or is answered. Skips attempts
- * that got a connection meanwhile or whose client has gone.
- */
+/** Refuses all waiting attempts, in slices, because each asks another backend at once or is answered. */
 export function refuse({ waiting }: Shard, failure: Failure, clock: Clock): void {
   inSlices(clock, Array.from(waiting.keys()), (waiter) => {
     if (waiting.delete(waiter)) waiter.refused(failure);
@@ -39,7 +36,7 @@ export function hasOutdated({ connections }: Shard): boolean {
   return connections.some(({ isOutdated, isRetiring }) => isOutdated && !isRetiring);
 }
 
-/** Retires connections with the old certificate once one with the new certificate is open. Open streams continue. */
+/** Retires connections with the old certificate. Open streams continue. */
 export function retireOutdated({ connections }: Shard): void {
   for (const connection of connections.filter(({ isOutdated }) => isOutdated)) connection.yield();
 }

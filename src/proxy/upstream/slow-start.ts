@@ -1,7 +1,7 @@
 /**
  * Limits the share of a backend that has just come back. It has no streams, so "fewest streams first" would send it
- * every client that connects: 5,000 at once after a gateway's restart, to an apiserver whose caches are cold. At first
- * such a backend counts as a part of a backend, and half a minute later as a whole one.
+ * every client that connects: 5,000 at once after a gateway's restart, to an apiserver whose caches are cold. The
+ * backend's share grows from a small part to a full share within half a minute.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";

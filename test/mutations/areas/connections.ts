@@ -176,7 +176,7 @@ export const connections: readonly Defect[] = [
     "each look where memory is short ends another tenth while the last one is under way",
     {
       file: "proxy/overload/heap-pressure.ts",
-      find: "if (this.#isEnding) return;",
+      find: "if (this.#isCuttingRequests) return;",
       replace: "",
     },
     ["proxy/overload/heap-pressure", "a slice in each loop turn"],
@@ -311,8 +311,8 @@ export const connections: readonly Defect[] = [
     "one silent upstream connection makes its backend suspect",
     {
       file: "proxy/upstream/pool-health.ts",
-      find: "      return;\n    }\n    this.#isSilent = true;",
-      replace: "    }\n    this.#isSilent = true;",
+      find: "      return;\n    }\n    this.#hasReportedSilence = true;",
+      replace: "    }\n    this.#hasReportedSilence = true;",
     },
     ["proxy/upstream/pool-health", "one silent upstream connection among others"],
   ),
