@@ -16,34 +16,34 @@ import { keyOf } from "./sources.ts";
 export const admissionLimits = {
   /** Maximum number of concurrent unproven requests over all backends. */
   unprovenRequests: 2560,
-  /** Maximum number from one client address. With responses in 100 ms, 2,560 new tokens are accepted per second. */
+  /** Maximum number of concurrent unproven requests from one client address: 2,560 a second if each takes 100 ms. */
   unprovenPerSource: 256,
   /** Maximum number of concurrent requests with one unproven token. More wait for the token's first response. */
   unprovenPerBearer: 2,
   /** Maximum wait in ms for the first response to a token. At a healthy apiserver, it rarely takes longer. */
   unprovenHeldMs: 250,
-  /** Maximum wait in ms for a place: an apiserver's request timeout. After an earlier refusal client-go would retry. */
+  /** Maximum wait in ms for a place. A refusal before an apiserver's own timeout would only make client-go retry. */
   unprovenWaitMs: 60_000,
   /** Milliseconds between checks of the queue. */
   unprovenLookMs: 50,
   /** Maximum number of requests that wait for a place. */
   unprovenWaiting: 62_500,
   /**
-   * Ratio of the waiting requests of one address to the free room in the queue. One address alone gets 50,000 (5,000
-   * pods behind one address start with ten watches each) and leaves 12,500; a second address then leaves 2,500.
+   * Ratio of one address's waiting requests to the room that they leave free. One address alone gets 50,000 (5,000 pods
+   * behind one address start with ten watches each) and leaves 12,500; a second address then leaves 2,500.
    */
   unprovenWaitingShare: 4,
   /**
-   * An address is rejected if its count of 401s is higher. The count falls with time and with each accepted token. A
-   * node with a few expired tokens stays below this number; a flood exceeds it at once.
+   * An address with a higher count of 401s than this is rejected. The count falls with time and with each accepted
+   * token. A node with a few expired tokens stays below this number; a flood exceeds it at once.
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
-  /** Maximum count of 401s of one address, so that the address is no longer rejected a minute after a flood ends. */
+  /** The count of 401s of one address stops here, so that the address is accepted again a minute after a flood. */
   rejectionsMost: 80,
   /** Maximum number of addresses whose 401s are counted. */
   rejectedAddresses: 10_000,
-  /** Maximum number of waiting requests of a rejected address. Clients with expired tokens still get their 401. */
+  /** Maximum number of waiting requests of a rejected address; not 0, so that expired tokens still get a 401. */
   rejectedWaiting: 8000,
 } as const;
 
@@ -60,12 +60,12 @@ export type Applicant = {
 /** The requests of one address, or of one token. */
 class Group {
   open = 0;
-  /** Used only for a token: number of requests that have or queue for a place. */
+  /** For a token: number of requests that have a place, or wait for one in the queue of their address. */
   firsts = 0;
   readonly all = new Set<Entry>();
   /** Waiting requests, oldest first. For an address: its tokens' first requests. For a token: all other requests. */
   readonly queue = new Set<Entry>();
-  /** For an address: requests that get a place after all of `queue`, because their token has a request in a place. */
+  /** For an address: requests that wait behind all of `queue`, because their token already has a place. */
   readonly later = new Set<Entry>();
   readonly key: string;
   readonly #home: Map<string, Group>;
@@ -187,7 +187,7 @@ export class Admission {
   answered({ bearer, source, state }: Entry, status: number): void {
     if (status === 401) return this.#rejections.add(source.key);
     if (bearer === undefined) return;
-    // Each accepted token lowers the count once, because its first response ends all its entries.
+    // Counted once for each accepted token, because the first accepted response ends all entries of the token.
     if (state !== "over") this.#rejections.accepted(source.key);
     // The queue is emptied first. Otherwise `#remove` would give a place to another request with this token.
     bearer.queue.clear();

@@ -78,7 +78,7 @@ export class Balance extends Interval {
     const isWarm = Array.from(shares.values()).every((share) => share === 1);
     if (shares.size < 2 || !isWarm) return;
     const gained = allowanceOf(loads.length, balanceLimits.balanceMs);
-    // An allowance that is not used is not saved up for a burst.
+    // Unused allowance is not saved for a later burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
     const moves = planMoves(loads, shares, Math.floor(this.#allowance));
     this.#allowance -= moves.length;
@@ -179,7 +179,7 @@ function excessOf(
 
 type ByLoad<T> = Map<number, ClientLoad<T>[]>;
 
-/** By backend and load: 1 % of 50,000 clients may move, and searching all clients for each move would take a second. */
+/** Movable clients by backend and load, because searching all of 50,000 clients for each move would take a second. */
 function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad<T>> {
   const left = new Map<string, ByLoad<T>>();
   for (const one of loads.toReversed()) {

@@ -117,7 +117,7 @@ export class BackendSet {
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
   }
 
-  /** The record of the discovery's results; undefined if no discovery is configured. */
+  /** The discovery's results so far; undefined if no discovery is configured. */
   get record(): Discovery["record"] | undefined {
     return this.#discovery?.record;
   }
@@ -159,7 +159,7 @@ export class BackendSet {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
-  /** The apiservers to query: the ready ones, or all if none is ready, because an unknown one may still answer. */
+  /** The apiservers to query: the ready ones, or all if none is ready, because others may still answer. */
   get access(): Access {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
@@ -172,7 +172,7 @@ export class BackendSet {
     };
   }
 
-  /** Checks periodically, because changes of the backends' health are not reported here. */
+  /** Checks whether the fallback is needed. It polls, because this class gets no notice of changes in health. */
   #lookAtFallback(): void {
     if (this.#settings.config.cluster.discovery?.fallback === undefined) return;
     this.#stopLooking = this.#parts.clock.after(fallbackCheckMs, () => {

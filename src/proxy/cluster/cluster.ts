@@ -252,9 +252,7 @@ export class Cluster {
     return this.isReady(backend) || this.path.backends.stateOf(backend) === "suspect";
   }
 
-  /**
-   * Expiry of "backend-ca", of "client" (the proxy's certificates), "backend" and "backend-loopback" (the backends').
-   */
+  /** Expiry by purpose: "backend-ca", "client" (the proxy), "backend" and "backend-loopback" (the backends). */
   get certificates(): readonly Expiry[] {
     return [
       ...this.backends.certificates,

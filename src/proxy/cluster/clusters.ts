@@ -13,7 +13,7 @@ import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
 
-/** Share of the heap limit that buffers for slow clients may use. Above half, flow-control windows shrink (D2). */
+/** Share of the heap limit for buffers of slow clients. Above half of this share, flow-control windows shrink (D2). */
 const bufferShare = 0.25;
 
 /** A removed cluster that still has clients. `stay` cancels the removal. */
@@ -147,7 +147,7 @@ export class Clusters {
     return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#renamed(config);
   }
 
-  /** A single cluster under a new name stays the same cluster, if nothing else changes. */
+  /** Returns the single cluster if the configuration changes nothing but its name. */
   #renamed({ cluster }: ConfigForCluster): Cluster | undefined {
     const [only, ...others] = this.present;
     return others.length === 0 && only?.isFor(cluster) === true ? only : undefined;
@@ -211,7 +211,6 @@ export class Clusters {
     for (const cluster of this.all) cluster.stop();
   }
 
-  /** Ends all remaining requests and connections. */
   close(): void {
     for (const { path } of this.all) path.close();
   }

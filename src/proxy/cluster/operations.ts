@@ -75,7 +75,7 @@ export class Operations {
     if (backends === undefined) return unknown(name);
     if (backends.factsOf(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
-    // No other backend could take new requests, and the operator would stop a backend that still gets all of them.
+    // Without another ready backend, new requests would still go to this one, and the operator might stop it.
     if (!others.some(({ state }) => state === "ready"))
       return new Failure("no-backend", "proxy", `Cannot drain ${name}: no other backend is ready`);
     backends.learn(name, { kind: "drain", isDrained: true, by });

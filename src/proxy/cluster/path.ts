@@ -305,7 +305,7 @@ export class Path {
     this.#leaveBufferLimiter();
   }
 
-  /** Called when a verdict has changed. `pick` reads verdicts itself, so it is not called here. */
+  /** Called when a verdict has changed. `pick` is not called, because it reads verdicts itself. */
   #judged({ name, state }: BackendView): void {
     const { pools } = this;
     if (state === "ready") this.#histories?.returned(name);
@@ -319,7 +319,7 @@ export class Path {
     if (state !== "dead") this.pending.release();
   }
 
-  /** Returns the clock reading at which the latest PING or probe that another backend has answered was sent. */
+  /** Returns the send time (clock reading) of the latest PING or probe that another backend has answered. */
   #othersAnsweredAt(name: string): number {
     let latest = 0;
     for (const [other, { shards }] of this.pools.all) {

@@ -117,7 +117,7 @@ export class Client {
     this.#backend = backend;
   }
 
-  /** The backend that the client's watches are moving to, where its requests then go as well; undefined: none. */
+  /** The backend to which the client's watches are moving, and its requests after them; undefined: none. */
   get rebound(): string | undefined {
     return this.#rebound;
   }

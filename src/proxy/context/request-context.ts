@@ -36,7 +36,7 @@ export function longHeadBytes(fields: readonly Field[]): number {
   return bytes > limits.usualHeadBytes ? bytes : 0;
 }
 
-/** RFC 9110 §9.2.1. */
+/** The safe methods (RFC 9110 §9.2.1). */
 const safeMethods = new Set(["GET", "HEAD"]);
 
 /**

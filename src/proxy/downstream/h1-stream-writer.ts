@@ -18,7 +18,6 @@ const h1HeldBytes = 32 * 1024;
 /** State of the response: no final head yet, in its body, all of it passed to node, or torn down. */
 type State = "waiting" | "answering" | "ended" | "gone";
 
-/** What the writer may do to its connection. */
 export type H1End = {
   /** Ends the connection so that the client cannot take a truncated response for a complete one. */
   destroy(): void;
@@ -41,7 +40,7 @@ export class Http1StreamWriter implements StreamWriter {
   readonly #socket: H1End;
   #owner: StreamListener | undefined;
   #state: State = "waiting";
-  /** Bytes of the request's body that the owner has received and for which it has returned no credit yet. */
+  /** Bytes of the request's body that the owner has received without returning credit for them. */
   #ungranted = 0;
   #isReceived = false;
 
@@ -171,7 +170,7 @@ export class Http1StreamWriter implements StreamWriter {
   #sendInterim(status: number, fields: readonly Field[]): void {
     // HTTP/1.0 has no interim responses (RFC 9110 §15.2). A 101 without an Upgrade would open a tunnel to the proxy.
     if (this.#request.httpVersion === "1.0" || status === 101) return;
-    // node sends the 100 itself: otherwise it closes after a response to `Expect`, although the body may follow.
+    // writeContinue, because otherwise node closes after a response to `Expect`, although the body may follow.
     if (status === 100) return this.#response.writeContinue();
     this.#request.socket.write(writeHead([`HTTP/1.1 ${status} ${phrases.get(status) ?? ""}`], fields));
   }

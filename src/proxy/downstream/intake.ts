@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 
 /** Share of the process's file descriptor limit that client sockets may use. An Upgrade takes two descriptors (A24). */
 export const connectionShare = 0.45;
-/** Below this share of the maximum, and `intakeCalmMs` after the last refusal, /readyz accepts clients again. */
+/** /readyz succeeds again below this share of the maximum, if no client was refused for `intakeCalmMs`. */
 const intakeEasy = 0.9;
 export const intakeCalmMs = 10_000;
 
@@ -22,7 +22,7 @@ export type IntakeParts = {
 export class Intake {
   readonly #parts: IntakeParts;
   #count = 0;
-  /** Clock reading at which the limits last refused a client or would have refused one; undefined: not recently. */
+  /** Clock reading at which a client was last refused, or would have been; undefined: not recently. */
   #refusedAt: number | undefined;
 
   constructor(parts: IntakeParts) {

@@ -74,7 +74,7 @@ export class Listener {
   #stopChecks: () => void = () => {};
   #checkedAt = 0;
   #isDraining = false;
-  /** If the configured port is 0, the port that the kernel chose at the first bind; later binds use the same port. */
+  /** The listening port. If it was chosen by the kernel (configured as 0), later binds use the same port. */
   #port: number;
   /** Descriptor of a listening socket that was passed in. Used if the socket is bound to this listener's address. */
   #inherited: number | undefined;
@@ -340,7 +340,7 @@ const preface = "PRI * HTTP/2.0";
 export function detect(socket: net.Socket, clock: Clock, done: (protocol: Protocol) => void): void {
   peek(socket, clock, look, (protocol) => {
     done(protocol);
-    // For TLS, another object takes over the socket's handle. The other protocols read once they have a listener.
+    // For TLS, another object takes over the socket's handle. For other protocols, the socket is read from now on.
     if (protocol !== "tls") socket.resume();
   });
 }

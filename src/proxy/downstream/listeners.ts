@@ -100,7 +100,7 @@ export class Listeners {
   async reconcile(wanted: readonly ListenerConfig[]): Promise<Failure | undefined> {
     const stay = this.#opened.filter(({ config }) => wanted.some((one) => isSame(one, config)));
     const leave = this.#opened.filter((opened) => !stay.includes(opened));
-    // A changed listener mostly keeps its port, so the old socket must be closed before the new one is bound.
+    // A changed listener usually keeps its port, so the old socket must be closed before the new one is bound.
     for (const { listener } of leave) listener.close();
     const come = wanted.filter((one) => !stay.some(({ config }) => isSame(one, config)));
     const newcomers = await this.#openAll(come);

@@ -69,7 +69,7 @@ function readFields(lines: readonly string[]): Field[] | string {
     const parts = fieldLine.exec(line);
     if (parts === null) return "field line is malformed";
     const field = new Field(String(parts[1]).toLowerCase(), withoutBlanks(String(parts[2])));
-    // A bare CR or LF in the line is part of the value, where it counts as a fault like every control character.
+    // A bare CR or LF is part of the value here, and `fault` reports it like any control character.
     if (field.fault !== undefined) return field.fault;
     fields.push(field);
   }

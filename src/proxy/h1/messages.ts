@@ -5,7 +5,7 @@
  *   fin · · · opcode | mask length7 | length of 2 or 8 bytes, if length7 is 126 or 127 | mask's 4 | payload
  */
 const finalFragment = 0x80;
-/** Opcodes from here on are control frames: close, ping, pong. */
+/** Opcodes of at least this value are control frames: close, ping, pong. */
 const firstControl = 0x8;
 const masked = 0x80;
 const lengthBytes = new Map([

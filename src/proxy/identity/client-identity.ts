@@ -48,7 +48,7 @@ export type Asserted = Common & {
   readonly fields: readonly Field[];
   /** True for fields that `strips` selects, and for Authorization, because the certificate takes precedence. */
   readonly drops: FieldRule;
-  /** True for a field that asks to impersonate another user, where only the apiserver could authorize that. */
+  /** True for a client's impersonation field, if the apiserver could not authorize the client for it. */
   readonly isPresumptuous: FieldRule;
   /** The earliest expiry in the client's chain, in ms since 1970. */
   readonly notAfter: number;
@@ -225,7 +225,7 @@ function isImpersonation(field: Field): boolean {
 
 type Rules = { readonly strips: FieldRule | undefined; readonly drops: FieldRule };
 
-/** The rules of each policy, made once for all clients of a listener or host. */
+/** One set of rules per policy, shared by all clients of a listener or host. */
 const rulesOf = new WeakMap<IdentityPolicy, Rules>();
 
 function rulesUnder(policy: AssertingPolicy): Rules {

@@ -17,7 +17,7 @@ import { bearerEndsAt } from "./credential-expiry.ts";
 export const provenMs = 600_000;
 /** Maximum number of accepted tokens that are remembered, each as a hash and a time. */
 export const rememberedBearers = 10_000;
-/** After its expiry, apiservers accept a JWT for a minute (go-jose's leeway). Its proof lasts `endedBearerMs`. */
+/** Apiservers accept a JWT for this many ms after its expiry (go-jose's leeway); its proof lasts `endedBearerMs`. */
 const bearerLeewayMs = 60_000;
 export const endedBearerMs = 5000;
 
@@ -111,7 +111,7 @@ export class Trust {
     return Math.min(provenMs, Math.max(endedBearerMs, leftMs));
   }
 
-  /** A request from before the token's proof may have another object with the same key; the stored object counts. */
+  /** Returns the stored object of this token, because a request may hold another object from before the proof. */
   #known(credential: Bearer): Bearer {
     return this.#bearers.get(credential.key) ?? credential;
   }

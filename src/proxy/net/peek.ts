@@ -16,7 +16,7 @@ export type Decision<T> = { readonly verdict: T; readonly taken: number };
 /** Decides from all bytes so far. After undefined (too few bytes), the function is called again with more bytes. */
 export type Decide<T> = (seen: Buffer) => Decision<T> | undefined;
 
-/** Sum over all sockets. */
+/** Bytes that are held back now, over all sockets. */
 let waitingBytes = 0;
 
 /** Calls `done` once, with the socket paused; never if the socket ends or stays undecided for `limits.handshakeMs`. */

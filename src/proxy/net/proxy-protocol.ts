@@ -29,7 +29,7 @@ const signature2 = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const longestLine = 107;
 const fixedBytes = 16;
 
-/** Bytes by IP family in version 2: of one address, and of both ends with their ports. Other families are skipped. */
+/** Version 2, by IP family: bytes of one address, and of both addresses with both ports. Others are skipped. */
 const families = new Map([
   [1, { addressBytes: 4, blockBytes: 12 }],
   [2, { addressBytes: 16, blockBytes: 36 }],

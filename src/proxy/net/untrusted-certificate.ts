@@ -1,4 +1,4 @@
-/** Adds the configuration keys that an operator may have got wrong to Node's errors about a backend's certificate. */
+/** Rewords Node's errors about a backend's certificate: names the configuration keys that may be wrong. */
 /** The CA and the name with which a backend's certificate is verified. */
 export type Trusted = {
   readonly serverName: string;

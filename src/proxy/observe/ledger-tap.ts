@@ -59,8 +59,8 @@ function assertedSubject({ user }: Asserted): Subject {
 }
 
 /**
- * Copies a request's body, up to a limit, and passes the copy on after a backend has accepted the request. Only
- * requests that show which clients hold leader leases and which pods are gone are copied.
+ * Copies a request's body, up to a limit, and passes the copy on after a backend has accepted the request. The ledger
+ * copies only requests that show which clients hold leader leases or which pods are gone.
  */
 export class BodyCopy {
   readonly #taken: (body: Buffer) => void;
@@ -118,7 +118,7 @@ export class LedgerTap {
         ? assertedSubject(word)
         : subjectOf(valueOf(fields, role.authorization));
     const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
-    // The memo lives as long as the connection, so it keeps no overlong User-Agent, which is looked up each time (A26).
+    // The memo lives as long as the connection, so callers with an overlong User-Agent are not kept in it (A26).
     if (userAgent.length <= limits.targetChars) client.remember({ word, userAgent, caller });
     return caller;
   }
@@ -137,7 +137,7 @@ export class LedgerTap {
     }
   }
 
-  /** Undefined for nearly all requests. */
+  /** Returns the copier of a request's body; undefined for nearly all requests. */
   copyFor(request: LedgerRequest): BodyCopy | undefined {
     const { info } = request;
     if (!info.isResource || info.kind !== "plain") return undefined;
@@ -211,7 +211,7 @@ type Storm = {
 };
 
 export class RelistStorm {
-  /** The latest relist of each pair of caller and resource, oldest first; at most as many as make a storm. */
+  /** The latest relist of each pair of caller and resource, oldest first; at most `stormRelists`. */
   #relists: Relist[] = [];
   #reportedAt = Number.NEGATIVE_INFINITY;
 

@@ -1,6 +1,6 @@
 /**
- * Detects or prevents that a client gets older data than it has seen, unnoticed (k/k 59848, G8). One backend's cache
- * may be behind another's, and a list, or a watch from version 0, returns whatever the cache contains.
+ * Detects or prevents stale reads: responses with older data than the client has already seen (k/k 59848, G8). One
+ * backend's cache may be behind another's, and a list, or a watch from version 0, returns whatever the cache contains.
  *
  * In mode `Observe` the guard reports each such response. In mode `Enforce` the guard requests at least the version
  * that the client has seen, so that a backend that is behind waits or refuses. Responses with unreadable versions are
@@ -70,7 +70,7 @@ export class SeenVersion {
     if (before?.isOpen === true) this.#apart ??= new WeakMap([[before, this.#version]]);
   }
 
-  /** Returns the newest version that the process on this connection has certainly got. */
+  /** Returns the newest version that the process on this connection has certainly received. */
   seenBy(connection: ClientConnection): string {
     return this.#apart === undefined ? this.#version : (this.#apart.get(connection) ?? "");
   }
@@ -95,7 +95,7 @@ export class SeenVersion {
     return true;
   }
 
-  /** Counts a refusal. After several, forgets the version and returns true, because old data is better than none. */
+  /** Counts a refusal. After several in a row, forgets the version and returns true: old data is better than none. */
   refused(): boolean {
     this.#refusals += 1;
     if (this.#refusals < staleReadLimits.refusals) return false;
@@ -276,10 +276,10 @@ function asksForPast(query: string): boolean {
 }
 
 /**
- * True if a newer version can be enforced on the request: it requests version "0", for which alone the apiserver
- * returns its cache without a check. A watch must itself request the initial state: servers before 1.34 refuse
- * `sendInitialEvents` from clients that do not support it, and all servers refuse it without `resourceVersionMatch`.
- * Lists of events are exempt, because etcd answers them.
+ * True if a newer version can be enforced on the request. Only for version "0" does the apiserver return its cache
+ * unchecked. A watch must itself request the initial state: servers before 1.34 refuse `sendInitialEvents` from clients
+ * that do not support it, and all servers refuse it without `resourceVersionMatch`. Lists of events are exempt, because
+ * etcd answers them.
  */
 function takesAnyState(info: RequestInfo, target: string): boolean {
   const query = queryOf(target);

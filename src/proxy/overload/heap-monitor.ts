@@ -9,7 +9,7 @@ const heapReserveBytes = 16 * 2 ** 20;
 /** perf_hooks' constant for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
 const fullCollection = 4;
 
-/** V8's young space is three times this size, which bin/watchkeeper.js sets; the default is V8's own. */
+/** Size of a V8 semi-space, set by bin/watchkeeper.js; the default is V8's. The young space has three of them. */
 const semiSpaceMiB = Number(/semi-space-size=(\d+)/.exec(process.execArgv.join(" "))?.[1] ?? 64);
 
 /** Returns the maximum size of the old space, which contains the live objects. V8 aborts when the old space is full. */
@@ -59,8 +59,8 @@ function isCollect(found: unknown): found is Collect {
 
 /**
  * Runs a full collection that returns free pages to the kernel. The process stops meanwhile: 70 ms with 150 live MiB.
- * V8 itself runs such a collection only when its heap grows, or when the process is nearly idle, which may take a
- * hundred seconds after a peak.
+ * V8 itself runs such a collection only when its heap grows, or when the process is nearly idle. After a peak, that may
+ * take a hundred seconds.
  */
 export function collect(): void {
   made ??= make();

@@ -94,7 +94,7 @@ export class HeapPressure {
   readonly #parts: HeapPressureParts;
   /** True if the live heap should be measured again: while memory is short, and one more time afterwards. */
   #isDue = false;
-  /** Maximum number of bytes that a full collection has left resident since pages were last returned. */
+  /** Largest resident size in bytes after a full collection, since pages were last returned. */
   #peakBytes = 0;
   #hasPagesToReturn = false;
   #releasedAt = Number.NEGATIVE_INFINITY;
@@ -157,7 +157,7 @@ export class HeapPressure {
     );
   }
 
-  /** Cuts the share `shedShare` of these requests: the latest ones. */
+  /** Cuts the latest requests: the share `shedShare`. */
   #endYoungest(all: readonly Sheddable[]): void {
     let left = shareOf(all.length);
     const times = new Float64Array(all.length);

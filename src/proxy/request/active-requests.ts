@@ -34,7 +34,7 @@ export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): numb
   return queuedBytes + (isEnded ? 0 : headBytes);
 }
 
-/** Ended exchanges with unread bytes are checked at this number, and then at twice the number that remained. */
+/** When this many ended exchanges have unread bytes, they are checked; later at twice the number that remained. */
 const sweptSize = 64;
 
 export class ActiveRequests {

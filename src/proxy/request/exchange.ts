@@ -247,7 +247,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   #reply(failure: Failure): void {
     this.#status = sendLocalReply(this.down, this.context.method, failure);
-    // The proxy reads no more of the body, so a client that continued to send it would wait for ever.
+    // Later parts of the body get no credit, so a client that continued to send would wait for ever.
     if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
   }
@@ -333,7 +333,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { attempts, context } = this;
     // Attempts while all backends are silent prove nothing about any of them (D14).
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
-    // A request refused by GOAWAY is not counted either: each 401 causes a GOAWAY for all clients of its connection.
+    // A request refused by GOAWAY is not counted, because each 401 causes a GOAWAY for all clients of a connection.
     const since = Math.max(context.at, this.#placedAt);
     if (isSentAway && attempts.isSpent && clock.now() - since < requestLimits.sentAwayMs) attempts.forget(1);
     if (!attempts.isSpent) return this.#place();
@@ -453,7 +453,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
-    // The backend itself ended the stream, so a head that was held is its response.
+    // The backend itself ended the stream, so the held head is the backend's response.
     if (code !== lost) this.#relayHead(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;
@@ -638,7 +638,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#parts.trust.learn(this.#credential, status);
   }
 
-  /** Binds the client to the backend of its watch, so that it does not alternate between two caches (k/k 59848). */
+  /** Binds the client to its watch's backend, so that the client does not alternate between caches (k/k 59848). */
   goesOn(backend: string): void {
     this.context.client.follow(this.backend, backend);
     this.attempts.movedTo(backend);

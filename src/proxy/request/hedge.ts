@@ -69,7 +69,7 @@ export class Hedges {
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
-  /** Reports an attempt whose hedge was faster. Only if its connection answers PINGs, the backend is the cause. */
+  /** Reports an attempt whose hedge was faster, if its connection answers PINGs: then the backend is the cause. */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
@@ -116,7 +116,7 @@ export class Hedges {
 
   /**
    * Hedges on another connection of the same backend first. If that connection is silent too, another backend is asked,
-   * because a wrong path MTU lets every connection of a backend lose the same response.
+   * because with a wrong path MTU all connections to a backend lose the same response.
    */
   #askTwice(attempts: Attempts, attempt: Attempt): void {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";

@@ -30,7 +30,7 @@ const replies: Record<FailureCode, Reply> = {
 
 const none = Buffer.alloc(0);
 
-/** Failures after which the client may repeat any request, because no backend has acted on it. */
+/** Failures after which the client may repeat any request, because no backend has acted on the request. */
 const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "draining"]);
 
 /**
@@ -70,7 +70,7 @@ export function statusBody(failure: Failure, mayRetry: boolean): string {
   return statusJson({ message, reason, details, code: status });
 }
 
-/** Reset codes that Node's client takes for an orderly end (nodejs/node 35209). */
+/** Reset codes that Node's client treats as an orderly end (nodejs/node 35209). */
 const mistakable = new Set<number>([lost, errorCode.NO_ERROR, errorCode.CANCEL]);
 
 /** Returns the reset code for the client: `code`, unless it would be untrue. `mayHaveRun`: a backend may have begun. */

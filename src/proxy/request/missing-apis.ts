@@ -22,7 +22,7 @@ type Gap = {
   until: number;
   /** True if another backend serves the resource. */
   isConfirmed: boolean;
-  /** True if this was journaled since the backend was last asked. */
+  /** True if the gap was journaled since the backend was last asked. */
   isJournaled: boolean;
 };
 

@@ -79,7 +79,7 @@ type Trial = {
   readonly address: BackendAddress;
   readonly clock: Clock;
   readonly objectionTo: (outcome: Outcome) => string | undefined;
-  /** Undefined if the TLS handshake alone is the outcome. */
+  /** The request to send; undefined: the TLS handshake alone is the test. */
   readonly request?: { readonly pair: ServingPair; readonly field: string };
 };
 

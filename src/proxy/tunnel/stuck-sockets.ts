@@ -17,7 +17,7 @@ export const socketTableMs = 1000;
  * ends its exec within 10 s.
  */
 export const hungRetransmits = 4;
-/** Retransmissions that make a client's socket stuck: about 51 s, because the client's network may fail for a while. */
+/** Retransmissions (about 51 s) after which a client's socket counts as stuck: its network may fail for a while. */
 export const hungClientRetransmits = 8;
 export const hungLooks = 2;
 
@@ -51,7 +51,7 @@ export class HungTunnels {
     this.#parts = parts;
   }
 
-  /** Calls `cut` once: when the backend is dead or one of the sockets is stuck. The returned function cancels this. */
+  /** Calls `cut` once, when the backend is dead or a socket is stuck. The returned function stops the checks. */
   watchTunnel(
     { down, up, backend }: { readonly down: Socket; readonly up: Socket; readonly backend: string },
     cut: (reason: "backend_dead" | "connection_stuck") => void,

@@ -1,7 +1,7 @@
 /**
  * Handles an Upgrade (SPDY/3.1 and websocket: exec, attach, port-forward): identifies the client, dials a backend, and
  * joins both sockets in a tunnel. A tunnel may be silent, so it has no idle timer (D7). No PING can be sent in a
- * tunnel, so it ends with its backend's verdict (D6).
+ * tunnel, so the tunnel ends when its backend is found dead (D6).
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";

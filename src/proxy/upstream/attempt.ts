@@ -47,7 +47,7 @@ export class Attempt implements ConnectionUser, Waiter {
   #owner: AttemptOwner;
   #connection: Connection | undefined;
   #isSuspect = false;
-  /** Clock reading at which the head was sent, in whole ms, which V8 stores in place; negative: unsent or refused. */
+  /** Clock reading (in whole ms, which V8 stores in place) at which the head was sent; negative: unsent or refused. */
   #sentAt = -1;
   /** True if the attempt waits longer than reads of its backend usually take, although the backend answers PING. */
   isSlow = false;

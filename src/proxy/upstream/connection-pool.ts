@@ -37,7 +37,7 @@ export type ConnectionPoolOptions = {
   readonly probeLargePackets: () => void;
   /** Returns the facts that health has recorded about the backend. */
   readonly facts: () => BackendFacts;
-  /** Returns the clock reading at which the latest PING or probe that another backend has answered was sent. */
+  /** Returns the send time (clock reading) of the latest PING or probe that another backend has answered. */
   readonly othersAnsweredAt: () => number;
   /** Returns the clock reading at which a backend last answered after all backends had been silent. */
   readonly silenceOverAt: () => number;

@@ -34,7 +34,7 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly dead: (connection: Kept, silentMs: number) => void;
   /** Returns the facts that health has recorded about the backend. */
   readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
-  /** Returns the clock reading at which the latest PING or probe that another backend has answered was sent. */
+  /** Returns the send time (clock reading) of the latest PING or probe that another backend has answered. */
   readonly othersAnsweredAt: () => number;
   /** Returns the clock reading at which a backend last answered after all backends had been silent. */
   readonly silenceOverAt: () => number;
@@ -180,7 +180,7 @@ export class Keepalive<Kept extends KeptAlive> {
 
   /**
    * Returns the ms of silence tolerated on a connection whose backend answers on others. The kernel doubles its pause
-   * before each retransmission, so after an outage the next one takes, at most, as long again as the outage lasted.
+   * before each retransmission, so after an outage the next one comes within the time that the outage lasted.
    */
   readonly #answeringLimitMs = (silentSince: number): number => {
     const { facts, silenceOverAt } = this.#parts;

@@ -59,7 +59,7 @@ export const upstreamLimits = {
   unansweredShare: 1.5,
   /** A connection with a PING pending for more ms than this gets no hedges. A PING is sent every 250 ms. */
   promptMs: 100,
-  /** Ms for which a connection that was silent is used only if no other has room: as long as watches are retried. */
+  /** Ms for which a connection that was silent is used only if no other has room. Watches are retried as long. */
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this many ms is closed or replaced. The apiserver closes it after 90 s. */
   idleConnectionMs: 60_000,

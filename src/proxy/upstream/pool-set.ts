@@ -97,7 +97,7 @@ export class PoolSet {
   readonly weightOf = (backend: string, besides = 0): number =>
     (this.loadOf(backend) + besides + 1) / this.#options.shareOf(backend);
 
-  /** "rejected": connections for unproven clients only, apart from those of other unproven clients. */
+  /** "rejected": for anonymous requests, and for requests from addresses whose tokens get 401. */
   keyFor(
     wanted: { readonly trust: TrustClass | "rejected"; readonly kind: ConnectionKind },
     client: Client,
