@@ -118,8 +118,7 @@ export class Admission {
   readonly #bearers = new Map<string, Group>();
   /** Addresses with queued requests, in the order of their turns. */
   readonly #turns = new Set<Group>();
-  /** Clock reading since which each request waits, oldest first. */
-  readonly #waiting = new Map<Entry, number>();
+  readonly #waitingSince = new Map<Entry, number>();
   readonly #rejections: Rejections;
   #open = 0;
   #isLooking = false;
@@ -135,7 +134,7 @@ export class Admission {
   }
 
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#waitingSince.size;
   }
 
   /** Number of addresses and tokens with requests that have a place or wait. */
@@ -160,7 +159,7 @@ export class Admission {
     this.#next();
     if (entry.state === "open") return entry;
     if (this.#mayWait(source)) {
-      this.#waiting.set(entry, this.#clock.now());
+      this.#waitingSince.set(entry, this.#clock.now());
       this.#lookSoon();
       return entry;
     }
@@ -169,7 +168,7 @@ export class Admission {
   }
 
   #mayWait({ key, all, open }: Group): boolean {
-    const free = admissionLimits.unprovenWaiting - this.#waiting.size;
+    const free = admissionLimits.unprovenWaiting - this.#waitingSince.size;
     const waiting = all.size - open;
     if (!this.#rejections.isRejected(key)) return waiting <= free * admissionLimits.unprovenWaitingShare;
     // Rejected addresses together never get more than half of the queue.
@@ -206,7 +205,7 @@ export class Admission {
     }
     if (isFirst && bearer !== undefined) bearer.firsts -= 1;
     entry.state = "over";
-    this.#waiting.delete(entry);
+    this.#waitingSince.delete(entry);
     source.remove(entry);
     bearer?.remove(entry);
     if (source.next === undefined) this.#turns.delete(source);
@@ -250,11 +249,11 @@ export class Admission {
     entry.state = "open";
     this.#open += 1;
     entry.source.open += 1;
-    if (this.#waiting.delete(entry)) this.#clock.soon(entry.applicant.place);
+    if (this.#waitingSince.delete(entry)) this.#clock.soon(entry.applicant.place);
   }
 
   #lookSoon(): void {
-    if (this.#isLooking || this.#waiting.size === 0) return;
+    if (this.#isLooking || this.#waitingSince.size === 0) return;
     this.#isLooking = true;
     this.#clock.after(admissionLimits.unprovenLookMs, () => {
       this.#isLooking = false;
@@ -264,7 +263,7 @@ export class Admission {
   }
 
   #look(now: number): void {
-    for (const [entry, since] of this.#waiting) {
+    for (const [entry, since] of this.#waitingSince) {
       if (now - since < admissionLimits.unprovenHeldMs) break;
       if (entry.state === "held") this.#queue(entry, entry.source.later);
       if (now - since < admissionLimits.unprovenWaitMs) continue;

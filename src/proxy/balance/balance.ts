@@ -88,7 +88,7 @@ export class Balance extends Interval {
     }
   }
 
-  /** Repeats the move of a client whose watches have not all arrived, unless the target backend is gone. */
+  /** Ends a move if all watches have arrived or the target backend is gone; otherwise sends the watches again. */
   #finish(streams: ClientStreams, shares: ReadonlyMap<string, number>): void {
     const { client, watches } = streams;
     const { rebound } = client;

@@ -176,13 +176,12 @@ export class BackendSet {
   #lookAtFallback(): void {
     if (this.#settings.config.cluster.discovery?.fallback === undefined) return;
     this.#stopLooking = this.#parts.clock.after(fallbackCheckMs, () => {
-      if (this.#usesFallback === this.#isFoundReady()) this.gather();
+      if (this.#usesFallback === this.#isAnyDiscoveredReady()) this.gather();
       this.#lookAtFallback();
     });
   }
 
-  /** True if one of the backends that the fallback replaces is ready. */
-  #isFoundReady(): boolean {
+  #isAnyDiscoveredReady(): boolean {
     const { prefix, isReady } = this.#parts;
     const fallback = this.#settings.config.cluster.discovery?.fallback?.name ?? "";
     return Array.from(this.#addresses.keys()).some((name) => name !== prefix + fallback && isReady(name));
@@ -192,7 +191,7 @@ export class BackendSet {
     const { config, caBundle } = this.#settings;
     const ca = caBundle?.ca;
     const { tls, discovery, proxyProtocol } = config.cluster;
-    this.#usesFallback = !this.#isFoundReady();
+    this.#usesFallback = !this.#isAnyDiscoveredReady();
     const fallback = this.#usesFallback ? discovery?.fallback : undefined;
     const backends = [...config.cluster.backends, ...(fallback === undefined ? [] : [fallback])];
     const toAddress = (one: Discovered, name: string): BackendAddress => {

@@ -71,7 +71,7 @@ export class Operations {
   }
 
   #drain(name: string, { by }: Operator): Outcome {
-    const backends = this.#ownersOf(name);
+    const backends = this.#backendsWith(name);
     if (backends === undefined) return unknown(name);
     if (backends.factsOf(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
@@ -83,7 +83,7 @@ export class Operations {
   }
 
   #undrain(name: string, { by }: Operator): Outcome {
-    const backends = this.#ownersOf(name);
+    const backends = this.#backendsWith(name);
     if (backends === undefined) return unknown(name);
     if (!backends.factsOf(name).isDrained) return `${name} was not drained`;
     backends.learn(name, { kind: "drain", isDrained: false, by });
@@ -118,8 +118,7 @@ export class Operations {
     return `Configuration reloaded${late}`;
   }
 
-  /** Returns the backends of the cluster that has a backend of this name. */
-  #ownersOf(name: string): OperatedPath["backends"] | undefined {
+  #backendsWith(name: string): OperatedPath["backends"] | undefined {
     return this.#parts.paths().find(({ backends }) => backends.stateOf(name) !== undefined)?.backends;
   }
 }

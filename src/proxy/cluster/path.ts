@@ -106,7 +106,6 @@ export class Path {
   readonly caches = new CacheTracker();
   readonly refresher: BookmarkRefresher;
   readonly sentinels: Sentinels;
-  /** A clock that stands still while the proxy's own event loop is blocked. */
   readonly #stallAwareClock: StallAwareClock;
   readonly #histories: Histories | undefined;
   readonly #detectors: readonly PeriodicDetector[];

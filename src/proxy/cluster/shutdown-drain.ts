@@ -43,7 +43,7 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
     await pause(clock, endCheckMs, hurry);
   }
   const cut = exchanges.size + parts.upgrades();
-  await walk(clock, exchanges.live, (exchange) => {
+  await walkInSlices(clock, exchanges.live, (exchange) => {
     if (!exchange.isEnded) exchange.cut();
   });
   parts.cut();
@@ -66,12 +66,12 @@ class WatchDrainSchedule {
 
   async look(clock: Clock): Promise<void> {
     const left: Exchange[] = [];
-    await walk(clock, this.#exchanges.live, (one) => {
+    await walkInSlices(clock, this.#exchanges.live, (one) => {
       if (one.context.kind === "watch" && !this.#ending.has(one)) left.push(one);
     });
     let due = Math.ceil(left.length / Math.max(1, this.#looks));
     this.#looks -= 1;
-    await walk(clock, left, (watch) => {
+    await walkInSlices(clock, left, (watch) => {
       if (due === 0) return enough;
       // A watch that is unanswered or undecodable cannot end between two events. A later check tries again.
       if (!watch.letWatchEnd()) return undefined;
@@ -82,8 +82,7 @@ class WatchDrainSchedule {
   }
 }
 
-/** Resolves when `visit` was called for all entries (slices.ts). */
-function walk<T>(clock: Clock, entries: Iterable<T>, visit: (entry: T) => unknown): Promise<void> {
+function walkInSlices<T>(clock: Clock, entries: Iterable<T>, visit: (entry: T) => unknown): Promise<void> {
   return new Promise((resolve) => {
     inSlices(clock, entries, visit, resolve);
   });

@@ -45,7 +45,7 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
     return new Failure("misdirected", "client", "Another host: use another connection for this name");
   const asserted = assertedIn(request.fields, client.identity, wallMs);
   if (asserted instanceof Failure) return asserted;
-  const { fields, auditId, forwardedFor } = ownOf(request, dropsOf(client.identity, asserted));
+  const { fields, auditId, forwardedFor } = allowedFieldsOf(request, dropsOf(client.identity, asserted));
   // Any client may write X-Forwarded-For, so only that of a configured forwarder is kept. All entries go into one
   // field, because the apiserver reads only the first field of that name (apimachinery util/net, SourceIPs). A list
   // above `limits.fieldBytes` is dropped, because it would end an upstream connection that many clients share (A7).
@@ -62,8 +62,7 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
 
 type ClientFields = { readonly fields: Field[]; readonly auditId: string; readonly forwardedFor: string };
 
-/** Returns the client's own fields, without those that a client may not send. */
-function ownOf(request: RequestHead, drops: FieldRule | undefined): ClientFields {
+function allowedFieldsOf(request: RequestHead, drops: FieldRule | undefined): ClientFields {
   const fields: Field[] = [];
   let auditId = "";
   let forwardedFor = "";

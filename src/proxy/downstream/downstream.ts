@@ -17,8 +17,7 @@ import type { RequestHandler } from "../request/handler.ts";
  * proxy would refuse the next request of a client that has not processed the first GOAWAY yet.
  */
 export const goAwayGraceMs = 1000;
-/** Maximum wait in ms for the PONG after the first GOAWAY. */
-const goAwayPongMs = 3000;
+const goAwayPongWaitMs = 3000;
 
 export type DownstreamParts = {
   readonly clock: Clock;
@@ -103,7 +102,8 @@ export class Downstream implements WireOwner {
     if (this.session.openCount > 0) this.idleSince = now;
     else if (now - this.idleSince > limits.idleSessionMs) this.drain();
     // If the client does not answer the PING of the first step, the second GOAWAY follows all the same.
-    if (this.#drainingSince !== undefined && now - this.#drainingSince > goAwayPongMs) this.session.goAway();
+    if (this.#drainingSince !== undefined && now - this.#drainingSince > goAwayPongWaitMs)
+      this.session.goAway();
   }
 
   #changed(): void {

@@ -156,7 +156,7 @@ export class Http1Connection implements H1End {
     if (turn === undefined) return;
     this.#isBusy = true;
     this.#stopTimer();
-    turn.response.on("close", () => this.#finish());
+    turn.response.on("close", () => this.#responseEnded());
     this.contain(() => this.#begin(turn));
   }
 
@@ -175,8 +175,7 @@ export class Http1Connection implements H1End {
     writer.attach(owner, parsed.hasBody);
   }
 
-  /** Called when a response has been sent, or its socket is closed. */
-  #finish(): void {
+  #responseEnded(): void {
     if (this.#socket.destroyed || this.#isRefused) return;
     this.#isBusy = false;
     this.idleSince = this.#parts.clock.now();

@@ -41,8 +41,7 @@ export class Listeners {
   readonly #inherited: Descriptors;
   #opened: readonly Opened[] = [];
   #pastHandshakeErrors = 0;
-  /** Listeners that a reload has closed and that still have clients. */
-  readonly #leaving = new Set<Listener>();
+  readonly #draining = new Set<Listener>();
   /** Listeners that could not be bound again after a failed reload, each with the function that ends its retries. */
   readonly #lost = new Map<Listener, () => void>();
 
@@ -108,7 +107,7 @@ export class Listeners {
       await Promise.all(leave.map((opened) => this.#reopen(opened)));
       return newcomers;
     }
-    for (const opened of leave) this.#letGo(opened);
+    for (const opened of leave) this.#drain(opened);
     this.#opened = [...stay, ...newcomers];
     return undefined;
   }
@@ -133,21 +132,20 @@ export class Listeners {
   }
 
   #all(): readonly Listener[] {
-    return [...this.#opened.map(({ listener }) => listener), ...this.#leaving];
+    return [...this.#opened.map(({ listener }) => listener), ...this.#draining];
   }
 
-  /** Drains the listener's clients in two GOAWAY steps. Open requests may finish until the process ends. */
-  #letGo({ listener, hosts }: Opened): void {
+  #drain({ listener, hosts }: Opened): void {
     hosts?.stop();
     this.#forgetLost(listener);
     const forget = (): void => {
-      this.#leaving.delete(listener);
+      this.#draining.delete(listener);
       // The count is kept here, because the metric must not fall when a listener is gone.
       this.#pastHandshakeErrors += listener.handshakeErrors;
       listener.cut();
     };
     if (listener.socketCount === 0) return forget();
-    this.#leaving.add(listener);
+    this.#draining.add(listener);
     listener.drain(forget);
   }
 

@@ -134,8 +134,7 @@ export class GuardedRead {
   readonly target: string;
   readonly isDemanded: boolean;
   readonly #isList: boolean;
-  /** The backend that answers the request; "" before the response. */
-  #backend = "";
+  #answeredBy = "";
   /** Finds the version in a list; undefined before the response, and after the version was found. */
   #reading: ListVersion | undefined;
 
@@ -150,7 +149,7 @@ export class GuardedRead {
   }
 
   answered(backend: string, head: readonly Field[]): void {
-    this.#backend = backend;
+    this.#answeredBy = backend;
     if (!this.#isList) return;
     const { status, contentType, contentEncoding } = answerOf(head);
     if (status === 200) this.#reading = new ListVersion(contentType, contentEncoding);
@@ -175,7 +174,7 @@ export class GuardedRead {
   shown(version: string): void {
     this.#seenVersion.shown(version, this.#connection);
     if (version === "" || compareVersions(version, this.#before) >= 0) return;
-    this.#guard.outdated(this.#seenVersion, { backend: this.#backend, version, seen: this.#before });
+    this.#guard.outdated(this.#seenVersion, { backend: this.#answeredBy, version, seen: this.#before });
   }
 
   /** Records that the backend did not reach the enforced version within 3 s (504, watch.md §3.1). */

@@ -44,12 +44,10 @@ export class Passthrough {
   readonly #parts: PassthroughParts;
   readonly #hedges: TokenBucket;
   readonly #live: JoinedConnection[] = [];
-  /** Number of sockets to each backend, including those that are being opened. */
-  readonly #counts = new Map<string, number>();
+  readonly #socketCounts = new Map<string, number>();
   /** Removed backends that still have connections, each with the function that lets these connections stay. */
   readonly #leaving = new Map<string, () => void>();
-  /** Number of connections whose ClientHello was read and that have no backend yet. */
-  #asking = 0;
+  #withoutBackend = 0;
   readonly #endedBytes = { sent: 0, received: 0 };
 
   constructor(parts: PassthroughParts) {
@@ -59,11 +57,11 @@ export class Passthrough {
 
   /** Number of connections that are open or being opened. */
   get openCount(): number {
-    return this.#live.length + this.#asking;
+    return this.#live.length + this.#withoutBackend;
   }
 
   get counts(): ReadonlyMap<string, number> {
-    return this.#counts;
+    return this.#socketCounts;
   }
 
   /** Bytes sent to clients, and received from them, since the start. */
@@ -86,7 +84,7 @@ export class Passthrough {
         stop();
         this.#leaving.delete(name);
       }
-    const gone = Array.from(this.#counts.keys()).filter((name) => !names.includes(name));
+    const gone = Array.from(this.#socketCounts.keys()).filter((name) => !names.includes(name));
     for (const name of gone) if (!this.#leaving.has(name)) this.#leave(name, graceMs);
   }
 
@@ -123,8 +121,8 @@ export class Passthrough {
   ): Promise<void> {
     const { serverName = "", length, hasEarlyData } = hello;
     const opening = { bytes, isRepeatable: bytes.length === length && !hasEarlyData };
-    this.#asking += 1;
-    const reached = await this.#reach(opening, caller, route).finally(() => (this.#asking -= 1));
+    this.#withoutBackend += 1;
+    const reached = await this.#reach(opening, caller, route).finally(() => (this.#withoutBackend -= 1));
     if (reached instanceof Failure) refuseCaller(down, caller, reached, this.#parts);
     else
       this.#join(down, reached, {
@@ -167,17 +165,17 @@ export class Passthrough {
     const names = backends.map((name) => prefix + name);
     const allowed = names.length === 0 ? views : views.filter(({ name }) => names.includes(name));
     const loads = (name: string): number =>
-      ((this.#counts.get(name) ?? 0) + 1) / this.#parts.pools.shareOf(name);
+      ((this.#socketCounts.get(name) ?? 0) + 1) / this.#parts.pools.shareOf(name);
     return retries.nextBackend(allowed, loads);
   }
 
   #connect(backend: string, ends: Ends): Socket {
     const socket = this.#parts.connect(backend, ends);
-    this.#counts.set(backend, (this.#counts.get(backend) ?? 0) + 1);
+    this.#socketCounts.set(backend, (this.#socketCounts.get(backend) ?? 0) + 1);
     socket.once("close", () => {
-      const left = (this.#counts.get(backend) ?? 1) - 1;
-      if (left > 0) this.#counts.set(backend, left);
-      else this.#counts.delete(backend);
+      const left = (this.#socketCounts.get(backend) ?? 1) - 1;
+      if (left > 0) this.#socketCounts.set(backend, left);
+      else this.#socketCounts.delete(backend);
     });
     return socket;
   }

@@ -54,8 +54,7 @@ export class Attempt implements ConnectionUser, Waiter {
   /** True if the attempt is over because the response violated the protocol. */
   isMalformed = false;
   #stream: Stream | undefined;
-  /** The pool in which the attempt waits for a connection; undefined: it does not wait. */
-  #waitsIn: { forget(waiter: Waiter): void } | undefined;
+  #waitingPool: { forget(waiter: Waiter): void } | undefined;
   #key: PoolKey;
   /**
    * The response's head, held until the body begins or a PING that was sent after the head is answered. With a broken
@@ -118,7 +117,7 @@ export class Attempt implements ConnectionUser, Waiter {
     const connection = connections.take(this.#key);
     if (connection !== undefined) return this.ready(connection);
     // Set before the wait begins, because the wait may be refused at once.
-    this.#waitsIn = connections;
+    this.#waitingPool = connections;
     connections.wait(this);
   }
 
@@ -154,8 +153,8 @@ export class Attempt implements ConnectionUser, Waiter {
    * does not count against the connection (A1).
    */
   cancel(isAnswered: boolean): void {
-    this.#waitsIn?.forget(this);
-    this.#waitsIn = undefined;
+    this.#waitingPool?.forget(this);
+    this.#waitingPool = undefined;
     const stream = this.#stream;
     this.#stream = undefined;
     if (stream !== undefined) this.#connection?.cancel(stream, isAnswered);
@@ -169,7 +168,7 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   ready(connection: Connection): void {
-    this.#waitsIn = undefined;
+    this.#waitingPool = undefined;
     this.#isSuspect = false;
     this.#connection = connection;
     this.#contain(() => this.#open(connection));
@@ -185,7 +184,7 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   refused(failure: Failure): void {
-    this.#waitsIn = undefined;
+    this.#waitingPool = undefined;
     this.#contain(() => this.#owner.attemptRefused(this, failure));
   }
 

@@ -50,7 +50,7 @@ export type ConnectionPoolOptions = {
   readonly ping: KeepaliveTimes;
 };
 
-/** The key of the only connection that is dialled to a dead backend, to find out whether the backend is back. */
+/** The key of the connection that is dialled to a dead backend without warm ones, to find out whether it is back. */
 const revivalKey = poolKey("proven", "plain");
 
 /** The failure of a dial that the proxy restarts: no evidence against the backend. Waiting requests keep waiting. */

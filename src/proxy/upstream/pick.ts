@@ -13,8 +13,7 @@ export type PickParts = {
   readonly tried: readonly string[];
 };
 
-/** States in which a backend is picked, best first. */
-const willing: readonly BackendState[] = ["ready", "unknown", "draining"];
+const pickableBestFirst: readonly BackendState[] = ["ready", "unknown", "draining"];
 const doubtful: readonly BackendState[] = ["suspect"];
 /** States in which a backend is known to answer. A hedge goes to no other backend. */
 const answering: readonly BackendState[] = ["ready", "draining"];
@@ -31,15 +30,15 @@ export function pick({ views, loads, bound, tried }: PickParts): string | Failur
   // on another connection. If it failed twice, a suspect backend is the better choice.
   const again = ready.filter(({ name }) => tried.indexOf(name) === tried.lastIndexOf(name));
   const best =
-    bestOf(untried, willing, loads) ??
-    bestOf(again, willing, loads) ??
+    bestOf(untried, pickableBestFirst, loads) ??
+    bestOf(again, pickableBestFirst, loads) ??
     bestOf(
       untried.filter(({ isMute }) => isMute !== true),
       doubtful,
       loads,
     ) ??
     bestOf(untried, doubtful, loads) ??
-    bestOf(ready, willing, loads);
+    bestOf(ready, pickableBestFirst, loads);
   if (best !== undefined) return best.name;
   const counts = views.map((view) => `${view.name} ${view.state}`).join(", ");
   return new Failure("no-backend", "proxy", `Cannot choose a backend: ${counts || "none configured"}`);

@@ -133,7 +133,7 @@ export const ends: readonly Defect[] = [
   ),
   defect(
     "a request that waits for an upstream connection is not forgotten",
-    { file: "proxy/upstream/attempt.ts", find: "    this.#waitsIn?.forget(this);\n", replace: "" },
+    { file: "proxy/upstream/attempt.ts", find: "    this.#waitingPool?.forget(this);\n", replace: "" },
     ["flows/cancellation", "waiting for an upstream connection: RST_STREAM"],
   ),
   defect(
