@@ -61,7 +61,7 @@ export function certificateListing(
   );
 }
 
-/** Adds why loads failed. A host without any valid certificate gets a row of its own. */
+/** Adds the reasons for failed loads. A host without any valid certificate gets a row of its own. */
 function withRefusals(
   rows: readonly CertificateRow[],
   refusals: ReadonlyMap<string, string>,

@@ -132,7 +132,7 @@ export function list<T, F>(
   );
 }
 
-/** Returns the fields of an unsortable row as fields of rows `T`, each of which contains such a row. */
+/** Returns the fields of an inner row as fields of rows `T`, each of which contains such a row. */
 export function within<T, F>(
   fields: Table<F>,
   of: (row: T) => RowOf<F>,

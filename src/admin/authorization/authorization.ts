@@ -132,7 +132,6 @@ function keepMs({ isAllowed }: Access): number {
   return isAllowed ? adminLimits.accessAllowedMs : adminLimits.accessDeniedMs;
 }
 
-/** Runs `ask`, or returns a Failure if `maximum` reviews for the same key are unanswered. */
 async function limited(
   running: Map<string, number>,
   key: string,

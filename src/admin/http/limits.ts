@@ -10,9 +10,9 @@ export const adminLimits = {
   accessDeniedMs: 30_000,
   /** Maximum number of cached results of each kind of review: enough for each operator's token at each path. */
   reviewsKept: 2000,
-  /** Milliseconds for which all scrapes get the same text, because making it delays the data path's thread. */
+  /** Milliseconds for which all scrapes get the same text, because a new text delays the data path's thread. */
   scrapeReuseMs: 1000,
-  /** Maximum number of sockets on each admin port. A few Prometheus servers, kubelets and operators use it. */
+  /** Maximum number of sockets on each admin port. A few Prometheus servers, kubelets and operators connect. */
   adminSockets: 64,
   adminHeaderBytes: 8 * KiB,
   /** Maximum bytes of headers on the API's port with authorization. A token with 400 groups takes 12 KiB. */

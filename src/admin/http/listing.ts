@@ -19,7 +19,6 @@ export type Listing<T> = {
 
 export type JsonObject = { readonly [key: string]: Json | undefined };
 
-/** A list of the API, as the router and /openapi.json use it. */
 export type Page = Pick<Listing<never>, "kind" | "sort"> & {
   readonly columns: readonly string[];
   /** Returns one page for a query, or an error as a string. */

@@ -84,7 +84,7 @@ function bucketsOf(name: string, label: string, { bounds, counts, sum }: Histogr
 
 const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", '"': '\\"' };
 
-/** Omits the label "cluster" if it is empty (there is only one cluster), as Prometheus itself does. */
+/** Omits the label "cluster" if it is empty, because Prometheus treats an empty label like a missing label. */
 function labelText(labels: readonly string[], values: readonly string[]): string {
   const pairs = labels.flatMap((label, at) => {
     const value = values[at] ?? "";

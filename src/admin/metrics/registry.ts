@@ -52,7 +52,6 @@ export class Metrics {
     this.#durations = [...merged([...this.#durations, ...requestDuration.cluster(cluster)])];
   }
 
-  /** Returns all metrics in the Prometheus text format. */
   async text(): Promise<string> {
     const views = this.#views();
     const texts = this.#all.map((one) => {

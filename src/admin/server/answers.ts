@@ -87,7 +87,6 @@ export class Answers implements ProbeSource {
     return this.#scrape;
   }
 
-  /** Returns the current checks. Writes to the journal when a probe begins to fail, and when it recovers. */
   #look(probe: ProbeName): { readonly checks: readonly Check[]; readonly isNew: boolean } {
     const { journal, live, ready } = this.#parts;
     const now = probe === "livez" ? live() : ready();

@@ -96,7 +96,6 @@ export class ProbeThread implements Admin {
     await this.#worker?.terminate();
   }
 
-  /** Starts one thread. Resolves when it listens, or with a Failure that says why it ended. */
   async #open(port: number, inherited?: number): Promise<Failure | undefined> {
     const worker = this.#begin(port, inherited);
     if (worker instanceof Failure) return worker;

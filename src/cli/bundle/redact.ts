@@ -33,7 +33,6 @@ export class Redactor {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }
 
-  /** Returns redacted copies of the rows of a list. */
   rows(list: string, rows: readonly Row[]): readonly Row[] {
     return rows.map((row) => rowOf(this.#value(row, "", ownNames[list])));
   }

@@ -24,7 +24,6 @@ export const tap = apiCommand("tap", async ({ options, client, screen, clock }) 
 
 type Following = { readonly stop: AbortSignal; readonly clock: Clock };
 
-/** Prints events, and reconnects if the stream ends. Resolves with undefined when the time is over. */
 async function follow(
   client: AdminClient,
   path: string,

@@ -47,7 +47,7 @@ export function staticPodConfig({ isPassthrough, port, metricsPort, backends }: 
   });
 }
 
-/** The files of kubeadm that the pod mounts. It does not mount their directory, which also contains the CA's key. */
+/** The pod mounts only these files of kubeadm, because their directory also contains the CA's key. */
 function filesOf({ isPassthrough }: StaticPodWishes): readonly string[] {
   if (isPassthrough) return ["ca.crt"];
   return ["ca.crt", "apiserver.crt", "apiserver.key", "front-proxy-client.crt", "front-proxy-client.key"];

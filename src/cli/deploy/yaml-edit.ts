@@ -1,4 +1,4 @@
-/** Edits YAML text. Keeps comments and order. In an unchanged document keeps every byte, unlike the `yaml` package. */
+/** Edits YAML text. Keeps comments and order and, unlike the `yaml` package, every byte of an unchanged document. */
 import { type Document, isAlias, isMap, isScalar, isSeq, parseAllDocuments, YAMLMap, YAMLSeq } from "yaml";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";

@@ -66,7 +66,6 @@ async function findingsOf(config: Config, isOffline: boolean): Promise<readonly 
   ];
 }
 
-/** A cluster with its CA bundle, its backends from a file, and the prefix of its backends' names in messages. */
 type Cluster = {
   readonly config: ClusterConfig;
   readonly list: readonly BackendConfig[] | Failure;
@@ -178,7 +177,6 @@ async function backendFinding(
   return { subject, ...said(backend, answer) };
 }
 
-/** Returns the runbook for an unanswered request, failed TLS verification or a refused connection. */
 function pageOf({ code, message }: Failure): string {
   if (message.startsWith("No answer")) return runbook("BackendBlackholed");
   if (/TLS|certificate|authority/i.test(message)) return runbook("BackendUntrusted");

@@ -3,7 +3,7 @@ import type { Failure } from "../../base/failure.ts";
 import { endWithParent, reportToParent } from "./loopback-server.ts";
 import { Relay } from "./relay.ts";
 
-/** An order from the parent process. The first one must contain the ports. */
+/** An order from the parent process. The first order must contain the ports. */
 export type RelayOrder =
   | { readonly port: number; readonly targetPort: number }
   | { readonly isBlocked: boolean };

@@ -47,7 +47,6 @@ export function apiVersionOf({ group, version }: Resource): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** What a path names: a collection, one object, or a subresource. */
 export type Target = {
   readonly resource: Resource;
   /** The namespace in the path; undefined: all namespaces, or a cluster-scoped resource. */

@@ -119,7 +119,6 @@ export class Faults {
     return undefined;
   }
 
-  /** True if watchkeeper's latest verdict is ready. A backend without a verdict in the journal counts as ready. */
   #isReady(backend: string): boolean {
     return (this.#verdicts.get(backend) ?? "ready") === "ready";
   }

@@ -125,7 +125,6 @@ export class SteadyClient {
   }
 }
 
-/** A watch on the ConfigMap of `Beat`. It is restarted whenever it ends. */
 class SteadyWatch {
   readonly #open: () => DemoClient;
   readonly #parts: SteadyClientParts;
