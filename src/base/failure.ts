@@ -16,7 +16,7 @@ export type FailureCode =
   | "draining"
   | "bad-file";
 
-/** Why an exchange ends early or a file is rejected. A Failure is returned and never thrown. */
+/** The reason why an exchange ends early or a file is rejected. A Failure is returned and never thrown. */
 export class Failure {
   readonly code: FailureCode;
   readonly origin: Origin;
@@ -31,14 +31,13 @@ export class Failure {
   }
 }
 
-/** Node's error codes for a connection that never reached the backend. */
-const refusals = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EADDRNOTAVAIL"]);
+const unreachedCodes = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EADDRNOTAVAIL"]);
 
 /** Node's error codes for a shortage in this process, which is no evidence against the peer. */
-const shortages = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
+const shortageCodes = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
 
 export function isShortage(reason: unknown): boolean {
-  return reason instanceof Error && "code" in reason && shortages.has(String(reason.code));
+  return reason instanceof Error && "code" in reason && shortageCodes.has(String(reason.code));
 }
 
 /** Returns a caught value as a Failure. The message keeps Node's code but never its stack. */
@@ -47,7 +46,7 @@ export function failureFrom(reason: unknown, origin: Origin): Failure {
   const message = messageOf(reason);
   if (isShortage(reason)) return new Failure("backend-refused", "proxy", message, reason);
   if (origin === "client") return new Failure("client-lost", origin, message, reason);
-  return new Failure(refusals.has(code) ? "backend-refused" : "backend-lost", origin, message, reason);
+  return new Failure(unreachedCodes.has(code) ? "backend-refused" : "backend-lost", origin, message, reason);
 }
 
 export function wordsOf(reason: unknown): string {
@@ -86,19 +85,17 @@ export function isPortTaken({ cause }: Failure): boolean {
 /** The result of TCP and TLS on a new connection. refusal: only the backend's kernel answers. silence: no answer. */
 export type Met = "answer" | "refusal" | "silence" | "untrusted";
 
-/** Node's error codes for a peer that did not answer. */
-const silences = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH"]);
+const unansweredCodes = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH"]);
 
-/** Error codes of OpenSSL and Node for a rejected certificate: wrong name, unknown CA, out of date. */
-const distrusts =
+const rejectedCertificateCodes =
   /^(ERR_TLS_CERT_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/;
 
 /** Returns the result of a failed attempt to connect. `reason`: Node's error, or a Failure whose cause is that error. */
 export function metOf(reason: unknown): Exclude<Met, "answer"> {
   const cause = reason instanceof Failure ? reason.cause : reason;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-  if (silences.has(code)) return "silence";
-  return distrusts.test(code) ? "untrusted" : "refusal";
+  if (unansweredCodes.has(code)) return "silence";
+  return rejectedCertificateCodes.test(code) ? "untrusted" : "refusal";
 }
 
 /** Returns an error like Node's own for a kernel timeout, for a deadline that the proxy itself sets. */

@@ -1,8 +1,7 @@
 import { statSync } from "node:fs";
 import type { Clock } from "./clock.ts";
 
-/** Returns a text that changes when the file changes. For a missing file, it is the text of the error. */
-function markOf(path: string): string {
+function changeMarkOf(path: string): string {
   try {
     const found = statSync(path, { bigint: true });
     // A rename over the file, a swapped link and a write each change at least one of these fields.
@@ -22,7 +21,7 @@ export function watchFiles(
   options: { readonly clock: Clock; readonly intervalMs: number; readonly onChange: () => void },
 ): () => void {
   const { clock, intervalMs, onChange } = options;
-  const marks = (): string => paths.map((path) => markOf(path)).join("|");
+  const marks = (): string => paths.map((path) => changeMarkOf(path)).join("|");
   let known = marks();
   let seen = known;
   let cancel = clock.after(intervalMs, look);
@@ -30,7 +29,7 @@ export function watchFiles(
     const now = marks();
     const isSettled = now === seen;
     seen = now;
-    cancel = clock.after(isSettled ? intervalMs : Math.min(intervalMs, settleMs), look);
+    cancel = clock.after(isSettled ? intervalMs : Math.min(intervalMs, changedPollMs), look);
     if (now === known || !isSettled) return;
     known = now;
     onChange();
@@ -38,5 +37,4 @@ export function watchFiles(
   return () => cancel();
 }
 
-/** Milliseconds after which a file that has changed is polled again. */
-const settleMs = 100;
+const changedPollMs = 100;

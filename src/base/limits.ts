@@ -9,7 +9,7 @@ export const limits = {
   /** Size of the largest header list in bytes. A user with 400 groups and a 12 KiB token needs 40 KiB (A8). */
   headerListBytes: 128 * KiB,
   headerFields: 1024,
-  /** A larger head, in bytes, counts against the buffer limit: a head stays in memory as long as its request (A26). */
+  /** A request head above this size counts against the buffer limit: the head stays in memory with its request (A26). */
   usualHeadBytes: 16 * KiB,
   /**
    * Size of the largest header field in bytes. An HTTP/2 peer that uses nghttp2 ends the session for a larger field,
@@ -18,7 +18,7 @@ export const limits = {
   fieldBytes: 64 * KiB,
   /** Length in bytes of the longest request target that the proxy rewrites: the result must not exceed `fieldBytes`. */
   changedTargetBytes: 63 * KiB,
-  /** Size of the largest config file in bytes: 64 backends take 10 KiB. No file below it costs the parser over 0.1 s. */
+  /** Size of the largest config file in bytes. 64 backends take 10 KiB. The worst file is parsed within 0.1 s. */
   configBytes: 64 * KiB,
   /** Size in bytes of the largest file with a certificate and key, or a CA bundle: 100 RSA certificates take 200 KiB. */
   certificateBytes: 512 * KiB,
@@ -34,7 +34,7 @@ export const limits = {
 
   /** Milliseconds that a backend has for TCP, TLS and its first SETTINGS on a new connection. */
   dialMs: 2000,
-  /** If a timer fires this late, the proxy's event loop has stalled. Silence meanwhile is no evidence (F11). */
+  /** If a timer fires this much late, the event loop has stalled, and a peer's silence meanwhile is no evidence (F11). */
   stallMs: 20,
   /** Size of the largest manifest or kubeconfig in bytes. All CustomResourceDefinitions of a large operator take 3 MiB. */
   manifestBytes: 8 * MiB,
@@ -42,16 +42,16 @@ export const limits = {
   discoveredBackends: 64,
   /** Size in bytes of the largest service account token file. A token with a dozen audiences takes 2 KiB. */
   tokenBytes: 64 * KiB,
-  /** Maximum number of concurrent reviews of each kind (TokenReview, SubjectAccessReview): two open admin pages. */
+  /** Maximum number of concurrent reviews of each kind (TokenReview, SubjectAccessReview): enough for two admin pages. */
   reviewsAtOnce: 32,
   /** Concurrent TokenReviews for one address, so that a client that guesses tokens cannot block other addresses. */
   tokenReviewsPerAddress: 4,
-  /** Maximum number of requests that wait for one backend's connections, and that wait in the pending queue. */
+  /** Maximum number of requests that wait for one backend's connections, and also of those in the pending queue. */
   waitingExchanges: 10_000,
   /**
    * Burst and rate of hedged requests to all backends. A full bucket allows two bursts, so that another backend can
-   * take over all requests of a failed apiserver: it serves 400 by default (--max-requests-inflight). The rate is low
-   * because a suspect backend gets no new requests.
+   * take over all requests of a failed apiserver, 400 by default (--max-requests-inflight). The rate is low because a
+   * suspect backend gets no new requests.
    */
   hedgeBurst: 200,
   hedgesPerSecond: 100,

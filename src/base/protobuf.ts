@@ -6,13 +6,12 @@
  */
 export type Message = ReadonlyMap<number, readonly (number | Buffer)[]>;
 
-/** The prefix of every protobuf object that Kubernetes writes (apimachinery, serializer/protobuf). */
-const magic = Buffer.from("k8s\0");
+const kubernetesPrefix = Buffer.from("k8s\0");
 
 /** Returns the object in Kubernetes' envelope `k8s\0 { 1 kind  2 object … }`; undefined: no such envelope. */
 export function enveloped(bytes: Buffer): Message | undefined {
-  if (!bytes.subarray(0, magic.length).equals(magic)) return undefined;
-  return messageIn(messageOf(bytes.subarray(magic.length)), 2);
+  if (!bytes.subarray(0, kubernetesPrefix.length).equals(kubernetesPrefix)) return undefined;
+  return messageIn(messageOf(bytes.subarray(kubernetesPrefix.length)), 2);
 }
 
 export function bytesIn(message: Message | undefined, number: number): Buffer | undefined {

@@ -1,6 +1,6 @@
 /**
  * Visits many entries in slices, so that an arriving request waits for one slice at most, and not for a walk over all
- * watches, requests or clients. The first slice runs at once; few entries fit into it.
+ * watches, requests or clients. The first slice runs at once and suffices for few entries.
  */
 import type { Clock } from "./clock.ts";
 
@@ -16,8 +16,8 @@ export const stop = Symbol("stop");
  * Visits each entry once. Calls `done` after the last visit, or after a visit that returned `stop`. Returns a function
  * that ends the walk without calling `done`. `entries` may change during the walk if it is a Map or a Set (ECMA-262
  * §24.2.6.2). If it is an array, pass a copy, and let `visit` check whether the entry still exists. An exception in
- * `visit` does not end the walk. The caller of `inSlices` gets an exception of the first slice, and the clock those of
- * later slices.
+ * `visit` does not end the walk. Exceptions of the first slice reach the caller of `inSlices`; those of later slices
+ * reach the clock.
  */
 export function inSlices<T>(
   clock: Clock,

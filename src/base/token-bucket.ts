@@ -25,17 +25,16 @@ export class TokenBucket {
 
   /**
    * Takes `cost` tokens and returns true. If fewer are left, takes none and returns false. `bonus` adds tokens for this
-   * call only. After a pause, `take` allows up to two bursts at once, because it refills only an empty bucket; `isOpen`
-   * always refills the bucket.
+   * call only. After a pause, `take` allows up to two bursts at once, because `take` refills only an empty bucket;
+   * `isOpen` always refills the bucket.
    */
   take(cost = 1, bonus = 0): boolean {
     this.#tokens -= cost;
-    // Does not read the clock, because most sessions never use up their tokens.
+    // The clock is not read here, because most sessions never use up their tokens.
     if (this.#tokens >= 0) return true;
     this.#refill(this.#burst - cost);
     if (this.#tokens + bonus >= 0) return true;
-    // A rejected call costs no tokens. Otherwise a steady excess of calls would also block the calls that the rate
-    // allows.
+    // A rejected call costs no tokens. Otherwise a steady excess of calls would block the allowed calls, too.
     this.#tokens += cost;
     return false;
   }

@@ -92,7 +92,6 @@ function touches(pointer: string, read: string): boolean {
   return one.every((part, at) => at >= other.length || other[at] === "*" || other[at] === part);
 }
 
-/** Finds listeners and hosts whose cluster does not exist, and those that name none of several clusters. */
 function referenceBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;
@@ -158,10 +157,7 @@ function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   });
 }
 
-/**
- * Finds a CA bundle for client certificates without credentials with which the proxy asserts the client's identity, and
- * such credentials without a CA bundle.
- */
+/** Finds a host that verifies client certificates but cannot assert clients' identities to backends, and the reverse. */
 function identityBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;

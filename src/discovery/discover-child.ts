@@ -20,7 +20,6 @@ async function replyTo(question: ChildRequest): Promise<ChildReply> {
   }
 }
 
-/** Returns the kubeconfig's credentials for `server`; "": for the server that the kubeconfig names. */
 function configFor({ kubeconfigFile, server, caFile, serverName }: ChildRequest): KubeConfig {
   const own = new KubeConfig();
   own.loadFromFile(kubeconfigFile);

@@ -50,7 +50,6 @@ export class KubernetesChild implements Transport {
   readonly #parts: ChildParts;
   #child: ChildProcess | undefined;
   #id = 0;
-  /** Node prints to stderr why the child ended. */
   #stderrEnd = "";
 
   /** The first request starts the child; after the child has ended, the next request starts another. */

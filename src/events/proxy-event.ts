@@ -9,7 +9,7 @@ type Events = {
     backend: string;
     from: string;
     to: string;
-    /** The detector measured `valueMs`, and its limit is `limitMs`; 0: there is none. */
+    /** The detector that found the change. `valueMs`: its measurement; `limitMs`: its limit; 0: none. */
     detector: string;
     valueMs: number;
     limitMs: number;
@@ -40,7 +40,6 @@ type Events = {
     origin: string;
     message: string;
     auditId: string;
-    /** The client; undefined: unknown. */
     client?: string;
     userAgent?: string;
     backend?: string;
@@ -127,7 +126,7 @@ type Events = {
   "successor.started": { pid: number };
   "successor.ready": { pid: number };
   "successor.failed": { reason: string };
-  /** `count` watches moved within one second. `slowestMs`: the longest time from the suspicion to the move. */
+  /** `count` watches moved within one second. `slowestMs`: the longest time from a backend's suspicion to the move. */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
    * `count` watches ended within one second although their clients wanted more events. `resource`: the resource of the
@@ -216,7 +215,7 @@ type Events = {
     userAgent: string;
     was: string;
     detector: string;
-    /** The measurement in milliseconds; 0: there is none. */
+    /** What the detector measured, in milliseconds; 0: nothing. */
     valueMs: number;
     limitMs: number;
     reason: string;

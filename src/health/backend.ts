@@ -3,6 +3,13 @@
  * (`learnt`), and the first matching row of `verdicts` gives the verdict. Only recovery is delayed: a suspect or dead
  * backend becomes ready after several consecutive answered probes, more after each failure, so that a flapping backend
  * stays suspect. If no other backend is ready, a backend that answers becomes ready at once.
+ *
+ *              upstream connections answer                 a row of `verdicts` says so
+ *     unknown ──────────────▶ ready ─────────────▶ suspect · draining · dead
+ *                               ▲                     │          │       │
+ *                               └── answered probes ──┴──────────┘       │ a socket answers
+ *                                                     ▲                  │
+ *                                                  suspect ◀─────────────┘
  */
 import type { Evidence, Fresh, Readiness, ReadyAnswer } from "./evidence.ts";
 import { healthLimits } from "./limits.ts";
@@ -270,7 +277,7 @@ function ofConnections(facts: BackendFacts, evidence: OfConnections, at: number)
   }
 }
 
-/** Clears "hanging" if it came from unanswered sockets. If it came from /readyz, it stays. */
+/** Clears the readiness "hanging" if unanswered sockets caused it, and keeps it if /readyz caused it. */
 function opened(facts: BackendFacts): BackendFacts {
   const readiness =
     facts.consecutiveTimeouts > 1 && facts.readiness === "hanging" ? "unknown" : facts.readiness;
@@ -316,14 +323,11 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   const mayBoot = facts.readinessAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.readinessAt);
   if (mayBoot && at - since < healthLimits.forbiddenMs)
     return { ...facts, readiness: "failing", forbiddenSince: since };
-  // Otherwise the probe has lost its permission, so the backend's readiness is unknown again.
+  // Any other 403 means that the probe has lost its permission, so the backend's readiness is unknown again.
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
-/**
- * Ends "hanging" reads if /readyz is good `hungReadsMs` later: a suspect backend gets no reads that could show
- * recovery.
- */
+/** Ends "hanging" reads if /readyz is good `hungReadsMs` later, because a suspect backend gets no reads to recover by. */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
   return isGood && at - facts.hungAt >= healthLimits.hungReadsMs ? { ...facts, reads: "answering" } : facts;

@@ -27,7 +27,7 @@ export type BackendsParts = {
   /** Milliseconds for which open requests are kept while no backend answers (D14); default: 0. */
   readonly deadAfterWhenAllSilentMs?: number;
   readonly onVerdict?: (view: BackendView) => void;
-  /** Called with true when requests that wait for the backend should go to another, with false when they need not. */
+  /** Called with true when requests that wait for the backend should go elsewhere, and with false when that has ended. */
   readonly onNeed?: (name: string, needsAnother: boolean) => void;
   /** Called when a backend answers after all had been silent. */
   readonly onAnswer?: () => void;
@@ -226,7 +226,7 @@ export class Backends {
   }
 }
 
-/** Returns how far a new socket got; `before`: by the last probe, because a failed dial does not report this. */
+/** Returns how far a new socket got. `before`: the last probe's result, because a failed dial reports none. */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

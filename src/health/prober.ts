@@ -64,12 +64,10 @@ export class Prober {
   #stopTimer: (() => void) | undefined;
   #nextAt = 0;
   #askedAt = Number.NEGATIVE_INFINITY;
-  /** Milliseconds that /readyz takes to answer when the backend is ready. */
-  readonly #times = new Rtt();
+  readonly #readyz = new Rtt();
   readonly #handshakes = new Rtt();
   #hastyUntil = Number.NEGATIVE_INFINITY;
-  /** Clock reading (ms) of the latest response of /readyz, whatever its status. */
-  #answeredAt = Number.NEGATIVE_INFINITY;
+  #lastReadyzAnswerAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
   readonly #counts = { answers: 0, failures: 0, lastMs: 0 };
 
@@ -126,11 +124,11 @@ export class Prober {
     const since = run.askedAt ?? run.connectedAt;
     if (since === undefined) return;
     run.stopLargePacketWait();
-    const limitMs = Math.max(run.dialMs / 2, 4 * this.#times.quantile(0.99));
+    const limitMs = Math.max(run.dialMs / 2, 4 * this.#readyz.quantile(0.99));
     const leftMs = Math.max(0, since + limitMs - clock.now());
     run.stopLargePacketWait = stallAwareTimeout(clock, leftMs, () => {
       const ms = clock.now() - since;
-      const isOvertaken = since < this.#answeredAt;
+      const isOvertaken = since < this.#lastReadyzAnswerAt;
       if (this.#running.has(run) && !isOvertaken && mayLoseLargePackets())
         learn({ kind: "packets-lost", ms, limitMs });
     });
@@ -190,7 +188,7 @@ export class Prober {
   #paceMs(facts: BackendFacts): number {
     const { clock, times } = this.#parts;
     if (!isUrgent(facts)) return times.intervalMs;
-    // A recovering backend is probed as often as one that has just failed, because it must answer several probes.
+    // A recovering backend is also probed often, because several probes must be answered before it is ready.
     const isNews = !isSilent(facts) || clock.now() - facts.doubtedAt < healthLimits.urgentProbesMs;
     return Math.min(times.intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.slowProbeMs);
   }
@@ -261,20 +259,23 @@ export class Prober {
     const { clock, times } = this.#parts;
     const mostMs = Math.max(times.timeoutMs, dialMs);
     if (clock.now() >= this.#hastyUntil) return mostMs;
-    return Math.min(mostMs, Math.max(healthLimits.hastyAnswerMs, dialMs / 2, 4 * this.#times.quantile(0.99)));
+    return Math.min(
+      mostMs,
+      Math.max(healthLimits.hastyAnswerMs, dialMs / 2, 4 * this.#readyz.quantile(0.99)),
+    );
   }
 
   #answered(run: Run, readiness: ReadyAnswer, reason: string): void {
     if (!this.#running.has(run)) return;
     this.#end(run);
     const now = this.#parts.clock.now();
-    if (readiness !== "hanging") this.#answeredAt = now;
+    if (readiness !== "hanging") this.#lastReadyzAnswerAt = now;
     // A probe that started later was answered, so the outage that lost this probe's packets is over.
-    else if ((run.askedAt ?? now) < this.#answeredAt) return;
+    else if ((run.askedAt ?? now) < this.#lastReadyzAnswerAt) return;
     this.#counts.lastMs = now - run.begunAt;
-    this.#times.fade(now);
+    this.#readyz.fade(now);
     this.#handshakes.fade(now);
-    if (readiness === "ready") this.#times.add(now - (run.askedAt ?? now));
+    if (readiness === "ready") this.#readyz.add(now - (run.askedAt ?? now));
     if (readiness === "hanging" || readiness === "failing") this.#counts.failures += 1;
     else this.#counts.answers += 1;
     this.#parts.learn({ kind: "readyz", readiness, ms: this.#counts.lastMs, reason });

@@ -9,7 +9,6 @@ import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
 
 export class ReadLatency extends Rtt {
-  /** Number of consecutive reads that another backend answered in place of this one. */
   #lostHedges = 0;
   #longestWaitMs = 0;
 

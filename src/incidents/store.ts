@@ -122,7 +122,6 @@ export class IncidentStore {
     }
   }
 
-  /** Counts an incident by kind and backend. If there are too many such pairs, counts it by kind only. */
   #count(kind: IncidentKind, backend: string): void {
     const isNamed =
       this.#counts.has(`${kind} ${backend}`) || this.#counts.size < incidentLimits.incidentCounts;

@@ -104,7 +104,7 @@ export class Origins {
 const titled = /^\{"openapi":"3[^"\\]*","info":\{"title":"([^"\\]*)"/;
 const customTitle = "Kubernetes CRD Swagger";
 
-/** Finds out whether an API is custom or aggregated: the title in `/openapi/v3/apis/GROUP/VERSION` differs. */
+/** Finds out by the title in `/openapi/v3/apis/GROUP/VERSION` whether an API is custom or aggregated. */
 export class OpenApiTitle {
   #head = "";
   version: "" | "custom" | "aggregated" = "";

@@ -15,7 +15,7 @@ export const listLimits = {
 /** Matches the start `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"…` of a list. */
 const jsonHead =
   /^\{"kind":"[^"\\]*","apiVersion":"[^"\\]*","metadata":\{(?:"selfLink":"[^"\\]*",)?"resourceVersion":"(\d+)"/;
-/** Matches a list's metadata at its end. Only brackets follow it, so no object's metadata matches. */
+/** Matches a list's metadata at the end of the body. Only brackets may follow, so no object's metadata matches. */
 const jsonTail =
   /,"kind":"[^"\\]*","metadata":\{(?:"continue":"[^"\\]*",)?(?:"remainingItemCount":\d+,)?"resourceVersion":"(\d+)"(?:,"selfLink":"[^"\\]*")?\}\}\s*$/;
 

@@ -5,7 +5,7 @@ import { limits } from "../base/limits.ts";
 import { isBuiltIn } from "./api-origin.ts";
 import { flagIn, unescape } from "./query.ts";
 
-/** How the proxy treats a request: it may hedge a plain one and move a watch, but not a long-running one (D6, D7). */
+/** How the proxy treats a request: only a plain request is hedged, and only a watch moves to another backend (D6, D7). */
 export type Kind = "plain" | "watch" | "long-running";
 
 export type RequestInfo = {
@@ -130,8 +130,8 @@ function prefixOf(word: string): "" | "watch" | "proxy" {
 }
 
 /**
- * Returns the index of the resource in the path. It follows `namespaces/<namespace>`; for a namespace itself and its
- * subresources, it is the index of "namespaces".
+ * Returns the index of the resource in the path. The resource follows `namespaces/<namespace>`; for a namespace itself
+ * and its subresources, the resource is "namespaces".
  */
 function resourceAt(parts: readonly string[], first: number): number {
   const next = parts[first + 2];
@@ -151,7 +151,7 @@ function verbOf(method: string, name: string, query: string): string {
 function kindOf(method: string, verb: string, subresource: string): Kind {
   if (verb === "proxy" || longRunning.has(subresource)) return "long-running";
   if (verb !== "watch") return "plain";
-  // The path can make any method a watch. A request that may have a body must not be sent twice, so the proxy does not
-  // treat it as a watch.
+  // The path can make any method a watch. A request that may have a body must not be sent twice, so it is no watch
+  // here.
   return method === "GET" || method === "HEAD" ? "watch" : "long-running";
 }

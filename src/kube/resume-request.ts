@@ -67,8 +67,8 @@ export function listTarget(target: string, least?: string): string | undefined {
 const floored = new Set(["resourceVersion", "resourceVersionMatch", "limit"]);
 
 /**
- * Returns a read of any version, changed so that it requires at least the version `seen` (watch.md §3.1). Its `limit`
- * is removed, because a cache ignores `limit` for version 0 but would apply it to this request (apiserver
+ * Returns the target of a read that accepts any version, changed to require at least the version `seen` (watch.md
+ * §3.1). Removes `limit`, because a cache ignores `limit` for version 0 but would apply it to this request (apiserver
  * storage/cacher, computeListLimit).
  */
 export function flooredTarget(target: string, seen: string): string {

@@ -6,8 +6,7 @@ import { ledgerLimits } from "./limits.ts";
 export class Ledger {
   /** Callers by identity, program and address, in insertion order. An eviction moves callers in use to the end. */
   readonly #callers = new Map<string, Caller>();
-  /** Number of requests of evicted callers, by their program's metric label. */
-  readonly #past = new Map<string, number>();
+  readonly #evictedRequests = new Map<string, number>();
   readonly #agents = new Set<string>();
   readonly #startedAt: number;
   forgotten = 0;
@@ -22,7 +21,7 @@ export class Ledger {
 
   /** Number of requests of all callers so far, by program. The first few programs have a name, the rest is "other". */
   get requestsByAgent(): ReadonlyMap<string, number> {
-    const sums = new Map(this.#past);
+    const sums = new Map(this.#evictedRequests);
     for (const { agent, requests } of this.#callers.values()) add(sums, this.#labelOf(agent), requests);
     return sums;
   }
@@ -67,7 +66,7 @@ export class Ledger {
         continue;
       }
       caller.isForgotten = true;
-      add(this.#past, this.#labelOf(caller.agent), caller.requests);
+      add(this.#evictedRequests, this.#labelOf(caller.agent), caller.requests);
       this.forgotten += 1;
       return;
     }

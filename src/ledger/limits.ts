@@ -30,7 +30,7 @@ export const ledgerLimits = {
   leaseReportMs: 15_000,
   /** Maximum number of remembered pods that sent requests, and of remembered pods that were deleted. */
   pods: 10_000,
-  /** Milliseconds for which a renewal by a deleted pod may have been on its way to the proxy. */
+  /** Milliseconds after a pod's deletion in which a renewal by the pod may still arrive at the proxy. */
   podGoneMs: 1000,
   /** Number of characters read of a token's claims. */
   claimsChars: 16 * 1024,

@@ -7,7 +7,6 @@ import { Lru } from "../base/lru.ts";
 import { ledgerLimits } from "./limits.ts";
 
 export class Pods {
-  /** The pods that sent a request, by "namespace/name". */
   readonly #seen = new Lru<string, true>(ledgerLimits.pods);
   /** Clock reading (ms) of each pod's deletion without a grace period: by the kubelet, the garbage collector, or force. */
   readonly #deleted = new Lru<string, number>(ledgerLimits.pods);

@@ -86,7 +86,7 @@ export class Field {
     this.isNeverIndexed = isNeverIndexed || isSensitive(this.role);
   }
 
-  /** The reason why this field alone makes its message malformed (RFC 9113 §8.2.1), without the value; undefined: none. */
+  /** The reason why this field alone makes its message malformed (RFC 9113 §8.2.1), without its value; undefined: none. */
   get fault(): string | undefined {
     if (this.#fault === null) this.#fault = faultOf(this);
     return this.#fault;

@@ -28,7 +28,7 @@ export type ResponseHead = {
 
 /** Returns the request's head, or a text that says which rule it violates. */
 export function readRequest(fields: Field[]): RequestHead | string {
-  const found: Found = [];
+  const found: FoundByRole = [];
   const fault = scan(fields, requestRules, found) ?? requestFault(found);
   if (fault !== undefined) return fault;
   const contentLength = contentLengthOf(found);
@@ -45,7 +45,7 @@ export function readRequest(fields: Field[]): RequestHead | string {
 
 /** Returns the response's head, which may be interim (1xx), or a text that says which rule it violates. */
 export function readResponse(fields: Field[]): ResponseHead | string {
-  const found: Found = [];
+  const found: FoundByRole = [];
   const fault = scan(fields, responseRules, found);
   if (fault !== undefined) return fault;
   const text = found[role.status];
@@ -66,8 +66,7 @@ export function trailersFault(fields: Field[]): string | undefined {
   return scan(fields, trailerRules, []);
 }
 
-/** The value of each field that may occur only once, by the field's role. */
-type Found = (string | undefined)[];
+type FoundByRole = (string | undefined)[];
 
 type Rule = {
   readonly isPseudo: boolean;
@@ -121,7 +120,7 @@ const trailerRules = rulesOf(
 );
 
 /** Trims and checks each field, and fills `found`. Returns the first violation; undefined: none. */
-function scan(fields: Field[], rules: readonly Rule[], found: Found): string | undefined {
+function scan(fields: Field[], rules: readonly Rule[], found: FoundByRole): string | undefined {
   let hasRegular = false;
   trim(fields);
   for (const field of fields) {
@@ -152,26 +151,25 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const pathForm = /^\/[!"$-~\x80-\xff]*$/;
 /** Matches host [":" port] of RFC 3986 §3.2, without userinfo (RFC 9113 §8.3.1). */
 const authorityForm = /^(?:\[[0-9A-Za-z:.%_~-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
-/** Characters of the longest IPv6 address with a port: six groups, and an IPv4 address for the last two. */
-const longestIpv6 = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255:65535".length;
+const longestIpv6Chars = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255:65535".length;
 const statusForm = /^[1-5][0-9][0-9]$/;
 const digits = /^[0-9]{1,16}$/;
 
-function requestFault(found: Found): string | undefined {
+function requestFault(found: FoundByRole): string | undefined {
   const te = found[role.te] ?? "trailers";
   if (te !== "trailers") return "te is not trailers";
   return methodFault(found) ?? targetFault(found) ?? authorityFault(found);
 }
 
 /** Accepts any token except CONNECT. Methods are case-sensitive (RFC 9110 §9.1), and apiservers also answer `get`. */
-function methodFault(found: Found): string | undefined {
+function methodFault(found: FoundByRole): string | undefined {
   const method = found[role.method];
   if (method === undefined) return "no :method";
   if (!token.test(method)) return ":method is not a token";
   return method === "CONNECT" ? "CONNECT is not served" : undefined;
 }
 
-function targetFault(found: Found): string | undefined {
+function targetFault(found: FoundByRole): string | undefined {
   const scheme = found[role.scheme];
   const path = found[role.path];
   if (scheme === undefined) return "no :scheme";
@@ -182,7 +180,7 @@ function targetFault(found: Found): string | undefined {
 }
 
 /** Rejects different values of `:authority` and `host`, because they allow request smuggling (A31). */
-function authorityFault(found: Found): string | undefined {
+function authorityFault(found: FoundByRole): string | undefined {
   const authority = found[role.authority];
   const host = found[role.host];
   const requested = authority ?? host;
@@ -195,11 +193,11 @@ function authorityFault(found: Found): string | undefined {
 
 /** True for an IPv6 address without brackets. Node's HTTP/2 client sends this form, and apiservers accept it. */
 function isBareIpv6(authority: string): boolean {
-  if (authority.length > longestIpv6) return false;
+  if (authority.length > longestIpv6Chars) return false;
   return isIpAddress(authority) || isIpAddress(authority.replace(/:[0-9]+$/, ""));
 }
 
-function contentLengthOf(found: Found): number | string {
+function contentLengthOf(found: FoundByRole): number | string {
   const text = found[role.contentLength];
   if (text === undefined) return -1;
   const length = digits.test(text) ? Number(text) : Number.NaN;

@@ -221,8 +221,8 @@ export class FrameReader {
     switch (type) {
       case frameType.PRIORITY:
         if (id === 0) throw protocolError("PRIORITY on stream 0");
-        // RFC 9113 §6.3 makes a wrong size a stream error. Ending the session is simpler, and only a broken peer sends
-        // one (A2).
+        // RFC 9113 §6.3 makes a wrong size a stream error. Here it ends the session, because only a broken peer sends
+        // it (A2).
         if (length !== 5) throw sizeError("PRIORITY");
         return this.#session.priority(id, u31(bytes, start) === id);
       case frameType.RST_STREAM:

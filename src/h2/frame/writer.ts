@@ -14,7 +14,7 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 const poolBufferBytes = 65_536;
 /** Number of unused buffers that the pool keeps. The sessions that write in one turn seldom need more. */
 const pooledBuffers = 32;
-/** A pooled buffer with less output is copied and reused: 10,000 slow readers would hold 64 KiB each otherwise (A16). */
+/** Smaller output is copied out of its pooled buffer. Otherwise 10,000 slow readers would hold 64 KiB each (A16). */
 const lentBytes = poolBufferBytes / 4;
 
 const pool: Buffer[] = [];
@@ -30,7 +30,6 @@ export class FrameWriter {
   #dataAt = 0;
   #dataId = 0;
   #segments: Buffer[] = [];
-  /** The pooled buffers that the last `take` returned as part of the output. */
   #lent: Buffer[] | undefined;
   /** Frames that are sent before all others of their turn: PING, its acknowledgement, and the proxy's SETTINGS. */
   #urgent: Buffer[] = [];

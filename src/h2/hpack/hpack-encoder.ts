@@ -24,7 +24,7 @@ const literalNeverIndexed = 0x10;
 const literalNotIndexed = 0x00;
 
 const onceRoles: readonly Role[] = [role.path, role.contentLength, role.auditId, role.forwardedFor];
-/** Indexed by role: true if the role's values do not repeat. An array, because every field of every block reads it. */
+/** True for roles whose values do not repeat. An array, because the encoder reads `isOnce` for every field. */
 const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRoles.includes(of));
 
 /** Table size in bytes that the peer's decoder has before its SETTINGS arrive (RFC 9113 §6.5.2). */
@@ -32,19 +32,17 @@ const defaultTableBytes = 4096;
 const updateBound = 6;
 
 export class HpackEncoder {
-  /** The table's number of each entry, by the key of its field. */
-  readonly #numbers = new Map<string, number>();
+  readonly #numberByKey = new Map<string, number>();
   readonly #table = new DynamicTable(Math.min(defaultTableBytes, h2Limits.hpackTableBytes), (field) =>
-    this.#numbers.delete(field.key),
+    this.#numberByKey.delete(field.key),
   );
-  /** Table limit in bytes that the encoder last announced to the peer's decoder. */
-  #announcedBytes = this.#table.limitBytes;
-  #wantedBytes = this.#table.limitBytes;
+  #announcedTableBytes = this.#table.limitBytes;
+  #wantedTableBytes = this.#table.limitBytes;
 
   /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE; the next block announces the new size. */
   setPeerTableLimit(bytes: number): void {
-    this.#wantedBytes = Math.min(bytes, h2Limits.hpackTableBytes);
-    if (this.#wantedBytes < this.#table.limitBytes) this.#table.resize(this.#wantedBytes);
+    this.#wantedTableBytes = Math.min(bytes, h2Limits.hpackTableBytes);
+    if (this.#wantedTableBytes < this.#table.limitBytes) this.#table.resize(this.#wantedTableBytes);
   }
 
   /** Upper bound of encode()'s output: a field's prefixes take less than the 32 extra bytes in its `size`. */
@@ -67,22 +65,22 @@ export class HpackEncoder {
    * while its table is not empty.
    */
   #announceLimit(out: Buffer, at: number): number {
-    if (this.#table.limitBytes === this.#announcedBytes) this.#table.resize(this.#wantedBytes);
-    if (this.#table.limitBytes === this.#announcedBytes) return at;
-    this.#announcedBytes = this.#table.limitBytes;
-    return putInteger(out, at, sizeUpdate, 0x1f, this.#announcedBytes);
+    if (this.#table.limitBytes === this.#announcedTableBytes) this.#table.resize(this.#wantedTableBytes);
+    if (this.#table.limitBytes === this.#announcedTableBytes) return at;
+    this.#announcedTableBytes = this.#table.limitBytes;
+    return putInteger(out, at, sizeUpdate, 0x1f, this.#announcedTableBytes);
   }
 
   #put(field: Field, out: Buffer, at: number): number {
     if (field.isNeverIndexed) return putLiteral(field, out, at, literalNeverIndexed, 0x0f);
     if (comesOnce(field)) return putLiteral(field, out, at, literalNotIndexed, 0x0f);
-    const number = this.#numbers.get(field.key);
+    const number = this.#numberByKey.get(field.key);
     if (number !== undefined)
       return putInteger(out, at, indexed, 0x7f, staticTable.length + this.#table.next - 1 - number);
     const index = staticIndexByKey.get(field.key);
     if (index !== undefined) return putInteger(out, at, indexed, 0x7f, index);
     if (field.size > this.#table.limitBytes) return putLiteral(field, out, at, literalNotIndexed, 0x0f);
-    this.#numbers.set(field.key, this.#table.next);
+    this.#numberByKey.set(field.key, this.#table.next);
     this.#table.add(field);
     return putLiteral(field, out, at, literalIndexed, 0x3f);
   }

@@ -55,7 +55,7 @@ function canonicalCodes(): Code[] {
   return codes;
 }
 
-/** Number of inner nodes of the code tree with its 257 leaves. They are the decoder's states; 0 is the root. */
+/** Number of inner nodes of the code tree (257 leaves). Each inner node is a state of the decoder; node 0 is the root. */
 const innerNodes = 256;
 /** `children[2 * node + bit]`: the next inner node, or ~byte for a leaf. */
 const children = new Int16Array(innerNodes * 2);

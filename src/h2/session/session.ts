@@ -32,7 +32,7 @@ export type SessionOwner = StreamsOwner & {
   changed(): void;
   /** Called when the peer has answered the PING with this `number`. */
   ponged(number: number): void;
-  /** Called when the session is over. The owner writes queued frames (after an error GOAWAY) and ends the socket. */
+  /** Called when the session is over. The owner writes queued frames, such as an error's GOAWAY, and ends the socket. */
   ended(error: ProtocolError | undefined): void;
 };
 

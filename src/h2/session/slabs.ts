@@ -1,13 +1,13 @@
 /**
  * Allocates memory for waiting DATA: blocks, which are cut from slabs of 1 MiB. Slabs that stay empty are returned to
- * the kernel. Separate Buffers would never be: malloc returns only the end of its heap, and after hundreds of MiB some
- * small allocation is always there. The limit on buffered bytes also limits the blocks, because a block is at least
+ * the kernel. The memory of separate Buffers would never be returned: malloc returns only the end of its heap, where
+ * some small allocation always remains. The limit on buffered bytes also limits the blocks, because a block is at least
  * half full (buffered.ts).
  */
 import { frameBytes } from "../frame/frame.ts";
 
 const slabBytes = 1 << 20;
-/** Milliseconds between calls of `shrinkRoom`, which returns `slabsPerLook` slabs of each block size at most (10 ms). */
+/** Milliseconds between two calls of `shrinkRoom`, each of which takes 10 ms at most. */
 export const slabLookMs = 500;
 const slabsPerLook = 64;
 
@@ -25,7 +25,7 @@ export type Block = { readonly bytes: Buffer; readonly slab: Slab };
 export class Slabs {
   readonly blockBytes: number;
   readonly #blocksOfOne: number;
-  /** Slabs with a free block. The first of them is filled first, so that the others become empty. */
+  /** Slabs with a free block. The first slab is filled first, so that the others become empty. */
   readonly #open = new Set<Slab>();
   #count = 0;
   readonly #empty = new Set<Slab>();

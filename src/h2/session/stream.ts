@@ -67,7 +67,7 @@ export class Stream implements StreamWriter {
   #queuedBytes = 0;
   /** Value of `Outflow.turn` when DATA of this stream was last written without waiting; -1: never. */
   #dataTurn = -1;
-  /** True if RST_STREAM(NO_ERROR) must follow the frame that ends the stream, which still waits in the queue. */
+  /** True if the frame that ends the stream is still queued, and RST_STREAM(NO_ERROR) must follow it. */
   #stopsAtEnd = false;
   /** Number of bytes that the owner got and for which it has not returned flow-control credit yet. */
   #owed = 0;

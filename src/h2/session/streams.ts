@@ -132,7 +132,7 @@ export class Streams implements StreamHost, StreamFrames {
     }
   }
 
-  /** DATA below `crumbBytes` earns no WINDOW_UPDATE budget: the peer could open its windows in tiny steps (A19). */
+  /** DATA below `crumbBytes` earns no budget for WINDOW_UPDATE: tiny window steps of the peer may have caused it (A19). */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
     if (!isCrumb) this.#floods.earnUpdates();
@@ -158,8 +158,8 @@ export class Streams implements StreamHost, StreamFrames {
     this.#expectSettings();
     const count = end - start;
     this.#use(count);
-    // Credit for the session's window is returned on receipt on an upstream connection, and on a client's after the
-    // bytes were forwarded (core/limits.ts).
+    // An upstream connection returns the session's credit on receipt. A client's session returns it after the bytes
+    // were forwarded (core/limits.ts).
     if (!this.#isServer) this.#grantSession(count);
     if (count === 0 && !endStream) this.#emptyData();
     const stream = this.open.get(id);
@@ -231,14 +231,13 @@ export class Streams implements StreamHost, StreamFrames {
     const stream = this.open.get(id);
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
-      // If the proxy has reset this stream as well, the client's first reset costs no budget, but later resets do
-      // (A15).
+      // If the proxy has also reset the stream, the client's first reset costs no budget, but later resets do (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
     }
-    // After the response head, a client's reset is normal: it cancels a long-running request. Earlier, it costs budget
-    // (A1).
+    // Before the response head, a client's reset costs budget (A1). Later, a reset normally ends a long-running
+    // request.
     if (this.#isServer && !stream.hasAnswered) this.#floods.charge("reset");
     this.#end(stream, code);
   }

@@ -98,7 +98,7 @@ export const health: readonly Defect[] = [
     "a probe that hangs overrules one that was asked later and answered",
     {
       file: "health/prober.ts",
-      find: "else if ((run.askedAt ?? now) < this.#answeredAt) return;",
+      find: "else if ((run.askedAt ?? now) < this.#lastReadyzAnswerAt) return;",
       replace: "",
     },
     ["health/prober", "is overruled by one that was answered since"],
