@@ -22,7 +22,7 @@ function row(name: string, cells: readonly (string | number)[]): string {
 
 const head = `# Metrics
 
-watchkeeper serves these metrics at \`/metrics\` on \`admin.metricsAddress\` (default: \`:7481\`), in the Prometheus text format. If kube-apiserver has the same metric, watchkeeper uses the same names and labels. This page is
+watchkeeper serves these metrics at \`/metrics\` on \`admin.metricsAddress\` (default: \`:7481\`), in the Prometheus text format. If kube-apiserver has the same metric, watchkeeper uses kube-apiserver's name and labels for the metric. This page is
 generated from the code by \`node test/admin/metrics/metrics-page.test.ts --write\`.
 
 No label contains a path, a user, a raw User-Agent or a namespace that a client can choose freely. The column *at most* is the maximum number of label sets of a metric: the metric keeps the first
