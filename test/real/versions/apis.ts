@@ -1,5 +1,5 @@
 /** What an apiserver serves, as its discovery says. */
-import { order, type Server } from "../rig/ask.ts";
+import { ask, order, type Server } from "../rig/ask.ts";
 
 type Groups = {
   readonly groups: readonly { readonly versions: readonly { readonly groupVersion: string }[] }[];
@@ -14,7 +14,9 @@ export async function pathsOf(server: Server): Promise<ReadonlySet<string>> {
   const roots = groups.flatMap(({ versions }) => versions.map(({ groupVersion }) => `/apis/${groupVersion}`));
   const paths = new Set<string>();
   for (const root of ["/api/v1", ...roots]) {
-    const { resources } = JSON.parse(await order(server, { path: root })) as Resources;
+    const { status, text } = await ask(server, { path: root });
+    if (status === 404) continue; // since 1.36, /apis also lists what only another apiserver serves
+    const { resources } = JSON.parse(text) as Resources;
     for (const { name, verbs } of resources)
       if (verbs.includes("list") && verbs.includes("watch")) paths.add(`${root}/${name}`);
   }
