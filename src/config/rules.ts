@@ -82,12 +82,11 @@ export const rules: readonly Rule[] = [
 
 /** Checks the rules, except those that read an invalid field. `invalid`: JSON pointers to the invalid fields. */
 export function checkRules(written: Written, invalid: readonly string[] = []): readonly Breach[] {
-  const isInvalid = (read: string): boolean => invalid.some((pointer) => touches(pointer, read));
+  const isInvalid = (read: string): boolean => invalid.some((pointer) => isOneInsideOther(pointer, read));
   return rules.filter(({ reads }) => !reads.some(isInvalid)).flatMap(({ breaches }) => breaches(written));
 }
 
-/** True if one pointer contains the other. */
-function touches(pointer: string, read: string): boolean {
+function isOneInsideOther(pointer: string, read: string): boolean {
   const [one, other] = [pointer.split("/"), read.split("/")];
   return one.every((part, at) => at >= other.length || other[at] === "*" || other[at] === part);
 }

@@ -66,7 +66,6 @@ export class AccountedBuffer {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Returns all buffered bytes in order and empties the buffer. */
   take(): Buffer {
     const all = this.#bytes.subarray(0, this.#length);
     this.#buffered.add(-this.#length);

@@ -7,7 +7,7 @@
 import { frameBytes } from "../frame/frame.ts";
 
 const slabBytes = 1 << 20;
-/** Milliseconds between two calls of `shrinkRoom`, each of which takes 10 ms at most. */
+/** Milliseconds between two calls of `shrinkRoom`. A call takes at most 10 ms for each of the three block sizes. */
 export const slabLookMs = 500;
 const slabsPerLook = 64;
 
