@@ -54,7 +54,7 @@ export const faults: readonly { readonly name: string; run(victim: Apiserver): P
 ];
 
 /** Of an apiserver, by its number. */
-type Planned = { readonly victim: number; readonly fault: (typeof faults)[number] };
+export type Planned = { readonly victim: number; readonly fault: (typeof faults)[number] };
 
 /** Each fault of each apiserver once, neighbours at different apiservers; in the order of a seed, if there is one. */
 export function rounds(apiservers: number, random?: Random): readonly Planned[] {

@@ -111,6 +111,7 @@ const commands = {
   setpriv: "util-linux",
   tar: "tar",
   chromium: "chromium",
+  curl: "curl",
 };
 
 export type Need = "root" | "python" | "crds" | keyof typeof commands | Program;

@@ -1,0 +1,46 @@
+/**
+ * The clients while two apiservers fail, one after the other: each operation has its outcome, or the failure explains
+ * why not. `npm run test:clients`: more faults, and beside it the same operations directly.
+ */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { clientsNeeds, operationsOf } from "./clients-matrix/clients.ts";
+import { defects, table } from "./clients-matrix/outcome.ts";
+import { backendCount, Play } from "./clients-matrix/play.ts";
+import { rounds } from "./conformance/faults.ts";
+import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
+
+const test = suite("real/clients-matrix");
+const clients = ["kubectl 1.36", "helm", "client-go", "Python", "@kubernetes/client-node", "curl"];
+const real = testWith(test, [
+  ...clusterNeeds,
+  ...clientsNeeds,
+  "kubectl",
+  "helm",
+  "informer",
+  "python",
+  "curl",
+]);
+
+real(
+  "clients keep their watches and get their answers while one apiserver after the other fails",
+  async () => {
+    const operations = operationsOf(clients, figure);
+    const faults = rounds(backendCount)
+      .filter(({ fault }) => fault.name === "stopped" || fault.name === "killed")
+      .slice(0, 2);
+    const outcomes = await Play.run({
+      modes: ["through with faults"],
+      operations,
+      faults,
+      maxMs: 300_000,
+      say: figure,
+    });
+    for (const line of table(outcomes, true).split("\n")) figure(line);
+    assert.equal(defects(outcomes), []);
+    const held = operations.filter(({ isLong }) => isLong).length;
+    assert.ok(outcomes.length > 2 * held, `${outcomes.length} runs`);
+  },
+);
+
+test.run();

@@ -1,0 +1,114 @@
+/** curl of Debian, over HTTP/1.1 and HTTP/2: each response with its status line and its headers. */
+import * as assert from "uvu/assert";
+import type { Said } from "../rig/call.ts";
+import type { Operation, Scene } from "./operation.ts";
+
+/**
+ * The headers of one connection of HTTP/1.1, and how it delimits the body: Go's server knows the length of up to 2 KiB
+ * over HTTP/1.1 and of up to 4 KiB over HTTP/2, which the proxy has to the apiserver.
+ */
+const ofOneHop = /^(connection|transfer-encoding|content-length):/;
+
+/** The response as it is compared. The order and the letter case of header names mean nothing, and some values vary. */
+function compared({ out }: Said): string {
+  const [head = "", ...body] = out.split("\r\n\r\n");
+  const [status, ...headers] = head.split("\r\n");
+  const told = headers
+    .map((line) => line.replace(/^[^:]+/, (name) => name.toLowerCase()))
+    .map((line) => line.replace(/^(audit-id|x-kubernetes-pf-\S+|date):.*/, "$1"))
+    .filter((line) => !ofOneHop.test(line));
+  return [status, ...told.toSorted(), ...body].join("\n");
+}
+
+class Curl {
+  readonly #scene: Scene;
+  readonly #args: readonly string[];
+
+  constructor(scene: Scene, version: string) {
+    this.#scene = scene;
+    const { caFile, token } = scene.server;
+    this.#args = ["-sS", "-i", "-N", version, "--cacert", caFile, "-H", `Authorization: Bearer ${token}`];
+  }
+
+  args(path: string, more: readonly string[] = []): string[] {
+    return [...this.#args, ...more, `${this.#scene.server.url}${path}`];
+  }
+
+  async is(status: number, path: string, more: readonly string[] = []): Promise<string> {
+    const { out } = await this.#scene.run("curl", this.args(path, more), { shows: compared });
+    assert.match(out, new RegExp(`^HTTP/\\S+ ${status}\\b`));
+    return out;
+  }
+
+  send(
+    status: number,
+    method: string,
+    path: string,
+    body: object,
+    type = "application/json",
+  ): Promise<string> {
+    const data = JSON.stringify(body);
+    return this.is(status, path, ["-X", method, "-H", `Content-Type: ${type}`, "--data-binary", data]);
+  }
+}
+
+async function requests(scene: Scene, version: string): Promise<void> {
+  const curl = new Curl(scene, version);
+  const [all, one] = [scene.path("configmaps"), scene.path("configmaps/a")];
+  const object = (value: string): object => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "a" },
+    data: { key: value },
+  });
+  await curl.send(201, "POST", all, object("one"));
+  await curl.send(409, "POST", all, object("one"));
+  assert.match(await curl.is(200, one), '"one"');
+  await curl.send(200, "PUT", one, object("two"));
+  await curl.send(200, "PATCH", one, { data: { key: "three" } }, "application/merge-patch+json");
+  assert.match(await curl.is(200, all), '"three"');
+  await curl.is(405, one, ["-I"]); // apiservers answer so
+  await curl.is(200, `${all}?limit=1`, ["-H", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io"]);
+  await curl.is(200, one, ["-X", "DELETE"]);
+  await curl.is(404, one);
+  await curl.is(200, "/version");
+}
+
+async function watch(scene: Scene, version: string): Promise<void> {
+  const curl = new Curl(scene, version);
+  const list = JSON.parse(await scene.order({ path: scene.path("configmaps") })) as {
+    readonly metadata: { readonly resourceVersion: string };
+  };
+  const path = `${scene.path("configmaps")}?watch=1&resourceVersion=${list.metadata.resourceVersion}`;
+  await scene.configMap("first", "one");
+  const watching = scene.start("curl", curl.args(path));
+  await watching.says(/"ADDED".*"first"/);
+  await scene.hold();
+  await scene.patch(scene.path("configmaps/first"), { data: { key: "two" } });
+  await scene.order({ method: "DELETE", path: scene.path("configmaps/first") });
+  await scene.configMap("last", "three");
+  await watching.says(/"ADDED".*"last"[^\n]*\n/);
+  watching.signal("SIGINT");
+  scene.shown.push(compared(await watching.ended));
+}
+
+async function logs(scene: Scene, version: string): Promise<void> {
+  await scene.pod("shell");
+  const curl = new Curl(scene, version);
+  const following = scene.start("curl", curl.args(`${scene.path("pods/shell/log")}?follow=true`));
+  await following.says(new RegExp(scene.log("first")));
+  await scene.hold();
+  await following.says(new RegExp(scene.log("second")));
+  following.signal("SIGINT");
+  scene.shown.push(scene.ownLines((await following.ended).out));
+}
+
+export const curlOperations: readonly Operation[] = ["--http1.1", "--http2"].flatMap((version) => {
+  const client = `curl ${version}`;
+  const needs = ["curl"] as const;
+  return [
+    { client, name: "every verb", needs, isLong: false, run: (scene) => requests(scene, version) },
+    { client, name: "watch", needs, isLong: true, run: (scene) => watch(scene, version) },
+    { client, name: "logs, followed", needs, isLong: true, run: (scene) => logs(scene, version) },
+  ] satisfies Operation[];
+});

@@ -1,0 +1,202 @@
+/** One operation of one client, and what one run of it has: a namespace and a folder of its own, and an address. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ask, order, type Question, type Server } from "../rig/ask.ts";
+import { Call, type CallOptions, type Said } from "../rig/call.ts";
+import type { Cluster } from "../rig/cluster.ts";
+import type { Need } from "../rig/parts.ts";
+
+export type Operation = {
+  /** "kubectl 1.36" */
+  readonly client: string;
+  readonly name: string;
+  /** Besides a cluster. */
+  readonly needs: readonly Need[];
+  /** Builds what only this client needs. Returns what the machine lacks for that, or undefined. */
+  readonly prepare?: () => string | undefined;
+  /** True if it is in the middle of its work while `Scene.hold` lasts. */
+  readonly isLong: boolean;
+  /** The path, in its namespace, of what lives on one apiserver and ends with it. Default: whatever has to do with a pod. */
+  readonly tunnel?: string;
+  /** Rejects if its outcome is wrong. Adds what the client showed to the scene. */
+  run(scene: Scene): Promise<void>;
+};
+
+export type Setting = {
+  readonly cluster: Cluster;
+  readonly namespace: string;
+  /** The apiserver or the proxy, as the client connects to it. */
+  readonly server: Server & { readonly token: string };
+  readonly kubeconfigFile: string;
+  /** Resolves when the operation may continue: at once, unless an apiserver is to fail meanwhile. */
+  readonly hold: () => Promise<void>;
+};
+
+export type Run = CallOptions & {
+  /** Default: 0. */
+  readonly exit?: number;
+  /** What of the client's output is compared. Default: all of it. */
+  readonly shows?: (said: Said) => string;
+};
+
+type Labels = Readonly<Record<string, string>>;
+
+export class Scene {
+  readonly cluster: Cluster;
+  readonly namespace: string;
+  readonly server: Setting["server"];
+  readonly kubeconfigFile: string;
+  readonly folder: string;
+  readonly hold: () => Promise<void>;
+  /** What the client has shown so far. */
+  readonly shown: string[] = [];
+  readonly #calls = new Set<Call>();
+
+  constructor({ cluster, namespace, server, kubeconfigFile, hold }: Setting) {
+    this.cluster = cluster;
+    this.namespace = namespace;
+    this.server = server;
+    this.kubeconfigFile = kubeconfigFile;
+    this.hold = hold;
+    this.folder = join(cluster.folder, namespace);
+    mkdirSync(this.folder);
+  }
+
+  async make(): Promise<void> {
+    const body = { apiVersion: "v1", kind: "Namespace", metadata: { name: this.namespace } };
+    await this.order({ method: "POST", path: "/api/v1/namespaces", body });
+  }
+
+  /** HOME keeps caches of clients out of the real one, and out of each other's. */
+  start(command: string, args: readonly string[], options: CallOptions = {}): Call {
+    const env = { HOME: this.folder, ...options.env };
+    const call = new Call(command, args, { timeoutMs: 90_000, ...options, env });
+    this.#calls.add(call);
+    void call.ended.then(() => this.#calls.delete(call));
+    return call;
+  }
+
+  /** Runs a client to its end. */
+  async run(command: string, args: readonly string[], options: Run = {}): Promise<Said> {
+    const call = this.start(command, args, options);
+    if (options.input === undefined) call.endInput();
+    return this.end(call, args, options);
+  }
+
+  /** Waits for the client's end, and adds what it showed. */
+  async end(call: Call, args: readonly string[], options: Run = {}): Promise<Said> {
+    const said = await call.ended;
+    const { exit = 0, shows = ({ out, err }) => `${out}${err}` } = options;
+    if (said.code !== exit) {
+      throw new Error(`${args.join(" ")}: exit ${said.code} instead of ${exit}:\n${said.out}${said.err}`);
+    }
+    this.shown.push(`$ ${args.join(" ")}`, shows(said));
+    return said;
+  }
+
+  /** True if every client ends by itself within this time. */
+  async hasEnded(ms: number): Promise<boolean> {
+    const ended = [...this.#calls].map((call) => call.ended);
+    return Promise.race([Promise.all(ended).then(() => true), sleep(ms, false)]);
+  }
+
+  /** Ends what still runs. */
+  async stop(): Promise<void> {
+    for (const call of this.#calls) call.signal("SIGKILL");
+    await Promise.all([...this.#calls].map(({ ended }) => ended));
+  }
+
+  /** A request of the test itself, to an apiserver that never fails. */
+  order(question: Question): Promise<string> {
+    return order(this.cluster.admin, question);
+  }
+
+  /** The path of a resource of the core group in this namespace. */
+  path(resource: string): string {
+    return `/api/v1/namespaces/${this.namespace}/${resource}`;
+  }
+
+  create(resource: string, kind: string, name: string, more: object = {}): Promise<string> {
+    const body = { apiVersion: "v1", kind, metadata: { name }, ...more };
+    return this.order({ method: "POST", path: this.path(resource), body });
+  }
+
+  configMap(name: string, value: string): Promise<string> {
+    return this.create("configmaps", "ConfigMap", name, { data: { key: value } });
+  }
+
+  patch(path: string, body: object): Promise<string> {
+    return this.order({ method: "PATCH", path, body, contentType: "application/merge-patch+json" });
+  }
+
+  /** The object as an apiserver has it; undefined if there is none. */
+  async object<T>(path: string): Promise<T | undefined> {
+    const { status, text } = await ask(this.cluster.admin, { path });
+    if (status === 404) return undefined;
+    if (status !== 200) throw new Error(`GET ${path} got ${status}: ${text}`);
+    return JSON.parse(text) as T;
+  }
+
+  /** Resolves when `isSo` does with true. */
+  async until(what: string, isSo: () => Promise<boolean>, ms = 20_000): Promise<void> {
+    const deadline = Date.now() + ms;
+    while (!(await isSo())) {
+      if (Date.now() > deadline) throw new Error(`Waited ${ms} ms for ${what}`);
+      await sleep(50);
+    }
+  }
+
+  /** A running pod, on the node that plays pods. */
+  async pod(name: string, labels: Labels = {}): Promise<void> {
+    const spec = { nodeName: this.cluster.node.name, containers: [{ name: "main", image: "none" }] };
+    await this.create("pods", "Pod", name, { metadata: { name, labels }, spec });
+    const path = this.path(`pods/${name}`);
+    type PodState = { readonly status: { readonly phase?: string } };
+    await this.until(
+      `pod ${name}`,
+      async () => (await this.object<PodState>(path))?.status.phase === "Running",
+    );
+  }
+
+  /** All pods write one log, so each line names its namespace; other lines are not shown. */
+  log(line: string): string {
+    const marked = `${this.namespace} ${line}`;
+    this.cluster.node.log(marked);
+    return marked;
+  }
+
+  ownLines(text: string): string {
+    return text
+      .split("\n")
+      .filter((line) => line.includes(this.namespace))
+      .join("\n");
+  }
+}
+
+/** What differs between two runs of the same operation although both are right. */
+const varying: readonly (readonly [pattern: RegExp, name: string])[] = [
+  [/\brun-\d{4}\b/g, "<namespace>"],
+  [/\/\S*\/<namespace>/g, "<folder>"],
+  [/\S*\.kubeconfig\b/g, "<kubeconfig>"],
+  [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "<uid>"],
+  [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| \+0000 UTC)?/g, "<time>"],
+  [
+    /[A-Z][a-z]{2},? [A-Z0-9][a-z0-9]{1,2} +[A-Z0-9][a-z0-9]{0,2} [\d:]{4,8} [\d:]{4,8}( [A-Z]{3})?/g,
+    "<time>",
+  ],
+  [/[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} (GMT|[+-]\d{4})/g, "<time>"],
+  [/("?resourceVersion"?:? ?=?)"?\d+"?/g, "$1<version>"],
+  [/https:\/\/[\d.]+:\d+/g, "<server>"],
+  [/127\.0\.0\.1:\d+/g, "<server>"],
+  [/\[::1\]:\d+/g, "<server>"],
+  [/\b10\.0\.\d+\.\d+\b/g, "<pod>"],
+  [/\b10\.\d+\.\d+\.\d+\b/g, "<address>"],
+  [/\b(\d+m)?\d+(\.\d+)?m?s\b/g, "<age>"],
+  [/ {2,}/g, "  "],
+  [/ +$/gm, ""],
+];
+
+export function normalised(text: string): string {
+  return varying.reduce((now, [pattern, name]) => now.replace(pattern, name), text).trim();
+}
