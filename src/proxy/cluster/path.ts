@@ -18,6 +18,7 @@ import { CacheTracker } from "../../watch/cache/cache-progress.ts";
 import { BookmarkRefresher } from "../../watch/detectors/bookmark-refresh.ts";
 import { Histories } from "../../watch/detectors/histories.ts";
 import { HungWatchDetector } from "../../watch/detectors/hung-watch.ts";
+import { InitialEvents } from "../../watch/detectors/initial-events.ts";
 import { LaggingCacheDetector } from "../../watch/detectors/lagging-cache.ts";
 import { OriginChecks } from "../../watch/detectors/origin-checks.ts";
 import { Sentinels } from "../../watch/detectors/sentinels.ts";
@@ -132,6 +133,7 @@ export class Path {
     const migrations = new Migrations({
       ...base,
       refresher: { refused: (watch) => this.refresher.refused(watch) },
+      initialEvents: new InitialEvents(base),
     });
     const watched = { ...base, migrations, refresher: new BookmarkRefresher({ ...base, migrations }) };
     this.clock = clock;

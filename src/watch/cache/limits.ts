@@ -110,6 +110,12 @@ export const watchLimits = {
   originPauseMs: 1000,
   /** Ms between two requests for the origin of an API that an aggregated server serves. */
   originAgainMs: 600_000,
+  /**
+   * Lists of one object that are sent to bound the initial events of watches without a version: the burst, and the
+   * number per second. A list costs the apiserver less than the watch, but 5,000 clients may open watches at once.
+   */
+  initialListBurst: 100,
+  initialListsPerSecond: 20,
   /** Ms between two checks of a cache that had not advanced within `progressCheckMs`. */
   progressAgainMs: 60_000,
 } as const;

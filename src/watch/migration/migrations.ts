@@ -30,6 +30,7 @@ type MigrationsParts = {
   readonly caches: CacheTracker;
   /** Refreshes watches whose version is too old for the backend that they should move to (`BookmarkRefresher`). */
   readonly refresher: { refused(watch: WatchSession): void };
+  readonly initialEvents: { bound(watch: WatchSession, stream: WatchStream, asked: WatchContext): void };
 };
 
 const none: readonly string[] = [];
@@ -72,8 +73,10 @@ export class Migrations {
     this.#log = new MigrationLog(parts.clock, parts.journal);
   }
 
-  /** Makes the stream update the progress of its backend's caches, except for an aggregated server's resource. */
-  follow(stream: WatchStream, { origin, resource, isWhole, scope }: WatchContext): void {
+  /** Bounds the initial events of an accepted stream, and lets it update the progress of its backend's caches. */
+  follow(watch: WatchSession, stream: WatchStream, asked: WatchContext): void {
+    const { origin, resource, isWhole, scope } = asked;
+    this.#parts.initialEvents.bound(watch, stream, asked);
     const { backend } = stream.attempt;
     if (origin.isForeign) return;
     const shown = scope === "" ? undefined : this.caches.ofScope(backend, scope);

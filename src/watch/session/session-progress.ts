@@ -229,19 +229,20 @@ export class Progress {
   }
 
   #ordered(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
-    if (this.phase !== "live" && !this.#goLive(event)) return "forward";
+    if (this.phase !== "live" && !this.#goLive(event, reading)) return "forward";
     return event.type === "BOOKMARK"
       ? this.#bookmark(event, reading, isMerged)
       : this.#change(event, reading, isMerged);
   }
 
   /**
-   * Returns true if the initial events are over, as any event but an initial ADDED proves (watch.md §3). If a bookmark
-   * is to end the initial events, only that bookmark proves it, because live events may come before the bookmark.
+   * Returns true if the initial events are over. An ADDED proves that only if it is newer than each initial event; any
+   * other event always proves it (watch.md §3). If a bookmark is to end the initial events, only that bookmark proves
+   * it, because live events may come before the bookmark.
    */
-  #goLive(event: WatchEvent): boolean {
+  #goLive(event: WatchEvent, reading: Reading): boolean {
     const isAwaited = this.#awaitsMarker && !event.endsInitialEvents;
-    const isListed = event.type === "ADDED" && this.start === "state";
+    const isListed = event.type === "ADDED" && this.start === "state" && !reading.isAfterInitial(event);
     this.phase = isAwaited || isListed ? "listing" : "live";
     return this.phase === "live";
   }
@@ -352,6 +353,8 @@ export class Reading {
   bookmark = "";
   /** Number of whole events, bookmarks included. */
   events = 0;
+  /** No initial event of the stream is newer than this version; "": not known (`InitialEvents`). */
+  initialUpTo = "";
 
   constructor(from: string, isOurs: boolean) {
     this.from = from;
@@ -361,6 +364,10 @@ export class Reading {
   /** True if the stream may deliver an event of this version now. Several events may share one version. */
   isInOrder(version: string): boolean {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
+  }
+
+  isAfterInitial({ version }: Pick<WatchEvent, "version">): boolean {
+    return this.initialUpTo !== "" && compareVersions(version, this.initialUpTo) > 0;
   }
 
   /** True if this version is not newer than the requested one: the backend of such an event ignored the query. */

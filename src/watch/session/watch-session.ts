@@ -76,7 +76,7 @@ type WatchMigrations = {
     add(watch: WatchSession, asked: WatchContext): void;
     remove(watch: WatchSession, asked: WatchContext): void;
   };
-  follow(stream: WatchStream, asked: WatchContext): void;
+  follow(watch: WatchSession, stream: WatchStream, asked: WatchContext): void;
   /** Queues the watch for another backend, at the latest after `inMs`. Returns the function that cancels this. */
   resume(watch: WatchSession, inMs: number): () => void;
   hedge(watch: WatchSession, attempt: Attempt): void;
@@ -311,7 +311,7 @@ export class WatchSession implements AttemptOwner {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
     migrations.watches.add(this, asked);
-    if (this.#merge.first !== undefined) migrations.follow(this.#merge.first, asked);
+    if (this.#merge.first !== undefined) migrations.follow(this, this.#merge.first, asked);
   }
 
   /** Called with the status of a response to another request with the client's identity. */
@@ -549,7 +549,7 @@ export class WatchSession implements AttemptOwner {
   #accept(stream: WatchStream): void {
     const { contentType, asked, migrations } = this.#parts;
     stream.accept(decoderFor(contentType, "", asked.isRepeating), migrations.clock.now());
-    migrations.follow(stream, asked);
+    migrations.follow(this, stream, asked);
   }
 
   #advanced(stream: WatchStream): void {

@@ -74,4 +74,27 @@ export const watchSession: readonly Defect[] = [
     },
     ["watch/migration/transcripts", "hedged-and-cleared.txt"],
   ),
+  defect(
+    "an ADDED as new as the bound of the initial events ends them",
+    {
+      file: "watch/session/session-progress.ts",
+      find: "compareVersions(version, this.initialUpTo) > 0",
+      replace: "compareVersions(version, this.initialUpTo) >= 0",
+    },
+    ["watch/session/session-progress", "an ADDED newer than all initial events"],
+  ),
+  defect(
+    "no list bounds the initial events",
+    {
+      file: "watch/detectors/initial-events.ts",
+      find: "if (context === undefined || !this.#budget.take()) return;",
+      replace: "return;",
+    },
+    ["watch/migration/transcripts", "initial-events-bounded.txt"],
+  ),
+  defect(
+    "the initial events of resources that no watch cache serves are bounded",
+    { file: "watch/detectors/initial-events.ts", find: "!isRepeating && ", replace: "" },
+    ["watch/detectors/initial-events", "events are in no watch cache"],
+  ),
 ];

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { bearer, PlayedPath } from "../../support/path.ts";
-import { PlayedWatch } from "../../support/watch-path.ts";
+import { linesOf, PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("proxy/request/active-requests");
 
@@ -25,9 +25,13 @@ test("what watches deliver and how they stand is counted as they go on: a scrape
   assert.equal(states(), { opaque: 1 }, "not answered yet");
   watch.serve(watch.from, "");
   assert.equal(states(), { opening: 1 });
-  watch.say(watch.from, "+8a");
+  const say = (words: string): void => {
+    watch.from.asked[0]?.say(linesOf(words));
+    watch.path.settle();
+  };
+  say("+8a");
   assert.equal(states(), { listing: 1 });
-  watch.say(watch.from, "~9a ~10a ~9a");
+  say("~9a ~10a ~9a");
   assert.equal(states(), { live: 1 });
   const second = watch.client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
   watch.path.settle();

@@ -7,6 +7,7 @@
  *     serve BACKEND EVENTS   the backend accepts what it was asked last and sends these (lineOf in watch-path.ts)
  *     say BACKEND N EVENTS   sends these on the Nth stream that it was asked for
  *     answer BACKEND STATUS  answers what it was asked last with this status
+ *     list BACKEND VERSION   answers the list that it was asked for last with this version
  *     kill, hole, goaway BACKEND · hold, release BACKEND · reset BACKEND · end BACKEND
  *     wait MS · finish (the proxy drains)
  */
@@ -15,7 +16,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { type PlayedBackend, PlayedPath } from "../../support/path.ts";
-import { blackHole, goAway, hold, json, linesOf, PlayedWatch } from "../../support/watch-path.ts";
+import { blackHole, goAway, hold, json, linesOf, listOf, PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("migration transcripts");
 const folder = new URL("transcripts/", import.meta.url);
@@ -85,6 +86,7 @@ class Transcript {
       serve: () => watch.serve(backend, rest.join(" ")),
       say: () => backend.asked[Number(rest[0]) - 1]?.say(linesOf(rest.slice(1).join(" "))),
       answer: () => backend.last.answer(Number(rest[0]), "", [json]),
+      list: () => backend.last.answer(200, listOf(rest[0] ?? ""), [json]),
       kill: () => watch.kill(backend),
       hole: () => blackHole(backend),
       goaway: () => goAway(backend),

@@ -45,6 +45,27 @@ function fed(
   return { progress, attempt, fate: feed(progress, attempt, words) };
 }
 
+test("an ADDED newer than all initial events shows that they are over; an older one or an equal one does not", () => {
+  for (const [words, phase, version] of [
+    ["+9a +10b", "listing", undefined],
+    ["+9a +11c", "live", "11"],
+  ] as const) {
+    const progress = new Progress(state);
+    const reading = new Reading("", false);
+    reading.initialUpTo = "10";
+    feed(progress, reading, words);
+    assert.equal([progress.phase, progress.resumeVersion], [phase, version]);
+  }
+});
+
+test("a bound on the initial events does not replace the bookmark that the client waits for", () => {
+  const progress = new Progress({ ...state, awaitsMarker: true });
+  const reading = new Reading("", false);
+  reading.initialUpTo = "10";
+  feed(progress, reading, "+11c");
+  assert.is(progress.phase, "listing");
+});
+
 function feed(progress: Progress, attempt: Reading, words: string, isMerged = false): Fate | undefined {
   return words
     .split(" ")
