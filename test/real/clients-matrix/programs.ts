@@ -11,9 +11,9 @@
  */
 import { fileURLToPath } from "node:url";
 import * as assert from "uvu/assert";
+import { type Built, inJava, inRust } from "../rig/built.ts";
 import type { Call } from "../rig/call.ts";
 import { type Need, pathOf, pythonPath } from "../rig/parts.ts";
-import { type Built, inJava, inRust } from "./built.ts";
 import type { Operation, Scene } from "./operation.ts";
 
 type Library = {
@@ -25,7 +25,11 @@ type Library = {
 
 const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-const fabric8: Library = { client: "fabric8", needs: [], ...inJava("java/fabric8") };
+function javaProgram(name: "fabric8" | "official"): Built {
+  return inJava({ name: `java-${name}-program`, sources: script(`java/${name}`) }, "Program");
+}
+
+const fabric8: Library = { client: "fabric8", needs: [], ...javaProgram("fabric8") };
 
 const libraries: readonly Library[] = [
   {
@@ -38,9 +42,13 @@ const libraries: readonly Library[] = [
     needs: [],
     command: () => [process.execPath, script("programs/program.ts")],
   },
-  { client: "kube-rs", needs: [], ...inRust },
+  {
+    client: "kube-rs",
+    needs: [],
+    ...inRust({ name: "rust-program", sources: script("rust") }, "kube-rs-program"),
+  },
   fabric8,
-  { client: "Java", needs: [], ...inJava("java/official") },
+  { client: "Java", needs: [], ...javaProgram("official") },
 ];
 
 function start(library: Library, scene: Scene, act: string): Call {

@@ -1,14 +1,15 @@
 /** The operators: about 20 processes on the client libraries that operators are written with. */
 import { join } from "node:path";
+import type { Built } from "../rig/built.ts";
 import { type Cluster, tokenOf } from "../rig/cluster.ts";
 import { Kept } from "../rig/kept.ts";
 import { writeKubeconfig } from "../rig/kubeconfig.ts";
-import { inGo, inJava, inNode, inPython, inRust, type Made } from "./programs.ts";
+import { goOperator, javaOperator, nodeOperator, pythonOperator, rustOperator } from "./programs.ts";
 
 export type Operator = {
   /** Also its namespace, and the name of its Lease. */
   readonly name: string;
-  readonly made: Made;
+  readonly made: Built;
   /** Of one Lease. 1: its library has no leader election. */
   readonly replicas: number;
   readonly env?: Readonly<Record<string, string>>;
@@ -18,19 +19,19 @@ export type Operator = {
 };
 
 export const operators: readonly Operator[] = [
-  { name: "controller-runtime-021", made: inGo("controller-runtime-0.21"), replicas: 2 },
-  { name: "controller-runtime-023", made: inGo("controller-runtime-0.23"), replicas: 2 },
-  { name: "controller-runtime-025", made: inGo("controller-runtime-0.25"), replicas: 2 },
-  { name: "client-go", made: inGo("client-go"), replicas: 2 },
-  { name: "client-go-http1", made: inGo("client-go"), replicas: 2, env: { DISABLE_HTTP2: "true" } },
-  { name: "kube-rs-a", made: inRust, replicas: 1 },
-  { name: "kube-rs-b", made: inRust, replicas: 1 },
-  { name: "fabric8", made: inJava("fabric8", "Fabric8"), replicas: 2, flags: ["-http=true"] },
-  { name: "fabric8-websocket", made: inJava("fabric8", "Fabric8"), replicas: 1, hasWebSockets: true },
-  { name: "java-official", made: inJava("official", "Official"), replicas: 2 },
-  { name: "python", made: inPython, replicas: 2 },
-  { name: "node-a", made: inNode, replicas: 1 },
-  { name: "node-b", made: inNode, replicas: 1 },
+  { name: "controller-runtime-021", made: goOperator("controller-runtime-0.21"), replicas: 2 },
+  { name: "controller-runtime-023", made: goOperator("controller-runtime-0.23"), replicas: 2 },
+  { name: "controller-runtime-025", made: goOperator("controller-runtime-0.25"), replicas: 2 },
+  { name: "client-go", made: goOperator("client-go"), replicas: 2 },
+  { name: "client-go-http1", made: goOperator("client-go"), replicas: 2, env: { DISABLE_HTTP2: "true" } },
+  { name: "kube-rs-a", made: rustOperator, replicas: 1 },
+  { name: "kube-rs-b", made: rustOperator, replicas: 1 },
+  { name: "fabric8", made: javaOperator("fabric8", "Fabric8"), replicas: 2, flags: ["-http=true"] },
+  { name: "fabric8-websocket", made: javaOperator("fabric8", "Fabric8"), replicas: 1, hasWebSockets: true },
+  { name: "java-official", made: javaOperator("official", "Official"), replicas: 2 },
+  { name: "python", made: pythonOperator, replicas: 2 },
+  { name: "node-a", made: nodeOperator, replicas: 1 },
+  { name: "node-b", made: nodeOperator, replicas: 1 },
 ];
 
 /** The user of a replica: the audit log tells replicas apart by it. */

@@ -1,0 +1,70 @@
+/** Programs in Rust and Java: built into the cache when they are first needed, with the versions that lock files and poms pin. */
+import { spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { cacheFolder, has, hashOf } from "./parts.ts";
+
+export type Built = {
+  /** Builds what is not in the cache. Returns what this machine lacks for it, or undefined. */
+  readonly prepare: () => string | undefined;
+  readonly command: () => readonly [command: string, ...args: string[]];
+};
+
+/** `name`: the beginning of the folder's name in the cache. `sources`: the folder with the lock file or the pom. */
+export type Sources = { readonly name: string; readonly sources: string };
+
+/** Runs at low priority, and throws an Error if the exit code is not 0. */
+export function runTool(command: string, args: readonly string[], cwd: string): void {
+  const { status, error } = spawnSync("nice", ["-n", "10", command, ...args], { cwd, stdio: "inherit" });
+  if (status !== 0)
+    throw new Error(`Cannot run ${command} ${args.join(" ")}: exit ${status}`, { cause: error });
+}
+
+function folderOf({ name, sources }: Sources): string {
+  return join(cacheFolder(), `${name}-${hashOf(sources, "**/*.{toml,lock,rs,xml,java}")}`);
+}
+
+/** `make` builds into a folder that gets its name only when the build is complete. */
+function prepared(
+  from: Sources,
+  tools: readonly string[],
+  make: (folder: string) => void,
+): string | undefined {
+  const folder = folderOf(from);
+  if (existsSync(folder)) return undefined;
+  const missing = tools.find((tool) => !has(tool));
+  if (missing !== undefined) return missing;
+  const aside = `${folder}.${process.pid}`;
+  mkdirSync(aside, { recursive: true });
+  make(aside);
+  renameSync(aside, folder);
+  return undefined;
+}
+
+export function inRust(from: Sources, binary: string): Built {
+  return {
+    prepare: () =>
+      prepared(from, ["cargo"], (folder) => {
+        const target = join(folder, "target");
+        runTool("cargo", ["build", "--release", "--locked", "--target-dir", target], from.sources);
+        copyFileSync(join(target, "release", binary), join(folder, binary));
+        rmSync(target, { recursive: true });
+      }),
+    command: () => [join(folderOf(from), binary)],
+  };
+}
+
+export function inJava(from: Sources, main: string): Built {
+  return {
+    prepare: () =>
+      prepared(from, ["mvn", "java"], (folder) => {
+        const args = ["--quiet", "--batch-mode", `-Dtarget=${folder}`, "process-classes"];
+        runTool("mvn", args, from.sources);
+      }),
+    command: () => {
+      const folder = folderOf(from);
+      const small = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+      return ["java", ...small, "-cp", `${join(folder, "classes")}:${join(folder, "lib")}/*`, main];
+    },
+  };
+}
