@@ -422,7 +422,7 @@ const ofComparing: readonly WatchDefect[] = [
     mutations: [
       {
         file: "watch/cache/cache-progress.ts",
-        find: "this.#seen = this.seen;\n    if (this.caches.delete",
+        find: "this.#seenOfForgotten = this.seen;\n    if (this.caches.delete",
         replace: "if (this.caches.delete",
       },
     ],

@@ -126,7 +126,7 @@ function namedIn(
   const user = { name, uid: uids[0], groups, fingerprint };
   const assertion =
     policy.clientCerts === "FrontProxy" ? frontProxyAssertion(user, policy.names) : impersonation(user);
-  return assertion.fields.every(({ fault }) => fault === undefined)
+  return assertion.fields.every(({ fault, hasOuterBlanks }) => fault === undefined && !hasOuterBlanks)
     ? assertion
     : "The certificate's subject has bytes that no header field may carry";
 }

@@ -15,7 +15,7 @@ export type AccessLogLevel = Config["logging"]["accessLog"];
 /** Called for every finished exchange; `now` is a clock reading. */
 export type AccessLogger = (exchange: Exchange, end: ExchangeEnd, now: number) => void;
 
-/** Returns undefined if nothing is to be journaled, so that exchanges skip the call. */
+/** Returns undefined if this level journals no requests; exchanges then have no logger to call. */
 export function accessLogger(level: AccessLogLevel, journal: Journal): AccessLogger | undefined {
   const isWanted = wanted[level];
   if (isWanted === undefined) return undefined;

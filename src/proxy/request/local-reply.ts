@@ -102,7 +102,10 @@ export function lostUnanswered(backend: string): Failure {
   return new Failure("backend-lost", "backend", `Backend ${backend} was lost before it answered`);
 }
 
-/** Returns undefined to relay the reset itself. `mayRunTwice`: the request is safe, or no backend has begun with it. */
+/**
+ * Returns the failure that the client gets after its request was lost; undefined: the client gets the backend's reset.
+ * `mayRunTwice`: the method is safe, or no backend has begun to process the request.
+ */
 export function failureOfLost(
   { backend, isMalformed }: Attempt,
   code: number,

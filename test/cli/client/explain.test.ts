@@ -31,7 +31,7 @@ test("it tells what is wrong, what it means, and each piece of evidence with its
     out,
     new RegExp(`^#${String(incident?.["id"])} {2}${String(incident?.["kind"])} {2}b\n✗ critical, active for`),
   );
-  assert.match(out, "The backend sends nothing");
+  assert.match(out, "The backend sends no bytes");
   assert.match(out, /^AT +DETECTOR +MEASURED +THRESHOLD +FINDING$/m);
   assert.match(out, /ping +600ms +500ms/);
   assert.match(out, "watchkeeper get backends b -o wide");
