@@ -307,6 +307,11 @@ export const wire: readonly Defect[] = [
     ["h2/core/fields", "blanks around the value of a regular field are removed"],
   ),
   defect(
+    "a certificate's name with blanks around it identifies another user",
+    { file: "proxy/identity/client-identity.ts", find: " && !hasOuterBlanks", replace: "" },
+    ["proxy/identity/client-identity", "a name that no header field can carry is refused"],
+  ),
+  defect(
     "a malformed request is not counted",
     { file: "h2/session/streams.ts", find: "    this.#owner.refused?.(error.message);\n", replace: "" },
     ["proxy/downstream/downstream", "a malformed request is journaled"],
