@@ -164,7 +164,7 @@ for (const [what, fields] of Object.entries(refused)) {
   });
 }
 
-test("A27: blanks around a value are removed, as a kube-apiserver does, so a client with an empty token gets its 401", async () => {
+test("A27: blanks around a value are removed, so a client with an empty token gets the 401 of its apiserver", async () => {
   const client = await scene.attacker();
   client.send(headers(1).get("/fields", ["authorization", "Bearer "], ["x-a", "\t b c \t "], ["x-b", " "]));
   await client.expect(/DATA 1 .*END$/);
