@@ -246,7 +246,7 @@ class Watchkeeper implements Running {
     });
     if (servers instanceof Failure) return servers;
     this.#servers = servers;
-    clusters.onGone = (cluster) => servers.gone(cluster);
+    clusters.onGone((cluster) => servers.gone(cluster));
     return undefined;
   }
 

@@ -38,8 +38,7 @@ export class Clusters {
   /** Undefined if no reload is being prepared. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
-  /** Called for each removed cluster before its metrics are dropped. */
-  onGone: (cluster: Cluster) => void = () => {};
+  #onGone: (cluster: Cluster) => void = () => {};
 
   private constructor(journal: Journal) {
     this.#journal = journal;
@@ -171,11 +170,16 @@ export class Clusters {
     for (const [name, cluster] of gone) this.#leave(name, cluster, graceMs);
   }
 
+  /** Calls `run` for each cluster that is removed from now on, before its metrics are dropped. */
+  onGone(run: (cluster: Cluster) => void): void {
+    this.#onGone = run;
+  }
+
   /** Removes a cluster after the drain timeout, within which its listeners drain its clients. */
   #leave(name: string, cluster: Cluster, graceMs: number): void {
     const stay = wallClock.after(graceMs, () => {
       this.#leaving.delete(name);
-      this.onGone(cluster);
+      this.#onGone(cluster);
       end(cluster);
       this.#journal.of(cluster.label).write({ kind: "cluster.removed" });
     });

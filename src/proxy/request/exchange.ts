@@ -34,7 +34,7 @@ import type { RequestInfo } from "../../kube/request-info.ts";
 import { decoderFor } from "../../watch/codec/framing.ts";
 import type { Migrations } from "../../watch/migration/migrations.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
-import { answerOf, type WatchContext } from "../../watch/session/watch-context.ts";
+import { answerOf, type WatchContext, withOrigin } from "../../watch/session/watch-context.ts";
 import { type WatchHost, WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission, Entry } from "../admission/admission.ts";
 import { isRepeatable, type RequestContext, userAgentOf } from "../context/request-context.ts";
@@ -621,14 +621,14 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Returns the session that continues the watch; undefined: the watch's events cannot be decoded. */
   #watchOf(head: readonly Field[], attempt: Attempt): WatchSession | undefined {
     const { buffered, migrations, replays, originChecks } = this.#parts;
-    const asked = this.#asked;
+    const request = this.#asked;
     const { contentType, contentEncoding } = answerOf(head);
     // A watch with a content-length cannot move, because another backend's events would have another length.
     if (head.some((field) => field.role === role.contentLength)) return undefined;
-    if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
+    if (request === undefined || decoderFor(contentType, contentEncoding, request.isRepeating) === undefined)
       return undefined;
-    this.#replayLoop = replays.answered(asked, this.context);
-    asked.origin = originChecks.answered(this.#info, head);
+    this.#replayLoop = replays.answered(request, this.context);
+    const asked = withOrigin(request, originChecks.answered(this.#info, head));
     const watch = new WatchSession({ host: this, migrations, buffered, asked, contentType }, attempt);
     originChecks.check(this.#info, asked.origin, watch);
     return watch;

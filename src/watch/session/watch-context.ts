@@ -35,7 +35,7 @@ export type WatchContext = {
   /** True if several events may share one version (`events`). */
   readonly isRepeating: boolean;
   /** The server that assigns the events' versions. If the API is new to the proxy, known only from the response on. */
-  origin: Origin;
+  readonly origin: Origin;
   /** True if the proxy requests bookmarks that the client did not want: after a move, and from an `exact` start on. */
   readonly isInjected: boolean;
   /** Group and name of the resource, as `resourceKey` returns them. */
@@ -76,6 +76,11 @@ export function watchContextOf(
     scope: isAll ? `${resourceKey(info)}${scopeMark}${namespace}` : "",
     at,
   };
+}
+
+/** Called when the response to the watch has shown the origin of its API. */
+export function withOrigin(asked: WatchContext, origin: Origin): WatchContext {
+  return asked.origin === origin ? asked : { ...asked, origin };
 }
 
 const scopeMark = " ";
