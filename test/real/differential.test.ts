@@ -145,6 +145,20 @@ real(`${count} requests (seed ${seed}) get the same answer directly and through 
   );
 });
 
+real("blanks around a value, which HTTP/2 forbids, get the apiserver's own answer", async () => {
+  for (const fields of [[["authorization", "Bearer "]], [["authorization", " Bearer x\t"]]] as const) {
+    const blanks = {
+      kind: "blanks",
+      mutates: false,
+      protocol: "h2",
+      method: "GET",
+      path: "/version",
+    } as const;
+    const asked: Case = { ...blanks, fields };
+    assert.equal(await compare(asked), [], describe(asked, 0));
+  }
+});
+
 real("what the proxy refuses on purpose it refuses by name", async () => {
   for (const { asked, answer } of refusals) {
     const { status, ended, body } = await attempt(proxied, asked);
