@@ -16,7 +16,7 @@ export class ResumeRetry {
   /** Backend that the watch has lost or should leave. */
   from = "";
   #since = 0;
-  /** True if the last lost stream ended with END_STREAM. A second stream beside a first one does not count. */
+  /** True if the watch was requested again because its last stream ended with END_STREAM. */
   #hasEnded = false;
   #tried: readonly string[] = none;
   #triedAt = 0;
@@ -33,9 +33,10 @@ export class ResumeRetry {
     this.#stallAwareClock = stallAwareClock;
   }
 
-  begin(reason: AskReason, from: string): void {
+  /** `hasOther`: true if the watch continues on a second stream, which was requested before the first one ended. */
+  begin(reason: AskReason, from: string, hasOther = false): void {
     this.reason = reason;
-    if (reason !== "sentinel" && reason !== "refreshed") this.#hasEnded = reason === "ended";
+    if (reason !== "sentinel" && reason !== "refreshed") this.#hasEnded = reason === "ended" && !hasOther;
     this.from = from;
     this.#notServing = none;
     this.#since = this.#clock.now();

@@ -591,7 +591,7 @@ export class WatchSession implements AttemptOwner {
   /** A sentinel's second stream was requested long ago, so the search for the next backend begins only now. */
   #leavePost(reason: AskReason): void {
     if (this.#retry.reason === "sentinel")
-      this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from);
+      this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from, true);
   }
 
   /** Called if the first stream is not in the announced format: its bytes are forwarded as they come, without moves. */

@@ -30,6 +30,15 @@ export const watchSession: readonly Defect[] = [
     ["watch/session/session-state", "the invariants are checked on the session itself"],
   ),
   defect(
+    "the end of a sentinel's second stream counts as a repeated end",
+    {
+      file: "watch/session/resume-retry.ts",
+      find: 'reason === "ended" && !hasOther',
+      replace: 'reason === "ended"',
+    },
+    ["watch/migration/transcripts", "sentinel-ended.txt"],
+  ),
+  defect(
     "a wait that is over still counts as one",
     {
       file: "watch/session/resume-retry.ts",
