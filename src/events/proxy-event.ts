@@ -40,6 +40,9 @@ type Events = {
     origin: string;
     message: string;
     auditId: string;
+    /** Undefined for a request that the proxy has not read whole, and for an upgrade. */
+    verb?: string;
+    path?: string;
     client?: string;
     userAgent?: string;
     backend?: string;

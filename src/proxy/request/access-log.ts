@@ -3,11 +3,11 @@
  * the backend, the result, and why the request ended. Bodies, queries and credentials are never journaled.
  */
 
-import { clipped, detach } from "../../base/detach.ts";
+import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import type { Config } from "../../config/config.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
-import { targetIn } from "../context/request-context.ts";
+import { pathIn } from "../context/request-context.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
 export type AccessLogLevel = Config["logging"]["accessLog"];
@@ -50,7 +50,7 @@ function entryOf(
     agent: caller.agent,
     subject: caller.subject.name,
     verb: clipped(verb, limits.labelChars),
-    path: pathOf(fields),
+    path: pathIn(fields),
     resource: clipped(resource, limits.resourceChars),
     backend,
     code: status,
@@ -62,11 +62,4 @@ function entryOf(
     durationMs: Math.round(now - at),
     auditId,
   };
-}
-
-/** Returns the path without its query, which may hold a token. Clipped and copied, because the journal keeps it. */
-function pathOf(fields: Exchange["context"]["fields"]): string {
-  const target = targetIn(fields);
-  const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);
-  return target.length > limits.apiTextChars ? detach(path) : path;
 }

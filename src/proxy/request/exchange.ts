@@ -37,7 +37,7 @@ import type { WatchTally } from "../../watch/session/session-progress.ts";
 import { answerOf, type WatchContext, withOrigin } from "../../watch/session/watch-context.ts";
 import { type WatchHost, WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission, Entry } from "../admission/admission.ts";
-import { isRepeatable, type RequestContext, userAgentOf } from "../context/request-context.ts";
+import { isRepeatable, type RequestContext } from "../context/request-context.ts";
 import { dropsOf } from "../identity/client-identity.ts";
 import { type Credential, isProvenAt, type Trust } from "../identity/trust.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
@@ -48,7 +48,7 @@ import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { Attempts } from "./attempts.ts";
 import type { ExchangeRequest } from "./exchange-request.ts";
-import { noneAnswers, refusedBy, tooManyUnproven } from "./failures.ts";
+import { failedEntry, noneAnswers, refusedBy, tooManyUnproven } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
 import { HeldResponse, isRefusal, isShort, isShutdown } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
@@ -238,10 +238,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   #failed(failure: Failure): void {
-    const { code, origin, message } = failure;
-    const { auditId, client, fields } = this.context;
-    const of = { auditId, client: client.address, userAgent: userAgentOf(fields), backend: this.backend };
-    this.#parts.journal.write({ kind: "request.failed", code, origin, message, ...of });
+    this.#parts.journal.write(failedEntry(this.context, failure, this.backend));
     this.#reply(failure);
   }
 

@@ -139,6 +139,19 @@ test("a GET that three backends lost is told 503 with Retry-After, so that a wat
   assert.match(ear.body, "All attempts failed");
 });
 
+test("the journal says which request failed at which backend, without the query", () => {
+  const path = new PlayedPath(["a"]);
+  path.client().ask("DELETE", "/api/v1/namespaces/x/pods/p?dryRun=All", [bearer("t")]);
+  path.settle();
+  path.backend("a").kill();
+  path.settle();
+  const failed = path.entries.filter((entry) => entry.kind === "request.failed");
+  assert.equal(
+    failed.map(({ code, verb, path: target, backend }) => [code, verb, target, backend]),
+    [["backend-lost", "delete", "/api/v1/namespaces/x/pods/p", "a"]],
+  );
+});
+
 /** What an apiserver writes before a request has come to any handler. */
 const refusing = (type: string): Field[] => [
   new Field("retry-after", "5"),

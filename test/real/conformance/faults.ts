@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../support/random.ts";
 import { rollOver } from "../load/troubles.ts";
+import type { Outage } from "../load/unknown-writes.ts";
 import type { Apiserver } from "../rig/apiserver.ts";
 import type { Cluster } from "../rig/cluster.ts";
 import type { Proxy } from "../rig/proxy.ts";
@@ -72,6 +73,7 @@ export function rounds(apiservers: number, random?: Random): readonly Planned[] 
 export class Faults {
   /** "api-0 killed", in their order. */
   readonly played: string[] = [];
+  readonly outages: Outage[] = [];
   /** Times that not all apiservers were ready in the proxy's eyes half a minute after a fault. */
   readonly unsettled: string[] = [];
   /** The apiserver that is not ready now. */
@@ -107,8 +109,11 @@ export class Faults {
       const victim = this.#cluster.apiserver(planned.victim);
       this.played.push(`${victim.name} ${fault.name}`);
       this.victim = victim;
+      const outage = { backend: victim.name, since: Date.now(), until: Number.POSITIVE_INFINITY };
+      this.outages.push(outage);
       await fault.run(victim);
       await victim.ready();
+      outage.until = Date.now();
       this.victim = undefined;
       await this.#proxy
         .settled(apiservers.length, 30_000)

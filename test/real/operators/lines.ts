@@ -1,6 +1,7 @@
 /** What operators print: one JSON object a line, between the lines of their libraries' own logs. */
 import { readFileSync } from "node:fs";
-import { isUnknown } from "../conformance/costs.ts";
+import { isUnknownWrite, isWithin, type Outage, takeQuoted } from "../load/unknown-writes.ts";
+import type { Said } from "../rig/said.ts";
 
 /**
  * leading, lost: the process became leader, or lost its Lease. error: a request failed in a way that the operator's code or
@@ -11,6 +12,9 @@ export type Line = {
   readonly at: number;
   readonly text: string;
 };
+
+/** A line, and the operator that printed it. */
+export type Told = Line & { readonly who: string };
 
 /** A library may write into its log between the object and the end of its line. */
 const object = /^\{"event":"[a-z]+","at":\d+,"text":"(?:[^"\\]|\\.)*"\}/;
@@ -30,11 +34,38 @@ export function readLines(logFile: string, since: number, until: number): readon
 const isBroken =
   /EOF|SendRequest|ECONNRESET|socket hang up|connection (reset|lost|closed|was closed)|prematurely|upstream connect error/i;
 
+export type Explained = {
+  /** Writes that were in flight at an apiserver when it failed: whether they were executed, only it could tell. */
+  readonly unknownWrites: readonly Told[];
+  readonly errors: readonly Told[];
+};
+
 /**
- * True if a write was in flight at the apiserver that failed: whether it took effect, only that apiserver could tell. watchkeeper
- * says so in its answer; through a rival, the end of the connection says it.
+ * Tells errors of operators from writes of unknown outcome, by watchkeeper's own journal: each entry explains one line. An
+ * entry that the fault does not explain, such as a read of any client, is an error itself.
  */
-export function isOfUnknownOutcome({ text }: Line, isRival = false): boolean {
-  if (text.startsWith("GET ")) return false;
-  return isUnknown.test(text) || (isRival && isBroken.test(text));
+export function explain(
+  lines: readonly Told[],
+  journal: readonly Said[],
+  outages: readonly Outage[],
+): Explained {
+  const failed = journal.filter(({ msg }) => msg === "request.failed");
+  const left = failed.filter((entry) => isUnknownWrite(entry, outages));
+  const unknownWrites = lines.filter(({ text, at }) => takeQuoted(left, text, at));
+  const own = failed
+    .filter((entry) => !isUnknownWrite(entry, outages))
+    .map(
+      (entry) => ({ event: "error", at: entry.ts, who: "watchkeeper", text: JSON.stringify(entry) }) as const,
+    );
+  return { unknownWrites, errors: [...lines.filter((line) => !unknownWrites.includes(line)), ...own] };
+}
+
+/** The same through a rival, which has no journal: a write that ended in a broken connection while an apiserver failed. */
+export function explainByTime(lines: readonly Told[], outages: readonly Outage[]): Explained {
+  const isUnknown = ({ text, at }: Told): boolean =>
+    !text.startsWith("GET ") && isBroken.test(text) && isWithin(outages, at);
+  return {
+    unknownWrites: lines.filter(isUnknown),
+    errors: lines.filter((line) => !isUnknown(line)),
+  };
 }

@@ -8,9 +8,9 @@ import { type Cluster, startCluster } from "../rig/cluster.ts";
 import { runFolder } from "../rig/folder.ts";
 import type { Kept } from "../rig/kept.ts";
 import { saidSince } from "../rig/said.ts";
-import { type Asked, auditFlags, judge, readAudit } from "./audit.ts";
+import { type Asked, auditFlags, judge, readAudit, unwatching } from "./audit.ts";
 import { Leaders } from "./leaders.ts";
-import { isOfUnknownOutcome, type Line, readLines } from "./lines.ts";
+import { explain, explainByTime, readLines, type Told } from "./lines.ts";
 import { type Operator, startOperator, usersOf } from "./operators.ts";
 import { type Kind, startThrough, type Through } from "./through.ts";
 import { Workload } from "./workload.ts";
@@ -23,8 +23,6 @@ export type Plan = {
   readonly operators: readonly Operator[];
 };
 
-export type Told = Line & { readonly who: string };
-
 export type Played = {
   readonly kind: Kind;
   readonly minutes: number;
@@ -35,7 +33,7 @@ export type Played = {
   readonly closed: readonly Asked[];
   /** Those of operators that watch over WebSockets. */
   readonly closedWebSockets: readonly Asked[];
-  /** Requests of operators that failed, without writes of unknown outcome. */
+  /** Requests that failed, without writes of unknown outcome: of operators, and of any client in the proxy's journal. */
   readonly errors: readonly Told[];
   readonly unknownWrites: readonly Told[];
   /** One name for each restart. */
@@ -136,6 +134,9 @@ class Run {
 
   async #hurt(kind: Kind, plane: ControlPlane): Promise<Played> {
     const since = Date.now();
+    const { hasWebSockets, plain } = this.#users();
+    const unheard = unwatching(readAudit(this.#auditFile, since), [...plain, ...hasWebSockets]);
+    if (unheard.length > 0) throw new Error(unheard.join("; "));
     const before = { leaders: this.#leaders.changes.length, restarts: this.#restarts(plane).length };
     const { everyMs, seed, minutes, operators } = this.#plan;
     this.#workload.start();
@@ -145,15 +146,18 @@ class Run {
     await this.#faults.stop();
     this.#workload.stop();
     await sleep(patienceMs);
+    this.#leaders.stop();
     const until = Date.now();
-    const { relists, closed } = judge(readAudit(this.#auditFile), since, until);
-    const errors = this.#operators
-      .flatMap(({ name, logFile }) =>
-        readLines(logFile, since, until).map((line) => ({ ...line, who: name })),
-      )
-      .filter(({ event }) => event === "error");
-    const isRival = kind !== "watchkeeper";
-    const webSockets = Object.keys(usersOf(operators.filter(({ hasWebSockets = false }) => hasWebSockets)));
+    const { relists, closed } = judge(readAudit(this.#auditFile, since), since, until);
+    const lines = this.#operators.flatMap(({ name, logFile }) =>
+      readLines(logFile, since, until).map((line) => ({ ...line, who: name })),
+    );
+    const failures = lines.filter(({ event }) => event === "error");
+    const journal = saidSince(this.#through.logFile, since).filter(({ ts }) => ts < until);
+    const { outages } = this.#faults;
+    const { errors, unknownWrites } =
+      kind === "watchkeeper" ? explain(failures, journal, outages) : explainByTime(failures, outages);
+    const lost = lines.filter(({ event }) => event === "lost");
     const { reconciled, failed, written } = this.#workload;
     const latencies = reconciled.latencies.filter(({ at }) => at >= since).map(({ ms }) => ms);
     return {
@@ -161,12 +165,15 @@ class Run {
       minutes: (until - since) / 60_000,
       faults: this.#faults.played,
       processes: this.#operators.length,
-      leaderChanges: this.#leaders.changes.slice(before.leaders),
+      leaderChanges: [
+        ...this.#leaders.changes.slice(before.leaders),
+        ...lost.map(({ at, who, text }) => `${new Date(at).toISOString()} ${who} lost its Lease: ${text}`),
+      ],
       relists,
-      closed: closed.filter((one) => !webSockets.includes(one.user)),
-      closedWebSockets: closed.filter((one) => webSockets.includes(one.user)),
-      errors: errors.filter((line) => !isOfUnknownOutcome(line, isRival)),
-      unknownWrites: errors.filter((line) => isOfUnknownOutcome(line, isRival)),
+      closed: closed.filter((one) => !hasWebSockets.includes(one.user)),
+      closedWebSockets: closed.filter((one) => hasWebSockets.includes(one.user)),
+      errors,
+      unknownWrites,
       restarts: this.#restarts(plane).slice(before.restarts),
       reconciles: latencies.length,
       latencies: latencies.toSorted((one, other) => one - other),
@@ -175,19 +182,28 @@ class Run {
         ...this.#faults.unsettled,
         ...(this.#through.isRunning ? [] : ["the proxy has ended"]),
         ...(failed * 50 > written ? [`${failed} of ${failed + written} writes of the workload failed`] : []),
+        ...this.#leaders.gaps,
         ...this.#unled(operators),
       ],
-      reasons: saidSince(this.#through.logFile, since)
-        .filter(({ msg }) => msg === "watches.ended")
-        .map((entry) => JSON.stringify(entry)),
+      reasons: journal.filter(({ msg }) => msg === "watches.ended").map((entry) => JSON.stringify(entry)),
     };
   }
 
-  /** Operators with replicas, and no leader. */
+  /** Of all clients that watch. */
+  #users(): { readonly hasWebSockets: readonly string[]; readonly plain: readonly string[] } {
+    const own = (isWanted: boolean): readonly string[] =>
+      Object.keys(
+        usersOf(this.#plan.operators.filter(({ hasWebSockets = false }) => hasWebSockets === isWanted)),
+      );
+    return { hasWebSockets: own(true), plain: [...Object.keys(controlPlaneUsers), ...own(false)] };
+  }
+
+  /** Leases that nothing has held, of operators with replicas and of the control plane. */
   #unled(operators: readonly Operator[]): readonly string[] {
-    return operators
-      .filter(({ name, replicas }) => replicas > 1 && !this.#leaders.holders.has(`${name}/${name}`))
-      .map(({ name }) => `${name} has no Lease`);
+    const names = operators.filter(({ replicas }) => replicas > 1).map(({ name }) => `${name}/${name}`);
+    return [...names, "kube-system/kube-controller-manager", "kube-system/kube-scheduler"]
+      .filter((name) => !this.#leaders.holders.has(name))
+      .map((name) => `${name} was never held`);
   }
 
   #restarts(plane: ControlPlane): readonly string[] {

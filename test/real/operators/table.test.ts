@@ -2,7 +2,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { lostUnanswered, statusBody } from "../../../src/proxy/request/local-reply.ts";
-import { isOfUnknownOutcome, linesOf } from "./lines.ts";
+import type { Said } from "../rig/said.ts";
+import { Leaders } from "./leaders.ts";
+import { explain, explainByTime, linesOf, type Told } from "./lines.ts";
 import type { Played } from "./play.ts";
 import { noticed, table } from "./table.ts";
 
@@ -34,7 +36,8 @@ test("a run in which clients notice nothing is told by its figures alone", () =>
 
 test("each thing that a client notices counts", () => {
   const at = Date.parse("2026-01-01T00:00:00Z");
-  const asked = { at, user: "python-0", kind: "list", what: "/pods?", from: "", timeoutMs: 0 } as const;
+  const what = { user: "python-0", what: "/pods?", from: "" };
+  const asked = { at, ...what, kind: "list", timeoutMs: 0, latestMs: 0, isOver: false } as const;
   const line = { at, who: "node-a-0", event: "error", text: "PATCH task: 500" } as const;
   const noisy: Played[] = [
     { ...calm, leaderChanges: ["kube-system/kube-scheduler: a -> b"] },
@@ -50,19 +53,105 @@ test("each thing that a client notices counts", () => {
   );
 });
 
-test("a write in flight at an apiserver that failed is told apart, a read is not", () => {
-  const { message } = JSON.parse(statusBody(lostUnanswered("api-0"), false)) as { message: string };
-  const [write, read] = ["PATCH /tasks/a", "GET /tasks/a"].map((what) => {
-    return { event: "error", at: 1, text: `${what}: 502 ${message}` } as const;
-  });
-  assert.is(write !== undefined && isOfUnknownOutcome(write), true);
-  assert.is(read !== undefined && isOfUnknownOutcome(read), false);
+const began = Date.parse("2026-01-01T00:00:00Z");
+const outages = [{ backend: "api-0", since: began, until: began + 9_000 }];
+const failure = lostUnanswered("api-0");
+const { message } = JSON.parse(statusBody(failure, false)) as { message: string };
+
+/** What the proxy logs when it answers in the place of an apiserver. */
+function entry(seconds: number, more: Readonly<Record<string, unknown>> = {}): Said {
+  const { code, message: err } = failure;
+  return {
+    ts: began + seconds * 1_000,
+    msg: "request.failed",
+    code,
+    err,
+    verb: "patch",
+    backend: "api-0",
+    ...more,
+  };
+}
+
+function told(seconds: number, text = `PATCH a: 502 ${message}`): Told {
+  return { event: "error", at: began + seconds * 1_000, who: "python", text };
+}
+
+test("a write in flight at an apiserver that failed is no error", () => {
+  assert.equal(explain([told(2)], [entry(2)], outages), { unknownWrites: [told(2)], errors: [] });
 });
 
-test("a connection that ends under a write counts as an unknown outcome through a rival only", () => {
-  const line = { event: "error", at: 1, text: "PUT /leases/a: unexpected EOF" } as const;
-  assert.is(isOfUnknownOutcome(line), false);
-  assert.is(isOfUnknownOutcome(line, true), true);
+test("a failed read is an error, of an operator and of any other client", () => {
+  for (const verb of ["get", "list", "watch", undefined]) {
+    const { unknownWrites, errors } = explain([told(2)], [entry(2, { verb })], outages);
+    assert.is(unknownWrites.length, 0);
+    assert.equal(
+      errors.map(({ who }) => who),
+      ["python", "watchkeeper"],
+    );
+  }
+});
+
+test("a write at an apiserver without a fault, or before or after its fault, is an error", () => {
+  const other = { backend: "api-1", err: lostUnanswered("api-1").message };
+  for (const [seconds, more] of [
+    [2, other],
+    [-1, {}],
+    [12, {}],
+    [2, { err: other.err }],
+  ] as const) {
+    const text = `PATCH a: 502 watchkeeper: ${String(entry(seconds, more)["err"])}`;
+    const { unknownWrites } = explain([told(seconds, text)], [entry(seconds, more)], outages);
+    assert.is(unknownWrites.length, 0);
+  }
+});
+
+test("a request that the proxy refused for another reason is an error", () => {
+  assert.is(explain([], [entry(2, { code: "no-backend" })], outages).errors.length, 1);
+});
+
+test("each entry of the journal explains one failure, of its own time", () => {
+  assert.is(explain([told(2), told(3)], [entry(2)], outages).errors.length, 1);
+  assert.is(explain([told(7)], [entry(2)], outages).errors.length, 1);
+  assert.is(
+    explain([told(2, "PATCH a: 500 etcdserver: leader changed")], [entry(2)], outages).errors.length,
+    1,
+  );
+});
+
+test("through a rival, a write whose connection ended while an apiserver failed is of unknown outcome", () => {
+  const [text, read] = ["PUT /leases/a: unexpected EOF", "GET /leases/a: unexpected EOF"];
+  const errors = [told(2, text), told(20, text), told(2, read)];
+  assert.equal(explainByTime(errors, outages).unknownWrites, [told(2, text)]);
+});
+
+function lease(holderIdentity: string, renewed: number): Parameters<Leaders["take"]>[0][number] {
+  const renewTime = new Date(began + renewed * 1_000).toISOString();
+  const metadata = { namespace: "python", name: "python" };
+  return { metadata, spec: { holderIdentity, leaseDurationSeconds: 15, renewTime } };
+}
+
+function leadersOf(reads: readonly (readonly [number, string, number])[]): Leaders {
+  const leaders = new Leaders(() => ({ url: "https://127.0.0.1:1", caFile: "", token: "" }), began);
+  for (const [seconds, holder, renewed] of reads)
+    leaders.take([lease(holder, renewed)], began + seconds * 1_000);
+  leaders.stop();
+  return leaders;
+}
+
+test("a Lease with another holder, and one that is not renewed in time, are changes of the leader", () => {
+  const changes = (...reads: readonly (readonly [number, string, number])[]): number =>
+    leadersOf(reads).changes.length;
+  assert.is(changes([1, "a", 0], [2, "a", 1]), 0);
+  assert.is(changes([1, "a", 0], [2, "b", 1]), 1);
+  assert.is(changes([1, "a", 0], [9, "a", 0], [15, "a", 0], [16, "a", 0]), 1);
+});
+
+test("a time in which no Lease could be read is told", () => {
+  const [gap = ""] = leadersOf([
+    [1, "a", 0],
+    [12, "a", 11],
+  ]).gaps;
+  assert.match(gap, "no Lease was read for 11000 ms");
 });
 
 test("operators' lines stand between those of their libraries", () => {
