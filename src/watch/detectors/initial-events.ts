@@ -1,8 +1,8 @@
 /**
  * Finds out up to which version the initial events of a watch can be, so that a newer ADDED proves that they are over
- * and the watch can continue at another backend (watch.md W3). The apiserver takes the state for the initial events
- * from its watch cache before it sends the response's head (k8s.io/apiserver, storage/cacher, Cacher.Watch). So a
- * consistent list that is sent after the head is at least as new as every initial event.
+ * and the watch can continue at another backend (watch.md W3). An apiserver reads the state for the initial events
+ * before it sends the first of them, either from its watch cache or from etcd (k8s.io/apiserver, storage/cacher and
+ * storage/etcd3). So a consistent list that is requested after the first event is at least as new as every initial event.
  */
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
@@ -26,21 +26,19 @@ export class InitialEvents {
     this.#budget = new TokenBucket(parts.clock, initialListBurst, initialListsPerSecond);
   }
 
-  /** Called when a backend has accepted the stream, and again if its API turns out to be a custom resource. */
-  bound(watch: WatchSession, stream: WatchStream, asked: WatchContext): void {
-    const isMissing = stream.reading.initialUpTo === "" && isNeeded(watch, asked);
-    const context = isMissing ? watch.listed() : undefined;
+  /** Requests the bound of a stream once. Beyond the budget, the stream's next event tries again. */
+  requestBound(watch: WatchSession, { attempt, reading }: WatchStream): void {
+    if (reading.isBoundRequested || !isNeeded(watch.asked)) return;
+    const context = watch.listed();
     if (context === undefined || !this.#budget.take()) return;
-    const { backend } = stream.attempt;
-    const onAnswer = ({ version }: { readonly version: string }): void => {
-      stream.reading.initialUpTo = version;
-    };
-    listAs(watch, { backend, context, onAnswer }, this.#parts);
+    reading.boundInitialEvents("");
+    const onAnswer = ({ version }: { readonly version: string }): void => reading.boundInitialEvents(version);
+    listAs(watch, { backend: attempt.backend, context, onAnswer }, this.#parts);
   }
 }
 
-/** `isRepeating`: `events` are in no watch cache, so their initial events may be newer than the list. */
-function isNeeded({ progress }: WatchSession, { request, origin, isRepeating }: WatchContext): boolean {
-  const isOwn = !isRepeating && !(origin.isKnown && origin.isForeign);
-  return progress.phase === "opening" && request.start === "state" && !request.awaitsMarker && isOwn;
+/** An `initial-events-end` bookmark makes the bound unnecessary; versions of an aggregated API cannot be compared. */
+function isNeeded({ request, origin }: WatchContext): boolean {
+  const isForeign = origin.isKnown && origin.isForeign;
+  return request.start === "state" && !request.awaitsMarker && !isForeign;
 }

@@ -30,7 +30,7 @@ type MigrationsParts = {
   readonly caches: CacheTracker;
   /** Refreshes watches whose version is too old for the backend that they should move to (`BookmarkRefresher`). */
   readonly refresher: { refused(watch: WatchSession): void };
-  readonly initialEvents: { bound(watch: WatchSession, stream: WatchStream, asked: WatchContext): void };
+  readonly initialEvents: { requestBound(watch: WatchSession, stream: WatchStream): void };
 };
 
 const none: readonly string[] = [];
@@ -73,10 +73,14 @@ export class Migrations {
     this.#log = new MigrationLog(parts.clock, parts.journal);
   }
 
-  /** Bounds the initial events of an accepted stream, and lets it update the progress of its backend's caches. */
-  follow(watch: WatchSession, stream: WatchStream, asked: WatchContext): void {
+  /** Called after a stream's bytes while its last event may be an initial event. */
+  boundInitialEvents(watch: WatchSession, stream: WatchStream): void {
+    this.#parts.initialEvents.requestBound(watch, stream);
+  }
+
+  /** Lets an accepted stream update the progress of its backend's caches. */
+  follow(stream: WatchStream, asked: WatchContext): void {
     const { origin, resource, isWhole, scope } = asked;
-    this.#parts.initialEvents.bound(watch, stream, asked);
     const { backend } = stream.attempt;
     if (origin.isForeign) return;
     const shown = scope === "" ? undefined : this.caches.ofScope(backend, scope);

@@ -353,8 +353,8 @@ export class Reading {
   bookmark = "";
   /** Number of whole events, bookmarks included. */
   events = 0;
-  /** No initial event of the stream is newer than this version; "": not known (`InitialEvents`). */
-  initialUpTo = "";
+  /** No initial event of the stream is newer than this version. "": not known yet; undefined: not requested. */
+  #initialUpTo: string | undefined;
 
   constructor(from: string, isOurs: boolean) {
     this.from = from;
@@ -366,8 +366,19 @@ export class Reading {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }
 
+  /** True if the bound of the initial events was requested (`InitialEvents`). */
+  get isBoundRequested(): boolean {
+    return this.#initialUpTo !== undefined;
+  }
+
+  /** Called with "" when the bound is requested, and with the result: "" if the list has shown no version. */
+  boundInitialEvents(version: string): void {
+    this.#initialUpTo = version;
+  }
+
   isAfterInitial({ version }: Pick<WatchEvent, "version">): boolean {
-    return this.initialUpTo !== "" && compareVersions(version, this.initialUpTo) > 0;
+    const upTo = this.#initialUpTo ?? "";
+    return upTo !== "" && compareVersions(version, upTo) > 0;
   }
 
   /** True if this version is not newer than the requested one: the backend of such an event ignored the query. */

@@ -76,7 +76,8 @@ type WatchMigrations = {
     add(watch: WatchSession, asked: WatchContext): void;
     remove(watch: WatchSession, asked: WatchContext): void;
   };
-  follow(watch: WatchSession, stream: WatchStream, asked: WatchContext): void;
+  follow(stream: WatchStream, asked: WatchContext): void;
+  boundInitialEvents(watch: WatchSession, stream: WatchStream): void;
   /** Queues the watch for another backend, at the latest after `inMs`. Returns the function that cancels this. */
   resume(watch: WatchSession, inMs: number): () => void;
   hedge(watch: WatchSession, attempt: Attempt): void;
@@ -124,14 +125,13 @@ export class WatchSession implements AttemptOwner {
 
   constructor(parts: WatchParts, attempt: Attempt) {
     const { host, migrations, buffered, asked } = parts;
-    const { clock } = migrations;
+    const { clock, anomalies } = migrations;
     this.#parts = parts;
     this.progress = new Progress({ ...asked, ...asked.request });
     this.#writer = new ClientWriter(host.down, clock);
     this.#retry = new ResumeRetry(clock, migrations.stallAwareClock);
-    const shared = { clock, progress: this.progress, writer: this.#writer, retry: this.#retry, asked };
-    const { anomalies } = migrations;
-    this.#merge = new UpstreamMerge({ ...shared, anomalies, context: host.context, session: this });
+    const shared = { clock, anomalies, progress: this.progress, writer: this.#writer, retry: this.#retry };
+    this.#merge = new UpstreamMerge({ ...shared, asked, context: host.context, session: this });
     const first = new WatchStream(attempt, this.#merge, buffered);
     first.open(new Reading(asked.request.version, false));
     this.#accept(first);
@@ -311,7 +311,7 @@ export class WatchSession implements AttemptOwner {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
     migrations.watches.add(this, asked);
-    if (this.#merge.first !== undefined) migrations.follow(this, this.#merge.first, asked);
+    if (this.#merge.first !== undefined) migrations.follow(this.#merge.first, asked);
   }
 
   /** Called with the status of a response to another request with the client's identity. */
@@ -549,10 +549,11 @@ export class WatchSession implements AttemptOwner {
   #accept(stream: WatchStream): void {
     const { contentType, asked, migrations } = this.#parts;
     stream.accept(decoderFor(contentType, "", asked.isRepeating), migrations.clock.now());
-    migrations.follow(this, stream, asked);
+    migrations.follow(stream, asked);
   }
 
   #advanced(stream: WatchStream): void {
+    if (this.progress.phase === "listing") this.#parts.migrations.boundInitialEvents(this, stream);
     const fate = this.#merge.fateOfOther(stream);
     if (fate === "first") this.promote();
     else if (fate === "drop") this.dropSecond();

@@ -87,8 +87,8 @@ export const watchSession: readonly Defect[] = [
     "an ADDED as new as the bound of the initial events ends them",
     {
       file: "watch/session/session-progress.ts",
-      find: "compareVersions(version, this.initialUpTo) > 0",
-      replace: "compareVersions(version, this.initialUpTo) >= 0",
+      find: "compareVersions(version, upTo) > 0",
+      replace: "compareVersions(version, upTo) >= 0",
     },
     ["watch/session/session-progress", "an ADDED newer than all initial events"],
   ),
@@ -102,8 +102,8 @@ export const watchSession: readonly Defect[] = [
     ["watch/migration/transcripts", "initial-events-bounded.txt"],
   ),
   defect(
-    "the initial events of resources that no watch cache serves are bounded",
-    { file: "watch/detectors/initial-events.ts", find: "!isRepeating && ", replace: "" },
-    ["watch/detectors/initial-events", "events are in no watch cache"],
+    "every event of a stream requests another bound",
+    { file: "watch/detectors/initial-events.ts", find: "reading.isBoundRequested || ", replace: "" },
+    ["watch/detectors/initial-events", "a stream has one list"],
   ),
 ];

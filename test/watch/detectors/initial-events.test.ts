@@ -2,15 +2,19 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { PlayedPath } from "../../support/path.ts";
-import { PlayedWatch } from "../../support/watch-path.ts";
+import { linesOf, PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("watch/detectors/initial-events");
 
-/** Returns how many lists the backend of an accepted watch was asked for. */
+/** Returns how many lists the backend is asked for after the watch's first event, an ADDED. */
 function listsOf(query: string, resource?: string): number {
   const watch = new PlayedWatch({ query, ...(resource === undefined ? {} : { resource }) });
+  const lists = (): number =>
+    watch.from.asked.filter(({ request }) => request.path.endsWith("limit=1")).length;
   watch.serve(watch.from);
-  return watch.from.asked.filter(({ request }) => request.path.endsWith("limit=1")).length;
+  assert.is(lists(), 0, "before the first event, the apiserver may not have read the state yet");
+  watch.serve(watch.from, "+9a", []);
+  return lists();
 }
 
 test("only a watch that begins with the state, and is told nothing of its end, needs a list", () => {
@@ -25,8 +29,17 @@ test("only a watch that begins with the state, and is told nothing of its end, n
     assert.is(listsOf(query), lists, query);
 });
 
-test("events are in no watch cache, so a list is no bound for them", () => {
-  assert.is(listsOf("", "/api/v1/events"), 0);
+test("a list bounds the initial events of resources that no watch cache serves, too", () => {
+  assert.is(listsOf("", "/api/v1/events"), 1);
+});
+
+test("a stream has one list", () => {
+  const watch = new PlayedWatch({ query: "" });
+  watch.serve(watch.from, "+9a");
+  const { length } = watch.from.asked;
+  watch.from.asked[0]?.say(linesOf("+10b"));
+  watch.path.settle();
+  assert.is(watch.from.asked.length, length);
 });
 
 test("beyond its budget a watch gets no list, and later ones do again", () => {
@@ -37,7 +50,7 @@ test("beyond its budget a watch gets no list, and later ones do again", () => {
       .filter(({ request }) => request.path.endsWith("limit=1")).length;
   const open = (): void => {
     const watch = new PlayedWatch({ path, query: "" });
-    watch.serve(watch.from);
+    watch.serve(watch.from, "+9a");
   };
   for (let at = 0; at < watchLimits.initialListBurst + 5; at += 1) open();
   assert.is(lists(), watchLimits.initialListBurst);
