@@ -165,12 +165,6 @@ export class ControlPlane {
     };
   }
 
-  /** What KWOK logged. */
-  nodesLog(): readonly string[] {
-    const kwok = this.#children.find(({ name }) => name === "kwok");
-    return kwok === undefined ? [] : readFileSync(kwok.logFile, "utf8").split("\n");
-  }
-
   async stop(): Promise<void> {
     await Promise.all(this.#children.map((child) => child.stop()));
   }

@@ -10,7 +10,9 @@ export type Result = {
   readonly passed: boolean;
   readonly seconds: number;
   /** Milliseconds since the epoch. */
-  readonly endedAt: number;
+  readonly startedAt: number;
+  /** When its first failure was met; if it passed, when it ended. */
+  readonly failedAt: number;
   /** What failed; "" if nothing did. */
   readonly message: string;
   /** The namespaces that it made, if it failed. */
@@ -27,9 +29,10 @@ type SpecReport = {
   readonly State: string;
   /** Nanoseconds. */
   readonly RunTime: number;
+  readonly StartTime: string;
   readonly EndTime: string;
   readonly CapturedGinkgoWriterOutput?: string;
-  readonly Failure?: { readonly Message: string };
+  readonly Failure?: { readonly Message: string; readonly TimelineLocation: { readonly Time: string } };
   readonly AdditionalFailures?: readonly { readonly Failure: { readonly Message: string } }[] | null;
 };
 
@@ -92,7 +95,8 @@ function readReport(file: string): readonly Result[] {
       title: titleOf(spec),
       passed: spec.State === "passed",
       seconds: spec.RunTime / 1e9,
-      endedAt: Date.parse(spec.EndTime),
+      startedAt: Date.parse(spec.StartTime),
+      failedAt: Date.parse(spec.Failure?.TimelineLocation.Time ?? spec.EndTime),
       message: messageOf(spec),
       namespaces: spec.State === "passed" ? [] : namespacesIn(spec.CapturedGinkgoWriterOutput ?? ""),
     }),

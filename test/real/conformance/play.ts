@@ -80,8 +80,8 @@ async function playOn(cluster: Cluster, proxy: Proxy | undefined, mode: Mode, pl
     const minutes = (Date.now() - began) / 60_000;
     await faults?.stop();
     const journal = faults === undefined ? [] : saidSince(proxy?.logFile ?? "", 0);
-    const nodes = faults === undefined ? [] : controlPlane.nodesLog();
-    const judged = results.map((one) => (one.passed ? one : { ...one, cost: costOf(one, journal, nodes) }));
+    const outages = faults?.outages ?? [];
+    const judged = results.map((one) => (one.passed ? one : { ...one, cost: costOf(one, journal, outages) }));
     return {
       mode,
       results: judged,

@@ -1,7 +1,7 @@
 /** What counts as a defect of the proxy when Kubernetes' own suite is compared. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { failureOfCut, lostUnanswered, statusBody } from "../../../src/proxy/request/local-reply.ts";
+import { lostUnanswered, statusBody } from "../../../src/proxy/request/local-reply.ts";
 import type { Said } from "../rig/said.ts";
 import { costOf } from "./costs.ts";
 import type { Judged, Mode, Played } from "./play.ts";
@@ -12,30 +12,35 @@ const test = suite("real/conformance/table");
 const at = Date.parse("2026-01-01T00:00:10Z");
 
 function passed(title: string): Judged {
-  return { title, passed: true, seconds: 1, endedAt: at, message: "", namespaces: [] };
+  return {
+    title,
+    passed: true,
+    seconds: 5,
+    startedAt: at - 5_000,
+    failedAt: at,
+    message: "",
+    namespaces: ["daemonsets-138"],
+  };
 }
 
-function failed(
-  title: string,
-  message: string,
-  journal?: readonly Said[],
-  nodes: readonly string[] = [],
-): Judged {
-  const result = { title, passed: false, seconds: 5, endedAt: at, message, namespaces: ["daemonsets-138"] };
-  return journal === undefined ? result : { ...result, cost: costOf(result, journal, nodes) };
+/** `journal`: what the proxy logged while apiservers were struck. */
+function failed(title: string, message: string, journal: readonly Said[] = []): Judged {
+  const one = { ...passed(title), passed: false, message };
+  return { ...one, cost: costOf(one, journal, outages) };
 }
 
 function played(mode: Mode, ...results: readonly Judged[]): Played {
   return { mode, results, minutes: 1, faults: [], wrong: [], reflectors: { listedAnew: 0, warnings: [] } };
 }
 
+const outages = [{ backend: "api-0", since: at - 9_000, until: at }];
+const { code, message: err } = lostUnanswered("api-0");
 /** As clients get it. */
-const messages = [lostUnanswered("api-0"), failureOfCut(false)].map((failure) => {
-  return `creating CR: ${(JSON.parse(statusBody(failure, false)) as { message: string }).message}`;
-});
-const [unknown = ""] = messages;
+const unknown = `creating CR: ${(JSON.parse(statusBody(lostUnanswered("api-0"), false)) as { message: string }).message}`;
+const write: Said = { ts: at - 1_000, msg: "request.failed", code, err, verb: "create", backend: "api-0" };
 const closed = "Watch closed unexpectedly";
-const inBurst: Said = { ts: at - 1_000, msg: "watches.ended", reason: "initial_events" };
+const isInitial = { reason: "initial_events", from: "api-0", resource: "/configmaps" };
+const inBurst: Said = { ts: at - 1_000, msg: "watches.ended", ...isInitial };
 
 test("a spec that passes straight and fails through is a defect, one that fails in both is none", () => {
   const straight = played("straight", passed("a"), failed("b", "no container"));
@@ -54,36 +59,53 @@ test("without a straight run each failure is a defect", () => {
   ]);
 });
 
-test("a write of unknown outcome is a defect, unless apiservers are struck", () => {
-  for (const message of messages) {
-    assert.is(defects([played("through", failed("a", message))]).length, 1);
-    assert.equal(defects([played("through with faults", failed("a", message, []))]), []);
-  }
+/** How many defects there are if a spec fails so. */
+function defectsOf(message: string, journal: readonly Said[]): number {
+  return defects([played("through with faults", failed("a", message, journal))]).length;
+}
+
+test("a write of unknown outcome is a defect, unless its apiserver was struck then", () => {
+  assert.is(defectsOf(unknown, [write]), 0);
+  assert.is(defectsOf(unknown, []), 1);
+  const others = [
+    { verb: "get" },
+    { verb: "watch" },
+    { backend: "api-1" },
+    { ts: at + 3_000 },
+    { ts: at - 6_000 },
+  ];
+  for (const other of others) assert.is(defectsOf(unknown, [{ ...write, ...other }]), 1);
+  assert.is(defectsOf("too late", [write]), 1);
 });
 
 test("a spec that waits for a pod is a defect, unless the outcome of a write of its node is unknown", () => {
-  const line = (pod: string): string =>
-    `{"msg":"failed to apply stage","err":"failed to patch pod: ${unknown}","pod":"${pod}","stage":"pod-ready"}`;
-  const costs = (nodes: readonly string[]): number =>
-    defects([played("through with faults", failed("a", "no pod", [], nodes))]).length;
-  assert.is(costs([]), 1);
-  assert.is(costs([line("other-1/daemon-set-5phq5")]), 1);
-  assert.is(costs([line("daemonsets-138/daemon-set-5phq5")]), 0);
+  const ofNode = (namespace: string): Said => {
+    const path = `/api/v1/namespaces/${namespace}/pods/daemon-set-5phq5/status`;
+    return { ...write, verb: "patch", userAgent: "kwok/v0.8.0 (linux/amd64)", path };
+  };
+  assert.is(defectsOf("no pod", [ofNode("daemonsets-138")]), 0);
+  assert.is(defectsOf("no pod", [ofNode("other-1")]), 1);
+  assert.is(defectsOf("no pod", [{ ...ofNode("daemonsets-138"), userAgent: "e2e.test" }]), 1);
+  assert.is(defectsOf("no pod", [{ ...ofNode("daemonsets-138"), code: "outcome-unknown" }]), 1);
 });
 
 test("a closed watch is a defect, unless the proxy could not move it within its initial events", () => {
-  const costs = (journal: readonly Said[]): number =>
-    defects([played("through with faults", failed("a", closed, journal))]).length;
-  assert.is(costs([]), 1);
-  assert.is(costs([{ ...inBurst, reason: "no_backend" }]), 1);
-  assert.is(costs([{ ...inBurst, ts: at - 60_000 }]), 1);
-  assert.is(costs([inBurst]), 0);
+  assert.is(defectsOf(closed, [inBurst]), 0);
+  assert.is(defectsOf(closed, []), 1);
+  const others = [
+    { reason: "no_backend" },
+    { resource: "/pods" },
+    { from: "api-1" },
+    { ts: at - 6_000 },
+    { ts: at + 3_000 },
+  ];
+  for (const other of others) assert.is(defectsOf(closed, [{ ...inBurst, ...other }]), 1);
 });
 
 test("the table has the specs that differ from a pass, with the verdict of each run", () => {
   const runs = [
     played("straight", passed("a"), passed("b")),
-    played("through with faults", failed("a", unknown, []), passed("b")),
+    played("through with faults", failed("a", unknown, [write]), passed("b")),
   ];
   const text = table(runs);
   assert.match(text, "| a | passed | outcome of a write unknown |");

@@ -19,12 +19,24 @@ export function isWithin(outages: readonly Outage[], at: number): boolean {
   return outages.some(({ since, until }) => at >= since && at <= until + marginMs);
 }
 
+/** True if the entry is of an apiserver that had a fault at that moment. `key`: of the field that names the apiserver. */
+export function isOfOutage(entry: Said, key: "backend" | "from", outages: readonly Outage[]): boolean {
+  return isWithin(
+    outages.filter(({ backend }) => backend === entry[key]),
+    entry.ts,
+  );
+}
+
 /** True if an entry `request.failed` is a write to the apiserver that had a fault at that moment. */
 export function isUnknownWrite(entry: Said, outages: readonly Outage[]): boolean {
-  const { verb, code, backend, err } = entry as Said & Readonly<Record<string, string>>;
-  if (!writes.includes(verb ?? "") || !codes.includes(code ?? "")) return false;
-  const own = outages.filter((outage) => outage.backend === backend);
-  return (err ?? "").startsWith(`Backend ${backend} `) && isWithin(own, entry.ts);
+  const { msg, verb = "", code = "", backend, err = "" } = entry as Said & Readonly<Record<string, string>>;
+  const isWrite = msg === "request.failed" && writes.includes(verb) && codes.includes(code);
+  return isWrite && err.startsWith(`Backend ${backend} `) && isOfOutage(entry, "backend", outages);
+}
+
+/** True if a client's text quotes the response that the entry is about. */
+export function isQuoted(entry: Said, text: string): boolean {
+  return text.includes(`watchkeeper: ${String(entry["err"])}`);
 }
 
 /**
@@ -32,9 +44,7 @@ export function isUnknownWrite(entry: Said, outages: readonly Outage[]): boolean
  * client reported it. Returns false if there is none.
  */
 export function takeQuoted(entries: Said[], text: string, at: number): boolean {
-  const index = entries.findIndex((entry) => {
-    return Math.abs(entry.ts - at) <= reportedMs && text.includes(`watchkeeper: ${String(entry["err"])}`);
-  });
+  const index = entries.findIndex((entry) => Math.abs(entry.ts - at) <= reportedMs && isQuoted(entry, text));
   if (index >= 0) entries.splice(index, 1);
   return index >= 0;
 }
