@@ -38,6 +38,14 @@ type Held = {
   readonly gaps: { readonly after: number; readonly until: number }[];
 };
 
+/** An end of a stream, or a refusal; `at`: milliseconds since the epoch. */
+export type StreamEnd = {
+  readonly at: number;
+  readonly watch: number;
+  readonly form: string;
+  readonly how: string;
+};
+
 export type Late = { readonly at: number; readonly ms: number };
 
 export type Verdict = {
@@ -51,6 +59,7 @@ export type Verdict = {
   readonly relists: number;
   /** How streams ended, and how often. */
   readonly ends: ReadonlyMap<string, number>;
+  readonly streamEnds: readonly StreamEnd[];
   /** Milliseconds from etcd's word to the watch's, sorted. */
   readonly delays: readonly number[];
   /** When etcd said what came more than a second later, and how much later. */
@@ -97,6 +106,7 @@ export class GoWatches {
   readonly #ends = new Map<string, number>();
   /** Of each watch that has told nothing since: how it ended. */
   readonly #ended = new Map<number, string>();
+  readonly #streamEnds: StreamEnd[] = [];
   #relists = 0;
 
   /** `gone` hears of every 410: of which resource, `configmaps/namespace/` say, from which version. */
@@ -136,6 +146,7 @@ export class GoWatches {
       this.#held.set(told.watch, { form, prefix, contains, side, from: version, seen: [], gaps: [] });
     } else {
       const how = `${told.kind}: ${told.how ?? ""}${held?.form === "cbor" ? " (cbor)" : ""}`;
+      this.#streamEnds.push({ at: told.at, watch: told.watch, form: held?.form ?? "", how });
       // Ended so that the client hears of the 410 itself, as it must.
       if (how.startsWith("ended: error 410")) this.#gone(held?.prefix ?? "", version, `watch ${told.watch}`);
       if (how.startsWith("ended: error 410") && this.#ended.get(told.watch) === "ended: EOF") {
@@ -171,6 +182,7 @@ export class GoWatches {
       invented: sum(({ invented }) => invented),
       relists: this.#relists,
       ends: this.#ends,
+      streamEnds: this.#streamEnds,
       delays: each.flatMap(({ delays }) => delays).toSorted((one, other) => one - other),
       late: each.flatMap(({ late }) => late),
       examples: each.flatMap(({ examples }) => examples).slice(0, 20),

@@ -1,56 +1,61 @@
 /**
- * Watches of every form while each of two apiservers fails in turn, under settings in which versions differ: WatchList,
- * CBOR, and how lists are encoded. etcd's own record is the judge of each watch.
+ * Watches of every form while each of two apiservers fails in turn, with the defaults of each version and under settings in
+ * which versions differ: WatchList, CBOR, and how lists are encoded. etcd's own record is the judge of each watch.
  */
-import { gunzipSync } from "node:zlib";
-import { Client } from "../load/client.ts";
 import { Stage } from "../load/stage.ts";
 import { Storm } from "../load/storm.ts";
-import { troubles } from "../load/troubles.ts";
+import { type Trouble, troubles } from "../load/troubles.ts";
 import type { ApiserverKind } from "../rig/apiserver.ts";
-import { order, type Server } from "../rig/ask.ts";
 import type { Version } from "../rig/parts.ts";
 import { misses, summary } from "../storm/tell.ts";
+import { CborWatches, type Fault, unexplained } from "./cbor-watches.ts";
+import { compareLists, fillLists } from "./lists.ts";
+import { kindsOf, nameOf, unordered } from "./mixes.ts";
 
 export type Setting = {
   readonly name: string;
   readonly apiservers: readonly ApiserverKind[];
-  /** Ends of watches that watchkeeper cannot decode. */
-  readonly mayEnd?: RegExp;
+  /** True if an apiserver encodes watches in CBOR: those end with it, because watchkeeper cannot decode them. */
+  readonly hasCbor?: boolean;
 };
 
 const crowd = { watches: 28, informers: 8, writesPerSecond: 20, getsPerSecond: 10, others: false };
 /** Generous: others use the machine too. The figure itself is printed. */
 const mostDelayMs = 5_000;
-const drawn = ["killed", "frozen", "rolled over", "hole (both)"];
+const drawn = ["killed", "frozen", "rolled over", "hole (both)"].map((name) => troubleNamed(name));
+const cborEnds = /\(cbor\)$/;
+
+export function troubleNamed(name: string): Trouble {
+  const found = troubles.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`No fault is named ${name}`);
+  return found;
+}
 
 function gate(version: Version, ...gates: readonly string[]): ApiserverKind {
   return gates.length === 0 ? { version } : { version, flags: [`--feature-gates=${gates.join(",")}`] };
 }
 
 const cbor = "CBORServingAndStorage=true";
-const cborEnds = /\(cbor\)$/;
 const unstreamed = ["StreamingCollectionEncodingToJSON=false", "StreamingCollectionEncodingToProtobuf=false"];
 
 /** From one version to the next, defaults differ: 1.34 turns WatchList on, and 1.37 compresses such a watch. */
 export const settings: readonly Setting[] = [
-  { name: "1.33+1.34: WatchList off, on", apiservers: [gate("1.33"), gate("1.34")] },
+  ...unordered.map((mix) => ({ name: nameOf(mix), apiservers: kindsOf(mix) })),
   {
-    name: "1.33+1.34: WatchList on, lists streamed by one",
+    name: "1.33+1.34: WatchList on and lists streamed by one",
     apiservers: [gate("1.33", "WatchList=true", ...unstreamed), gate("1.34")],
   },
-  { name: "1.36+1.37: compression off, on", apiservers: [gate("1.36"), gate("1.37")] },
-  { name: "1.37: compression on", apiservers: [gate("1.37"), gate("1.37")] },
   {
     name: "1.36+1.37: WatchList off",
     apiservers: [gate("1.36", "WatchList=false"), gate("1.37", "WatchList=false")],
   },
-  { name: "1.36: CBOR on", apiservers: [gate("1.36", cbor), gate("1.36", cbor)], mayEnd: cborEnds },
-  { name: "1.36+1.37: CBOR off, on", apiservers: [gate("1.36"), gate("1.37", cbor)], mayEnd: cborEnds },
+  { name: "1.36: CBOR on", apiservers: [gate("1.36", cbor), gate("1.36", cbor)], hasCbor: true },
+  { name: "1.36+1.37: CBOR off and on", apiservers: [gate("1.36"), gate("1.37", cbor)], hasCbor: true },
 ];
 
 export type Formed = {
   readonly name: string;
+  readonly seconds: number;
   readonly watches: number;
   readonly events: number;
   readonly faults: number;
@@ -69,79 +74,45 @@ export async function playSetting(setting: Setting): Promise<Formed> {
   }
 }
 
-async function playOn(stage: Stage, { name, mayEnd }: Setting): Promise<Formed> {
+async function playOn(stage: Stage, { name, apiservers, hasCbor = false }: Setting): Promise<Formed> {
+  const began = Date.now();
+  await fillLists(stage);
   const storm = await Storm.start(stage, { ...crowd, namespaces: 2, seed: 33 });
-  const unsettled: string[] = [];
-  let faults = 0;
-  for (const [at, title] of drawn.entries()) {
+  // Of two apiservers with CBOR: a client cannot choose the one that has it.
+  const own = apiservers.every(({ flags }) => flags?.some((flag) => flag.includes(cbor)) === true)
+    ? new CborWatches(stage.server)
+    : undefined;
+  const wrong: string[] = [];
+  const faults: Fault[] = [];
+  for (const [at, trouble] of drawn.entries()) {
     const victim = stage.cluster.apiserver(at % stage.cluster.apiservers.length);
+    await own?.fill();
     storm.spare(victim);
-    await troubles.find((one) => one.name === title)?.run(victim, storm.random);
-    faults += 1;
+    const from = Date.now();
+    await trouble.run(victim, storm.random);
     await victim.ready();
-    await stage.proxy.settled(2, 30_000).catch((error: Error) => unsettled.push(error.message));
+    await stage.proxy.settled(2, 30_000).catch((error: Error) => wrong.push(error.message));
+    faults.push({ name: trouble.name, from, until: Date.now() });
+    wrong.push(...(own?.judge(victim) ?? []));
   }
+  own?.close();
   const outcome = await storm.stop();
   const lists = await compareLists(stage);
-  const ends = [...outcome.watches.ends].filter(([how]) => mayEnd?.test(how) === true);
+  const cborStreams = outcome.watches.streamEnds.filter(({ form }) => form === "cbor");
   return {
     name,
+    seconds: Math.round((Date.now() - began) / 1_000),
     watches: outcome.watches.watches,
     events: outcome.watches.events,
-    faults,
-    ends: ends.reduce((sum, [, count]) => sum + count, 0),
+    faults: faults.length,
+    ends: cborStreams.length + (own?.ended ?? 0),
     lists: lists.compared,
-    wrong: [...unsettled, ...lists.wrong, ...misses(outcome, mostDelayMs, mayEnd)],
+    wrong: [
+      ...wrong,
+      ...lists.wrong,
+      ...misses(outcome, mostDelayMs, hasCbor ? cborEnds : undefined),
+      ...(hasCbor ? unexplained(cborStreams, faults) : []),
+    ],
     figures: summary(outcome).split("\n"),
   };
-}
-
-const listed = "/api/v1/namespaces/storm-0/configmaps";
-const accepted = [
-  "application/json",
-  "application/vnd.kubernetes.protobuf",
-  "application/cbor,application/json",
-  "application/json;as=Table;v=v1;g=meta.k8s.io",
-  "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
-];
-
-/** Of one version, so that all are the same list: through the proxy as from one of the apiservers, byte for byte. */
-async function compareLists({ cluster, server }: Stage): Promise<{ compared: number; wrong: string[] }> {
-  const text = await order(cluster.admin, { path: `${listed}?limit=1` });
-  const version = /"resourceVersion":"(\d+)"/.exec(text)?.[1] ?? "";
-  const path = `${listed}?resourceVersion=${version}&resourceVersionMatch=Exact`;
-  const wrong: string[] = [];
-  let compared = 0;
-  for (const headers of headersOf()) {
-    const own = (one: Server): Promise<Buffer> => bodyOf(one, path, headers);
-    const direct = await Promise.all(cluster.apiservers.map(({ url }) => own({ ...cluster.admin, url })));
-    // Several clients, so that both apiservers answer some.
-    for (let client = 0; client < 4; client += 1) {
-      const through = await own(server);
-      compared += 1;
-      if (!direct.some((one) => one.equals(through)))
-        wrong.push(`a list differs: ${JSON.stringify(headers)}`);
-    }
-  }
-  return { compared, wrong };
-}
-
-function headersOf(): readonly Readonly<Record<string, string>>[] {
-  return accepted.flatMap((accept) =>
-    ["identity", "gzip"].map((coding) => ({ accept, "accept-encoding": coding })),
-  );
-}
-
-async function bodyOf(
-  server: Server,
-  path: string,
-  headers: Readonly<Record<string, string>>,
-): Promise<Buffer> {
-  const client = new Client(server);
-  const { status, body, ending, why } = await client.ask({ path, headers });
-  client.close();
-  if (status !== 200 || ending !== "whole") throw new Error(`${path} got ${status} ${why}`);
-  // Two versions of Go may compress differently, and the apiserver writes the keys of CBOR maps in any order.
-  const plain = body[0] === 0x1f && body[1] === 0x8b ? gunzipSync(body) : body;
-  return headers["accept"]?.includes("cbor") === true ? Buffer.from(plain.toSorted()) : plain;
 }

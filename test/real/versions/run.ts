@@ -9,37 +9,32 @@ import { parseArgs } from "node:util";
 import { Stage } from "../load/stage.ts";
 import { playShort, rowsOf } from "../matrix/play-all.ts";
 import { type Played, table } from "../matrix/table.ts";
-import { clusterNeeds, lacking, programOf, versions } from "../rig/parts.ts";
+import { clusterNeeds, lacking, programOf } from "../rig/parts.ts";
 import { playConversion } from "./custom.ts";
 import { playSetting, settings } from "./forms.ts";
-import { kindsOf, type Mix, mixes, nameOf, pairs } from "./mixes.ts";
+import { kindsOf, type Mix, mixes, nameOf, pairs, Selection, skewed } from "./mixes.ts";
 import { playOnlyNew } from "./only-new.ts";
 import { upgrade } from "./upgrade.ts";
 
 const { values } = parseArgs({
   options: {
     parts: { type: "string", default: "upgrade,matrix,forms,custom,only-new" },
-    /** Versions as the tables have them: "1.35+1.36"; of `forms`, more of the row's name. All unless set. */
+    /** Versions as the tables have them: "1.35+1.36"; of `forms`, the whole name of a row. All unless set. */
     only: { type: "string", default: "" },
     seed: { type: "string", default: "1" },
   },
 });
-const parts = values.parts.split(",");
-const only = values.only.split(",").filter((name) => name !== "");
-const rows = rowsOf(["drop both", "SIGSTOP", "SIGKILL", "SIGTERM", "readyz false"]);
+const selection = new Selection(values.only);
+const faults = ["drop both", "SIGSTOP", "SIGKILL", "SIGTERM", "readyz false"];
+const rows = rowsOf(faults);
+if (rows.length !== faults.length)
+  throw new Error(`Not all of these are rows of the matrix: ${faults.join(", ")}`);
 
 /** A table's row. */
 type Line = readonly (string | number)[];
 
 const missed: string[] = [];
 const tables: string[] = [];
-
-function isWanted(name: string): boolean {
-  return (
-    only.length === 0 ||
-    only.some((wanted) => `${name}:`.startsWith(wanted.includes(":") ? wanted : `${wanted}:`))
-  );
-}
 
 function add(heads: Line, lines: readonly Line[]): void {
   if (lines.length === 0) return;
@@ -53,8 +48,7 @@ function miss(name: string, wrong: readonly string[]): string {
 }
 
 function build(): void {
-  const needed = versions.filter((one) => only.length === 0 || only.some((name) => name.includes(one)));
-  const programs = needed.map((version) => programOf("kube-apiserver", version));
+  const programs = selection.versions.map((version) => programOf("kube-apiserver", version));
   const absent = programs.filter((program) => lacking(program) !== undefined);
   if (absent.length > 0) {
     const script = new URL("../build.ts", import.meta.url).pathname;
@@ -79,7 +73,7 @@ async function playMix(mix: Mix): Promise<Played[]> {
 
 async function matrix(): Promise<void> {
   const lines: Line[] = [];
-  for (const mix of mixes.filter((one) => isWanted(nameOf(one)))) {
+  for (const mix of mixes.filter((one) => selection.has(nameOf(one)))) {
     console.log(`${new Date().toISOString()} matrix ${nameOf(mix)}`);
     const played = await playMix(mix);
     console.log(table(played));
@@ -105,31 +99,54 @@ async function matrix(): Promise<void> {
 
 async function forms(): Promise<void> {
   const lines: Line[] = [];
-  for (const setting of settings.filter(({ name }) => isWanted(name))) {
+  for (const setting of settings.filter(({ name }) => selection.has(name))) {
     console.log(`${new Date().toISOString()} forms ${setting.name}`);
-    const { name, watches, events, faults, ends, lists, wrong, figures } = await playSetting(setting);
+    const formed = await playSetting(setting);
+    const { name, seconds, watches, events, ends, lists, wrong, figures } = formed;
     for (const line of figures) console.log(`  ${line}`);
-    lines.push([name, watches, events, faults, ends, lists, miss(`forms ${name}`, wrong)]);
+    const result = miss(`forms ${name}`, wrong);
+    lines.push([name, seconds, watches, events, formed.faults, ends, lists, result]);
   }
-  const heads = ["versions and gates", "watches", "events", "faults", "ends of CBOR watches", "lists", ""];
+  const heads = [
+    "versions and gates",
+    "s",
+    "watches",
+    "events",
+    "faults",
+    "ends of CBOR watches",
+    "lists",
+    "",
+  ];
   add(heads, lines);
 }
 
 async function custom(): Promise<void> {
   const lines: Line[] = [];
-  for (const mix of pairs(1).filter((one) => isWanted(nameOf(one)))) {
+  for (const mix of skewed.filter((one) => selection.has(nameOf(one)))) {
     console.log(`${new Date().toISOString()} custom ${nameOf(mix)}`);
-    const { name, watches, events, ends, reasons, converted, wrong } = await playConversion(mix);
+    const { name, seconds, watches, events, converted, ends, directEnds, reasons, wrong, ...rest } =
+      await playConversion(mix);
     const told = reasons.join(", ") || "–";
-    lines.push([name, watches, events, converted, ends, told, miss(`custom ${name}`, wrong)]);
+    const result = miss(`custom ${name}`, wrong);
+    const done = `${rest.faults} faults, ${rest.edits} edits`;
+    lines.push([name, seconds, done, watches, events, converted, ends, directEnds, told, result]);
   }
-  const heads = ["versions", "watches", "events", "objects converted", "watch ends", "reasons", ""];
-  add(heads, lines);
+  const heads = [
+    "versions",
+    "s",
+    "done",
+    "watches",
+    "events",
+    "objects converted",
+    "ends through",
+    "ends directly",
+  ];
+  add([...heads, "reasons", ""], lines);
 }
 
 async function upgrades(): Promise<void> {
   const lines: Line[] = [];
-  for (const [from, to] of pairs(1).filter((one) => isWanted(nameOf(one)))) {
+  for (const [from, to] of pairs(1).filter((one) => selection.has(nameOf(one)))) {
     console.log(`${new Date().toISOString()} upgrade ${from} to ${to}`);
     const upgraded = await upgrade(from, to);
     for (const line of upgraded.figures) console.log(`  ${line}`);
@@ -154,22 +171,36 @@ async function upgrades(): Promise<void> {
 
 async function onlyNew(): Promise<void> {
   const lines: Line[] = [];
-  for (const mix of pairs(1).filter((one) => isWanted(nameOf(one)))) {
+  for (const mix of skewed.filter((one) => selection.has(nameOf(one)))) {
     console.log(`${new Date().toISOString()} only-new ${nameOf(mix)}`);
     const played = await playOnlyNew(mix);
-    if (played === undefined) continue;
+    if (played === undefined) {
+      lines.push([nameOf(mix), "nothing", "–", "–", "pass"]);
+      continue;
+    }
     const { name, path, endedMs, end, reason, wrong } = played;
     lines.push([name, path, `${end} after ${endedMs} ms`, reason, miss(`only-new ${name}`, wrong)]);
   }
   add(["versions", "only the newer serves", "the watch ended", "reason", ""], lines);
 }
 
+/** By name. */
+const parts: Readonly<Record<string, () => Promise<void>>> = {
+  upgrade: upgrades,
+  matrix,
+  forms,
+  custom,
+  "only-new": onlyNew,
+};
+const chosen = values.parts.split(",").map((name): (() => Promise<void>) => {
+  const part = parts[name];
+  if (part === undefined) throw new Error(`No part is named ${name}: ${Object.keys(parts).join(", ")}`);
+  return part;
+});
 build();
-if (parts.includes("upgrade")) await upgrades();
-if (parts.includes("matrix")) await matrix();
-if (parts.includes("forms")) await forms();
-if (parts.includes("custom")) await custom();
-if (parts.includes("only-new")) await onlyNew();
+for (const play of chosen) await play();
 for (const one of tables) console.log(`\n${one}`);
+if (tables.length === 0) missed.push("nothing was run");
+for (const name of selection.unmatched) missed.push(`no part that was run has ${name}`);
 for (const what of missed) console.log(`MISSED ${what}`);
 process.exitCode = missed.length === 0 ? 0 : 1;
