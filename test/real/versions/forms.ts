@@ -23,7 +23,8 @@ const crowd = { watches: 28, informers: 8, writesPerSecond: 20, getsPerSecond: 1
 /** Generous: others use the machine too. The figure itself is printed. */
 const mostDelayMs = 5_000;
 const drawn = ["killed", "frozen", "rolled over", "hole (both)"].map((name) => troubleNamed(name));
-const cborEnds = /\(cbor\)$/;
+/** The proxy resets the stream, because it may be inside an event; client-go tells that so. */
+const cborEnds = /^ended: (EOF|error 500 .*stream error.*INTERNAL_ERROR.*) \(cbor\)$/;
 
 export function troubleNamed(name: string): Trouble {
   const found = troubles.find((one) => one.name === name);
