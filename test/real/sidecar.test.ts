@@ -10,6 +10,7 @@ import { type Cluster, startCluster } from "./rig/cluster.ts";
 import { clusterNeeds, figure, pathOf, pythonPath, testWith } from "./rig/parts.ts";
 import { boundToken, Pod } from "./rig/pod.ts";
 import { saidSince } from "./rig/said.ts";
+import { until } from "./rig/until.ts";
 
 const test = suite("real/sidecar");
 const real = testWith(test, [...clusterNeeds, "informer", "python", "kubectl"]);
@@ -65,13 +66,8 @@ async function ready(): Promise<string[]> {
     .toSorted();
 }
 
-async function untilReady(names: readonly string[], ms = 45_000): Promise<void> {
-  const deadline = Date.now() + ms;
-  while ((await ready()).join() !== names.join()) {
-    if (Date.now() > deadline)
-      throw new Error(`Waited ${ms} ms for ${names.join()}, but ready: ${(await ready()).join()}`);
-    await sleep(100);
-  }
+function untilReady(names: readonly string[], ms = 45_000): Promise<void> {
+  return until(`${names.join()} to be ready`, async () => (await ready()).join() === names.join(), ms);
 }
 
 const found = (): string[] => cluster.apiservers.map(({ url }) => new URL(url).host).toSorted();

@@ -1,7 +1,7 @@
 /** One apiserver in turn is dropped, stopped, killed, terminated, rolled over; all are ready again before the next fault. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../support/random.ts";
-import { rollOver } from "../load/troubles.ts";
+import { freeze, hole, rollOver } from "../load/troubles.ts";
 import type { Outage } from "../load/unknown-writes.ts";
 import type { Apiserver } from "../rig/apiserver.ts";
 import type { Cluster } from "../rig/cluster.ts";
@@ -10,31 +10,10 @@ import type { Proxy } from "../rig/proxy.ts";
 const awayMs = 8_000;
 
 export const faults: readonly { readonly name: string; run(victim: Apiserver): Promise<void> }[] = [
-  {
-    name: "dropped",
-    async run(victim) {
-      victim.blackHole();
-      await sleep(awayMs);
-      victim.heal();
-    },
-  },
-  {
-    // What it sends still arrives, as with a firewall that has lost the state of one direction.
-    name: "dropped inbound",
-    async run(victim) {
-      victim.blackHole("in");
-      await sleep(awayMs);
-      victim.heal();
-    },
-  },
-  {
-    name: "stopped",
-    async run(victim) {
-      victim.freeze();
-      await sleep(awayMs);
-      victim.thaw();
-    },
-  },
+  { name: "dropped", run: (victim) => hole(victim, "both", awayMs) },
+  // What it sends still arrives, as with a firewall that has lost the state of one direction.
+  { name: "dropped inbound", run: (victim) => hole(victim, "in", awayMs) },
+  { name: "stopped", run: (victim) => freeze(victim, awayMs) },
   {
     name: "killed",
     async run(victim) {

@@ -1,4 +1,5 @@
 /** What differs between the runs, as Markdown: a spec that passes straight and not through is a defect. */
+import { markdown } from "../rig/table.ts";
 import type { Judged, Played } from "./play.ts";
 
 function verdict(result: Judged | undefined): string {
@@ -46,9 +47,4 @@ export function table(played: readonly Played[]): string {
 
 function resultOf({ results }: Played, title: string): Judged | undefined {
   return results.find((one) => one.title === title);
-}
-
-function markdown(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const line = (cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
-  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }

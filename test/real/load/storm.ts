@@ -8,6 +8,7 @@ import type { Apiserver } from "../rig/apiserver.ts";
 import { Call } from "../rig/call.ts";
 import { compact } from "../rig/etcd.ts";
 import { pathOf, pythonPath } from "../rig/parts.ts";
+import { until } from "../rig/until.ts";
 import { Asking, isFailure, reasons } from "./asking.ts";
 import { Client } from "./client.ts";
 import { GoWatches, Informer, type Verdict } from "./go-watches.ts";
@@ -115,12 +116,8 @@ export class Storm {
   }
 
   async #begun({ watches }: Crowd): Promise<void> {
-    const deadline = Date.now() + 60_000;
-    while (this.#watches.open < watches) {
-      if (Date.now() > deadline)
-        throw new Error(`${this.#watches.open} of ${watches} watches began in a minute`);
-      await sleep(100);
-    }
+    const what = (): string => `${watches} watches to begin: ${this.#watches.open} have`;
+    await until(what, () => this.#watches.open >= watches, 60_000);
     await this.#kubectl?.says(/thing-0/, 30_000);
     await this.#python?.says(/from \d+/, 30_000);
     await sleep(1_000);

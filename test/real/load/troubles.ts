@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../support/random.ts";
 import type { Apiserver } from "../rig/apiserver.ts";
+import type { Direction } from "../rig/network.ts";
 
 export type Trouble = {
   readonly name: string;
@@ -15,6 +16,20 @@ function between(random: Random, least: number, most: number): number {
   return least + random.below(most - least);
 }
 
+/** No packet passes in this direction for `ms`. */
+export async function hole(apiserver: Apiserver, direction: Direction, ms: number): Promise<void> {
+  apiserver.blackHole(direction);
+  await sleep(ms);
+  apiserver.heal();
+}
+
+/** SIGSTOP, and SIGCONT after `ms`. */
+export async function freeze(apiserver: Apiserver, ms: number): Promise<void> {
+  apiserver.freeze();
+  await sleep(ms);
+  apiserver.thaw();
+}
+
 /** SIGTERM, SIGKILL after the grace, and a new process. */
 export async function rollOver(apiserver: Apiserver): Promise<void> {
   await Promise.race([apiserver.terminate(), sleep(graceMs)]);
@@ -25,29 +40,11 @@ export const troubles: readonly Trouble[] = [
   ...(["both", "in", "out"] as const).map(
     (direction): Trouble => ({
       name: `hole (${direction})`,
-      async run(apiserver, random) {
-        apiserver.blackHole(direction);
-        await sleep(between(random, 3_000, 7_000));
-        apiserver.heal();
-      },
+      run: (apiserver, random) => hole(apiserver, direction, between(random, 3_000, 7_000)),
     }),
   ),
-  {
-    name: "short hole",
-    async run(apiserver, random) {
-      apiserver.blackHole();
-      await sleep(between(random, 300, 1_500));
-      apiserver.heal();
-    },
-  },
-  {
-    name: "frozen",
-    async run(apiserver, random) {
-      apiserver.freeze();
-      await sleep(between(random, 3_000, 7_000));
-      apiserver.thaw();
-    },
-  },
+  { name: "short hole", run: (apiserver, random) => hole(apiserver, "both", between(random, 300, 1_500)) },
+  { name: "frozen", run: (apiserver, random) => freeze(apiserver, between(random, 3_000, 7_000)) },
   {
     name: "killed",
     async run(apiserver) {
@@ -60,9 +57,7 @@ export const troubles: readonly Trouble[] = [
     name: "flapping",
     async run(apiserver) {
       for (let count = 0; count < 3; count++) {
-        apiserver.blackHole();
-        await sleep(1_000);
-        apiserver.heal();
+        await hole(apiserver, "both", 1_000);
         await sleep(1_000);
       }
     },

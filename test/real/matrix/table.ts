@@ -1,5 +1,6 @@
 /** Rows as people read them: what was allowed, what was seen, and whether that is one within the other. */
 import { isFailure } from "../load/asking.ts";
+import { markdown } from "../rig/table.ts";
 import type { Fate, Result } from "./play.ts";
 import type { Row } from "./rows.ts";
 
@@ -109,10 +110,8 @@ function cells({ row, results, wrong, late }: Played): string[] {
 
 /** Times in ms from the fault, as median/worst; then every miss in words. */
 export function table(played: readonly Played[]): string {
-  const lines = [heads, heads.map(() => "---"), ...played.map((one) => cells(one))];
-  const text = lines.map((line) => `| ${line.join(" | ")} |`);
   const missed = played.flatMap(({ row, wrong, late }) =>
     [...wrong, ...late].map((miss) => `${row.name}: ${miss}`),
   );
-  return [...text, "", ...missed].join("\n");
+  return [markdown(heads, played.map(cells)), "", ...missed].join("\n");
 }

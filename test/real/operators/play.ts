@@ -8,6 +8,7 @@ import { type Cluster, startCluster } from "../rig/cluster.ts";
 import { runFolder } from "../rig/folder.ts";
 import type { Kept } from "../rig/kept.ts";
 import { saidSince } from "../rig/said.ts";
+import { until } from "../rig/until.ts";
 import { type Asked, auditFlags, judge, readAudit, unwatching } from "./audit.ts";
 import { Leaders } from "./leaders.ts";
 import { explain, explainByTime, readLines, type Told } from "./lines.ts";
@@ -122,12 +123,9 @@ class Run {
 
   /** Resolves when each operator has reconciled its tasks once, and each Lease has its holder. */
   async #settled(): Promise<void> {
-    const until = Date.now() + 180_000;
     const { reconciled } = this.#workload;
-    while (reconciled.waiting.length > 0) {
-      if (Date.now() > until) throw new Error(`No operator reconciles ${reconciled.waiting.join(", ")}`);
-      await sleep(500);
-    }
+    const what = (): string => `operators to reconcile ${reconciled.waiting.join(", ")}`;
+    await until(what, () => reconciled.waiting.length === 0, 180_000);
     // Followers have opened their watches by then as well.
     await sleep(patienceMs);
   }
@@ -147,13 +145,13 @@ class Run {
     this.#workload.stop();
     await sleep(patienceMs);
     this.#leaders.stop();
-    const until = Date.now();
-    const { relists, closed } = judge(readAudit(this.#auditFile, since), since, until);
+    const ended = Date.now();
+    const { relists, closed } = judge(readAudit(this.#auditFile, since), since, ended);
     const lines = this.#operators.flatMap(({ name, logFile }) =>
-      readLines(logFile, since, until).map((line) => ({ ...line, who: name })),
+      readLines(logFile, since, ended).map((line) => ({ ...line, who: name })),
     );
     const failures = lines.filter(({ event }) => event === "error");
-    const journal = saidSince(this.#through.logFile, since).filter(({ ts }) => ts < until);
+    const journal = saidSince(this.#through.logFile, since).filter(({ ts }) => ts < ended);
     const { outages } = this.#faults;
     const { errors, unknownWrites } =
       kind === "watchkeeper" ? explain(failures, journal, outages) : explainByTime(failures, outages);
@@ -162,7 +160,7 @@ class Run {
     const latencies = reconciled.latencies.filter(({ at }) => at >= since).map(({ ms }) => ms);
     return {
       kind,
-      minutes: (until - since) / 60_000,
+      minutes: (ended - since) / 60_000,
       faults: this.#faults.played,
       processes: this.#operators.length,
       leaderChanges: [

@@ -1,10 +1,6 @@
 /** The runs beside each other, as Markdown, and what of watchkeeper's run breaks the promise. */
+import { markdown, quantile } from "../rig/table.ts";
 import type { Played } from "./play.ts";
-
-/** Of values that are sorted. */
-export function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-}
 
 const columns: readonly (readonly [string, (played: Played) => string | number])[] = [
   ["through", ({ kind }) => kind],
@@ -24,10 +20,11 @@ const columns: readonly (readonly [string, (played: Played) => string | number])
 ];
 
 export function table(played: readonly Played[]): string {
-  const line = (cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
-  const head = columns.map(([name]) => name);
   const rows = played.map((one) => columns.map(([, cell]) => cell(one)));
-  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+  return markdown(
+    columns.map(([name]) => name),
+    rows,
+  );
 }
 
 /** One line for each thing that clients noticed. */

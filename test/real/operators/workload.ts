@@ -4,6 +4,7 @@
  */
 import { ask, order, type Server } from "../rig/ask.ts";
 import { follow } from "../rig/etcd.ts";
+import { until } from "../rig/until.ts";
 
 const group = "rig.watchkeeper.dev";
 const podsNamespace = "work";
@@ -113,8 +114,7 @@ export class Workload {
       order(this.#server(), { method: "POST", path, body });
     await create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
     const tasks = `/apis/${group}/v1/tasks`;
-    while ((await ask(this.#server(), { path: tasks })).status !== 200)
-      await new Promise((resolve) => setTimeout(resolve, 200));
+    await until(tasks, async () => (await ask(this.#server(), { path: tasks })).status === 200);
     await this.reconciled.start(etcdUrl);
     for (const namespace of [podsNamespace, ...this.#names])
       await create("/api/v1/namespaces", { metadata: { name: namespace } });

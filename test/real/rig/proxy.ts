@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { serverName } from "./apiserver.ts";
 import { Child, type Start } from "./child.ts";
 import type { Pair, Pki } from "./pki.ts";
+import { until } from "./until.ts";
 
 const bin = fileURLToPath(new URL("../../../bin/watchkeeper.js", import.meta.url));
 
@@ -151,14 +152,13 @@ export class Proxy {
 
   /** Resolves when the proxy itself takes `count` backends for ready: it learns of a mended one later than the rig. */
   async settled(count: number, ms = 20_000): Promise<void> {
-    const deadline = Date.now() + ms;
-    for (;;) {
+    let ready = -1;
+    const isSettled = async (): Promise<boolean> => {
       const text = await (await fetch(`${this.metricsUrl}/metrics`)).text();
-      const ready = [...text.matchAll(/^watchkeeper_backend_ready\{.*\} 1$/gm)].length;
-      if (ready === count) return;
-      if (Date.now() > deadline) throw new Error(`Waited ${ms} ms for ${count} ready backends: ${ready} are`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+      ready = [...text.matchAll(/^watchkeeper_backend_ready\{.*\} 1$/gm)].length;
+      return ready === count;
+    };
+    await until(() => `${count} ready backends: ${ready} are`, isSettled, ms);
   }
 
   get pid(): number {

@@ -1,10 +1,6 @@
 /** A storm's outcome in words, and what of it breaks the promise. */
 import type { Outcome } from "../load/storm.ts";
-
-/** Of values that are sorted. */
-function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-}
+import { quantile } from "../rig/table.ts";
 
 /** What a client asked for itself, or what only it can answer for (watch.md §5.1). */
 const gone = /^ended: error 410 /;
