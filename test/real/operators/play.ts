@@ -46,8 +46,8 @@ export type Played = {
   readonly unreconciled: readonly string[];
   /** What went wrong with the rig, so that the figures say less than they should. */
   readonly wrong: readonly string[];
-  /** Why watches ended, in the proxy's own words. */
-  readonly reasons: readonly string[];
+  /** Watches that ended too early, by the proxy's journal and by the logs of controller-manager and scheduler. */
+  readonly ended: readonly string[];
 };
 
 const patienceMs = 10_000;
@@ -135,7 +135,11 @@ class Run {
     const { hasWebSockets, plain } = this.#users();
     const unheard = unwatching(readAudit(this.#auditFile, since), [...plain, ...hasWebSockets]);
     if (unheard.length > 0) throw new Error(unheard.join("; "));
-    const before = { leaders: this.#leaders.changes.length, restarts: this.#restarts(plane).length };
+    const before = {
+      leaders: this.#leaders.changes.length,
+      restarts: this.#restarts(plane).length,
+      warnings: new Set(plane.reflectors().warnings),
+    };
     const { everyMs, seed, minutes, operators } = this.#plan;
     this.#workload.start();
     const random = seed === undefined ? undefined : seeded(seed);
@@ -183,7 +187,10 @@ class Run {
         ...this.#leaders.gaps,
         ...this.#unled(operators),
       ],
-      reasons: journal.filter(({ msg }) => msg === "watches.ended").map((entry) => JSON.stringify(entry)),
+      ended: [
+        ...journal.filter(({ msg }) => msg === "watches.ended").map((entry) => JSON.stringify(entry)),
+        ...plane.reflectors().warnings.filter((line) => !before.warnings.has(line)),
+      ],
     };
   }
 

@@ -59,7 +59,7 @@ for (const kind of chosen) {
   const one = await play(kind, plan);
   played.push(one);
   // Of a rival there are hundreds of lines.
-  const told = kind === "watchkeeper" ? [...noticed(one), ...one.reasons] : [];
+  const told = kind === "watchkeeper" ? noticed(one) : [];
   for (const line of [...told, ...one.wrong]) console.log(line);
   console.log(table([one]));
   if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(played, undefined, 1));

@@ -26,7 +26,7 @@ const calm: Played = {
   latencies: [5, 9],
   unreconciled: [],
   wrong: [],
-  reasons: [],
+  ended: [],
 };
 
 test("a run in which clients notice nothing is told by its figures alone", () => {
@@ -43,13 +43,14 @@ test("each thing that a client notices counts", () => {
     { ...calm, leaderChanges: ["kube-system/kube-scheduler: a -> b"] },
     { ...calm, relists: [asked] },
     { ...calm, closed: [asked] },
+    { ...calm, ended: ['{"msg":"watches.ended"}'] },
     { ...calm, errors: [line] },
     { ...calm, restarts: ["kube-scheduler"] },
     { ...calm, unreconciled: ["python/task-0"] },
   ];
   assert.equal(
     noisy.map((played) => noticed(played).length),
-    [1, 1, 1, 1, 1, 1],
+    [1, 1, 1, 1, 1, 1, 1],
   );
 });
 

@@ -34,6 +34,7 @@ export function noticed(played: Played): readonly string[] {
     ...played.leaderChanges.map((change) => `leader changed: ${change}`),
     ...played.relists.map((one) => `listed anew: ${at(one.at)} ${one.user} ${one.what}`),
     ...played.closed.map((one) => `watch closed: ${at(one.at)} ${one.user} ${one.what} from ${one.from}`),
+    ...played.ended.map((line) => `watch ended: ${line}`),
     ...played.errors.map((one) => `error: ${at(one.at)} ${one.who} ${one.text}`),
     ...played.restarts.map((name) => `restarted: ${name}`),
     ...played.unreconciled.map((task) => `never reconciled: ${task}`),
