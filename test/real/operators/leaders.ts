@@ -24,6 +24,8 @@ export class Leaders {
   /** Times without a read, during which a change may have been missed. */
   readonly gaps: string[] = [];
   readonly holders = new Map<string, string>();
+  /** Of all reads. They do not go through the proxy: a slow one shows that the machine or the apiservers are slow. */
+  slowestMs = 0;
   readonly #lapsed = new Set<string>();
   readonly #server: () => Server;
   readonly #timer: ReturnType<typeof setInterval>;
@@ -48,6 +50,7 @@ export class Leaders {
     } catch (error) {
       this.#reason = String(error);
     }
+    this.slowestMs = Math.max(this.slowestMs, Date.now() - at);
   }
 
   /** `at`: when the read began. */

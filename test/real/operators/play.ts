@@ -44,6 +44,8 @@ export type Played = {
   readonly latencies: readonly number[];
   /** Tasks that no operator had reconciled ten seconds after the last change. */
   readonly unreconciled: readonly string[];
+  /** The longest read of an apiserver without a fault, beside the proxy: what the machine alone costs. */
+  readonly slowestDirectMs: number;
   /** What went wrong with the rig, so that the figures say less than they should. */
   readonly wrong: readonly string[];
   /** Watches that ended too early, by the proxy's journal and by the logs of controller-manager and scheduler. */
@@ -180,6 +182,7 @@ class Run {
       reconciles: latencies.length,
       latencies: latencies.toSorted((one, other) => one - other),
       unreconciled: reconciled.waiting,
+      slowestDirectMs: this.#leaders.slowestMs,
       wrong: [
         ...this.#faults.unsettled,
         ...(this.#through.isRunning ? [] : ["the proxy has ended"]),

@@ -25,13 +25,14 @@ const calm: Played = {
   reconciles: 2,
   latencies: [5, 9],
   unreconciled: [],
+  slowestDirectMs: 4,
   wrong: [],
   ended: [],
 };
 
 test("a run in which clients notice nothing is told by its figures alone", () => {
   assert.equal(noticed(calm), []);
-  assert.match(table([calm]), /\| watchkeeper \| 1 \| 1 \| 0 \| 0 \| 0 \|.* 9 \| 9 \| 0 \|$/m);
+  assert.match(table([calm]), /\| watchkeeper \| 1 \| 1 \| 0 \| 0 \| 0 \|.* 9 \| 9 \| 4 \| 0 \|$/m);
 });
 
 test("each thing that a client notices counts", () => {

@@ -16,6 +16,7 @@ const columns: readonly (readonly [string, (played: Played) => string | number])
   ["reconciles", ({ reconciles }) => reconciles],
   ["reconcile latency p99, ms", ({ latencies }) => quantile(latencies, 0.99)],
   ["longest, ms", ({ latencies }) => latencies.at(-1) ?? Number.NaN],
+  ["longest direct read, ms", ({ slowestDirectMs }) => slowestDirectMs],
   ["never reconciled", ({ unreconciled }) => unreconciled.length],
 ];
 
