@@ -84,16 +84,21 @@ test("without a timeout of its own, a watch may end after 30 to 60 minutes", () 
 });
 
 /** A line of the log, `seconds` after its beginning. */
-function line(auditID: string, stage: string, seconds: number): string {
+function line(auditID: string, stage: string, seconds: number, verb: "list" | "watch" = "watch"): string {
   const at = new Date(Date.parse("2026-01-01T00:00:00Z") + seconds * 1_000).toISOString();
-  const one = entry("/api/v1/pods?watch=1&timeoutSeconds=300");
+  const one = entry("/api/v1/pods?timeoutSeconds=300", verb);
   return `${JSON.stringify({ ...one, auditID, stage, requestReceivedTimestamp: at, stageTimestamp: at })}\n`;
 }
 
 test("a watch is over if all apiservers that had it have ended it before the faults began", () => {
   const moved = line("moved", "RequestReceived", 1) + line("moved", "RequestReceived", 2);
   const log = moved + line("moved", "ResponseComplete", 2) + line("ended", "RequestReceived", 3);
-  const requests = requestsOf(log + line("ended", "ResponseComplete", 4), Date.parse("2026-01-01T00:00:05Z"));
+  // The proxy's own list, by which it finds out that the initial events are over.
+  const own = line("ended", "RequestReceived", 3.5, "list");
+  const requests = requestsOf(
+    log + own + line("ended", "ResponseComplete", 4),
+    Date.parse("2026-01-01T00:00:05Z"),
+  );
   assert.equal(
     requests.map(({ isOver }) => isOver),
     [false, true],

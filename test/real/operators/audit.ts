@@ -116,13 +116,16 @@ export function requestsOf(log: string, since: number): readonly Asked[] {
     .map((line) => JSON.parse(line) as Entry)
     .toSorted((one, other) => (one.requestReceivedTimestamp < other.requestReceivedTimestamp ? -1 : 1));
   const first = new Map<string, Entry>();
-  /** The proxy can send a watch to several apiservers: it is over when all of them have ended it. */
+  /**
+   * The proxy can send a watch to several apiservers: it is over when all of them have ended it. Lists with the same Audit-ID
+   * are the proxy's own.
+   */
   const open = new Map<string, number>();
   for (const entry of entries) {
-    const { auditID, stage, stageTimestamp } = entry;
+    const { auditID, verb, stage, stageTimestamp } = entry;
     const isArrival = stage === "RequestReceived";
     if (isArrival && !first.has(auditID)) first.set(auditID, entry);
-    if (Date.parse(stageTimestamp) < since)
+    if (verb === "watch" && Date.parse(stageTimestamp) < since)
       open.set(auditID, (open.get(auditID) ?? 0) + (isArrival ? 1 : -1));
   }
   return [...first].map(([auditID, entry]) => asked(entry, open.get(auditID) === 0));
