@@ -7,7 +7,7 @@ import * as assert from "uvu/assert";
 import { clientsNeeds, operationsOf } from "./clients-matrix/clients.ts";
 import { defects, table } from "./clients-matrix/outcome.ts";
 import { backendCount, Play } from "./clients-matrix/play.ts";
-import { rounds } from "./conformance/faults.ts";
+import { rounds } from "./load/faults.ts";
 import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
 
 const test = suite("real/clients-matrix");

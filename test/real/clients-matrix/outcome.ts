@@ -1,5 +1,5 @@
 /** What came of the runs, how they differ from the direct ones, and the table. */
-import { isUnknown } from "../conformance/costs.ts";
+import { isUnknown } from "../load/unknown-writes.ts";
 import type { Operation } from "./operation.ts";
 
 export const modes = ["direct", "through", "through with faults"] as const;

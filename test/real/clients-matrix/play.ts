@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Assertion } from "uvu/assert";
-import type { Planned } from "../conformance/faults.ts";
+import type { Planned } from "../load/faults.ts";
 import type { Apiserver } from "../rig/apiserver.ts";
 import { Child } from "../rig/child.ts";
 import { type Cluster, startCluster } from "../rig/cluster.ts";

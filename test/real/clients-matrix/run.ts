@@ -6,7 +6,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { rounds } from "../conformance/faults.ts";
+import { rounds } from "../load/faults.ts";
 import { clusterNeeds, lacking } from "../rig/parts.ts";
 import { clientsNeeds, operationsOf } from "./clients.ts";
 import { defects, modes, table } from "./outcome.ts";

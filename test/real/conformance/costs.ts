@@ -9,10 +9,6 @@ import type { Result } from "./e2e.ts";
 /** The proxy logs the ends of a second in one line. */
 const journalMs = 2_000;
 
-/** The text of a write that watchkeeper sent to the apiserver that failed. */
-export const isUnknown =
-  /watchkeeper: .*(whether the request was executed is unknown|was lost before it answered)/;
-
 /** What `[sig-api-machinery] Watchers` watches, the only specs with this text: without a version, and without bookmarks. */
 const watched = "/configmaps";
 const closed = "Watch closed unexpectedly";

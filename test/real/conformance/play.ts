@@ -1,12 +1,12 @@
 /** One run of the suite on a cluster of its own: straight at an apiserver, through the proxy, or through it with faults. */
 import { join } from "node:path";
+import { Faults } from "../load/faults.ts";
 import { type Cluster, startCluster } from "../rig/cluster.ts";
+import { ControlPlane, type Reflectors } from "../rig/control-plane.ts";
 import { Proxy } from "../rig/proxy.ts";
 import { saidSince } from "../rig/said.ts";
-import { ControlPlane, type Reflectors } from "./control-plane.ts";
 import { costOf } from "./costs.ts";
 import { type Result, runSuite } from "./e2e.ts";
-import { Faults } from "./faults.ts";
 
 export const modes = ["straight", "through", "through with faults"] as const;
 export type Mode = (typeof modes)[number];

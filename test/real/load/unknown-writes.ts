@@ -34,6 +34,10 @@ export function isUnknownWrite(entry: Said, outages: readonly Outage[]): boolean
   return isWrite && err.startsWith(`Backend ${backend} `) && isOfOutage(entry, "backend", outages);
 }
 
+/** The text of a write that watchkeeper sent to the apiserver that failed. */
+export const isUnknown =
+  /watchkeeper: .*(whether the request was executed is unknown|was lost before it answered)/;
+
 /** True if a client's text quotes the response that the entry is about. */
 export function isQuoted(entry: Said, text: string): boolean {
   return text.includes(`watchkeeper: ${String(entry["err"])}`);

@@ -1,10 +1,10 @@
 /** One run: a cluster, a control plane of three replicas and the operators behind one proxy, and faults in turn. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { seeded } from "../../support/random.ts";
-import { ControlPlane, controlPlaneUsers } from "../conformance/control-plane.ts";
-import { Faults } from "../conformance/faults.ts";
+import { Faults } from "../load/faults.ts";
 import type { Server } from "../rig/ask.ts";
 import { type Cluster, startCluster } from "../rig/cluster.ts";
+import { ControlPlane, controlPlaneUsers } from "../rig/control-plane.ts";
 import { runFolder } from "../rig/folder.ts";
 import type { Kept } from "../rig/kept.ts";
 import { saidSince } from "../rig/said.ts";

@@ -1,11 +1,11 @@
 /** One apiserver in turn is dropped, stopped, killed, terminated, rolled over; all are ready again before the next fault. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../support/random.ts";
-import { freeze, hole, rollOver } from "../load/troubles.ts";
-import type { Outage } from "../load/unknown-writes.ts";
 import type { Apiserver } from "../rig/apiserver.ts";
 import type { Cluster } from "../rig/cluster.ts";
 import type { Proxy } from "../rig/proxy.ts";
+import { freeze, hole, rollOver } from "./troubles.ts";
+import type { Outage } from "./unknown-writes.ts";
 
 const awayMs = 8_000;
 

@@ -2,13 +2,14 @@
  * kube-controller-manager, kube-scheduler and nodes without a machine (KWOK), all by one URL: an apiserver's or the
  * proxy's. Each has a client certificate of its own, as kubeadm issues them, or a bearer token.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ask, order } from "../rig/ask.ts";
-import { type Cluster, tokenOf } from "../rig/cluster.ts";
-import { Kept } from "../rig/kept.ts";
-import { writeKubeconfig } from "../rig/kubeconfig.ts";
-import { type Program, pathOf } from "../rig/parts.ts";
+import { fileURLToPath } from "node:url";
+import { ask, order } from "./ask.ts";
+import { type Cluster, tokenOf } from "./cluster.ts";
+import { Kept } from "./kept.ts";
+import { writeKubeconfig } from "./kubeconfig.ts";
+import { type Program, pathOf } from "./parts.ts";
 
 const subjects = {
   "kube-controller-manager": "/CN=system:kube-controller-manager",
@@ -38,6 +39,7 @@ export type Reflectors = { readonly listedAnew: number; readonly warnings: reado
 /** DaemonSets, preemption and taints need several. */
 const nodes = ["node-1", "node-2", "node-3"];
 const resources = { cpu: "8", memory: "16Gi", pods: "110", "ephemeral-storage": "100Gi" };
+const nodesFile = fileURLToPath(new URL("./control-plane.kwok.yaml", import.meta.url));
 const kubeletVersion = "v1.36.1";
 
 export class ControlPlane {
@@ -97,10 +99,8 @@ export class ControlPlane {
   }
 
   async #start(): Promise<void> {
-    const { folder, caFile, pki, serviceAccount } = this.#cluster;
-    const configFile = join(folder, "conformance-kwok.yaml");
-    writeFileSync(configFile, readFileSync(new URL("./kwok.yaml", import.meta.url), "utf8"));
-    const kwok = this.#launch("kwok", [`--config=${configFile}`]);
+    const { caFile, pki, serviceAccount } = this.#cluster;
+    const kwok = this.#launch("kwok", [`--config=${nodesFile}`]);
     // Port 0: they serve nothing, so that two runs on one machine do not meet.
     const shared = ["--secure-port=0", "--leader-elect=true", "--kube-api-qps=100", "--kube-api-burst=200"];
     shared.push("--vmodule=reflector=3"); // each list is logged
