@@ -100,7 +100,7 @@ function open({ ports, ca }: Place): Path {
       times: { intervalMs: 1000, timeoutMs: 3000 },
       random: Math.random,
       probe: createReadyProbe({
-        path: "/readyz",
+        path: () => "/readyz",
         open: (name) => openSocket(addressOf(name), "http/1.1"),
         seen() {},
       }),

@@ -10,7 +10,7 @@ import { type Config, changedParts, heldOf } from "./config/config.ts";
 import { guarded } from "./events/guarded-clock.ts";
 import type { Journal } from "./events/journal.ts";
 import { shrinkRoom, slabLookMs } from "./h2/session/slabs.ts";
-import { apiCertificates, apiSecurityOf } from "./proxy/cluster/api-security.ts";
+import { apiSecurityOf } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
 import { Clusters } from "./proxy/cluster/clusters.ts";
 import { Operations, type ReloadOutcome } from "./proxy/cluster/operations.ts";
@@ -86,8 +86,7 @@ class Watchkeeper implements Running {
     const load = new HeapLoad();
     const intake = new Intake({ clock, most: mostSockets(), isShort: () => load.isShort });
     const listeners = new Listeners(
-      { clock, journal, gateOf, intake },
-      config.health.tcpKeepalive,
+      { clock, journal, gateOf, intake, keepalive: () => this.#config.health.tcpKeepalive },
       inherited,
     );
     const overload = new HeapPressure({
@@ -163,6 +162,16 @@ class Watchkeeper implements Running {
   }
 
   async #take(config: Config): Promise<readonly string[] | Failure> {
+    const { admin } = this.#config;
+    const failure = await this.#servers?.apply(config.admin);
+    if (failure !== undefined) return failure;
+    const outcome = await this.#takeData(config);
+    if (outcome instanceof Failure) await this.#servers?.apply(admin);
+    return outcome;
+  }
+
+  /** Applies everything except the admin ports. */
+  async #takeData(config: Config): Promise<readonly string[] | Failure> {
     const prepared = await this.#clusters.prepare(config);
     if (prepared instanceof Failure) return prepared;
     const failure = await this.#listeners.reconcile(config.listeners);
@@ -218,10 +227,7 @@ class Watchkeeper implements Running {
     const { journal, inherited, droppedLogLines = () => 0 } = this.#around;
     const clusters = this.#clusters;
     const clusterOf = (name: string): Cluster | undefined => clusters.named(name);
-    const security = await apiSecurityOf(this.#config.admin, { journal, clusterOf });
     const servers = await AdminServers.open(this.#records, {
-      name: this.#config.name,
-      addresses: this.#config.admin,
       current: () => this.#config,
       inherited: inherited?.take(adminName),
       version: ownVersion(),
@@ -233,10 +239,9 @@ class Watchkeeper implements Running {
       certificates: () => [
         ...this.#listeners.certificates,
         ...clusters.all.flatMap(({ certificates }) => certificates),
-        ...apiCertificates(security),
       ],
       droppedLogLines,
-      security,
+      secure: (settings) => apiSecurityOf(settings, { journal, clusterOf }),
       operations: new Operations({
         journal,
         paths: () => clusters.all.map(({ path }) => path),

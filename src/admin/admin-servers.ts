@@ -1,12 +1,13 @@
 /** The two admin ports: one for metrics and probes, without which the proxy does not start, and one for the JSON API. */
-import { textOf } from "../base/address.ts";
+import { type Address, textOf } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
+import type { AdminConfig } from "../config/admin.ts";
 import type { Config } from "../config/config.ts";
 import type { Journal } from "../events/journal.ts";
 import { ExpiryWatch } from "../incidents/certificate-expiry.ts";
 import { Incidents } from "../incidents/incidents.ts";
-import { type ApiSecurity, closeApiSecurity } from "../proxy/cluster/api-security.ts";
+import { type ApiSecurity, apiCertificates, closeApiSecurity } from "../proxy/cluster/api-security.ts";
 import type { Operations } from "../proxy/cluster/operations.ts";
 import type { Path } from "../proxy/cluster/path.ts";
 import { apiPages, createApi } from "./api/api.ts";
@@ -25,6 +26,7 @@ import type { LiveCluster, Process } from "./metrics/metric.ts";
 import { Metrics } from "./metrics/registry.ts";
 import { Answers } from "./server/answers.ts";
 import { ApiPort } from "./server/api-port.ts";
+import { MovablePort } from "./server/movable-port.ts";
 import { ProbeThread } from "./server/probe-thread.ts";
 import type { Readiness } from "./server/probes.ts";
 import type { Admin } from "./server/server.ts";
@@ -38,13 +40,11 @@ type ListedCluster = LiveCluster & {
 export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   /** Returns all clusters, including those that are being removed. */
   readonly clusters: () => readonly ListedCluster[];
-  readonly name: string;
-  readonly addresses: Config["admin"];
   readonly current: () => Config;
   /** Descriptor of an inherited listening socket for metrics and probes; undefined: none. */
   readonly inherited: number | undefined;
-  /** TLS and authorization of the API. AdminServers closes them. */
-  readonly security: ApiSecurity;
+  /** Loads TLS and authorization of the API. AdminServers closes them. */
+  readonly secure: (config: ApiSettings) => Promise<ApiSecurity>;
   readonly operations: Operations;
   /** Returns the checks of /readyz, which fail if new clients should connect to another instance. */
   readonly ready: () => readonly Readiness[];
@@ -75,82 +75,171 @@ export class AdminRecords {
   }
 }
 
-type Opened = {
-  readonly metrics: Metrics;
-  readonly monitor: ProcessMonitor;
-  readonly expiryWatch: ExpiryWatch;
-  readonly probes: Admin;
-  readonly api: ApiPort;
-  readonly security: ApiSecurity;
-};
+type ProbeSettings = { readonly address: Address };
+type ApiSettings = Pick<AdminConfig, "address" | "tls" | "authorization">;
+
+/** The API's port, and the security that was loaded for it. */
+type SecuredApi = { readonly port: ApiPort; readonly security: ApiSecurity; stop(): Promise<void> };
 
 export class AdminServers {
-  readonly #opened: Opened;
+  readonly #records: AdminRecords;
+  readonly #parts: AdminParts;
+  readonly #metrics: Metrics;
+  readonly #answers: Answers;
+  readonly #monitor: ProcessMonitor;
+  readonly #expiryWatch: ExpiryWatch;
+  readonly #page = pageRoutes();
+  readonly #routes: Routes;
+  readonly #events: EventStreams;
+  #config: AdminConfig;
+  #probes: MovablePort<ProbeSettings, Admin> | undefined;
+  #api: MovablePort<ApiSettings, SecuredApi> | undefined;
 
-  private constructor(opened: Opened) {
-    this.#opened = opened;
+  private constructor(records: AdminRecords, parts: AdminParts) {
+    const { journal, clock, times } = records;
+    const { ready, current, version } = parts;
+    const certificates = (): ReturnType<typeof apiCertificates> => [
+      ...parts.certificates(),
+      ...this.#apiCertificates,
+    ];
+    const all = { ...parts, certificates };
+    const metrics = new Metrics(journal, { ...all, clock, incidents: records.incidents.store });
+    const monitor = new ProcessMonitor(times);
+    const stats = (): Stats => {
+      const { waiting: restartRequired } = parts.config();
+      return statsOf(metrics, { ...monitor.read(), version, name: current().name, restartRequired }, times);
+    };
+    this.#records = records;
+    this.#parts = parts;
+    this.#config = current().admin;
+    this.#metrics = metrics;
+    this.#answers = new Answers({ journal, clock, live: alive, ready, metrics: () => metrics.text() });
+    this.#monitor = monitor;
+    this.#expiryWatch = new ExpiryWatch({ clock, journal, certificates });
+    this.#routes = apiRoutesOf(records, all, { page: this.#page, stats });
+    this.#events = new EventStreams(records.ring, clock);
   }
 
   /** Opens both ports. Returns a Failure if the port of metrics and probes cannot be bound. */
   static async open(records: AdminRecords, parts: AdminParts): Promise<AdminServers | Failure> {
-    const { journal, clock, times } = records;
-    const { addresses, inherited, ready, certificates, name } = parts;
-    const metrics = new Metrics(journal, { ...parts, clock, incidents: records.incidents.store });
-    const answers = new Answers({ journal, clock, live: alive, ready, metrics: () => metrics.text() });
-    const { contentType } = metrics;
-    const port = { ...addresses.metricsAddress, inherited, journal, clock, answers, contentType };
-    const probes = await ProbeThread.start(port);
-    if (probes instanceof Failure) {
-      closeApiSecurity(parts.security);
-      return probes;
-    }
-    const expiryWatch = new ExpiryWatch({ clock, journal, certificates });
-    expiryWatch.start();
-    const monitor = new ProcessMonitor(name, times);
-    const page = pageRoutes();
-    const stats = (): Stats => statsOf(metrics, { ...monitor.read(), version: parts.version }, times);
-    const routes = apiRoutesOf(records, parts, { page, stats });
-    const posts = operationPosts(parts.operations, addresses.readOnly);
-    const events = new EventStreams(records.ring, clock);
-    const { tls, reviewer, audiences } = parts.security;
+    const servers = new AdminServers(records, parts);
+    const failure = await servers.#open();
+    if (failure !== undefined) servers.stop();
+    return failure ?? servers;
+  }
+
+  async #open(): Promise<Failure | undefined> {
+    const { journal, clock } = this.#records;
+    const [probes, api] = [probeSettings(this.#config), apiSettings(this.#config)];
+    const opened = await this.#openProbes(probes, this.#parts.inherited);
+    if (opened instanceof Failure) return opened;
+    const port = { journal, clock };
+    const open = (settings: ProbeSettings): Promise<Admin | Failure> => this.#openProbes(settings);
+    this.#probes = new MovablePort(probes, opened, { ...port, listener: "metrics", open });
+    this.#expiryWatch.start();
+    // If another process uses the API's port, the proxy starts without the API.
+    const secured = await this.#secureApi(api);
+    await secured.port.start();
+    const openApi = (settings: ApiSettings): Promise<SecuredApi | Failure> => this.#openApi(settings);
+    this.#api = new MovablePort(api, secured, { ...port, listener: "admin", open: openApi });
+    return undefined;
+  }
+
+  async #openProbes({ address }: ProbeSettings, inherited?: number): Promise<Admin | Failure> {
+    const { journal, clock } = this.#records;
+    const { contentType } = this.#metrics;
+    return ProbeThread.start({ ...address, inherited, journal, clock, answers: this.#answers, contentType });
+  }
+
+  async #openApi(settings: ApiSettings): Promise<SecuredApi | Failure> {
+    const api = await this.#secureApi(settings);
+    const failure = await api.port.start();
+    if (failure !== undefined) await api.stop();
+    return failure ?? api;
+  }
+
+  async #secureApi(settings: ApiSettings): Promise<SecuredApi> {
+    const { journal, clock } = this.#records;
+    const security = await this.#parts.secure(settings);
+    const { tls, reviewer, audiences } = security;
     const authorization = reviewer && new Authorization({ clock, journal, reviewer, audiences });
-    const guard = authorization && guardOf(authorization, page);
-    const api = new ApiPort({ ...addresses.address, journal, routes, posts, events, tls, guard }, clock);
-    await api.start();
-    return new AdminServers({ metrics, monitor, expiryWatch, probes, api, security: parts.security });
+    const port = new ApiPort(
+      {
+        ...settings.address,
+        journal,
+        routes: this.#routes,
+        posts: operationPosts(this.#parts.operations, () => this.#config.readOnly),
+        events: this.#events,
+        tls,
+        guard: authorization && guardOf(authorization, this.#page),
+      },
+      clock,
+    );
+    const stop = async (): Promise<void> => {
+      await port.stop();
+      closeApiSecurity(security);
+    };
+    return { port, security, stop };
+  }
+
+  /**
+   * Applies another configuration. A port whose settings stay the same stays open. If a port cannot be bound, returns a
+   * Failure, and both ports have their old settings.
+   */
+  async apply(config: AdminConfig): Promise<Failure | undefined> {
+    const failure = await this.#probes?.move(probeSettings(config));
+    if (failure !== undefined) return failure;
+    const ofApi = await this.#api?.move(apiSettings(config));
+    if (ofApi === undefined) this.#config = config;
+    else await this.#probes?.move(probeSettings(this.#config));
+    return ofApi;
+  }
+
+  get #apiCertificates(): ReturnType<typeof apiCertificates> {
+    const security = this.#api?.port?.security;
+    return security === undefined ? [] : apiCertificates(security);
   }
 
   /** Address of metrics and probes, as host:port. */
   get adminAddress(): string {
-    return this.#opened.probes.address;
+    return this.#probes?.port?.address ?? "";
   }
 
   /** Address of the JSON API, as host:port; "" while another process uses its port. */
   get apiAddress(): string {
-    return this.#opened.api.address;
+    return this.#api?.port?.port.address ?? "";
   }
 
   /** Descriptor of the listening socket of metrics and probes, for a process that takes over; undefined: none. */
   get descriptor(): number | undefined {
-    return this.#opened.probes.descriptor;
+    return this.#probes?.port?.descriptor;
   }
 
   /** Removes a cluster from the metrics. The cluster's counts stay, with the label backend="other". */
   gone(cluster: LiveCluster): void {
-    this.#opened.metrics.gone(cluster);
+    this.#metrics.gone(cluster);
   }
 
   /** Closes both ports. Incidents are still written to the journal. */
   async close(): Promise<void> {
-    await Promise.all([this.#opened.probes.stop(), this.#opened.api.stop()]);
+    await Promise.all([this.#probes?.stop(), this.#api?.stop()]);
   }
 
   /** Stops the measurements, the reloads of certificates and the requests for authorization. The ports stay open. */
   stop(): void {
-    this.#opened.monitor.stop();
-    this.#opened.expiryWatch.stop();
-    closeApiSecurity(this.#opened.security);
+    this.#monitor.stop();
+    this.#expiryWatch.stop();
+    const security = this.#api?.port?.security;
+    if (security !== undefined) closeApiSecurity(security);
   }
+}
+
+function probeSettings({ metricsAddress: address }: AdminConfig): ProbeSettings {
+  return { address };
+}
+
+function apiSettings({ address, tls, authorization }: AdminConfig): ApiSettings {
+  return { address, tls, authorization };
 }
 
 function apiRoutesOf(

@@ -3,6 +3,9 @@ export const requestBounds: readonly number[] = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 
+/** Bounds in seconds for round-trip times: from one machine to another continent, and the delays of lost packets. */
+export const rttBounds: readonly number[] = [0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2];
+
 export class Histogram {
   readonly bounds: readonly number[];
   /** Number of values in each bucket. The last bucket counts values above all `bounds`. */

@@ -105,35 +105,31 @@ export function configsByCluster({ clusters, ...rest }: Config): readonly Config
   return clusters.map((cluster) => ({ ...rest, cluster }));
 }
 
-function fixedParts({ watches, health, admin }: Config): Record<string, unknown> {
-  return { watches, health, admin };
-}
-
-function changedIn(was: Record<string, unknown>, is: Record<string, unknown>): readonly string[] {
-  return Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
-}
-
-/** Returns the names of changed parts that take effect only after a restart. */
+/**
+ * Returns the names of changed settings that take effect only after a restart. This is `perClient` alone: requests that
+ * are open at the reload cannot leave their shared connections, so clients would not be isolated.
+ */
 export function changedParts(before: Config, after: Config): readonly string[] {
-  const ofClusters = after.clusters.flatMap(({ name, connectionPool }) => {
-    const was = before.clusters.find((one) => one.name === name)?.connectionPool ?? connectionPool;
-    return changedIn({ connectionPool: was }, { connectionPool }).map((part) => `clusters.${name}.${part}`);
-  });
-  return [...ofClusters, ...changedIn(fixedParts(before), fixedParts(after))];
+  return after.clusters.flatMap(({ name, connectionPool: { perClient } }) =>
+    perClientIn(before, name, perClient) === perClient ? [] : [`clusters.${name}.connectionPool.perClient`],
+  );
+}
+
+function perClientIn({ clusters }: Config, name: string, otherwise: boolean): boolean {
+  return clusters.find((cluster) => cluster.name === name)?.connectionPool.perClient ?? otherwise;
 }
 
 /**
- * Returns the configuration in effect after a reload: `after`, except for the parts that need a restart. The next
- * reload is compared with this result, so the next reload reports these parts again.
+ * Returns the configuration in effect after a reload: `after`, except for the settings that need a restart. The next
+ * reload is compared with this result, so the next reload reports these settings again.
  */
 export function heldOf(before: Config, after: Config): Config {
-  const { watches, health, admin } = before;
   const held = (is: ClusterConfig): ClusterConfig => {
-    const { connectionPool } = before.clusters.find(({ name }) => name === is.name) ?? is;
-    return { ...is, connectionPool };
+    const perClient = perClientIn(before, is.name, is.connectionPool.perClient);
+    return { ...is, connectionPool: { ...is.connectionPool, perClient } };
   };
   const [first, ...others] = after.clusters;
-  return { ...after, watches, health, admin, clusters: [held(first), ...others.map(held)] };
+  return { ...after, clusters: [held(first), ...others.map(held)] };
 }
 
 /** Parses a configuration. `file`: the file's name in problems; its directory is the base of relative paths. */

@@ -58,6 +58,7 @@ export class Backends {
   /** Reading (ms) of `stallAwareClock` at which the last backend stopped answering; undefined while one answers. */
   #silentSince: number | undefined;
   #silenceOverAt = 0;
+  #deadAfterWhenAllSilentMs: number;
 
   constructor(names: readonly string[], parts: BackendsParts) {
     const { clock, stallAwareClock = clock, rules = unprobed } = parts;
@@ -65,7 +66,13 @@ export class Backends {
     this.#clock = clock;
     this.#stallAwareClock = stallAwareClock;
     this.#rules = rules;
+    this.#deadAfterWhenAllSilentMs = parts.deadAfterWhenAllSilentMs ?? 0;
     this.reconcile(names);
+  }
+
+  /** Milliseconds for which open requests are kept while no backend answers (D14). */
+  set deadAfterWhenAllSilentMs(ms: number) {
+    this.#deadAfterWhenAllSilentMs = ms;
   }
 
   get views(): readonly BackendView[] {
@@ -87,9 +94,7 @@ export class Backends {
 
   /** Reading (ms) of `stallAwareClock` at which `areAllSilent` ends at the latest; 0 while a backend answers. */
   get silentUntil(): number {
-    return this.#silentSince === undefined
-      ? 0
-      : this.#silentSince + (this.#parts.deadAfterWhenAllSilentMs ?? 0);
+    return this.#silentSince === undefined ? 0 : this.#silentSince + this.#deadAfterWhenAllSilentMs;
   }
 
   /** Clock reading (ms) at which a backend last answered after all had been silent; 0: never. */

@@ -60,6 +60,7 @@ type Run = {
 
 export class Prober {
   readonly #parts: ProberParts;
+  #times: ProbeTimes;
   readonly #running = new Set<Run>();
   #stopTimer: (() => void) | undefined;
   #nextAt = 0;
@@ -73,6 +74,7 @@ export class Prober {
 
   constructor(parts: ProberParts) {
     this.#parts = parts;
+    this.#times = parts.times;
   }
 
   get counts(): ProbeCounts {
@@ -81,7 +83,17 @@ export class Prober {
 
   /** Starts after a random delay. During the delay, the dials of upstream connections give the same evidence. */
   start(): void {
-    this.#wait(this.#parts.times.intervalMs * this.#parts.random());
+    this.#wait(this.#times.intervalMs * this.#parts.random());
+  }
+
+  /** Applies other times at once, also to the running probes. */
+  configure(times: ProbeTimes): void {
+    const leftMs = this.#nextAt - this.#parts.clock.now();
+    this.#times = times;
+    for (const run of this.#running) this.#awaitAnswer(run);
+    if (leftMs <= times.intervalMs || this.#isStopped) return;
+    this.#stopTimer?.();
+    this.#wait(times.intervalMs);
   }
 
   /** Starts a probe at once, because of a symptom in traffic; at most one extra probe per `urgentProbeMs`. */
@@ -186,11 +198,12 @@ export class Prober {
   }
 
   #paceMs(facts: BackendFacts): number {
-    const { clock, times } = this.#parts;
-    if (!isUrgent(facts)) return times.intervalMs;
+    const { clock } = this.#parts;
+    const { intervalMs } = this.#times;
+    if (!isUrgent(facts)) return intervalMs;
     // A recovering backend is also probed often, because several probes must be answered before it is ready.
     const isNews = !isSilent(facts) || clock.now() - facts.doubtedAt < healthLimits.urgentProbesMs;
-    return Math.min(times.intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.slowProbeMs);
+    return Math.min(intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.slowProbeMs);
   }
 
   #begin(isAgain = false): Run {
@@ -256,8 +269,8 @@ export class Prober {
   }
 
   #answerMs({ dialMs }: Run): number {
-    const { clock, times } = this.#parts;
-    const mostMs = Math.max(times.timeoutMs, dialMs);
+    const { clock } = this.#parts;
+    const mostMs = Math.max(this.#times.timeoutMs, dialMs);
     if (clock.now() >= this.#hastyUntil) return mostMs;
     return Math.min(
       mostMs,
@@ -305,6 +318,11 @@ export class Probers {
 
   of(backend: string): Prober | undefined {
     return this.#probers.get(backend);
+  }
+
+  /** Applies other times to all probers. `partsOf` gives them to probers that come later. */
+  configure(times: ProbeTimes): void {
+    for (const prober of this.#probers.values()) prober.configure(times);
   }
 
   reconcile(names: readonly string[]): void {

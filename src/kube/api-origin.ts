@@ -53,52 +53,86 @@ export type Origin = {
   /** True if the versions are not etcd's, or if it is unknown which server assigns them. */
   isForeign: boolean;
   isKnown: boolean;
+  /** True if the group itself or the configuration decides the origin, so that no backend is asked. */
+  isFixed: boolean;
 };
 
-export const ownOrigin: Origin = Object.freeze({ isForeign: false, isKnown: true });
-export const foreignOrigin: Origin = Object.freeze({ isForeign: true, isKnown: true });
+export const ownOrigin: Origin = Object.freeze({ isForeign: false, isKnown: true, isFixed: true });
+export const foreignOrigin: Origin = Object.freeze({ isForeign: true, isKnown: true, isFixed: true });
 /** The origin of an API while no backend has answered a watch of it. */
-export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: false });
+export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: false, isFixed: false });
 
 export type OriginRules = {
   readonly aggregatedAPIGroups?: readonly string[];
   readonly customResourceAPIGroups?: readonly string[];
 };
 
-export class Origins {
-  readonly #foreign: ReadonlySet<string>;
-  readonly #own: ReadonlySet<string>;
-  readonly #seen = new Map<string, Origin>();
+type Api = { readonly group: string; readonly version: string };
 
-  constructor({ aggregatedAPIGroups: more = [], customResourceAPIGroups = [] }: OriginRules = {}) {
-    this.#foreign = new Set([...aggregatedGroups, ...more]);
-    this.#own = new Set(customResourceAPIGroups);
+export class Origins {
+  /** The origin of each group that the configuration names or that is well known. */
+  #fixed: ReadonlyMap<string, Origin>;
+  /** By group and version. */
+  readonly #seen = new Map<string, { readonly group: string; readonly origin: Origin }>();
+
+  constructor(rules: OriginRules = {}) {
+    this.#fixed = fixedBy(rules);
   }
 
   /** Returns an API's origin; `unseenOrigin` if no backend has answered a watch of the API. */
-  of({ group, version }: { readonly group: string; readonly version: string }): Origin {
-    if (isBuiltIn(group) || this.#own.has(group)) return ownOrigin;
-    // The group of a custom resource always contains a dot.
-    if (this.#foreign.has(group) || !group.includes(".")) return foreignOrigin;
-    return this.#seen.get(`${group}/${version}`) ?? unseenOrigin;
+  of({ group, version }: Api): Origin {
+    if (isBuiltIn(group)) return ownOrigin;
+    return this.#seen.get(`${group}/${version}`)?.origin ?? this.#originOf(group);
   }
 
   /** Adds an API after a backend has answered a watch of it. Does not remember more than `apiOrigins`. */
-  met(api: { readonly group: string; readonly version: string }): Origin {
+  met(api: Api): Origin {
+    const { group, version } = api;
+    const key = `${group}/${version}`;
     const known = this.of(api);
-    if (known !== unseenOrigin || this.#seen.size >= originLimits.apiOrigins) return known;
-    const origin: Origin = { isForeign: true, isKnown: false };
-    this.#seen.set(`${api.group}/${api.version}`, origin);
+    if (isBuiltIn(group) || this.#seen.has(key) || this.#seen.size >= originLimits.apiOrigins) return known;
+    const origin = { ...known };
+    this.#seen.set(key, { group, origin });
     return origin;
+  }
+
+  /** Applies other rules, also to open watches. Returns the origins that are no longer foreign. */
+  configure(rules: OriginRules): readonly Origin[] {
+    this.#fixed = fixedBy(rules);
+    const noLongerForeign: Origin[] = [];
+    for (const { group, origin } of this.#seen.values()) {
+      const now = this.#originOf(group);
+      // What a backend has answered about an API stays known.
+      if (!now.isFixed && !origin.isFixed) continue;
+      if (origin.isForeign && !now.isForeign) noLongerForeign.push(origin);
+      Object.assign(origin, now);
+    }
+    return noLongerForeign;
+  }
+
+  #originOf(group: string): Origin {
+    // The group of a custom resource always contains a dot.
+    return this.#fixed.get(group) ?? (group.includes(".") ? unseenOrigin : foreignOrigin);
   }
 
   /** Number of known APIs by origin, without built-in and configured APIs. */
   get counts(): { readonly custom: number; readonly aggregated: number; readonly unknown: number } {
-    const all = [...this.#seen.values()];
+    const all = Array.from(this.#seen.values(), ({ origin }) => origin).filter(({ isFixed }) => !isFixed);
     const unknown = all.filter(({ isKnown }) => !isKnown).length;
     const custom = all.filter(({ isForeign }) => !isForeign).length;
     return { custom, aggregated: all.length - custom - unknown, unknown };
   }
+}
+
+function fixedBy({
+  aggregatedAPIGroups = [],
+  customResourceAPIGroups = [],
+}: OriginRules): Map<string, Origin> {
+  const foreign = [...aggregatedGroups, ...aggregatedAPIGroups];
+  return new Map([
+    ...foreign.map((group) => [group, foreignOrigin] as const),
+    ...customResourceAPIGroups.map((group) => [group, ownOrigin] as const),
+  ]);
 }
 
 const titled = /^\{"openapi":"3[^"\\]*","info":\{"title":"([^"\\]*)"/;

@@ -1,5 +1,12 @@
+import { readFileSync } from "node:fs";
+import { request } from "node:http";
+import { createServer } from "node:net";
+import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../src/base/failure.ts";
+import { parseConfig } from "../../src/config/config.ts";
+import { isProblems, lineOf } from "../../src/config/problem.ts";
 import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { within } from "../support/within.ts";
 
@@ -29,6 +36,122 @@ test("data for every client and data for this machine alone are on different por
 test("all lists are there", async () => {
   for (const list of ["incidents", "backends", "watches", "clients", "leases", "certificates"])
     assert.is(await seen(proxy.running.apiAddress, `/api/v1/${list}`), 200, list);
+});
+
+/** Applies another `admin` section as a reload does. Returns the reason if the reload is refused. */
+async function reload(admin: string): Promise<readonly string[] | string> {
+  const file = join(proxy.directory, "watchkeeper.yaml");
+  const text = readFileSync(file, "utf8").replace(/^admin: .*$/m, `admin: ${admin}`);
+  const config = parseConfig(text, file);
+  if (isProblems(config)) throw new Error(config.map(lineOf).join("\n"));
+  const outcome = await within(20_000, "the reload", proxy.running.reload(config));
+  return outcome instanceof Failure ? outcome.message : outcome;
+}
+
+function portOf(address: string): number {
+  return Number(address.split(":").at(-1));
+}
+
+/** Returns a TCP port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const bound = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof bound === "object" && bound !== null ? bound.port : 0;
+}
+
+async function isClosed(address: string): Promise<boolean> {
+  return fetch(`http://${address}/`).then(
+    () => false,
+    () => true,
+  );
+}
+
+/** Posts an operation without the header fields by which fetch, like a browser, names a page. */
+function post(path: string): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const headers = { "content-type": "application/json", "x-watchkeeper-operator": "test" };
+  const url = `http://${proxy.running.apiAddress}${path}`;
+  request(url, { method: "POST", headers, agent: false }, (response) => {
+    response.resume();
+    resolve(response.statusCode ?? 0);
+  }).end("{}");
+  return within(20_000, path, promise);
+}
+
+async function scrape(): Promise<string> {
+  return (await fetch(`http://${proxy.running.adminAddress}/metrics`)).text();
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  if (await isSo()) return;
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await until(isSo);
+}
+
+test("admin.address and admin.metricsAddress move with a reload, and the old ports close", async () => {
+  const { adminAddress, apiAddress } = proxy.running;
+  const [api, metrics] = [await freePort(), await freePort()];
+  const admin = `{address: "127.0.0.1:${api}", metricsAddress: "127.0.0.1:${metrics}"}`;
+  assert.equal(await reload(admin), []);
+  assert.equal([portOf(proxy.running.apiAddress), portOf(proxy.running.adminAddress)], [api, metrics]);
+  assert.is(await seen(proxy.running.adminAddress, "/metrics"), 200);
+  assert.is(await seen(proxy.running.apiAddress, "/api/v1/clients"), 200);
+  assert.equal([await isClosed(adminAddress), await isClosed(apiAddress)], [true, true]);
+});
+
+test("admin.readOnly applies with a reload, and the API's port stays open", async () => {
+  const { adminAddress, apiAddress } = proxy.running;
+  assert.is(await post("/api/v1/backends/a/undrain"), 200);
+  const addresses = `address: "${apiAddress}", metricsAddress: "${adminAddress}"`;
+  assert.equal(await reload(`{${addresses}, readOnly: true}`), []);
+  assert.is(await post("/api/v1/backends/a/undrain"), 403);
+  assert.is(await reload(`{${addresses}}`).then(() => post("/api/v1/backends/a/undrain")), 200);
+  assert.equal(
+    proxy.entries.filter((entry) => entry.kind === "listener.opened" && entry.listener === "admin").length,
+    2,
+  );
+});
+
+test("admin.tls and admin.authorization apply with a reload, and can be taken back", async () => {
+  const { adminAddress, apiAddress } = proxy.running;
+  const addresses = `address: "${apiAddress}", metricsAddress: "${adminAddress}"`;
+  const secured = `tls: {certFile: tls.crt, keyFile: tls.key}, authorization: {mode: Webhook}`;
+  assert.equal(await reload(`{${addresses}, ${secured}}`), []);
+  assert.ok(await isClosed(apiAddress), "plain HTTP is refused");
+  const expiry = 'certificate_expiry_timestamp_seconds{purpose="serving",name="admin"}';
+  await within(
+    20_000,
+    "the certificate's expiry",
+    until(async () => (await scrape()).includes(expiry)),
+  );
+  assert.equal(await reload(`{${addresses}}`), []);
+  assert.is(await seen(proxy.running.apiAddress, "/api/v1/clients"), 200);
+});
+
+test("a reload to a port that another process has is refused, and both ports stay as they were", async () => {
+  const { apiAddress } = proxy.running;
+  const other = createServer();
+  await new Promise<void>((resolve) => {
+    other.listen(0, "127.0.0.1", resolve);
+  });
+  const bound = other.address();
+  const taken = typeof bound === "object" && bound !== null ? bound.port : 0;
+  for (const admin of [
+    `{address: "${apiAddress}", metricsAddress: "127.0.0.1:${taken}"}`,
+    `{address: "127.0.0.1:${taken}", metricsAddress: "127.0.0.1:${await freePort()}"}`,
+  ]) {
+    assert.match(String(await reload(admin)), "cannot listen on");
+    assert.equal(
+      [await seen(proxy.running.apiAddress, "/api/v1/clients"), proxy.running.apiAddress],
+      [200, apiAddress],
+    );
+    assert.is(await seen(proxy.running.adminAddress, "/metrics"), 200);
+  }
+  other.close();
 });
 
 test.run();

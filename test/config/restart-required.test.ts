@@ -6,7 +6,7 @@ import { isProblems } from "../../src/config/problem.ts";
 
 const test = suite("config-changes");
 
-const pool = "connectionPool: {minIdleConnections: 2}";
+const pool = "connectionPool: {minIdleConnections: 2, perClient: true}";
 const sample = readFileSync("config/static.yaml", "utf8");
 
 function read(text: string): Config {
@@ -19,27 +19,28 @@ test("a configuration that is the same waits for nothing", () => {
   assert.equal(changedParts(read(sample), read(sample)), []);
 });
 
-test("listeners, backends, drain and logging are taken up at once", () => {
+test("all sections apply at once", () => {
   const other = sample.replace(":8443", ":8444").replace("10.0.0.12", "10.0.0.13");
-  const more = "drain: {timeout: 1s}\nlogging: {format: Text, accessLog: All}\n";
-  assert.equal(changedParts(read(sample), read(`${other}\n${more}`)), []);
-  assert.is(heldOf(read(sample), read(`${other}\n${more}`)).logging.accessLog, "All");
+  const more = [
+    "drain: {timeout: 1s}",
+    "logging: {format: Text, accessLog: All}",
+    'admin: {metricsAddress: ":7482", readOnly: true}',
+    "health: {probe: {path: /livez}, ping: {interval: 100ms}, tcpKeepalive: {probes: 3}}",
+    "watches: {staleReadGuard: Enforce}",
+  ].join("\n");
+  const changed = read(`${other}\n${more}\n`);
+  assert.equal(changedParts(read(sample), changed), []);
+  assert.equal(heldOf(read(sample), changed), changed);
 });
 
-test("what is fixed at the start is named as the file has it", () => {
-  const other = `${sample}\nadmin: {metricsAddress: ":7482"}\nhealth: {probe: {path: /livez}}\n`;
-  assert.equal(changedParts(read(sample), read(other)), ["health", "admin"]);
-  const pooled = sample.replace("    backends:\n", `    ${pool}\n    backends:\n`);
-  assert.equal(changedParts(read(sample), read(pooled)), ["clusters.prod-eu1.connectionPool"]);
-});
-
-test("what waits goes on waiting until the process starts anew, or the file says again what holds", () => {
+test("only perClient needs a restart, and the rest of its section applies at once", () => {
   const start = read(sample);
-  const other = sample.replace("    backends:\n", `    ${pool}\n    backends:\n`);
-  const changed = read(`${other}\nhealth: {probe: {path: /livez}}\ndrain: {timeout: 1s}\n`);
+  const changed = read(sample.replace("    backends:\n", `    ${pool}\n    backends:\n`));
   const held = heldOf(start, changed);
-  assert.is(held.drain.timeoutMs, 1000);
-  assert.equal(changedParts(held, changed), ["clusters.prod-eu1.connectionPool", "health"]);
+  const { perClient, minIdleConnections } = held.clusters[0].connectionPool;
+  assert.equal([perClient, minIdleConnections], [false, 2]);
+  for (const before of [start, held])
+    assert.equal(changedParts(before, changed), ["clusters.prod-eu1.connectionPool.perClient"]);
   assert.equal(changedParts(heldOf(held, changed), start), []);
 });
 

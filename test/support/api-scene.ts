@@ -19,6 +19,8 @@ type ApiScene = {
   readonly path: PlayedPath;
   /** The API's paths, on what is played. */
   readonly routes: Routes;
+  /** The settings that need a restart. */
+  readonly restartRequired: string[];
 };
 
 const ownFigures = { name: "prod", cpuMs: 100, eventLoopDelayMs: 0.2, rssBytes: 80e6 };
@@ -67,12 +69,13 @@ export function apiScene(): ApiScene {
     if (page === undefined || typeof page === "string") throw new Error(page);
     return JSON.parse(JSON.stringify(page["items"]));
   };
+  const restartRequired: string[] = [];
   const stats = (): Stats =>
     statsOf(
       { read: (name) => (name === "requests_total" ? [[["GET", "200", "a"], 12]] : [[[], 7]]) },
-      { ...ownFigures, version: "0.1.0", at: path.clock.now(), uptimeMs: path.clock.now() },
+      { ...ownFigures, restartRequired, version: "0.1.0", at: path.clock.now(), uptimeMs: path.clock.now() },
       times,
     );
   const routes = createApi({ pages, incidents: incidents.store, stats, times });
-  return { items, path, routes };
+  return { items, path, routes, restartRequired };
 }

@@ -93,6 +93,7 @@ export function figuresAt(ms: number): Stats {
     kind: "Stats",
     at,
     name: "prod-eu1",
+    restartRequired: [],
     version: "0.1.0",
     uptimeMs: 273_600_000 + ms - now,
     requests,

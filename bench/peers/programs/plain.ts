@@ -35,7 +35,13 @@ for (const {
 }
 const gateOf = (name: string): Gate => clusters.gateOf(name);
 const intake = new Intake({ clock: wallClock, most: mostSockets(), isShort: () => false });
-const listeners = new Listeners({ clock: wallClock, journal, gateOf, intake }, config.health.tcpKeepalive);
+const listeners = new Listeners({
+  clock: wallClock,
+  journal,
+  gateOf,
+  intake,
+  keepalive: () => config.health.tcpKeepalive,
+});
 const failure = (await clusters.load()) ?? (await listeners.reconcile(config.listeners));
 if (failure !== undefined) fail(failure.message);
 clusters.start();

@@ -51,13 +51,13 @@ const runs = table.map(({ path, operation, run }) => {
 /** HTTP statuses of failed operations, by failure code. The status for any other code is 409. */
 const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-file": 422 };
 
-/** Returns the routes of the operations. With `isReadOnly` (admin.readOnly), each request is rejected and journalled. */
-export function operationPosts(operations: Operations, isReadOnly: boolean): Posts {
+/** Returns the routes of the operations. While `isReadOnly` returns true (admin.readOnly), each request is rejected and journalled. */
+export function operationPosts(operations: Operations, isReadOnly: () => boolean): Posts {
   return (path) => {
     for (const { pattern, operation, run } of runs) {
       const target = decoded(pattern.exec(path)?.[1]);
       if (target === undefined) continue;
-      if (isReadOnly) return (posted) => refused(operations, operation, target, posted);
+      if (isReadOnly()) return (posted) => refused(operations, operation, target, posted);
       return async (posted) => {
         const unknown = Object.keys(posted.body).find((name) => name !== "reason");
         if (unknown !== undefined)

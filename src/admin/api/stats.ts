@@ -7,7 +7,6 @@ import { count, type Fields, number, text, time, type ViewOf, viewOf } from "./f
 /** Measurements of this process. `at`: a clock reading in ms; `cpuMs`: CPU time of all threads in ms. */
 type ProcessStats = {
   readonly at: number;
-  readonly name: string;
   readonly uptimeMs: number;
   readonly cpuMs: number;
   readonly eventLoopDelayMs: number;
@@ -16,6 +15,9 @@ type ProcessStats = {
 
 type StatsRow = ProcessStats & {
   readonly version: string;
+  readonly name: string;
+  /** The settings that have changed in the file and take effect only after a restart. */
+  readonly restartRequired: readonly string[];
   readonly requests: Readonly<Record<string, number>>;
   readonly watchEvents: number;
 };
@@ -35,6 +37,15 @@ export const statsFields = {
   watchEvents: count("Watch events delivered since the start.", "watchEvents"),
   at: time("Time of this response.", "at"),
   name: text("metadata.name of the configuration.", "name"),
+  restartRequired: {
+    schema: {
+      type: "array",
+      items: { type: "string" },
+      description: "Settings that have changed in the file and take effect only after a restart.",
+    },
+    view: ({ restartRequired }) => restartRequired,
+    key: () => "",
+  },
   uptimeMs: count("Time since the start, in ms.", "uptimeMs"),
   cpuMs: count("CPU time of all threads, in ms.", "cpuMs"),
   eventLoopDelayMs: number(
@@ -65,13 +76,11 @@ const delayResolutionMs = 20;
 
 export class ProcessMonitor {
   readonly #times: Times;
-  readonly #name: string;
   readonly #startedAt: number;
   #rssBytes = 0;
   readonly #delay: ReturnType<typeof monitorEventLoopDelay>;
 
-  constructor(name: string, times: Times) {
-    this.#name = name;
+  constructor(times: Times) {
     this.#times = times;
     this.#startedAt = times.now();
     this.#delay = monitorEventLoopDelay({ resolution: delayResolutionMs });
@@ -90,7 +99,6 @@ export class ProcessMonitor {
     this.#delay.reset();
     return {
       at: now,
-      name: this.#name,
       uptimeMs: Math.round(now - this.#startedAt),
       cpuMs: Math.round((user + system) / 1000),
       eventLoopDelayMs: Math.round(delayMs * 10) / 10,

@@ -25,12 +25,16 @@ export class ApiPort {
     return this.#admin?.address ?? "";
   }
 
-  /** Makes the first attempt to open the port. Resolves after the attempt, even if it fails. */
-  async start(): Promise<void> {
+  /** Makes the first attempt to open the port. If it fails, returns the Failure; further attempts follow until `stop`. */
+  async start(): Promise<Failure | undefined> {
     const outcome = await startApi(this.#options);
-    if (outcome instanceof Failure) return this.#retry(outcome);
+    if (outcome instanceof Failure) {
+      this.#retry(outcome);
+      return outcome;
+    }
     this.#admin = outcome;
     if (this.#isStopped) await outcome.stop();
+    return undefined;
   }
 
   async stop(): Promise<void> {

@@ -21,7 +21,10 @@ const lists = {
 
 type StatusParts = Readonly<Record<keyof typeof lists, RowList>> & { readonly stats: Row };
 
-/** Exit codes: 0 no problem, 1 an incident is active or no backend is ready, 2 usage error, 3 the API is unreachable. */
+/**
+ * Exit codes: 0 no problem, 1 an incident is active, no backend is ready or a changed setting needs a restart, 2 usage
+ * error, 3 the API is unreachable.
+ */
 export const status = apiCommand("status", async ({ options, client, screen }) => {
   const known = await readAll(client);
   if (known instanceof Failure) return known;
@@ -54,8 +57,15 @@ async function readAll(client: AdminClient): Promise<StatusParts | Failure> {
   return failure ?? known;
 }
 
-function isWell({ backends, incidents }: StatusParts): boolean {
-  return incidents.matching === 0 && backends.items.some(({ state }) => state === "ready");
+function isWell(known: StatusParts): boolean {
+  const { backends, incidents } = known;
+  const isServing = backends.items.some(({ state }) => state === "ready");
+  return incidents.matching === 0 && isServing && restartRequiredIn(known).length === 0;
+}
+
+function restartRequiredIn({ stats }: StatusParts): readonly string[] {
+  const settings = stats["restartRequired"];
+  return Array.isArray(settings) ? settings.map((one) => shown(String(one))) : [];
 }
 
 function screenOf(known: StatusParts): string {
@@ -70,6 +80,7 @@ function screenOf(known: StatusParts): string {
     countsOf(known),
     "\n",
     wrong === "" ? "✓ no active incidents\n" : wrong,
+    ...restartRequiredIn(known).map((setting) => `! ${setting} takes effect only after a restart\n`),
   ].join("");
 }
 

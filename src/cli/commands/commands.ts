@@ -220,7 +220,7 @@ export const commands = {
     summary: "print backends, watches and active incidents on one screen",
     words: "",
     options: [...apiOptions, plainOutput],
-    exits: "1: an incident is active, or no backend is ready",
+    exits: "1: an incident is active, no backend is ready, or a changed setting needs a restart",
   },
   get: {
     summary: "list backends, watches, clients, leases, certificates, incidents",

@@ -18,13 +18,14 @@ import type { Probe, ProbeListener } from "../prober.ts";
 
 export type ReadyParts = {
   readonly open: (backend: string) => Socket;
-  readonly path: string;
+  /** Returns the path of the probe. It is read at each probe, because a reload may change it. */
+  readonly path: () => string;
   readonly seen: (backend: string, notAfter: string) => void;
   /** Also requests each backend's version; default: no version is requested. */
   readonly versions?: BackendVersions;
 };
 
-/** Returns the probe that requests `path`, and then /livez if `path` fails without naming a check. */
+/** Returns the probe that requests `parts.path`, and then /livez if `path` fails without naming a check. */
 export function createReadyProbe(parts: ReadyParts): Probe {
   return (backend, listener) => {
     const socket = parts.open(backend);
@@ -38,7 +39,7 @@ export function createReadyProbe(parts: ReadyParts): Probe {
       const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
       if (certificate !== undefined) parts.seen(backend, certificate.validTo);
       listener.dialed("answer", "");
-      void ask(socket, parts.path, listener);
+      void ask(socket, parts.path(), listener);
       if (parts.versions?.takeDue(backend) === true) askVersion(parts.open(backend), backend, parts.versions);
     });
     return () => {

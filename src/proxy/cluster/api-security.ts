@@ -29,7 +29,7 @@ const name = "admin";
 
 /** Loads the API's certificate. A bad one disables only the API, because an outage of the proxy would cost more. */
 export async function apiSecurityOf(
-  config: AdminConfig,
+  config: Pick<AdminConfig, "authorization" | "tls">,
   { journal, clusterOf }: ApiSecurityParts,
 ): Promise<ApiSecurity> {
   const { authorization, tls: files } = config;

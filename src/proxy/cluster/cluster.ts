@@ -25,7 +25,6 @@ import {
   openUntrusting,
 } from "../net/connect.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
-import { accessLogger } from "../request/access-log.ts";
 import { assertedIn, Credentials } from "../tls/credentials.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { type DialUpgradeParts, dialUpgrade } from "../tunnel/dial-upgrade.ts";
@@ -33,7 +32,7 @@ import { Passthrough } from "../tunnel/passthrough.ts";
 import { HungTunnels, type WatchTunnel } from "../tunnel/stuck-sockets.ts";
 import { UpgradeHandler } from "../tunnel/upgrade-handler.ts";
 import { BackendSet } from "./backend-set.ts";
-import { Path } from "./path.ts";
+import { Path, type PathSettings } from "./path.ts";
 
 export type ClusterParts = {
   readonly journal: Journal;
@@ -117,26 +116,21 @@ export class Cluster {
   }
 
   #createPath(): Path {
-    const { health, cluster, watches, logging } = this.#config;
-    const { tcpKeepalive: keepalive, ping, probe } = health;
-    const { maxStreamsPerConnection, minIdleConnections, perClient } = cluster.connectionPool;
+    const { health, cluster } = this.#config;
     return new Path({
+      ...settingsOf(this.#config),
       clock: wallClock,
       journal: this.#journal,
-      ping,
-      probes: { probe: this.#createProbe(probe.path), times: probe, random: Math.random },
-      connections: { streams: maxStreamsPerConnection, warm: minIdleConnections },
+      probes: { probe: this.#createProbe(), times: health.probe, random: Math.random },
       bufferLimiter: this.#bufferLimiter,
       versionOf: (backend) => this.#versions.of(backend),
-      isPerClient: perClient,
-      accessLog: logging.accessLog,
-      ...watches,
+      isPerClient: cluster.connectionPool.perClient,
       // Address, credentials and CA are looked up at each dial, so that a change applies to the next connection.
       connect: (backend, owner, trust) => {
         const pair = this.#credentials.pairFor(trust);
         return connectConnection(this.backends.addressOf(backend), owner, {
           journal: this.#journal,
-          keepalive,
+          keepalive: this.#config.health.tcpKeepalive,
           pair,
         });
       },
@@ -144,9 +138,9 @@ export class Cluster {
     });
   }
 
-  #createProbe(path: string): Probe {
+  #createProbe(): Probe {
     return createReadyProbe({
-      path,
+      path: () => this.#config.health.probe.path,
       open: (backend) => openSocket(this.backends.addressOf(backend), "http/1.1"),
       seen: (backend, notAfter) => this.#expiries.seen(backend, notAfter),
       versions: this.#versions,
@@ -155,7 +149,6 @@ export class Cluster {
 
   #createPassthrough(watchTunnel: WatchTunnel): Passthrough {
     const { backends, pools, pending } = this.path;
-    const { tcpKeepalive: keepalive } = this.#config.health;
     return new Passthrough({
       clock: wallClock,
       journal: this.#journal,
@@ -164,15 +157,16 @@ export class Cluster {
       pools,
       pending,
       watchTunnel,
-      connect: (backend, ends) => connectThrough(this.backends.addressOf(backend), ends, keepalive),
+      connect: (backend, ends) =>
+        connectThrough(this.backends.addressOf(backend), ends, this.#config.health.tcpKeepalive),
     });
   }
 
   #createUpgradeHandler(watchTunnel: WatchTunnel): UpgradeHandler {
     const { backends, pools, pending } = this.path;
-    const { tcpKeepalive: keepalive } = this.#config.health;
     const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
       const pair = this.#credentials.pairFor(trust);
+      const { tcpKeepalive: keepalive } = this.#config.health;
       return connectUpgrade(this.backends.addressOf(backend), { keepalive, pair, ends }, withinMs);
     };
     const tunnels = (backend: string): number => this.upgrades.openOn(backend);
@@ -211,7 +205,7 @@ export class Cluster {
     if (failure !== undefined) return failure;
     return () => {
       this.#config = config;
-      this.path.exchanges.logWith(accessLogger(config.logging.accessLog, this.#journal));
+      this.path.configure(settingsOf(config), config.health.probe);
       take();
     };
   }
@@ -273,6 +267,11 @@ export class Cluster {
     this.upgrades.cut();
     this.passthrough.cut();
   }
+}
+
+function settingsOf({ health, cluster, watches, logging }: ConfigForCluster): PathSettings {
+  const { maxStreamsPerConnection: streams, minIdleConnections: warm } = cluster.connectionPool;
+  return { ...watches, ping: health.ping, connections: { streams, warm }, accessLog: logging.accessLog };
 }
 
 function prefixOf(label: string): string {

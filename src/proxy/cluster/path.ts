@@ -11,7 +11,13 @@ import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import { type BackendView, isSilent } from "../../health/backend.ts";
 import { Backends, unprobed } from "../../health/backends.ts";
 import { healthLimits } from "../../health/limits.ts";
-import { type Probe, type ProbeCounts, type ProberParts, Probers } from "../../health/prober.ts";
+import {
+  type Probe,
+  type ProbeCounts,
+  type ProberParts,
+  Probers,
+  type ProbeTimes,
+} from "../../health/prober.ts";
 import { StallAwareClock } from "../../health/stall-aware-clock.ts";
 import { type OriginRules, Origins } from "../../kube/api-origin.ts";
 import { CacheTracker } from "../../watch/cache/cache-progress.ts";
@@ -33,35 +39,39 @@ import { LedgerTap } from "../observe/ledger-tap.ts";
 import { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import { type GuardMode, StaleReadGuard } from "../observe/stale-read-guard.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
-import { type AccessLogLevel, accessLogger } from "../request/access-log.ts";
+import { type AccessLogger, type AccessLogLevel, accessLogger } from "../request/access-log.ts";
 import { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { createHandler, type RequestHandler } from "../request/handler.ts";
 import { Hedges } from "../request/hedge.ts";
 import { MissingApis } from "../request/missing-apis.ts";
 import { PendingQueue } from "../request/pending-queue.ts";
-import { ConnectionPool } from "../upstream/connection-pool.ts";
+import { ConnectionPool, type PoolSettings } from "../upstream/connection-pool.ts";
 import type { KeepaliveTimes } from "../upstream/keepalive.ts";
 import { PoolSet } from "../upstream/pool-set.ts";
 import { SlowStart } from "../upstream/slow-start.ts";
 
-export type PathOptions = OriginRules & {
-  readonly clock: Clock;
-  readonly journal: Journal;
-  readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
-  readonly asserted?: readonly AssertedTrust[];
-  readonly connections: { readonly streams: number; readonly warm: number };
-  readonly isPerClient: boolean;
+/** The settings that a reload may change. */
+export type PathSettings = OriginRules & {
   /** Default: true. */
   readonly alwaysRequestBookmarks?: boolean;
-  /** How backends are compared (D13): by one watch of each resource on two backends; "all" (default): also by lists. */
-  readonly compares?: "all" | "watches" | "nothing";
   /** Default: "Observe". */
   readonly staleReadGuard?: GuardMode;
   /** Which requests are journaled when they end; default: "None". */
   readonly accessLog?: AccessLogLevel;
-  readonly bufferLimiter: BufferLimiter;
   readonly ping: KeepaliveTimes;
+  readonly connections: Omit<PoolSettings, "ping">;
+};
+
+export type PathOptions = PathSettings & {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
+  readonly asserted?: readonly AssertedTrust[];
+  readonly isPerClient: boolean;
+  /** How backends are compared (D13): by one watch of each resource on two backends; "all" (default): also by lists. */
+  readonly compares?: "all" | "watches" | "nothing";
+  readonly bufferLimiter: BufferLimiter;
   /** Returns the version that a backend reports; default: "" for all. */
   readonly versionOf?: (backend: string) => string;
   /** How backends are probed on fresh sockets. Undefined: no probes; a backend without upstream connections is dead. */
@@ -85,6 +95,7 @@ type Base = Pick<
   "clock" | "journal" | "buffered" | "caches" | "exchanges" | "pending" | "backends" | "pools"
 >;
 
+const defaultMode: GuardMode = "Observe";
 const probed = { rise: healthLimits.riseAnswers, needsProof: true };
 
 export class Path {
@@ -111,16 +122,21 @@ export class Path {
   readonly #histories: Histories | undefined;
   readonly #detectors: readonly PeriodicDetector[];
   readonly #slowStart: SlowStart;
+  readonly #originChecks: OriginChecks;
   readonly #versionOf: (backend: string) => string;
   readonly #leaveBufferLimiter: () => void;
+  #settings: PathSettings;
+  #probeTimes: ProbeTimes | undefined;
 
   constructor(options: PathOptions) {
-    const { journal, bufferLimiter, probes, compares = "all", staleReadGuard: mode = "Observe" } = options;
+    const { journal, bufferLimiter, probes, compares = "all", staleReadGuard: mode = defaultMode } = options;
     const { buffered } = bufferLimiter;
+    this.#settings = options;
+    this.#probeTimes = probes?.times;
     const clock = guarded(options.clock, journal);
     const stallAwareClock = new StallAwareClock(clock);
     const { caches } = this;
-    const exchanges = new ActiveRequests(accessLogger(options.accessLog ?? "None", journal));
+    const exchanges = new ActiveRequests(accessLoggerFor(options, journal));
     const pending = new PendingQueue(stallAwareClock);
     const slowStart = new SlowStart(clock);
     const backends = this.#createBackends(options, { clock, stallAwareClock });
@@ -159,7 +175,8 @@ export class Path {
     this.staleReadGuard = new StaleReadGuard({ clock, journal, origins: this.origins, mode });
     this.ledgerTap = new LedgerTap(clock, journal);
     this.#leaveBufferLimiter = bufferLimiter.add({ exchanges, journal });
-    this.handle = this.#createHandler(base, options);
+    this.#originChecks = new OriginChecks({ ...base, origins: this.origins });
+    this.handle = this.#createHandler(base);
   }
 
   #createBackends(options: PathOptions, clocks: { clock: Clock; stallAwareClock: Clock }): Backends {
@@ -176,7 +193,8 @@ export class Path {
   }
 
   #createPool(backend: string, clock: Clock, options: PathOptions): ConnectionPool {
-    const { connect, connections, ping, asserted = [] } = options;
+    const { connect, asserted = [] } = options;
+    const { connections, ping } = this.#settings;
     const { turn, buffered, journal, backends } = this;
     return new ConnectionPool({
       ...connections,
@@ -238,7 +256,7 @@ export class Path {
     const { backends, pools } = this;
     return {
       clock,
-      times,
+      times: this.#probeTimes ?? times,
       random,
       probe: (ear) => probe(name, ear),
       facts: () => backends.factsOf(name),
@@ -254,7 +272,7 @@ export class Path {
     };
   }
 
-  #createHandler(base: Base, { alwaysRequestBookmarks = true }: PathOptions): RequestHandler {
+  #createHandler(base: Base): RequestHandler {
     const { migrations, origins, hedges, probers, admission, staleReadGuard, ledgerTap } = this;
     const { clock, journal } = base;
     return createHandler({
@@ -269,9 +287,22 @@ export class Path {
       staleReadGuard,
       ledgerTap,
       replays: new ReplayLoopDetector(clock, journal),
-      originChecks: new OriginChecks({ ...base, origins }),
-      alwaysRequestBookmarks,
+      originChecks: this.#originChecks,
+      alwaysRequestBookmarks: () => this.#settings.alwaysRequestBookmarks ?? true,
     });
+  }
+
+  /** Applies other settings at once. Verdicts, connections and open requests stay. */
+  configure(settings: PathSettings, probeTimes: ProbeTimes): void {
+    const { ping, connections, staleReadGuard = defaultMode } = settings;
+    this.#settings = settings;
+    this.#probeTimes = probeTimes;
+    this.exchanges.logWith(accessLoggerFor(settings, this.journal));
+    this.staleReadGuard.mode = staleReadGuard;
+    this.#originChecks.configure(settings);
+    this.backends.deadAfterWhenAllSilentMs = ping.deadAfterWhenAllSilentMs;
+    this.pools.configure({ ...connections, ping });
+    this.probers?.configure(probeTimes);
   }
 
   /** Adds and removes backends. Backends that stay are not touched. */
@@ -346,6 +377,10 @@ export class Path {
       probes: this.probers?.of(name)?.counts ?? { answers: 0, failures: 0, lastMs: 0 },
     };
   }
+}
+
+function accessLoggerFor({ accessLog = "None" }: PathSettings, journal: Journal): AccessLogger | undefined {
+  return accessLogger(accessLog, journal);
 }
 
 function cutLive(exchange: Exchange): void {

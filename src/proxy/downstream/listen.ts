@@ -47,7 +47,7 @@ export type ListenParts = {
   readonly handshakes: HandshakeQueue;
   /** One object for all listeners, because descriptors and memory belong to the process. */
   readonly intake: Intake;
-  readonly keepalive: Keepalive;
+  readonly keepalive: () => Keepalive;
 };
 
 type NegotiatedProtocol = {
@@ -211,7 +211,7 @@ export class Listener {
     });
     // An "error" without a listener would end the process (A52).
     socket.on("error", () => {});
-    setKeepalive(socket, this.#parts.keepalive);
+    setKeepalive(socket, this.#parts.keepalive());
     readProxyHeader(socket, this.#proxyProtocol, this.#parts.clock, (ends) => this.#located(socket, ends));
   }
 

@@ -31,11 +31,12 @@ export type ListenersParts = {
   /** Returns the gate of a cluster. A listener keeps the gate as long as the listener has clients. */
   readonly gateOf: (cluster: string) => Gate;
   readonly intake: Intake;
+  /** Returns the kernel's keepalive times for a client's connection that opens now. */
+  readonly keepalive: () => Keepalive;
 };
 
 export class Listeners {
   readonly #parts: ListenersParts;
-  readonly #keepalive: Keepalive;
   /** One queue for all listeners, because one event loop computes all handshakes. */
   readonly #handshakes: HandshakeQueue;
   readonly #inherited: Descriptors;
@@ -45,11 +46,10 @@ export class Listeners {
   /** Listeners that could not be bound again after a failed reload, each with the function that ends its retries. */
   readonly #lost = new Map<Listener, () => void>();
 
-  constructor(parts: ListenersParts, keepalive: Keepalive, inherited = new Descriptors()) {
+  constructor(parts: ListenersParts, inherited = new Descriptors()) {
     this.#parts = parts;
     this.#handshakes = new HandshakeQueue(parts.clock);
     this.#inherited = inherited;
-    this.#keepalive = keepalive;
   }
 
   /** The bound address of each listener by name, such as "127.0.0.1:8443". */
@@ -194,7 +194,7 @@ export class Listeners {
 
   async #open(config: ListenerConfig): Promise<Opened | Failure> {
     const { name } = config;
-    const { clock, journal, intake } = this.#parts;
+    const { clock, journal, intake, keepalive } = this.#parts;
     const onOtherCa = (host: string): void => listener?.sendAway(host);
     // The listener is created with its hosts, and a host's CA may change before the listener exists.
     let listener: Listener | undefined;
@@ -210,7 +210,7 @@ export class Listeners {
         gates: this.#gatesOf(config),
         handshakes: this.#handshakes,
         intake,
-        keepalive: this.#keepalive,
+        keepalive,
       },
     );
     const address = await listener.start();

@@ -187,25 +187,23 @@ export class StaleReadGuard {
   readonly #parts: StaleReadGuardParts;
   /** By client and resource. */
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
+  mode: GuardMode;
   /** Counted since the start: stale responses, requests with an enforced version, and refusals of such requests. */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 
   constructor(parts: StaleReadGuardParts) {
     this.#parts = parts;
+    this.mode = parts.mode;
   }
 
   get isEnforcing(): boolean {
-    return this.#parts.mode === "Enforce";
+    return this.mode === "Enforce";
   }
 
   /** Returns undefined if the response to the request shows no version of the data. */
   guardedRead(request: ClassifiedRequest): GuardedRead | undefined {
     const { info, target, client, caller, fields } = request;
-    if (
-      this.#parts.mode === "Disabled" ||
-      !showsState(info, target) ||
-      this.#parts.origins.of(info).isForeign
-    )
+    if (this.mode === "Disabled" || !showsState(info, target) || this.#parts.origins.of(info).isForeign)
       return undefined;
     const { name, namespace, pod } = caller.subject;
     const seenVersion = this.seenBy(

@@ -37,8 +37,8 @@ export type HandlerParts = ExchangeParts & {
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
-  /** True if the proxy requests bookmarks even for clients that did not request them. */
-  readonly alwaysRequestBookmarks: boolean;
+  /** Returns true if the proxy requests bookmarks even for clients that did not request them. */
+  readonly alwaysRequestBookmarks: () => boolean;
 };
 
 /** `end`: true if no body follows the head. */
@@ -128,7 +128,7 @@ function watchAsked(
     origin: origins.of(classified.info),
     seenVersion: guardedRead,
   });
-  return alwaysRequestBookmarks ? withBookmarks(asked, classified.fields) : asked;
+  return alwaysRequestBookmarks() ? withBookmarks(asked, classified.fields) : asked;
 }
 
 /**

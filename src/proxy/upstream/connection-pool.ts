@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
+import { Histogram, rttBounds } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import { journalFault } from "../../events/journal.ts";
@@ -24,7 +25,7 @@ import { PoolHealth } from "./pool-health.ts";
 import { type PoolKey, poolKey, warmKeys } from "./pool-key.ts";
 import { hasOutdated, idleIn, refuse, retireOutdated, type Shard, type Waiter } from "./shard.ts";
 
-export type ConnectionPoolOptions = {
+export type ConnectionPoolOptions = PoolSettings & {
   readonly backend: string;
   readonly clock: Clock;
   /** A clock that stands still while the proxy's own event loop is blocked. */
@@ -45,7 +46,13 @@ export type ConnectionPoolOptions = {
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
   /** The trust classes for which the proxy has a credential; connections are kept warm for them too. */
   readonly asserted?: readonly TrustClass[];
+};
+
+/** The settings of a pool that a reload may change. */
+export type PoolSettings = {
+  /** Maximum number of streams on one connection. */
   readonly streams: number;
+  /** Number of idle connections that are kept open for each trust class. */
   readonly warm: number;
   readonly ping: KeepaliveTimes;
 };
@@ -58,7 +65,10 @@ const dialledAgain = new Failure("backend-refused", "proxy", "Dial restarted: a 
 
 export class ConnectionPool implements ConnectionOwner {
   readonly #options: ConnectionPoolOptions;
+  #settings: PoolSettings;
   readonly reads = new ReadLatency();
+  /** Round-trip times of all answered PINGs, in seconds. */
+  readonly pings = new Histogram(rttBounds);
   readonly #shards = new Map<string, Shard>();
   readonly #backoff: DialBackoff;
   readonly #shardOf = new Map<Connection, Shard>();
@@ -76,6 +86,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
+    this.#settings = options;
     this.#warmKeys = warmKeys(options.asserted);
     this.#backoff = new DialBackoff(options.clock, () => this.#redial());
     const connections = (): MapIterator<Connection> => this.#shardOf.keys();
@@ -98,6 +109,13 @@ export class ConnectionPool implements ConnectionOwner {
   start(): void {
     for (const key of this.#warmKeys) this.#keepWarm(this.#shard(key));
     this.#keepalive.start();
+  }
+
+  /** Applies other settings at once. An open connection takes as many streams as the new settings allow. */
+  configure(settings: PoolSettings): void {
+    this.#settings = settings;
+    this.#keepalive.configure(settings.ping);
+    this.#redial();
   }
 
   /**
@@ -258,6 +276,7 @@ export class ConnectionPool implements ConnectionOwner {
     const isLate =
       ms > upstreamLimits.latePingMs && ms > upstreamLimits.latePingMs + 2 * this.rtt.quantile(0.5);
     this.#keepalive.rtt.add(ms);
+    this.pings.observe(ms / 1000);
     this.health.ponged(connection, isLate);
   }
 
@@ -325,7 +344,7 @@ export class ConnectionPool implements ConnectionOwner {
   /** Dials one connection at a time for a shard, unless more requests wait than one connection takes. */
   #dial(shard: Shard): void {
     const opening = shard.connections.filter((connection) => connection.isOpening).length;
-    if (opening * this.#options.streams >= Math.max(1, shard.waiting.size) || this.#isStopped) return;
+    if (opening * this.#settings.streams >= Math.max(1, shard.waiting.size) || this.#isStopped) return;
     // A new dial would meet the same wrong certificate. Fresh-socket probes continue (D6).
     if (this.#options.facts().isUntrusted) return;
     if (shard.connections.length >= upstreamLimits.connections) return;
@@ -333,7 +352,8 @@ export class ConnectionPool implements ConnectionOwner {
     // If the dial budget is spent, the dial follows at a later tick, because the requests still wait then.
     if (!this.#backoff.take(shard.key)) return;
     this.#names += 1;
-    const { clock, turn, buffered, streams: mostStreams } = this.#options;
+    const { clock, turn, buffered } = this.#options;
+    const mostStreams = (): number => this.#settings.streams;
     const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
     // Only the fastest PINGs count, because slower ones were queued behind a long response.
     const rttMs = (): number => this.rtt.quantile(0.1);
@@ -353,8 +373,8 @@ export class ConnectionPool implements ConnectionOwner {
   #keepWarm(shard: Shard): boolean {
     const taking = (): number =>
       shard.connections.filter((connection) => !connection.isRetiring && !connection.isSuspect).length;
-    if (taking() < this.#options.warm) this.#dial(shard);
-    return taking() >= this.#options.warm;
+    if (taking() < this.#settings.warm) this.#dial(shard);
+    return taking() >= this.#settings.warm;
   }
 
   #redial(): void {
@@ -409,7 +429,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   #retireIdle(shard: Shard, now: number): void {
     const isWarm = this.#warmKeys.some(({ name }) => name === shard.key.name);
-    const { isWanting, going } = idleIn(shard, isWarm ? this.#options.warm : 0, now);
+    const { isWanting, going } = idleIn(shard, isWarm ? this.#settings.warm : 0, now);
     if (isWanting) this.#dial(shard);
     for (const connection of going) connection.retire();
   }

@@ -52,7 +52,7 @@ export type ConnectionOptions = {
   readonly turn: FlushScheduler;
   readonly buffered: Buffered;
   readonly owner: ConnectionOwner;
-  readonly mostStreams: number;
+  readonly mostStreams: () => number;
   readonly connect: (owner: WireOwner) => Wire;
   /** Returns how long PINGs to the backend take, over all connections. */
   readonly rttMs: () => number;
@@ -136,7 +136,7 @@ export class Connection implements WireOwner {
   /** The number of streams that the connection can take now; 0 while it opens, retires or is over. */
   get room(): number {
     if (!this.#isOpened || !this.#session.isOpen) return 0;
-    return Math.min(this.#options.mostStreams, this.#session.peerMaxStreams) - this.#session.openCount;
+    return Math.min(this.#options.mostStreams(), this.#session.peerMaxStreams) - this.#session.openCount;
   }
 
   get isOpening(): boolean {

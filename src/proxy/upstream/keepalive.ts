@@ -46,6 +46,7 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
 export class Keepalive<Kept extends KeptAlive> {
   readonly #parts: KeepaliveParts<Kept>;
   readonly rtt = new Rtt();
+  #times: KeepaliveTimes;
   #deadlines: PingTimes;
   #tickAt = 0;
   #beats = 0;
@@ -57,6 +58,7 @@ export class Keepalive<Kept extends KeptAlive> {
 
   constructor(parts: KeepaliveParts<Kept>) {
     this.#parts = parts;
+    this.#times = parts.times;
     this.#deadlines = parts.times;
   }
 
@@ -66,9 +68,17 @@ export class Keepalive<Kept extends KeptAlive> {
   }
 
   start(): void {
-    const { clock, times } = this.#parts;
-    this.#tickAt = clock.now() + times.intervalMs;
+    this.#tickAt = this.#parts.clock.now() + this.#times.intervalMs;
     this.#wait(this.#tickAt);
+  }
+
+  /** Applies other times at once, also to the connections that are silent now. */
+  configure(times: KeepaliveTimes): void {
+    const now = this.#parts.clock.now();
+    this.#times = times;
+    this.#deadlines = this.rtt.deadlines(times);
+    this.#tickAt = Math.min(this.#tickAt, now + times.intervalMs);
+    this.#lookAgainAt(now);
   }
 
   stop(): void {
@@ -84,7 +94,8 @@ export class Keepalive<Kept extends KeptAlive> {
   }
 
   #due(): void {
-    const { clock, connections, times } = this.#parts;
+    const { clock, connections } = this.#parts;
+    const times = this.#times;
     const now = clock.now();
     const lateMs = now - this.#dueAt;
     const isLate = lateMs > limits.stallMs;
@@ -201,7 +212,7 @@ export class Keepalive<Kept extends KeptAlive> {
   readonly #silentLimitMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;
     const isAlone = this.#parts.othersAnsweredAt() > silentSince + upstreamLimits.togetherMs;
-    if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterWhenAllSilentMs);
+    if (!isAlone) return Math.max(deadAfterMs, this.#times.deadAfterWhenAllSilentMs);
     const holeMs = this.#parts.silenceOverAt() - silentSince;
     // Without probes, the first sign of life may be the kernel's next retransmission on this connection.
     if (holeMs > 0 && this.#parts.isRemoved()) return this.#answeringLimitMs(silentSince);

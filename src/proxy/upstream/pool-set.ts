@@ -3,7 +3,7 @@
 import type { Client } from "../context/client.ts";
 import type { TrustClass } from "../identity/trust.ts";
 import type { Connection } from "./connection.ts";
-import type { ConnectionPool } from "./connection-pool.ts";
+import type { ConnectionPool, PoolSettings } from "./connection-pool.ts";
 import { upstreamLimits } from "./limits.ts";
 import { type ConnectionKind, type PoolKey, poolKey, rejectedOwner } from "./pool-key.ts";
 
@@ -51,6 +51,11 @@ export class PoolSet {
       this.#pools.delete(name);
       connections.stop();
     }
+  }
+
+  /** Applies other settings to all pools. `poolFor` gives them to pools that come later. */
+  configure(settings: PoolSettings): void {
+    for (const pool of this.#pools.values()) pool.configure(settings);
   }
 
   get all(): ReadonlyMap<string, ConnectionPool> {

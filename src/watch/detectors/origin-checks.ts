@@ -10,7 +10,7 @@ import type { Clock } from "../../base/clock.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
-import { OpenApiTitle, type Origin, type Origins } from "../../kube/api-origin.ts";
+import { OpenApiTitle, type Origin, type OriginRules, type Origins } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
@@ -42,7 +42,7 @@ export class OriginChecks {
   /** Returns the origin of an API. Called when a backend has answered a watch of that API with 200. */
   answered(api: Api, head: readonly Field[]): Origin {
     const origin = this.#parts.origins.met(api);
-    if (!Object.isFrozen(origin) && isProxied(head)) {
+    if (!origin.isFixed && !Object.isFrozen(origin) && isProxied(head)) {
       this.#learn(origin, true);
       this.#openApiRequestedAt.set(origin, this.#parts.clock.now());
     }
@@ -51,7 +51,7 @@ export class OriginChecks {
 
   /** Requests the API's OpenAPI, with the open watch's identity, if the API's origin is not known. */
   check(api: Api, origin: Origin, watch: WatchSession): void {
-    if (Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
+    if (origin.isFixed || Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
     const { clock } = this.#parts;
     // An aggregated API is checked again, because it may become a CRD's. If a CRD's API becomes aggregated, the
     // response head of a watch shows it (`isProxied`).
@@ -90,13 +90,25 @@ export class OriginChecks {
   }
 
   #learn(origin: Origin, isForeign: boolean): void {
+    // The configuration may have fixed the origin while a backend was asked.
+    if (origin.isFixed) return;
     const isNews = !isForeign && origin.isForeign;
     origin.isForeign = isForeign;
     origin.isKnown = true;
+    if (isNews) this.#notify([origin]);
+  }
+
+  /** Applies other rules about the origins of APIs, also to open watches. */
+  configure(rules: OriginRules): void {
+    this.#notify(this.#parts.origins.configure(rules));
+  }
+
+  /** Notifies the watches of APIs that are no longer foreign. */
+  #notify(origins: readonly Origin[]): void {
+    if (origins.length === 0) return;
     const { clock, exchanges } = this.#parts;
-    if (!isNews) return;
     inSlices(clock, exchanges.live, ({ watch, isEnded }) => {
-      if (!isEnded) watch?.isOwnAfterAll(origin);
+      if (!isEnded) for (const origin of origins) watch?.isOwnAfterAll(origin);
     });
   }
 }

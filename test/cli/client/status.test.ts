@@ -40,6 +40,15 @@ test("when nothing is wrong it says so and ends with 0", async () => {
   assert.is(code, 0);
 });
 
+test("a changed setting that needs a restart is named, and the exit code is 1", async () => {
+  for (const { backend } of await scene.items("incidents"))
+    scene.path.journal.write(changed(String(backend), "dead", "ready"));
+  scene.restartRequired.push("clusters.eu.connectionPool.perClient");
+  const { out, code } = await asked();
+  assert.match(out, "! clusters.eu.connectionPool.perClient takes effect only after a restart");
+  assert.is(code, 1);
+});
+
 test("as JSON it is one object, with its verdict", async () => {
   const { out } = await asked("-o", "json");
   const said = JSON.parse(out);

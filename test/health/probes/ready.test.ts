@@ -55,7 +55,7 @@ async function told(address: Partial<BackendAddress>, count: number): Promise<st
   const seen: string[] = [];
   const whole = { name: "a", host: "127.0.0.1", port: 1, tls: undefined, ...address };
   const probe = createReadyProbe({
-    path: "/readyz",
+    path: () => "/readyz",
     open: () => openSocket(whole, "http/1.1"),
     seen: (_backend, notAfter) => seen.push(notAfter),
   });
@@ -192,7 +192,7 @@ test("of an endless answer only so much is read", async () => {
 test("one that is stopped leaves no socket", async () => {
   const server = await plain(() => {});
   const probe = createReadyProbe({
-    path: "/readyz",
+    path: () => "/readyz",
     open: () => openSocket({ name: "a", host: "127.0.0.1", port: server.port, tls: undefined }, "http/1.1"),
     seen() {},
   });
@@ -233,7 +233,7 @@ async function versionsOf(answers: readonly Answer[]): Promise<{ known: string[]
       } else response.end("ok");
     });
     const probe = createReadyProbe({
-      path: "/readyz",
+      path: () => "/readyz",
       open: () => openSocket({ name: "a", host: "127.0.0.1", port: server.port, tls: undefined }, "http/1.1"),
       seen() {},
       versions,

@@ -51,8 +51,8 @@ export const connections: readonly Defect[] = [
     "an upstream connection takes more streams than its backend allows",
     {
       file: "proxy/upstream/connection.ts",
-      find: "Math.min(this.#options.mostStreams, this.#session.peerMaxStreams)",
-      replace: "this.#options.mostStreams",
+      find: "Math.min(this.#options.mostStreams(), this.#session.peerMaxStreams)",
+      replace: "this.#options.mostStreams()",
     },
     [
       "proxy/upstream/connection-pool",
@@ -140,7 +140,7 @@ export const connections: readonly Defect[] = [
     "upstream connections die while no backend answers",
     {
       file: "proxy/upstream/keepalive.ts",
-      find: "if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterWhenAllSilentMs);",
+      find: "if (!isAlone) return Math.max(deadAfterMs, this.#times.deadAfterWhenAllSilentMs);",
       replace: "if (!isAlone) return deadAfterMs;",
     },
     ["flows/all-silent", "all silent for 5000 ms"],

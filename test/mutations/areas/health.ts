@@ -226,4 +226,36 @@ export const health: readonly Defect[] = [
     { file: "health/prober.ts", find: " * (0.9 + 0.2 * this.#parts.random())", replace: "" },
     ["health/prober", "what falls in step"],
   ),
+  defect(
+    "a changed PING interval waits for the end of the old interval",
+    {
+      file: "proxy/upstream/keepalive.ts",
+      find: "this.#tickAt = Math.min(this.#tickAt, now + times.intervalMs);",
+      replace: "",
+    },
+    ["flows/changed-settings", "health.ping.interval is the time between PINGs"],
+  ),
+  defect(
+    "a changed probe interval waits for the end of the old interval",
+    {
+      file: "health/prober.ts",
+      find: "if (leftMs <= times.intervalMs || this.#isStopped) return;",
+      replace: "if (leftMs > 0) return;",
+    },
+    ["flows/changed-settings", "health.probe.interval is the time between probes"],
+  ),
+  defect(
+    "a backend that comes after a reload has the settings of the start",
+    {
+      file: "proxy/cluster/path.ts",
+      find: "const { connections, ping } = this.#settings;",
+      replace: "const { connections, ping } = options;",
+    },
+    ["flows/changed-settings", "a backend that is added after the reload has the new settings"],
+  ),
+  defect(
+    "the origin of open watches stays when the configuration names their group",
+    { file: "kube/api-origin.ts", find: "Object.assign(origin, now);", replace: "" },
+    ["flows/changed-settings", "watches.customResourceAPIGroups makes the open watches of the group movable"],
+  ),
 ];

@@ -232,8 +232,8 @@ export const watches: readonly Defect[] = [
     "an API whose kind is not known is resumed",
     {
       file: "kube/api-origin.ts",
-      find: "const origin: Origin = { isForeign: true, isKnown: false };",
-      replace: "const origin: Origin = { isForeign: false, isKnown: false };",
+      find: "const origin = { ...known };",
+      replace: "const origin = { ...known, isForeign: known.isForeign && known.isKnown };",
     },
     ["watch/detectors/origin-checks", "until then its watch is another server's"],
   ),

@@ -55,15 +55,13 @@ async function lead(judge: JudgingBackend, label = ""): Promise<Led> {
   if (cluster instanceof Failure) throw new Error(cluster.message);
   assert.is(await cluster.load(), undefined);
   cluster.start();
-  const listeners = new Listeners(
-    {
-      clock: wallClock,
-      journal,
-      gateOf: () => cluster.gate,
-      intake: new Intake({ clock: wallClock, most: 100, isShort: () => false }),
-    },
-    config.health.tcpKeepalive,
-  );
+  const listeners = new Listeners({
+    clock: wallClock,
+    journal,
+    gateOf: () => cluster.gate,
+    intake: new Intake({ clock: wallClock, most: 100, isShort: () => false }),
+    keepalive: () => config.health.tcpKeepalive,
+  });
   undo.push(() => {
     cluster.stop();
     listeners.cut();

@@ -211,8 +211,11 @@ test("a reload brings a cluster, changes one and takes one away, and the others'
   assert.is(await scene.ask("ap", { headers: bearer }), "200 bearer t");
   const moved = await judged("moved");
   assert.equal(
-    await scene.reload([...all, told("ap", moved, { more: ", connectionPool: {minIdleConnections: 2}" })]),
-    ["clusters.ap.connectionPool"],
+    await scene.reload([
+      ...all,
+      told("ap", moved, { more: ", connectionPool: {minIdleConnections: 2, perClient: true}" }),
+    ]),
+    ["clusters.ap.connectionPool.perClient"],
   );
   ap.stop();
   await eventually("the other backend", async () => {

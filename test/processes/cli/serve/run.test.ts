@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -101,6 +102,41 @@ test("where no process may begin anew it runs all the same, as it was started", 
   const { child, said } = start(configFile("no-execve.yaml"), ["--import", forbidden]);
   await said("listener.opened");
   assert.not.match(readFileSync(`/proc/${child.pid}/cmdline`, "utf8"), /semi-space/);
+});
+
+test("a running process applies changed settings of health, admin and metadata without a restart", async () => {
+  const probed: string[] = [];
+  const backend = createServer((request, response) => {
+    probed.push(request.url ?? "");
+    response.end("ok");
+  });
+  backend.listen(0, "127.0.0.1");
+  await once(backend, "listening");
+  const bound = backend.address();
+  const file = configFile("hot.yaml", typeof bound === "object" && bound !== null ? bound.port : 0);
+  const { child, said } = start(file);
+  const opened = await said('"listener":"metrics"');
+  const text = readFileSync(file, "utf8")
+    .replace("name: test}", "name: renamed}")
+    .replace('metricsAddress: "127.0.0.1:0"', 'metricsAddress: "[::1]:0", readOnly: true');
+  writeFileSync(file, `${text}health: {probe: {path: /livez, interval: 250ms}}\n`);
+  child.kill("SIGHUP");
+  await said('"config.reloaded"');
+  const moved = await said('"address":"[::1]:');
+  const metrics = async (line: string): Promise<string> => {
+    const answer = await fetch(`http://${(JSON.parse(line) as { address: string }).address}/metrics`);
+    return answer.text();
+  };
+  assert.match(await metrics(moved), "watchkeeper_config_last_reload_successful 1");
+  await metrics(opened).then(
+    () => assert.unreachable("the old port is closed"),
+    () => undefined,
+  );
+  const livez = (): number => probed.filter((path) => path.startsWith("/livez")).length;
+  const before = livez();
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  assert.ok(livez() - before >= 5, `${livez() - before} probes of /livez in 3 s`);
+  backend.close();
 });
 
 test("a bad file is told with all its problems and exit code 2", () => {
