@@ -2,13 +2,14 @@
 
 import { AdminRecords, AdminServers } from "./admin/admin-servers.ts";
 import { type Readiness, readinessOf } from "./admin/server/probes.ts";
+import { textOf } from "./base/address.ts";
 import { wallClock } from "./base/clock.ts";
 import { Failure } from "./base/failure.ts";
 import { Interval } from "./base/interval.ts";
 import { limits } from "./base/limits.ts";
 import { type Config, changedParts, heldOf } from "./config/config.ts";
 import { guarded } from "./events/guarded-clock.ts";
-import type { Journal } from "./events/journal.ts";
+import type { EntryOf, Journal } from "./events/journal.ts";
 import { shrinkRoom, slabLookMs } from "./h2/session/slabs.ts";
 import { apiSecurityOf } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
@@ -124,7 +125,8 @@ class Watchkeeper implements Running {
   }
 
   async start(): Promise<Failure | undefined> {
-    const { inherited } = this.#around;
+    const { inherited, journal } = this.#around;
+    journal.write({ kind: "process.started", ...startOf(this.#config) });
     // Clients may already wait in the queues of inherited sockets, so a backend must be ready before the proxy accepts.
     const isAwaited = inherited !== undefined && !inherited.isEmpty;
     const failure =
@@ -261,4 +263,20 @@ class Watchkeeper implements Running {
     const { lost } = this.#listeners;
     return readinessOf({ clusters, lost, isDraining: this.#isDraining, refusing: this.#intake.complaint });
   }
+}
+
+function startOf(config: Config): Omit<EntryOf<"process.started">, "kind"> {
+  const { file, sha256, listeners, clusters } = config;
+  const of = (name: string, backend: string): string =>
+    clusters.length > 1 ? `${name}/${backend}` : backend;
+  return {
+    binaryVersion: ownVersion(),
+    nodeVersion: process.version,
+    file,
+    sha256,
+    listeners: listeners.map(({ name, address }) => `${name} ${textOf(address)}`),
+    backends: clusters.flatMap(({ name, backends }) =>
+      backends.map((backend) => `${of(name, backend.name)} ${backend.url}`),
+    ),
+  };
 }

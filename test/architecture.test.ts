@@ -50,7 +50,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/cluster":
     "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/upstream watch/migration proxy/admission proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
   "admin/http": "base events",
-  "admin/metrics": "base events incidents proxy/tunnel proxy/cluster",
+  "admin/metrics": "base events incidents kube proxy/tunnel proxy/cluster",
   "admin/monitoring": "incidents",
   "admin/events": "base events admin/http",
   "admin/api":

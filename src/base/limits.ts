@@ -114,7 +114,8 @@ export const limits = {
 
   /** Number of characters of one field of a log line (A53). Longer fields are cut. */
   logFieldChars: 256,
-  logLinesPerSecond: 1000,
+  /** Minimum number of ms between two log lines that report dropped lines. */
+  logDropsMs: 1000,
   /** Maximum number of bytes of log lines that wait for stdout. Further lines are dropped and counted (F20). */
   logBacklogBytes: MiB,
 } as const;

@@ -1,4 +1,5 @@
 /** Converts a configuration file to a Config, or to all its problems at once. */
+import { hash } from "node:crypto";
 import { dirname, resolve } from "node:path";
 import { type Address, parseAddress } from "../base/address.ts";
 import type { Clock } from "../base/clock.ts";
@@ -35,6 +36,8 @@ import { fieldOf, readYaml } from "./yaml-document.ts";
 /** The configuration with absolute paths, durations in milliseconds, and defaults. */
 export type Config = {
   readonly file: string;
+  /** The SHA-256 of the file's text in hexadecimal digits, as sha256sum prints it. */
+  readonly sha256: string;
   readonly written: Written;
   readonly name: string;
   readonly listeners: readonly ListenerConfig[];
@@ -147,7 +150,8 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
     field: fieldOf(pointer),
     message,
   }));
-  if (problems.length + breaches.length === 0) return configOf(written, file);
+  if (problems.length + breaches.length === 0)
+    return { ...configOf(written, file), sha256: hash("sha256", text) };
   return [...problems, ...breaches].toSorted(inReadingOrder).slice(0, configLimits.configProblems);
 }
 
@@ -170,7 +174,7 @@ function problemOf(file: string, message: string): Problem {
   return { at: `${file}:1:1`, field: "", message };
 }
 
-function configOf(written: Written, file: string): Config {
+function configOf(written: Written, file: string): Omit<Config, "sha256"> {
   const { health, drain } = written;
   const pathOf: PathOf = (path) => resolve(dirname(file), path);
   const [first, ...others] = written.clusters.map((cluster) => clusterOf(cluster, pathOf));

@@ -34,6 +34,7 @@ export type Written = {
   readonly drain: { readonly shutdownDelay: string; readonly timeout: string };
   readonly admin: WrittenAdmin;
   readonly logging: {
+    readonly level: "Error" | "Warning" | "Info" | "Debug";
     readonly format: "JSON" | "Text";
     readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
   };

@@ -2,6 +2,18 @@ import type { Met } from "../base/failure.ts";
 
 /** The closed list of journal entries by kind, with their fields. A kind has the form `subject.past_tense`. */
 type Events = {
+  /**
+   * The process begins to serve. `sha256`: of the configuration file, as sha256sum prints it. `backends`: name and
+   * URL of each configured backend; discovery may find more.
+   */
+  "process.started": {
+    binaryVersion: string;
+    nodeVersion: string;
+    file: string;
+    sha256: string;
+    listeners: readonly string[];
+    backends: readonly string[];
+  };
   "listener.opened": { listener: string; address: string };
   /** The listener has lost its port and accepts no clients; "listener.opened" follows when it has the port again. */
   "listener.lost": { listener: string; reason: string };
@@ -40,19 +52,21 @@ type Events = {
     origin: string;
     message: string;
     auditId: string;
-    /** Undefined for a request that the proxy has not read whole, and for an upgrade. */
-    verb?: string;
-    path?: string;
     client?: string;
     userAgent?: string;
+    /** The identity that the client claims; undefined for an upgrade. */
+    user?: string;
+    verb?: string;
+    /** The request's path, without the query, which may contain a token. */
+    path?: string;
     backend?: string;
   };
   /** A request that `logging.accessLog` selects has ended. */
   "request.ended": {
     client: string;
-    agent: string;
+    userAgent: string;
     /** The identity that the client claims. */
-    subject: string;
+    user: string;
     verb: string;
     path: string;
     /** The resource of a watch; for other requests "". */
@@ -95,6 +109,7 @@ type Events = {
   "passthrough.refused": { client: string; listener: string; code: string; origin: string; message: string };
   "config.reloaded": {
     file: string;
+    sha256: string;
     /** Changed parts of the config that take effect only after a restart. */
     waiting: readonly string[];
   };

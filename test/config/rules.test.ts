@@ -33,7 +33,7 @@ function written(change: Partial<Written>): Written {
       readOnly: false,
       authorization: unguarded,
     },
-    logging: { format: "JSON", accessLog: "Errors" },
+    logging: { level: "Info", format: "JSON", accessLog: "Errors" },
     ...change,
   };
 }

@@ -95,7 +95,7 @@ const every = {
     authorization: { mode: "AlwaysAllow", cluster: "x", kubeconfigFile: "x", audiences: ["x"] },
     tls: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
   },
-  logging: { format: "JSON", accessLog: "None" },
+  logging: { level: "Debug", format: "JSON", accessLog: "None" },
 } satisfies Complete<Written>;
 
 /** The type with nothing optional, at any depth. */

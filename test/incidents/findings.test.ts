@@ -112,7 +112,7 @@ const rows: readonly { readonly kind: string; readonly opens: Entry; readonly en
   {
     kind: "config-refused f",
     opens: { kind: "config.refused", file: "f", problems: ["1:1 unknown", "b"] },
-    ends: { kind: "config.reloaded", file: "f", waiting: [] },
+    ends: { kind: "config.reloaded", file: "f", sha256: "", waiting: [] },
   },
   {
     kind: "discovery-failed dns",

@@ -3,6 +3,7 @@ import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { Times } from "../http/times.ts";
+import { fieldsOf } from "./entry-fields.ts";
 import { withoutSecrets } from "./log.ts";
 
 /** The entry is formatted only when a client reads it, because most entries are never read. */
@@ -47,8 +48,10 @@ export class EventRing {
     return () => this.#listeners.delete(listener);
   }
 
-  textOf({ entry: { kind, ...fields }, at }: NumberedEntry): string {
-    return JSON.stringify({ at: this.#times.timeOf(at), kind, ...cleaned(fields) });
+  textOf({ entry, at }: NumberedEntry): string {
+    const { kind } = entry;
+    const fields = fieldsOf(entry).map(([name, value]) => [name, clean(value)]);
+    return JSON.stringify({ at: this.#times.timeOf(at), kind, ...Object.fromEntries(fields) });
   }
 
   #take(entry: Entry, at: number): void {
@@ -58,10 +61,6 @@ export class EventRing {
     if (this.#entries.length > adminLimits.eventsKept) this.#entries.shift();
     for (const listener of this.#listeners) listener(numbered);
   }
-}
-
-function cleaned(fields: object): object {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, clean(value)]));
 }
 
 function clean(value: unknown): unknown {

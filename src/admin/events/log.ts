@@ -1,10 +1,11 @@
 /**
- * Writes the journal to stdout, as JSON in the format of Kubernetes' components, or as text. Drops and counts lines
- * that cannot be written, so that stdout never blocks the data path (F20), as it would with pino.
+ * Writes the journal to stdout, as JSON in the format of Kubernetes' components, or as text. Writes as many lines as
+ * stdout takes. Drops and counts the others, so that stdout never blocks the data path (F20), as it would with pino.
  */
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
+import { type FieldValue, fieldsOf, type Level, levelOf, levels } from "./entry-fields.ts";
 
 /** The part of process.stdout that the log uses. It must not block, and must stay open after an error. */
 export type Out = {
@@ -16,11 +17,11 @@ export type Out = {
 export type LogOptions = {
   readonly out: Out;
   readonly clock: Clock;
+  /** Lines of this level and of more severe ones are written; default: Info. */
+  readonly level?: Level;
   readonly format: "JSON" | "Text";
   readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
 };
-
-type Value = string | number | readonly string[];
 
 /** The field that contains the error message, by kind of entry. The log names this field `err`, as klog does. */
 const complaints = new Map<Entry["kind"], string>([
@@ -42,10 +43,9 @@ const complaints = new Map<Entry["kind"], string>([
 export class Log {
   #options: LogOptions;
   readonly #unsubscribe: () => void;
-  #second = 0;
-  #lines = 0;
   #dropped = 0;
   #unreportedDrops = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(journal: Journal, options: LogOptions) {
     this.#options = options;
@@ -54,13 +54,13 @@ export class Log {
     this.#unsubscribe = journal.subscribe((entry) => this.#take(entry));
   }
 
-  /** Number of lines that could not be written or exceeded the rate limit. */
+  /** Number of lines that stdout did not take. */
   get dropped(): number {
     return this.#dropped;
   }
 
   /** Applies to the entries that follow. */
-  configure(changed: Pick<LogOptions, "format" | "accessLog">): void {
+  configure(changed: Pick<LogOptions, "level" | "format" | "accessLog">): void {
     this.#options = { ...this.#options, ...changed };
   }
 
@@ -69,31 +69,31 @@ export class Log {
   }
 
   #take(entry: Entry): void {
-    if (!isWanted(entry, this.#options.accessLog)) return;
-    if (!this.#hasRoom()) {
+    const { accessLog, out, level: least = "Info" } = this.#options;
+    const level = levelOf(entry);
+    if (levels.indexOf(level) > levels.indexOf(least) || !isWanted(entry, accessLog)) return;
+    if (out.writableLength >= limits.logBacklogBytes) {
       this.#dropped++;
       this.#unreportedDrops++;
       return;
     }
-    if (this.#unreportedDrops > 0) this.#write("log.dropped", [["count", this.#unreportedDrops]]);
+    this.#reportDrops();
+    this.#write(level, entry.kind, namedFields(entry));
+  }
+
+  /** At most one line in `logDropsMs`, because stdout may have room for one line at a time. */
+  #reportDrops(): void {
+    const now = this.#options.clock.now();
+    if (this.#unreportedDrops === 0 || now - this.#reportedAt < limits.logDropsMs) return;
+    this.#write("Warning", "log.dropped", [["count", this.#unreportedDrops]]);
     this.#unreportedDrops = 0;
-    this.#write(entry.kind, fieldsOf(entry));
+    this.#reportedAt = now;
   }
 
-  #hasRoom(): boolean {
-    const second = Math.floor(this.#options.clock.now() / 1000);
-    if (second !== this.#second) this.#lines = 0;
-    this.#second = second;
-    return (
-      this.#lines < limits.logLinesPerSecond && this.#options.out.writableLength < limits.logBacklogBytes
-    );
-  }
-
-  #write(name: string, fields: readonly (readonly [string, Value])[]): void {
+  #write(level: Level, name: string, fields: readonly (readonly [string, FieldValue])[]): void {
     const { out, clock, format } = this.#options;
-    const line =
-      format === "JSON" ? jsonLine(clock.wall(), name, fields) : textLine(clock.wall(), name, fields);
-    this.#lines++;
+    const lineOf = format === "JSON" ? jsonLine : textLine;
+    const line = lineOf(clock.wall(), [level.toLowerCase(), name], fields);
     out.write(`${line}\n`, (reason) => {
       if (reason) this.#dropped++;
     });
@@ -110,30 +110,28 @@ function isWanted(entry: Entry, accessLog: LogOptions["accessLog"]): boolean {
   return accessLog === "Errors" && !endsWithoutError.includes(entry.reason);
 }
 
-function fieldsOf(entry: Entry): [string, Value][] {
-  const { kind, ...rest } = entry;
-  const complaint = complaints.get(kind);
-  return Object.entries<Value>(rest).map(([name, value]) => [
-    name === complaint ? "err" : name,
-    clean(value),
-  ]);
+function namedFields(entry: Entry): [string, FieldValue][] {
+  const complaint = complaints.get(entry.kind);
+  return fieldsOf(entry).map(([name, value]) => [name === complaint ? "err" : name, clean(value)]);
 }
 
-function jsonLine(ts: number, msg: string, fields: readonly (readonly [string, Value])[]): string {
-  return ascii(JSON.stringify({ ts, msg, ...Object.fromEntries(fields) }));
+type Fields = readonly (readonly [string, FieldValue])[];
+
+function jsonLine(ts: number, [level, msg]: readonly [string, string], fields: Fields): string {
+  return ascii(JSON.stringify({ ts, level, msg, ...Object.fromEntries(fields) }));
 }
 
-function textLine(ts: number, msg: string, fields: readonly (readonly [string, Value])[]): string {
+function textLine(ts: number, [level, msg]: readonly [string, string], fields: Fields): string {
   const words = fields.map(([name, value]) => `${name}=${word(value)}`);
-  return [dateOf(ts).toISOString(), msg, ...words].join(" ");
+  return [dateOf(ts).toISOString(), level, msg, ...words].join(" ");
 }
 
-function word(value: Value): string {
+function word(value: FieldValue): string {
   const text = typeof value === "object" ? value.join("; ") : String(value);
   return /^[\w./:@+-]+$/.test(text) ? text : ascii(JSON.stringify(text));
 }
 
-function clean(value: Value): Value {
+function clean(value: FieldValue): FieldValue {
   if (typeof value === "number") return value;
   return typeof value === "string"
     ? withoutSecrets(clipped(value))

@@ -4,31 +4,11 @@
  */
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
+import { verbLabel } from "../../kube/verb-label.ts";
 import type { Sample } from "./exposition.ts";
 import type { BackendStatus, ClusterView, HistogramMetric, Metric } from "./metric.ts";
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
-
-/** kube-apiserver's metric labels for methods. All others count as "other": clients may send any method (A54). */
-const verbs = new Map([
-  ["get", "GET"],
-  ["head", "GET"],
-  ["list", "LIST"],
-  ["watch", "WATCH"],
-  ["create", "POST"],
-  ["post", "POST"],
-  ["update", "PUT"],
-  ["put", "PUT"],
-  ["patch", "PATCH"],
-  ["delete", "DELETE"],
-  ["deletecollection", "DELETECOLLECTION"],
-  ["connect", "CONNECT"],
-  ["proxy", "CONNECT"],
-]);
-
-function verbOf(word: string): string {
-  return verbs.get(word.toLowerCase()) ?? "other";
-}
 
 /** Returns the label of a status code; "other" for 0 (no response) and for codes that HTTP does not have. */
 function codeOf(code: number): string {
@@ -117,7 +97,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "log_lines_dropped_total",
-    help: "Log lines dropped because of the rate limit, or because stdout was not read",
+    help: "Log lines dropped because stdout did not take them",
     process: ({ droppedLogLines }) => droppedLogLines(),
   },
   {
@@ -264,7 +244,7 @@ export const metrics: readonly Metric[] = [
     labels: ["verb", "code", "backend"],
     cluster: ({ label, path: { exchanges } }) =>
       exchanges.counts.map(({ verb, code, backend, count }) => [
-        [verbOf(verb), codeOf(code), backendIn(label, backend)],
+        [verbLabel(verb), codeOf(code), backendIn(label, backend)],
         count,
       ]),
   },
@@ -476,5 +456,5 @@ export const requestDuration: HistogramMetric = {
   labels: ["verb"],
   cap: 8,
   cluster: ({ path }) =>
-    Array.from(path.exchanges.durations, ([verb, histogram]) => [verbOf(verb), histogram]),
+    Array.from(path.exchanges.durations, ([verb, histogram]) => [verbLabel(verb), histogram]),
 };

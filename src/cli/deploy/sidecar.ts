@@ -69,7 +69,7 @@ function follow(running: Running, { config, directories, journal }: Followed): (
   const report = (outcome: readonly string[] | Failure): void => {
     if (outcome instanceof Failure)
       journal.write({ kind: "config.refused", file, problems: [outcome.message] });
-    else journal.write({ kind: "config.reloaded", file, waiting: [] });
+    else journal.write({ kind: "config.reloaded", file, sha256: config.sha256, waiting: [] });
   };
   const onChange = (failure: Failure | undefined): void => {
     if (failure === undefined) void running.reload(config).then(report);

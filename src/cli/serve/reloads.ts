@@ -71,8 +71,9 @@ export class Reloads {
     const problems = isProblems(loaded) ? loaded.map(lineOf) : failures;
     const waiting = problems.length > 0 || outcome instanceof Failure ? [] : outcome;
     this.#reread = { problems, waiting };
-    if (problems.length > 0) this.#journal.write({ kind: "config.refused", file, problems });
-    else this.#journal.write({ kind: "config.reloaded", file, waiting });
+    if (isProblems(loaded) || problems.length > 0)
+      this.#journal.write({ kind: "config.refused", file, problems });
+    else this.#journal.write({ kind: "config.reloaded", file, sha256: loaded.sha256, waiting });
   }
 }
 

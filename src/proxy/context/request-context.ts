@@ -1,6 +1,6 @@
 /** A request and its client, and what the proxy may do with such a request. */
 
-import { clipped, detach } from "../../base/detach.ts";
+import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { Kind } from "../../kube/request-info.ts";
@@ -56,13 +56,6 @@ export function isFreshRead({ isObjectRead, isBodiless, fields }: RequestContext
 /** Returns the request target, with the query; "": the request has none. */
 export function targetIn(fields: readonly Field[]): string {
   return fields.find(({ name }) => name === ":path")?.value ?? "";
-}
-
-/** Returns the path without its query, which may hold a token. Clipped and copied, because the journal keeps it. */
-export function pathIn(fields: readonly Field[]): string {
-  const target = targetIn(fields);
-  const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);
-  return target.length > limits.apiTextChars ? detach(path) : path;
 }
 
 /** True if the path is that of an API, of its discovery or of its OpenAPI document. */

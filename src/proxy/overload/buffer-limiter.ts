@@ -6,6 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { Buffered } from "../../h2/core/buffered.ts";
 import { type ActiveRequests, heldBytesOf } from "../request/active-requests.ts";
+import { namesOf } from "../request/request-names.ts";
 
 type BufferOwner = { readonly exchanges: Pick<ActiveRequests, "holders">; readonly journal: Journal };
 
@@ -40,8 +41,13 @@ export class BufferLimiter {
         if (!this.buffered.isOver) return;
         const heldBytes = heldBytesOf(exchange);
         const message = `Buffered bytes exceed the limit of this process: this request held ${heldBytes} bytes`;
-        const { auditId } = exchange.context;
-        journal.write({ kind: "request.failed", code: "overload", origin: "proxy", message, auditId });
+        journal.write({
+          kind: "request.failed",
+          code: "overload",
+          origin: "proxy",
+          message,
+          ...namesOf(exchange.context),
+        });
         exchange.cut();
         // The first cut ends a watch after the bytes that its client has not read. The second cut drops those bytes.
         if (exchange.queuedBytes > 0) exchange.cut();

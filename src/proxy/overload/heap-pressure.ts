@@ -10,6 +10,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
+import { type NamedContext, namesIn } from "../request/request-names.ts";
 import type { HeapState } from "./heap-monitor.ts";
 
 const KiB = 1024;
@@ -38,10 +39,9 @@ export type Load = "normal" | "full" | "crowded" | "critical";
 /** A request or tunnel that may be ended when memory is short. */
 export type Sheddable = {
   /** `at`: clock reading at which the request began. */
-  readonly context: {
+  readonly context: NamedContext & {
     readonly kind: Kind;
     readonly at: number;
-    readonly auditId: string;
   };
   /** True if the request is over. Such a request is not cut, even if its client has not read the whole response yet. */
   readonly isEnded: boolean;
@@ -181,14 +181,13 @@ export class HeapPressure {
   }
 
   #end(exchange: Sheddable): void {
-    const { auditId } = exchange.context;
     const message = "Memory is short: the proxy ended this request";
     this.#parts.journal.write({
       kind: "request.failed",
       code: "overload",
       origin: "proxy",
       message,
-      auditId,
+      ...namesIn(exchange.context),
     });
     exchange.cut();
   }

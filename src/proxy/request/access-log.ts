@@ -7,8 +7,8 @@ import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import type { Config } from "../../config/config.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
-import { pathIn } from "../context/request-context.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
+import { namesOf } from "./request-names.ts";
 
 export type AccessLogLevel = Config["logging"]["accessLog"];
 
@@ -43,14 +43,10 @@ function entryOf(
   end: ExchangeEnd,
   now: number,
 ): Entry {
-  const { client, caller, verb, resource, fields, auditId, at } = context;
+  const { resource, at } = context;
   return {
     kind: "request.ended",
-    client: client.address,
-    agent: caller.agent,
-    subject: caller.subject.name,
-    verb: clipped(verb, limits.labelChars),
-    path: pathIn(fields),
+    ...namesOf(context),
     resource: clipped(resource, limits.resourceChars),
     backend,
     code: status,
@@ -59,7 +55,6 @@ function entryOf(
     events: watch?.progress.events ?? 0,
     version: watch?.progress.resumeVersion ?? "",
     moves: watch?.moves ?? 0,
-    durationMs: Math.round(now - at),
-    auditId,
+    durationMs: Math.round((now - at) * 1000) / 1000,
   };
 }

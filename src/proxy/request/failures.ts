@@ -1,9 +1,8 @@
 /** Failures of requests for which no backend's response can be relayed. */
-import { clipped } from "../../base/detach.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { Entry } from "../../events/journal.ts";
-import { pathIn, type RequestContext, userAgentOf } from "../context/request-context.ts";
+import type { RequestContext } from "../context/request-context.ts";
+import { namesOf } from "./request-names.ts";
 
 export const noneAnswers = new Failure("no-backend", "proxy", "No backend answers");
 
@@ -18,11 +17,9 @@ export const refusedBy = (backend: string): Failure =>
 
 /** A request that the proxy answers in the place of `backend`. */
 export function failedEntry(
-  { auditId, client, fields, verb }: RequestContext,
+  context: RequestContext,
   { code, origin, message }: Failure,
   backend: string,
 ): Entry {
-  const of = { auditId, verb: clipped(verb, limits.labelChars), path: pathIn(fields) };
-  const from = { client: client.address, userAgent: userAgentOf(fields) };
-  return { kind: "request.failed", code, origin, message, ...of, ...from, backend };
+  return { kind: "request.failed", code, origin, message, ...namesOf(context), backend };
 }

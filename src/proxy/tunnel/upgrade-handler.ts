@@ -6,7 +6,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
+import { clipped } from "../../base/detach.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
@@ -18,6 +20,7 @@ import type { Asserted, AssertedTrust } from "../identity/client-identity.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
 import { localReplyTo } from "../request/local-reply.ts";
+import { pathOf, type RequestNames } from "../request/request-names.ts";
 import type { DialledSocket } from "./dial-through.ts";
 import type { WatchTunnel } from "./stuck-sockets.ts";
 import { Tunnel, type TunnelParts } from "./upgrade-tunnel.ts";
@@ -80,7 +83,15 @@ export class UpgradeHandler {
 
   /** Takes the socket over. `early`: the bytes that came after the request's head. */
   upgrade(request: IncomingMessage, socket: Socket, early: Buffer, client: Client): void {
-    const requester = { client: client.address, method: request.method ?? "", auditId: "" };
+    const { method = "", url = "", headers } = request;
+    const requester = {
+      client: client.address,
+      userAgent: clipped(headers["user-agent"] ?? "", limits.userAgentChars),
+      method,
+      verb: "CONNECT",
+      path: pathOf(url),
+      auditId: "",
+    };
     const upgrade = readUpgrade(headOf(request, client.isTls));
     if (typeof upgrade === "string")
       return this.#refuse(socket, requester, new Failure("bad-request", "client", upgrade));
@@ -147,9 +158,9 @@ export class UpgradeHandler {
   }
 
   /** Sends the last response on a socket. Further bytes of the client are discarded. */
-  #refuse(socket: Socket, { method, auditId }: Requester, failure: Failure): void {
+  #refuse(socket: Socket, { method, ...names }: Requester, failure: Failure): void {
     const { code, origin, message } = failure;
-    this.#parts.journal.write({ kind: "request.failed", code, origin, message, auditId });
+    this.#parts.journal.write({ kind: "request.failed", code, origin, message, ...names });
     if (socket.writable) {
       const { status, fields, body } = localReplyTo(method, failure);
       socket.write(writeHead([`HTTP/1.1 ${status} `], fields, ["connection: close"]));
@@ -160,4 +171,4 @@ export class UpgradeHandler {
 }
 
 /** `auditId`: "" if the request could not be parsed. */
-type Requester = { readonly client: string; readonly method: string; readonly auditId: string };
+type Requester = Omit<RequestNames, "user"> & { readonly method: string };

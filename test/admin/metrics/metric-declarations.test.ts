@@ -275,7 +275,7 @@ test("what the journal counts is counted by its labels", () => {
     { kind: "upstream_connection.closed", backend: "cp-1", connection: "2", reason: "goaway" },
     { kind: "certificate.refused", name: "kube", problem: "empty" },
     { kind: "certificate.loaded", name: "kube", notAfter: "" },
-    { kind: "config.reloaded", file: "a.yaml", waiting: [] },
+    { kind: "config.reloaded", file: "a.yaml", sha256: "", waiting: [] },
     { kind: "config.refused", file: "a.yaml", problems: [] },
     { kind: "internal.error", scope: "stream", message: "x" },
     { kind: "downstream_connection.refused", client: "10.0.0.9", reason: "PING of a wrong size" },

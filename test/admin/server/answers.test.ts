@@ -61,7 +61,7 @@ test("a reported change is looked at once its turn is over, and only what is new
   journal.write({ kind: "backend.removed", backend: "cp-1" });
   clock.turn();
   assert.is(looks, 3, "each change, and each question");
-  journal.write({ kind: "config.reloaded", file: "", waiting: [] });
+  journal.write({ kind: "config.reloaded", file: "", sha256: "", waiting: [] });
   clock.turn();
   undo();
   journal.write({ kind: "drain.started" });

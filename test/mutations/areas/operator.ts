@@ -171,4 +171,31 @@ export const operator: readonly Defect[] = [
     },
     ["admin/metrics/exposition", "a gauge's labels are escaped"],
   ),
+  defect(
+    "the log's level is not applied",
+    {
+      file: "admin/events/log.ts",
+      find: "levels.indexOf(level) > levels.indexOf(least) || !isWanted",
+      replace: "!isWanted",
+    },
+    ["admin/events/log", "a level selects its own lines"],
+  ),
+  defect(
+    "each line that stdout takes is followed by a report of dropped lines",
+    {
+      file: "admin/events/log.ts",
+      find: "this.#unreportedDrops === 0 || now - this.#reportedAt < limits.logDropsMs",
+      replace: "this.#unreportedDrops === 0",
+    },
+    ["admin/events/log", "dropped lines are counted, and reported at most once a second"],
+  ),
+  defect(
+    "a refused request is journaled with its query",
+    {
+      file: "proxy/request/request-names.ts",
+      find: 'clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars)',
+      replace: "clipped(target, limits.apiTextChars)",
+    },
+    ["proxy/request/access-log", "no token, query or body"],
+  ),
 ];

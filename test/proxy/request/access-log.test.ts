@@ -40,9 +40,9 @@ test("each level logs its own requests, and off costs no request anything", () =
   const codes = (level: AccessLogLevel): readonly string[] =>
     played(level).told.map(({ verb, code }) => `${verb} ${code}`);
   assert.equal(codes("None"), []);
-  assert.equal(codes("Errors"), ["list 500"]);
-  assert.equal(codes("LongRunning"), ["list 500", "watch 200"]);
-  assert.equal(codes("All"), ["get 200", "list 500", "watch 200"]);
+  assert.equal(codes("Errors"), ["LIST 500"]);
+  assert.equal(codes("LongRunning"), ["LIST 500", "WATCH 200"]);
+  assert.equal(codes("All"), ["GET 200", "LIST 500", "WATCH 200"]);
   assert.is(accessLogger("None", new PlayedPath(["a"]).journal), undefined);
 });
 
@@ -56,9 +56,9 @@ test("a watch's line has client, request, backend, how far it came and why it en
     {
       kind: "request.ended",
       client: "10.0.0.9",
-      agent: "kubelet",
-      subject: "system:serviceaccount:n:web",
-      verb: "watch",
+      userAgent: "kubelet/v1.36 (linux)",
+      user: "system:serviceaccount:n:web",
+      verb: "WATCH",
       path: "/api/v1/configmaps",
       resource: "/configmaps",
       backend: line?.backend,
@@ -92,7 +92,7 @@ test("one line each, and no token, query or body in any (A55)", () => {
   assert.is(text.trimEnd().split("\n").length, ended.length);
   for (const secret of ["planted-secret", "eyJ", "body-of-a-secret", "Bearer"])
     assert.not.match(text, secret);
-  assert.match(text, '"path":"/api/v1/namespaces/n/secrets/s"');
+  assert.match(text, '"URI":"/api/v1/namespaces/n/secrets/s"');
 });
 
 test.run();

@@ -148,7 +148,7 @@ test("the journal says which request failed at which backend, without the query"
   const failed = path.entries.filter((entry) => entry.kind === "request.failed");
   assert.equal(
     failed.map(({ code, verb, path: target, backend }) => [code, verb, target, backend]),
-    [["backend-lost", "delete", "/api/v1/namespaces/x/pods/p", "a"]],
+    [["backend-lost", "DELETE", "/api/v1/namespaces/x/pods/p", "a"]],
   );
 });
 

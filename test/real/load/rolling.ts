@@ -30,7 +30,7 @@ export class Rolling {
     const tunnel = await Tunnel.open(this.#stage.server, "exec", places.pod);
     if (!(await tunnel.answers())) this.wrong.push("a new exec does not answer");
     const said = saidSince(this.#stage.proxy.logFile, from);
-    return { tunnel, on: said.find(({ auditId }) => auditId === tunnel.auditId)?.["backend"] };
+    return { tunnel, on: said.find((line) => line["audit-ID"] === tunnel.auditId)?.["backend"] };
   }
 
   /** SIGTERM, and a new process; resolves 3 s after the proxy takes all for ready. */

@@ -12,7 +12,7 @@ const marginMs = 2_000;
 /** From the proxy's journal entry to the line in which a client reports the failure, or the other way round. */
 const reportedMs = 2_000;
 
-const writes = ["create", "update", "patch", "delete", "deletecollection"];
+const writes = ["POST", "PUT", "PATCH", "DELETE", "DELETECOLLECTION"];
 const codes = ["backend-lost", "outcome-unknown"];
 
 export function isWithin(outages: readonly Outage[], at: number): boolean {

@@ -126,7 +126,7 @@ async function openTunnels(stage: Stage, kind: TunnelKind): Promise<Placed<Tunne
 
 function backendOf(stage: Stage, tunnel: Tunnel, from: number): unknown {
   const opened = saidSince(stage.proxy.logFile, from).find(
-    (said) => said.msg === "tunnel.opened" && said["auditId"] === tunnel.auditId,
+    (said) => said.msg === "tunnel.opened" && said["audit-ID"] === tunnel.auditId,
   );
   return opened?.["backend"];
 }

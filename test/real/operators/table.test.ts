@@ -68,7 +68,7 @@ function entry(seconds: number, more: Readonly<Record<string, unknown>> = {}): S
     msg: "request.failed",
     code,
     err,
-    verb: "patch",
+    verb: "PATCH",
     backend: "api-0",
     ...more,
   };
@@ -83,7 +83,7 @@ test("a write in flight at an apiserver that failed is no error", () => {
 });
 
 test("a failed read is an error, of an operator and of any other client", () => {
-  for (const verb of ["get", "list", "watch", undefined]) {
+  for (const verb of ["GET", "LIST", "WATCH", undefined]) {
     const { unknownWrites, errors } = explain([told(2)], [entry(2, { verb })], outages);
     assert.is(unknownWrites.length, 0);
     assert.equal(

@@ -76,7 +76,7 @@ clusters:
     tls: {caFile: ca.crt}
 admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
 drain: {shutdownDelay: 5s, timeout: 4s}
-logging: {format: Text}
+logging: {format: Text, level: Debug}
 `,
   );
   return file;

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { hash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -116,12 +117,18 @@ test("a running process applies changed settings of health, admin and metadata w
   const file = configFile("hot.yaml", typeof bound === "object" && bound !== null ? bound.port : 0);
   const { child, said } = start(file);
   const opened = await said('"listener":"metrics"');
+  const started = JSON.parse(await said('"process.started"')) as Record<string, unknown>;
+  assert.is(started["sha256"], hash("sha256", readFileSync(file)));
+  assert.equal(
+    [started["level"], started["listeners"], started["file"]],
+    ["info", ["local 127.0.0.1:0"], file],
+  );
   const text = readFileSync(file, "utf8")
     .replace("name: test}", "name: renamed}")
     .replace('metricsAddress: "127.0.0.1:0"', 'metricsAddress: "[::1]:0", readOnly: true');
   writeFileSync(file, `${text}health: {probe: {path: /livez, interval: 250ms}}\n`);
   child.kill("SIGHUP");
-  await said('"config.reloaded"');
+  assert.match(await said('"config.reloaded"'), hash("sha256", readFileSync(file)));
   const moved = await said('"address":"[::1]:');
   const metrics = async (line: string): Promise<string> => {
     const answer = await fetch(`http://${(JSON.parse(line) as { address: string }).address}/metrics`);

@@ -1,0 +1,83 @@
+/**
+ * The fields of a journal entry as the log and the event stream write them. One thing has one name in all entries. What
+ * kube-apiserver's request log (httplog) has, too, gets the name that it has there, so that queries can join both logs.
+ */
+import type { Entry } from "../../events/journal.ts";
+
+export type FieldValue = string | number | readonly string[];
+
+const names: Readonly<Record<string, string>> = {
+  client: "srcIP",
+  path: "URI",
+  auditId: "audit-ID",
+  version: "resourceVersion",
+};
+
+const namesByKind: { readonly [K in Entry["kind"]]?: Readonly<Record<string, string>> } = {
+  "request.ended": { code: "resp", durationMs: "latency" },
+  "lease.suspect": { subject: "user" },
+};
+
+export function fieldsOf(entry: Entry): [string, FieldValue][] {
+  const { kind, ...rest } = entry;
+  const own = namesByKind[kind] ?? {};
+  return Object.entries<FieldValue>(rest).map(([name, value]) => {
+    const written = own[name] ?? names[name] ?? name;
+    // A duration in Go's format, as httplog writes it.
+    return [written, written === "latency" ? `${String(value)}ms` : value];
+  });
+}
+
+export const levels = ["Error", "Warning", "Info", "Debug"] as const;
+export type Level = (typeof levels)[number];
+
+type Kinds = readonly Entry["kind"][];
+
+/** The kinds of entries by level. A kind that no list contains has the level Info. */
+const errors: Kinds = [
+  "internal.error",
+  "listener.lost",
+  "config.refused",
+  "certificate.refused",
+  "successor.failed",
+];
+const warnings: Kinds = [
+  "backend.api_missing",
+  "cache.progress_delayed",
+  "cache.stalled",
+  "certificate.expiring",
+  "discovery.backends_retained",
+  "discovery.failed",
+  "downstream_connection.refused",
+  "event.version_regressed",
+  "lease.suspect",
+  "operation.refused",
+  "passthrough.refused",
+  "relist_storm.detected",
+  "request.failed",
+  "request.refused",
+  "response.stale",
+  "review.failed",
+  "stale_read_guard.bypassed",
+  "watch.hung",
+  "watch.replay_loop",
+  "watches.ended",
+];
+/** Entries that a healthy proxy writes again and again. */
+const details: Kinds = ["upstream_connection.opened"];
+
+const levelByKind: ReadonlyMap<string, Level> = new Map([
+  ...errors.map((kind) => [kind, "Error"] as const),
+  ...warnings.map((kind) => [kind, "Warning"] as const),
+  ...details.map((kind) => [kind, "Debug"] as const),
+]);
+
+export function levelOf(entry: Entry): Level {
+  if (entry.kind === "incident.opened") return entry.severity === "critical" ? "Error" : "Warning";
+  if (entry.kind === "backend.changed") return isFailed(entry.to) ? "Warning" : "Info";
+  return levelByKind.get(entry.kind) ?? "Info";
+}
+
+function isFailed(state: string): boolean {
+  return state === "suspect" || state === "dead";
+}

@@ -1,0 +1,20 @@
+/** kube-apiserver's names of verbs in metrics and request logs. All others count as "other": clients may send any. */
+const labels = new Map([
+  ["get", "GET"],
+  ["head", "GET"],
+  ["list", "LIST"],
+  ["watch", "WATCH"],
+  ["create", "POST"],
+  ["post", "POST"],
+  ["update", "PUT"],
+  ["put", "PUT"],
+  ["patch", "PATCH"],
+  ["delete", "DELETE"],
+  ["deletecollection", "DELETECOLLECTION"],
+  ["connect", "CONNECT"],
+  ["proxy", "CONNECT"],
+]);
+
+export function verbLabel(verb: string): string {
+  return labels.get(verb.toLowerCase()) ?? "other";
+}

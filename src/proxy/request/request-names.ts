@@ -1,0 +1,36 @@
+/** The fields that name a request and its client in the journal. */
+import { clipped, detach } from "../../base/detach.ts";
+import { limits } from "../../base/limits.ts";
+import type { EntryOf } from "../../events/journal.ts";
+import { verbLabel } from "../../kube/verb-label.ts";
+import { type RequestContext, targetIn, userAgentOf } from "../context/request-context.ts";
+
+export type RequestNames = Pick<
+  EntryOf<"request.ended">,
+  "auditId" | "client" | "userAgent" | "user" | "verb" | "path"
+>;
+
+/** The context of a request, or of a tunnel, whose request is not kept. */
+export type NamedContext = RequestContext | { readonly auditId: string };
+
+/** Returns what is known of the request in this context. */
+export function namesIn(context: NamedContext): Pick<RequestNames, "auditId"> & Partial<RequestNames> {
+  return "caller" in context ? namesOf(context) : { auditId: context.auditId };
+}
+
+export function namesOf({ auditId, client, caller, verb, fields }: RequestContext): RequestNames {
+  return {
+    client: client.address,
+    userAgent: userAgentOf(fields),
+    user: caller.subject.name,
+    verb: verbLabel(verb),
+    path: pathOf(targetIn(fields)),
+    auditId,
+  };
+}
+
+/** Returns the path without the query, which may contain a token. Clipped and copied, because the journal keeps it. */
+export function pathOf(target: string): string {
+  const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);
+  return target.length > limits.apiTextChars ? detach(path) : path;
+}
