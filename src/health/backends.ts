@@ -1,5 +1,6 @@
 /** The set of backends. Collects evidence, keeps a verdict on each backend, and journals each change with its reason. */
 import type { Clock } from "../base/clock.ts";
+import { detectionBounds, Histogram } from "../base/histogram.ts";
 import type { Journal } from "../events/journal.ts";
 import {
   areAllSilent,
@@ -43,6 +44,8 @@ type Known = {
   since: number;
   /** Total milliseconds that the backend was suspect before it entered its present state. */
   suspectMs: number;
+  /** Clock reading (ms) of the backend's last sign of life before it failed; undefined: it is ready, or known to be dead. */
+  lostAt: number | undefined;
   /** The last journalled result of a new socket; undefined while the backend is healthy. */
   met: string | undefined;
 };
@@ -58,6 +61,8 @@ export class Backends {
   /** Reading (ms) of `stallAwareClock` at which the last backend stopped answering; undefined while one answers. */
   #silentSince: number | undefined;
   #silenceOverAt = 0;
+  /** Seconds from the last sign of life of a ready backend until it was found suspect, and dead. */
+  readonly detections = { suspect: new Histogram(detectionBounds), dead: new Histogram(detectionBounds) };
   #deadAfterWhenAllSilentMs: number;
 
   constructor(names: readonly string[], parts: BackendsParts) {
@@ -130,7 +135,14 @@ export class Backends {
 
   #unknown(name: string): Known {
     const view: BackendView = { name, state: "unknown", since: this.#clock.now() };
-    return { facts: noFacts, view, since: this.#stallAwareClock.now(), suspectMs: 0, met: undefined };
+    return {
+      facts: noFacts,
+      view,
+      since: this.#stallAwareClock.now(),
+      suspectMs: 0,
+      lostAt: undefined,
+      met: undefined,
+    };
   }
 
   learn(name: string, evidence: Evidence): void {
@@ -201,8 +213,20 @@ export class Backends {
     known.since = this.#stallAwareClock.now();
     this.#setView(known, { state, since: this.#clock.now() });
     const reason = reasonOf(evidence);
+    this.#detected(known, from, reason.valueMs);
     this.#parts.journal.write({ kind: "backend.changed", backend: name, from, to: state, ...reason });
     this.#parts.onVerdict?.(known.view);
+  }
+
+  /** Measures how long the failure of a ready backend was unknown. `silentMs`: what the detector has measured. */
+  #detected(known: Known, from: BackendState, silentMs: number): void {
+    const { state } = known.facts;
+    const now = this.#clock.now();
+    if (from === "ready") known.lostAt = now - silentMs;
+    if (state !== "suspect" && state !== "dead") known.lostAt = undefined;
+    else if (known.lostAt !== undefined && (state === "dead" || from === "ready"))
+      this.detections[state].observe((now - known.lostAt) / 1000);
+    if (state === "dead") known.lostAt = undefined;
   }
 
   #setView(known: Known, changed: Partial<BackendView>): void {

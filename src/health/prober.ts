@@ -6,6 +6,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { Met } from "../base/failure.ts";
+import { Histogram, rttBounds } from "../base/histogram.ts";
 import { type BackendFacts, isSilent, isUrgent } from "./backend.ts";
 import type { Evidence, ReadyAnswer } from "./evidence.ts";
 import { healthLimits } from "./limits.ts";
@@ -43,7 +44,13 @@ export type ProberParts = {
   readonly passesSmallPackets: (since: number) => boolean;
 };
 
-export type ProbeCounts = { readonly answers: number; readonly failures: number; readonly lastMs: number };
+export type ProbeCounts = {
+  readonly answers: number;
+  readonly failures: number;
+  readonly lastMs: number;
+  /** Seconds from the SYN to the end of each probe that reached the backend. */
+  readonly durations: Histogram;
+};
 
 type Run = {
   readonly begunAt: number;
@@ -70,7 +77,7 @@ export class Prober {
   #hastyUntil = Number.NEGATIVE_INFINITY;
   #lastReadyzAnswerAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
-  readonly #counts = { answers: 0, failures: 0, lastMs: 0 };
+  readonly #counts = { answers: 0, failures: 0, lastMs: 0, durations: new Histogram(rttBounds) };
 
   constructor(parts: ProberParts) {
     this.#parts = parts;
@@ -286,6 +293,7 @@ export class Prober {
     // A probe that started later was answered, so the outage that lost this probe's packets is over.
     else if ((run.askedAt ?? now) < this.#lastReadyzAnswerAt) return;
     this.#counts.lastMs = now - run.begunAt;
+    this.#counts.durations.observe(this.#counts.lastMs / 1000);
     this.#readyz.fade(now);
     this.#handshakes.fade(now);
     if (readiness === "ready") this.#readyz.add(now - (run.askedAt ?? now));

@@ -1,9 +1,14 @@
 import type { ClusterView, LiveCluster, Process } from "../../src/admin/metrics/metric.ts";
 import { Metrics } from "../../src/admin/metrics/registry.ts";
+import { detectionBounds, Histogram, rttBounds } from "../../src/base/histogram.ts";
 import { Journal } from "../../src/events/journal.ts";
 import { manualClock } from "./clock.ts";
 
 type Figures = Partial<Omit<ClusterView, "path">> & { readonly path?: Partial<LiveCluster["path"]> };
+
+function detections(): LiveCluster["path"]["backends"]["detections"] {
+  return { suspect: new Histogram(detectionBounds), dead: new Histogram(detectionBounds) };
+}
 
 /** A cluster with nothing to do, but for what a test sets. */
 export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterView {
@@ -20,7 +25,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
     ...figures,
     path: {
       admission: { waiting: 0 },
-      backends: { views: [] },
+      backends: { views: [], detections: detections() },
       pools: { poolOf: () => undefined },
       exchanges: {
         active: () => 0,
@@ -29,10 +34,11 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         ends: { complete: 0, client_gone: 0, backend_gone: 0, refused: 0 },
         watched: { events: 0, bytes: 0, versionRegressions: 0, states: new Map() },
       },
-      hedges: { count: 0 },
+      hedges: { count: 0, wins: { first: 0, hedge: 0 } },
       pending: { size: 0 },
       migrations: {
         moves: new Map(),
+        moveDurations: new Map(),
         ends: new Map(),
         hedges: 0,
         refreshes: 0,
@@ -50,7 +56,8 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         pingP99Ms: 0,
         suspectMs: 0,
         isDrained: false,
-        probes: { answers: 0, failures: 0, lastMs: 0 },
+        pings: undefined,
+        probes: { answers: 0, failures: 0, lastMs: 0, durations: new Histogram(rttBounds) },
       }),
       ...path,
     },

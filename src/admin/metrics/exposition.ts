@@ -56,16 +56,14 @@ export function metricText(family: Family, rows: readonly Sample[]): string {
   return `${headOf(family, isCounter(family) ? "counter" : "gauge")}${lines.join("")}\n`;
 }
 
-/** Returns one histogram for each value of the metric's only label, at most `cap` histograms. */
+/** Returns one histogram for each value of the metric's only label. The caller limits their number. */
 export function histogramText(
-  family: Family & { readonly labels: readonly [string]; readonly cap: number },
+  family: Family & { readonly labels: readonly [string] },
   rows: Iterable<readonly [string, Histogram]>,
 ): string {
-  const texts = Array.from(rows)
-    .slice(0, family.cap)
-    .map(([value, histogram]) =>
-      bucketsOf(`watchkeeper_${family.name}`, `${family.labels[0]}="${value}"`, histogram),
-    );
+  const texts = Array.from(rows, ([value, histogram]) =>
+    bucketsOf(`watchkeeper_${family.name}`, labelText(family.labels, [value]).slice(1, -1), histogram),
+  );
   return `${headOf(family, "histogram")}${texts.join("")}\n`;
 }
 

@@ -2,11 +2,15 @@
  * Declares every metric. A metric whose name ends in `_total` is a counter. Metrics that kube-apiserver has, too, get
  * the same names and labels, so that queries can join both.
  */
+import type { Histogram } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { verbLabel } from "../../kube/verb-label.ts";
 import type { Sample } from "./exposition.ts";
-import type { BackendStatus, ClusterView, HistogramMetric, Metric } from "./metric.ts";
+import type { BackendStatus, ClusterView, HistogramMetric, LiveCluster, Metric } from "./metric.ts";
+
+/** A series for each backend that a configuration may have, for a fallback and for "other". */
+const backendCap = limits.discoveredBackends + 2;
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
 
@@ -122,12 +126,14 @@ export const metrics: readonly Metric[] = [
     name: "backend_ready",
     help: "1 if the backend accepts new requests",
     labels: ["backend"],
+    cap: backendCap,
     cluster: perBackend(({ state }) => (state === "ready" ? 1 : 0)),
   },
   {
     name: "backend_state",
     help: "1 for the current state of the backend, 0 for the others",
     labels: ["backend", "state"],
+    cap: states.length * backendCap,
     cluster: ({ backendStatuses }) =>
       backendStatuses.flatMap(({ name, state }) =>
         states.map((one): Sample => [[name, one], state === one ? 1 : 0]),
@@ -137,6 +143,7 @@ export const metrics: readonly Metric[] = [
     name: "backend_info",
     help: "1 for the version that the backend reports at /version",
     labels: ["backend", "version"],
+    cap: backendCap,
     cluster: ({ backendStatuses }) =>
       backendStatuses.flatMap(({ name, version }): Sample[] =>
         version === "" ? [] : [[[name, version], 1]],
@@ -152,6 +159,7 @@ export const metrics: readonly Metric[] = [
     name: "backend_suspect_seconds_total",
     help: "Time that the backend has spent in state suspect",
     labels: ["backend"],
+    cap: backendCap,
     cluster: perBackend(({ suspectMs }) => suspectMs / 1000),
   },
   {
@@ -165,6 +173,7 @@ export const metrics: readonly Metric[] = [
     name: "backend_probes_total",
     help: "Health probes that watchkeeper sent on new connections, by result",
     labels: ["backend", "result"],
+    cap: 2 * backendCap,
     cluster: ({ backendStatuses }) =>
       backendStatuses.flatMap(({ name, probes }): Sample[] => [
         [[name, "ok"], probes.answers],
@@ -175,6 +184,7 @@ export const metrics: readonly Metric[] = [
     name: "backend_last_probe_duration_seconds",
     help: "Duration of the last answered probe, from the SYN to the response",
     labels: ["backend"],
+    cap: backendCap,
     cluster: perBackend(({ probes }) => probes.lastMs / 1000),
   },
   {
@@ -193,6 +203,7 @@ export const metrics: readonly Metric[] = [
     name: "upstream_connections_closed_total",
     help: "Closed HTTP/2 connections to the backend",
     labels: ["backend"],
+    cap: backendCap,
     counted: { "upstream_connection.closed": ({ backend }) => [backend] },
   },
   {
@@ -258,6 +269,12 @@ export const metrics: readonly Metric[] = [
     name: "request_hedges_total",
     help: "Requests sent a second time, to another backend or on another connection, because the first attempt was unanswered",
     cluster: ({ path: { hedges } }) => hedges.count,
+  },
+  {
+    name: "request_hedge_wins_total",
+    help: "Requests that were sent twice, by the attempt that was answered first: first or hedge",
+    labels: ["attempt"],
+    cluster: ({ path: { hedges } }) => Object.entries(hedges.wins),
   },
   {
     name: "request_ends_total",
@@ -450,11 +467,54 @@ export const metrics: readonly Metric[] = [
   },
 ];
 
-export const requestDuration: HistogramMetric = {
-  name: "request_duration_seconds",
-  help: "Time from the header fields of a request to the end of its response, by verb; watches and other long-running requests are excluded",
-  labels: ["verb"],
-  cap: 8,
-  cluster: ({ path }) =>
-    Array.from(path.exchanges.durations, ([verb, histogram]) => [verbLabel(verb), histogram]),
-};
+function perBackendHistogram(
+  of: (backend: ReturnType<LiveCluster["path"]["measurementsOf"]>) => Histogram | undefined,
+): HistogramMetric["cluster"] {
+  return ({ path }) =>
+    path.backends.views.flatMap(({ name }) => {
+      const histogram = of(path.measurementsOf(name));
+      return histogram === undefined ? [] : [[name, histogram] as const];
+    });
+}
+
+/** Backends with a histogram of their own: enough for the control planes that are in use. */
+const backendHistograms = 12;
+
+export const histograms: readonly HistogramMetric[] = [
+  {
+    name: "request_duration_seconds",
+    help: "Time from the header fields of a request to the end of its response, by verb; watches and other long-running requests are excluded",
+    labels: ["verb"],
+    cap: 8,
+    cluster: ({ path }) =>
+      Array.from(path.exchanges.durations, ([verb, histogram]) => [verbLabel(verb), histogram]),
+  },
+  {
+    name: "backend_detection_seconds",
+    help: "Time from the last sign of life of a ready backend until watchkeeper found it suspect or dead",
+    labels: ["state"],
+    cap: 3,
+    cluster: ({ path }) => Object.entries(path.backends.detections),
+  },
+  {
+    name: "backend_ping_duration_seconds",
+    help: "Round-trip time of answered PINGs on upstream connections; further backends count as other",
+    labels: ["backend"],
+    cap: backendHistograms,
+    cluster: perBackendHistogram(({ pings }) => pings),
+  },
+  {
+    name: "backend_probe_duration_seconds",
+    help: "Duration of health probes that reached the backend, from the SYN to the response or the timeout; further backends count as other",
+    labels: ["backend"],
+    cap: backendHistograms,
+    cluster: perBackendHistogram(({ probes }) => probes.durations),
+  },
+  {
+    name: "watch_move_duration_seconds",
+    help: "Time from the loss or suspicion of a watch's upstream stream until the watch continued at another backend, by reason of the move",
+    labels: ["reason"],
+    cap: 12,
+    cluster: ({ path }) => path.migrations.moveDurations,
+  },
+];

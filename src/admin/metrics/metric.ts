@@ -52,14 +52,16 @@ export type LiveCluster = {
   readonly label: string;
   readonly path: {
     readonly admission: Pick<Path["admission"], "waiting">;
-    readonly backends: { readonly views: readonly { readonly name: string; readonly state: string }[] };
+    readonly backends: Pick<Path["backends"], "detections"> & {
+      readonly views: readonly { readonly name: string; readonly state: string }[];
+    };
     readonly pools: { readonly poolOf: (backend: string) => PoolFacts | undefined };
     readonly exchanges: Pick<Path["exchanges"], "active" | "counts" | "durations" | "ends" | "watched">;
-    readonly hedges: Pick<Path["hedges"], "count">;
+    readonly hedges: Pick<Path["hedges"], "count" | "wins">;
     readonly pending: Pick<Path["pending"], "size">;
     readonly migrations: Pick<
       Path["migrations"],
-      "moves" | "ends" | "hedges" | "refreshes" | "sentinels" | "waiting" | "stalls"
+      "moves" | "moveDurations" | "ends" | "hedges" | "refreshes" | "sentinels" | "waiting" | "stalls"
     >;
     readonly sentinels: Pick<Path["sentinels"], "count">;
     readonly origins: Pick<Path["origins"], "counts">;

@@ -7,8 +7,16 @@ import type { Histogram } from "../../base/histogram.ts";
 import type { Entry, EntryOf, Journal } from "../../events/journal.ts";
 import { viewOf } from "./cluster-view.ts";
 import { histogramText, isCounter, metricText, type Sample, Series } from "./exposition.ts";
-import type { ClusterView, Counted, LiveCluster, Metric, Process, Values } from "./metric.ts";
-import { metrics, requestDuration } from "./metric-declarations.ts";
+import type {
+  ClusterView,
+  Counted,
+  HistogramMetric,
+  LiveCluster,
+  Metric,
+  Process,
+  Values,
+} from "./metric.ts";
+import { histograms, metrics } from "./metric-declarations.ts";
 
 /** Metrics of prom-client that would visit every open socket: with 50,000 watches they would delay requests. */
 const expensive = ["handles", "requests", "resources"].flatMap((what) => [
@@ -23,7 +31,8 @@ export class Metrics {
   readonly #process: Process;
   readonly #registry = new Registry();
   readonly #all: readonly CountedMetric[];
-  #durations: readonly (readonly [string, Histogram])[] = [];
+  /** The histograms of removed clusters. */
+  readonly #past = new Map<HistogramMetric, readonly Row[]>();
 
   constructor(journal: Journal, process: Process) {
     this.#process = process;
@@ -49,7 +58,8 @@ export class Metrics {
       if (isCounter(metric) && "cluster" in metric)
         for (const [values, value] of rowsOf(metric.cluster(view)))
           kept.add(anonymous(metric.labels ?? [], values), value);
-    this.#durations = [...merged([...this.#durations, ...requestDuration.cluster(cluster)])];
+    for (const metric of histograms)
+      this.#past.set(metric, [...merged([...this.#pastOf(metric), ...anonymousRows(metric, cluster)])]);
   }
 
   async text(): Promise<string> {
@@ -60,9 +70,15 @@ export class Metrics {
       for (const [values, value] of this.#rows(one, views)) series.add(values, value);
       return metricText(metric, series.rows);
     });
-    const durations = views.flatMap((view) => [...requestDuration.cluster(view)]);
-    const histogram = histogramText(requestDuration, merged([...durations, ...this.#durations]));
-    return `${await this.#registry.metrics()}\n${texts.join("")}${histogram}`;
+    const ofHistograms = histograms.map((metric) => {
+      const rows = views.flatMap((view) => [...metric.cluster(view)]);
+      return histogramText(metric, merged(capped([...this.#pastOf(metric), ...rows], metric.cap)));
+    });
+    return `${await this.#registry.metrics()}\n${texts.join("")}${ofHistograms.join("")}`;
+  }
+
+  #pastOf(metric: HistogramMetric): readonly Row[] {
+    return this.#past.get(metric) ?? [];
   }
 
   /** Returns all series of one metric, however many there are. */
@@ -97,7 +113,23 @@ function countedBy<K extends Entry["kind"]>(
   return read?.(entry);
 }
 
-function merged(all: Iterable<readonly [string, Histogram]>): ReadonlyMap<string, Histogram> {
+type Row = readonly [string, Histogram];
+
+/** Returns the rows with "other" in place of the label values beyond the cap. */
+function capped(rows: readonly Row[], cap: number): readonly Row[] {
+  const kept = new Set(rows.map(([value]) => value).filter((value, at, all) => all.indexOf(value) === at));
+  const first = new Set(kept.size > cap ? [...kept].slice(0, cap - 1) : kept);
+  return rows.map(([value, histogram]) => [first.has(value) ? value : "other", histogram]);
+}
+
+function anonymousRows({ labels, cluster: rowsIn }: HistogramMetric, cluster: LiveCluster): readonly Row[] {
+  return Array.from(rowsIn(cluster), ([value, histogram]) => [
+    anonymous(labels, [value])[0] ?? "",
+    histogram,
+  ]);
+}
+
+function merged(all: Iterable<Row>): ReadonlyMap<string, Histogram> {
   const sums = new Map<string, Histogram>();
   for (const [verb, histogram] of all) sums.set(verb, histogram.plus(sums.get(verb)));
   return sums;

@@ -3,6 +3,7 @@
  * request handler. The options supply sockets and time: real ones in main.ts, virtual ones in tests and the simulation.
  */
 import type { Clock } from "../../base/clock.ts";
+import { Histogram, rttBounds } from "../../base/histogram.ts";
 import { inSlices } from "../../base/slices.ts";
 import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -82,6 +83,8 @@ export type PathOptions = PathSettings & {
 export type BackendMeasurements = {
   readonly pingP99Ms: number;
   readonly suspectMs: number;
+  /** Seconds that each answered PING took; undefined: the backend is removed. */
+  readonly pings: Histogram | undefined;
   readonly probes: ProbeCounts;
   readonly isDrained: boolean;
   /** The apiserver version that the backend reports, such as "v1.36.1"; "": unknown. */
@@ -95,6 +98,7 @@ type Base = Pick<
   "clock" | "journal" | "buffered" | "caches" | "exchanges" | "pending" | "backends" | "pools"
 >;
 
+const noProbes: ProbeCounts = { answers: 0, failures: 0, lastMs: 0, durations: new Histogram(rttBounds) };
 const defaultMode: GuardMode = "Observe";
 const probed = { rise: healthLimits.riseAnswers, needsProof: true };
 
@@ -374,7 +378,8 @@ export class Path {
       suspectMs: this.backends.suspectMs(name),
       isDrained: this.backends.factsOf(name).isDrained,
       version: this.#versionOf(name),
-      probes: this.probers?.of(name)?.counts ?? { answers: 0, failures: 0, lastMs: 0 },
+      pings: this.pools.poolOf(name)?.pings,
+      probes: this.probers?.of(name)?.counts ?? noProbes,
     };
   }
 }

@@ -32,6 +32,8 @@ export class Hedges {
   readonly #slowBudget: TokenBucket;
   /** Number of requests that were sent twice, since the start. */
   count = 0;
+  /** How often the first attempt or the hedge of a request that was sent twice was answered first. */
+  readonly wins = { first: 0, hedge: 0 };
 
   constructor(parts: HedgeParts) {
     this.#parts = parts;
@@ -52,9 +54,10 @@ export class Hedges {
 
   /** Evaluates the response that won, as evidence about the backends that were asked (health/read-latency.ts). */
   answered(context: RequestContext, status: number, attempt: Attempt, rest: Attempt | undefined): void {
-    if (!context.isObjectRead || status >= 500) return;
     const { clock, pools } = this.#parts;
     const now = clock.now();
+    this.#countWin(attempt, rest, now);
+    if (!context.isObjectRead || status >= 500) return;
     const tookMs = attempt.sinceSent(now);
     pools.poolOf(attempt.backend)?.reads.add(tookMs);
     this.#slowBudget.earn(requestLimits.slowHedgeShare, requestLimits.slowHedgeBurst);
@@ -62,6 +65,10 @@ export class Hedges {
     if ((status >= 300 && status !== 404) || !isFreshRead(context)) return;
     this.#proven(attempt.backend);
     if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#lostHedge(rest, now);
+  }
+
+  #countWin(attempt: Attempt, rest: Attempt | undefined, now: number): void {
+    if (rest !== undefined) this.wins[attempt.sinceSent(now) < rest.sinceSent(now) ? "hedge" : "first"] += 1;
   }
 
   #proven(backend: string): void {

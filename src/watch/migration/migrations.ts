@@ -3,6 +3,7 @@
  * accept watches. A watch whose backend is draining moves at a slow pace. TargetPicker picks the destination.
  */
 import type { Clock } from "../../base/clock.ts";
+import { Histogram, moveBounds } from "../../base/histogram.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -57,6 +58,8 @@ export class Migrations {
   #isLeaving = false;
   #steps = 0;
   readonly moves = new Map<AskReason, number>();
+  /** Seconds from the loss or suspicion of a watch's stream until the watch continued, by reason of the move. */
+  readonly moveDurations = new Map<string, Histogram>();
   readonly ends = new Map<EndReason, number>();
   hedges = 0;
   refreshes = 0;
@@ -181,6 +184,9 @@ export class Migrations {
 
   moved(reason: AskReason, from: string, to: string, ms: number): void {
     this.moves.set(reason, (this.moves.get(reason) ?? 0) + 1);
+    const durations = this.moveDurations.get(reason) ?? new Histogram(moveBounds);
+    this.moveDurations.set(reason, durations);
+    durations.observe(ms / 1000);
     this.#log.add(reason, from, to, ms);
   }
 

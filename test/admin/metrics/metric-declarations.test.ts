@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import type { Sample } from "../../../src/admin/metrics/exposition.ts";
 import { isCounter } from "../../../src/admin/metrics/exposition.ts";
 import type { BackendStatus, LiveCluster, Process } from "../../../src/admin/metrics/metric.ts";
-import { metrics, requestDuration } from "../../../src/admin/metrics/metric-declarations.ts";
+import { histograms, metrics } from "../../../src/admin/metrics/metric-declarations.ts";
 import { Metrics } from "../../../src/admin/metrics/registry.ts";
 import type { Entry } from "../../../src/events/journal.ts";
 import { Journal } from "../../../src/events/journal.ts";
@@ -18,8 +18,9 @@ function backend(
   facts: Partial<BackendStatus> = {},
 ): Partial<LiveCluster["path"]> {
   const { connections = [] } = facts;
+  const { path } = clusterWith();
   return {
-    backends: { views: [{ name, state }] },
+    backends: { ...path.backends, views: [{ name, state }] },
     pools: {
       poolOf: () => ({
         shards: connections.map(({ trust, kind, open, streams }) => ({
@@ -33,7 +34,8 @@ function backend(
       pingP99Ms: 2,
       suspectMs: 1500,
       isDrained: false,
-      probes: { answers: 3, failures: 1, lastMs: 12 },
+      pings: undefined,
+      probes: { ...path.measurementsOf(name).probes, answers: 3, failures: 1, lastMs: 12 },
     }),
   };
 }
@@ -52,7 +54,7 @@ function of(name: string, path: Partial<LiveCluster["path"]>): readonly Sample[]
 }
 
 test("names follow Prometheus: what counts journal entries ends in _total, and each is declared once", () => {
-  const all = [...metrics, requestDuration];
+  const all = [...metrics, ...histograms];
   for (const { name } of all) assert.match(name, /^[a-z_]+$/);
   for (const metric of metrics) if ("counted" in metric) assert.ok(isCounter(metric), metric.name);
   assert.is(new Set(all.map(({ name }) => name)).size, all.length);
@@ -116,7 +118,12 @@ test("verbs and codes come from closed sets, in the apiserver's words (A54)", ()
 });
 
 test("requests that were sent twice, and those that wait for a backend or for admission, are shown", () => {
-  assert.equal(of("request_hedges_total", { hedges: { count: 3 } }), [[[], 3]]);
+  const hedges = { count: 3, wins: { first: 2, hedge: 1 } };
+  assert.equal(of("request_hedges_total", { hedges }), [[[], 3]]);
+  assert.equal(of("request_hedge_wins_total", { hedges }), [
+    [["first"], 2],
+    [["hedge"], 1],
+  ]);
   assert.equal(of("requests_pending", { pending: { size: 2 }, admission: { waiting: 3 } }), [[[], 5]]);
 });
 

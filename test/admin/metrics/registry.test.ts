@@ -17,10 +17,10 @@ function seriesIn(text: string): string[] {
   return text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** As many rows as a hostile world can make, each with labels of its own. */
-function flood(count: number): Process {
+/** As many rows as a hostile world can make, each with labels of its own, with a number of backends. */
+function flood(count: number, backendCount = count): Process {
   const names = Array.from({ length: count }, (_, index) => `\n"\\{x="${index}`);
-  const { exchanges } = clusterWith().path;
+  const { backends, exchanges } = clusterWith().path;
   const lease = {
     holder: "h",
     renewedAt: 0,
@@ -33,7 +33,10 @@ function flood(count: number): Process {
   const cluster = clusterWith({
     passthrough: { counts: new Map(names.map((name) => [name, 1])), bytes: { sent: 1, received: 1 } },
     path: {
-      backends: { views: names.map((name) => ({ name, state: "ready" })) },
+      backends: {
+        ...backends,
+        views: names.slice(0, backendCount).map((name) => ({ name, state: "ready" })),
+      },
       pools: { poolOf: () => ({ shards }) },
       exchanges: {
         ...exchanges,
@@ -143,14 +146,14 @@ test("the journal is counted", async () => {
 function answered(label: string, count: number): LiveCluster {
   const durations = new Map([["list", new Histogram(requestBounds)]]);
   for (let times = 0; times < count; times++) durations.get("list")?.observe(0.1);
-  const { exchanges, ledgerTap } = clusterWith().path;
+  const { backends, exchanges, ledgerTap } = clusterWith().path;
   const counts = [{ verb: "list", code: 200, backend: `${label}/a`, count }];
   return clusterWith({
     label,
     passthrough: { counts: new Map([[`${label}/a`, 2]]), bytes: { sent: 3, received: 4 } },
     path: {
       exchanges: { ...exchanges, counts, durations, active: () => 1 },
-      backends: { views: [{ name: `${label}/a`, state: "ready" }] },
+      backends: { ...backends, views: [{ name: `${label}/a`, state: "ready" }] },
       ledgerTap: { ...ledgerTap, ledger: { size: 1, requestsByAgent: new Map() } },
     },
   });
@@ -194,35 +197,39 @@ test("a removed cluster's counters stay, without the names of its backends; its 
   assert.not.match(text, "eu/a");
 });
 
-test("never more than 2,000 series, whatever clients, backends and names there are (A54)", async () => {
-  const journal = new Journal(manualClock());
-  const all = new Metrics(journal, flood(3000));
-  for (let index = 0; index < 3000; index++) {
-    const name = `n-${index}`;
-    journal.write({
-      kind: "backend.changed",
-      backend: name,
-      from: name,
-      to: name,
-      detector: name,
-      valueMs: 0,
-      limitMs: 0,
-      reason: name,
-    });
-    journal.write({ kind: "upstream_connection.closed", backend: name, connection: name, reason: name });
-    journal.write({ kind: "request.failed", code: name, origin: name, message: name, auditId: name });
-    journal.write({ kind: "certificate.loaded", name, notAfter: name });
-    journal.write({ kind: "downstream_connection.refused", client: name, reason: name });
-    all.gone(answered(name, 1));
-  }
-  const lines = seriesIn(await all.text());
-  console.log(`figure: ${lines.length} series at most`);
-  assert.ok(lines.length <= 2000, `${lines.length} series`);
-  const sum = lines
-    .filter((line) => line.startsWith("watchkeeper_requests_total"))
-    .reduce((total, line) => total + Number(line.split(" ").at(-1)), 0);
-  assert.is(sum, 6000, "what has no series of its own is in other");
-});
+for (const [backends, most] of [
+  [3, 2000],
+  [3000, 2500],
+] as const)
+  test(`never more than ${most} series with ${backends} backends, whatever clients and names there are (A54)`, async () => {
+    const journal = new Journal(manualClock());
+    const all = new Metrics(journal, flood(3000, backends));
+    for (let index = 0; index < 3000; index++) {
+      const name = `n-${index}`;
+      journal.write({
+        kind: "backend.changed",
+        backend: name,
+        from: name,
+        to: name,
+        detector: name,
+        valueMs: 0,
+        limitMs: 0,
+        reason: name,
+      });
+      journal.write({ kind: "upstream_connection.closed", backend: name, connection: name, reason: name });
+      journal.write({ kind: "request.failed", code: name, origin: name, message: name, auditId: name });
+      journal.write({ kind: "certificate.loaded", name, notAfter: name });
+      journal.write({ kind: "downstream_connection.refused", client: name, reason: name });
+      all.gone(answered(name, 1));
+    }
+    const lines = seriesIn(await all.text());
+    console.log(`figure: ${lines.length} series at most`);
+    assert.ok(lines.length <= most, `${lines.length} series`);
+    const sum = lines
+      .filter((line) => line.startsWith("watchkeeper_requests_total"))
+      .reduce((total, line) => total + Number(line.split(" ").at(-1)), 0);
+    assert.is(sum, 6000, "what has no series of its own is in other");
+  });
 
 test("a scrape with every series there can be holds the loop for a few milliseconds", async () => {
   const full = flood(limits.requestSeries);
@@ -242,6 +249,28 @@ test("a name with quotes and line feeds stays inside its label", async () => {
 
 test("nothing is measured that visits every open socket", async () => {
   assert.not.match(await scraped({}), "nodejs_active_");
+});
+
+test("each state of 64 backends is shown, which is the largest number that a configuration may have", async () => {
+  const views = Array.from({ length: 64 }, (_, index) => ({ name: `cp-${index}`, state: "ready" }));
+  const cluster = clusterWith({ path: { backends: { ...clusterWith().path.backends, views } } });
+  const lines = seriesIn(await scraped({ clusters: () => [cluster] }));
+  const states = lines.filter((line) => line.startsWith("watchkeeper_backend_state{"));
+  assert.is(states.length, 64 * 5);
+  assert.ok(states.includes('watchkeeper_backend_state{backend="cp-63",state="ready"} 1'));
+  assert.not.ok(states.some((line) => line.includes('"other"')));
+});
+
+test("histograms of backends beyond the cap are summed under other", async () => {
+  const views = Array.from({ length: 20 }, (_, index) => ({ name: `cp-${index}`, state: "ready" }));
+  const pings = new Histogram([1]);
+  pings.observe(0.5);
+  const { path } = clusterWith();
+  const measurementsOf = (name: string) => ({ ...path.measurementsOf(name), pings });
+  const cluster = clusterWith({ path: { backends: { ...path.backends, views }, measurementsOf } });
+  const lines = seriesIn(await scraped({ clusters: () => [cluster] }));
+  assert.ok(lines.includes('watchkeeper_backend_ping_duration_seconds_count{backend="cp-10"} 1'));
+  assert.ok(lines.includes('watchkeeper_backend_ping_duration_seconds_count{backend="other"} 9'));
 });
 
 test.run();

@@ -258,4 +258,13 @@ export const health: readonly Defect[] = [
     { file: "kube/api-origin.ts", find: "Object.assign(origin, now);", replace: "" },
     ["flows/changed-settings", "watches.customResourceAPIGroups makes the open watches of the group movable"],
   ),
+  defect(
+    "the time of detection begins when the detector finds the failure",
+    {
+      file: "health/backends.ts",
+      find: 'if (from === "ready") known.lostAt = now - silentMs;',
+      replace: 'if (from === "ready") known.lostAt = now;',
+    },
+    ["flows/measured-times", "the time of detection runs from the last sign of life"],
+  ),
 ];

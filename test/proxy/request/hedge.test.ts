@@ -55,6 +55,7 @@ test("a GET whose backend falls silent is answered by another within a second, a
   assert.equal([ear.status, ear.body, ear.isEnded], ["200", "found", true]);
   path.clock.advance(5000);
   assert.equal([silent.asked.length, other.asked.length, ear.heads.length], [1, 1, 1]);
+  assert.equal(path.hedges.wins, { first: 0, hedge: 1 });
 });
 
 test("two upstream connections of one backend swallow the same LIST: then the other backend is asked, though it answers PING", () => {
@@ -116,6 +117,7 @@ test("a false alarm costs nothing visible: the first response is relayed, the ot
   assert.equal([ear.status, ear.body, ear.isEnded], ["200", "the first", true]);
   assert.is(other.last.resetCode, errorCode.CANCEL);
   assert.is(path.exchanges.size, 0);
+  assert.equal(path.hedges.wins, { first: 1, hedge: 0 });
 });
 
 test("a watch that has no answer yet is asked again as it was; a LIST too (watch.md §5.1)", () => {
