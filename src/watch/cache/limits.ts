@@ -61,6 +61,8 @@ export const watchLimits = {
   bookmarkRefreshMs: 3000,
   /** Ms between two streams for one bookmark: when an apiserver comes back, many watches need a bookmark at once. */
   bookmarkRefreshPauseMs: 5,
+  /** Ms after which a watch that had no room for such a stream is looked at again: most moves take less. */
+  bookmarkRefreshAgainMs: 1000,
   /** Ms between two checks that each resource has a sentinel (sentinels.ts). */
   sentinelLookMs: 500,
   /** Maximum number of sentinels that one check requests. */

@@ -35,6 +35,8 @@ export class BookmarkRefresher {
   readonly #progress: ProgressRequests;
   /** Watches whose resume version may be too old. Value: clock reading up to which all events must have arrived. */
   readonly #old = new Map<WatchSession, number>();
+  /** As `#old`: watches that had no room for a second stream, and are looked at again. At most one for each watch. */
+  readonly #postponed = new Map<WatchSession, number>();
   #isUnderWay = false;
 
   constructor(parts: BookmarkRefresherParts) {
@@ -45,6 +47,10 @@ export class BookmarkRefresher {
   /** Number of lists sent to make caches follow etcd, by result. */
   get progressRequests(): ProgressCounts {
     return this.#progress.counts;
+  }
+
+  get postponed(): number {
+    return this.#postponed.size;
   }
 
   /** Refreshes the watches on other backends, because this backend became ready and its caches begin now. */
@@ -112,12 +118,32 @@ export class BookmarkRefresher {
   #refresh(refresh: BookmarkRefresh): boolean {
     const { watch, since } = refresh;
     const { attempt } = watch;
-    if (attempt === undefined || !watch.mayHedge || !isOlderThan(watch, since, undefined)) return false;
+    if (!isOlderThan(watch, since, undefined)) return false;
+    if (attempt === undefined || !watch.mayHedge) return this.#postpone(refresh);
     const version = this.#progress.versionFor(refresh, attempt.backend);
     if (version === undefined || !isOlderThan(watch, since, version)) return false;
-    this.#parts.migrations.refresh(watch);
+    if (!this.#parts.migrations.refresh(watch)) return this.#postpone(refresh);
     this.#progress.refreshed(watch, attempt.backend);
     return true;
+  }
+
+  /**
+   * A watch that moves, or has a second stream, needs the bookmark afterwards, at the backend that it has then. A watch
+   * that has had no room for so long has got a bookmark from its backend.
+   */
+  #postpone({ watch, since }: BookmarkRefresh): false {
+    const { clock } = this.#parts;
+    const isOver = watch.state === "ending" || watch.state === "ended";
+    if (isOver || clock.now() - since >= watchLimits.caughtUpMs) return false;
+    if (this.#postponed.size === 0) clock.after(watchLimits.bookmarkRefreshAgainMs, () => this.#again());
+    this.#postponed.set(watch, since);
+    return false;
+  }
+
+  #again(): void {
+    const refreshes = Array.from(this.#postponed, ([watch, since]) => ({ watch, since }));
+    this.#postponed.clear();
+    this.#add(refreshes);
   }
 }
 

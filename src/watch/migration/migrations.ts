@@ -157,13 +157,18 @@ export class Migrations {
     this.#pumpSoon();
   }
 
-  /** Opens a second stream on the same backend for a bookmark; bookmark-refresh.ts decides when. */
-  refresh(watch: WatchSession): void {
+  /**
+   * Opens a second stream on the same backend for a bookmark; bookmark-refresh.ts decides when. A sentinel loses its second
+   * stream for that time: with an old version, the sentinel could not move to a backend that has come back. Returns false
+   * if the watch has no room, or its backend may be failing.
+   */
+  refresh(watch: WatchSession): boolean {
     const { attempt } = watch;
-    if (attempt === undefined || watch.second !== undefined || !watch.mayHedge) return;
-    if (this.targets.isDoubtful(attempt.backend) || !watch.mayBeRefreshed) return;
+    if (attempt === undefined || !watch.mayHedge || watch.state === "refreshing") return false;
+    if (this.targets.isDoubtful(attempt.backend) || !watch.mayBeRefreshed) return false;
     this.refreshes += 1;
     this.#send(watch.ask(attempt.backend, "refreshed"), undefined);
+    return true;
   }
 
   /** Opens the second stream of a sentinel on `backend` (sentinels.ts). */
@@ -317,6 +322,8 @@ export class Migrations {
     this.#contain(watch, () => {
       if (!this.#reasonHolds(watch, attempt, reason)) return;
       if (this.#isPostedWell(watch, reason)) watch.promote(reason);
+      // In a moment the watch has a newer version, with which more backends accept it.
+      else if (reason === "draining" && watch.state === "refreshing") this.leaveLater(watch);
       else if (watch.mayHedge) this.#leave(watch, attempt.backend, reason);
     });
   }

@@ -106,4 +106,31 @@ export const watchSession: readonly Defect[] = [
     { file: "watch/detectors/initial-events.ts", find: "reading.isBoundRequested || ", replace: "" },
     ["watch/detectors/initial-events", "a stream has one list"],
   ),
+  defect(
+    "a watch that moves when it should be refreshed is forgotten",
+    {
+      file: "watch/detectors/bookmark-refresh.ts",
+      find: "if (attempt === undefined || !watch.mayHedge) return this.#postpone(refresh);",
+      replace: "if (attempt === undefined || !watch.mayHedge) return false;",
+    },
+    ["watch/detectors/bookmark-refresh", "it gets its bookmark where it goes"],
+  ),
+  defect(
+    "a sentinel is never refreshed",
+    {
+      file: "watch/migration/migrations.ts",
+      find: '!watch.mayHedge || watch.state === "refreshing") return false;',
+      replace: "!watch.mayHedge || watch.second !== undefined) return false;",
+    },
+    ["watch/detectors/bookmark-refresh", "a sentinel gets its bookmark"],
+  ),
+  defect(
+    "a move from a draining backend takes the place of a refresh",
+    {
+      file: "watch/migration/migrations.ts",
+      find: 'reason === "draining" && watch.state === "refreshing"',
+      replace: 'reason === "draining" && watch.state === "parked"',
+    },
+    ["watch/detectors/bookmark-refresh", "the watch moves when it has its bookmark"],
+  ),
 ];

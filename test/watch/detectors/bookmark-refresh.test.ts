@@ -9,7 +9,7 @@ import {
 } from "../../../src/watch/detectors/bookmark-refresh.ts";
 import { countedClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
-import { blackHole, json, linesOf, listOf, ok, PlayedWatch } from "../../support/watch-path.ts";
+import { blackHole, goAway, json, linesOf, listOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("bookmark-refresh");
 
@@ -70,7 +70,7 @@ test("nor does one that began with a state, whose own stream has no bookmarks an
   live.list(live.from, "20");
   live.serve(live.from, "=20");
   live.advance(watchLimits.hungMs + watchLimits.hungLookMs);
-  assert.equal([live.from.asked.length, live.to.asked.length], [4, 0], "silent, and not hung");
+  assert.equal([live.from.asked.length, live.to.asked.length], [3, 0], "silent, and not hung");
   live.has("+8a ~9a");
 });
 
@@ -176,6 +176,102 @@ test("the first stream alone is lost: the watch is asked for anew, for all of it
   const asked = [...watch.from.asked.slice(3), ...watch.to.asked];
   assert.is(asked.length, 1);
   assert.match(asked[0]?.request.path ?? "", /timeoutSeconds=359\d$/);
+});
+
+/** A watch that moves to a third backend while its first backend is asked for etcd's version. */
+function migrating(query = "resourceVersion=7&allowWatchBookmarks=true") {
+  const watch = new PlayedWatch({
+    path: new PlayedPath(["a", "b", "c"], { alwaysRequestBookmarks: true }),
+    query,
+  });
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.to);
+  watch.advance(1000);
+  watch.to.isDown = false;
+  watch.advance(1000);
+  const third = [...watch.path.played.values()].find((one) => one !== watch.from && one !== watch.to);
+  if (third === undefined) throw new Error("Three backends are played");
+  goAway(watch.from);
+  watch.advance(500);
+  assert.match(watch.queryOf(third), /resourceVersion=8&.*timeoutSeconds=3598$/);
+  return { watch, third };
+}
+
+test("the watch moves while etcd's version is asked for: it gets its bookmark where it goes", () => {
+  const { watch, third } = migrating();
+  watch.list(watch.from, "20");
+  watch.serve(third);
+  watch.from.asked[0]?.say("", true);
+  watch.advance(watchLimits.bookmarkRefreshAgainMs + 100);
+  watch.list(third, "20");
+  assert.match(watch.queryOf(third), "resourceVersion=8&allowWatchBookmarks=true&timeoutSeconds=3");
+  watch.serve(third, "=20");
+  watch.kill(third);
+  watch.advance(100);
+  assert.match(watch.queryOf(watch.to), "resourceVersion=20&");
+  watch.has("+8a =20");
+});
+
+test("a sentinel gets its bookmark, and then a second stream with the newer version", () => {
+  const path = new PlayedPath(["a", "b", "c"], { alwaysRequestBookmarks: true, compares: "watches" });
+  const watch = new PlayedWatch({ path, query: "resourceVersion=7&allowWatchBookmarks=true" });
+  watch.serve(watch.from, "+8a");
+  watch.advance(600);
+  const second = [...path.played.values()].find((one) => one !== watch.from && one.asked.length > 0);
+  if (second === undefined) throw new Error("A second stream is asked for");
+  watch.serve(second);
+  const [exchange] = path.exchanges.live;
+  if (exchange?.watch !== undefined) path.refresher.refused(exchange.watch);
+  watch.advance(10);
+  watch.list(watch.from, "20");
+  assert.match(watch.queryOf(watch.from), "resourceVersion=8&allowWatchBookmarks=true&timeoutSeconds=3");
+  assert.is(second.last.resetCode, errorCode.CANCEL);
+  watch.serve(watch.from, "=20");
+  watch.advance(600);
+  const posted = [...path.played.values()]
+    .filter((one) => one !== watch.from)
+    .map(({ asked }) => asked.at(-1));
+  assert.ok(posted.some((asked) => asked?.request.path.includes("resourceVersion=20&")));
+  watch.has("+8a =20");
+});
+
+test("a watch that gets an event where it goes is not asked for there", () => {
+  const { watch, third } = migrating();
+  watch.list(watch.from, "20");
+  watch.serve(third, "~21a");
+  const asked = third.asked.length;
+  watch.advance(watchLimits.caughtUpMs);
+  assert.is(third.asked.length, asked);
+});
+
+test("a refresh that finds no room is given up when the backend's own bookmark is due, or its client has gone", () => {
+  for (const leaves of [true, false]) {
+    const { watch } = migrating();
+    // The third backend never answers.
+    watch.list(watch.from, "20");
+    const { refresher } = watch.path;
+    assert.is(refresher.postponed, 1);
+    if (leaves) watch.ear.stream.reset(errorCode.CANCEL);
+    watch.advance(leaves ? watchLimits.bookmarkRefreshAgainMs : watchLimits.caughtUpMs);
+    assert.is(refresher.postponed, 0);
+  }
+});
+
+test("its backend drains meanwhile: the watch moves when it has its bookmark", () => {
+  const watch = returned();
+  const refresh = watch.serve(watch.from);
+  assert.match(refresh.request.path, "timeoutSeconds=3");
+  goAway(watch.from);
+  watch.path.settle();
+  watch.advance(1000);
+  assert.is(refresh.resetCode, undefined);
+  refresh.say(linesOf("=20"));
+  watch.advance(watchLimits.declinedMs);
+  const moved = [...watch.from.asked, ...watch.to.asked].filter(({ request }) =>
+    request.path.includes("watch=true&resourceVersion=20&"),
+  );
+  assert.is(moved.length, 1);
+  watch.has("+8a =20");
 });
 
 test("its backend falls silent meanwhile: a hedge is more urgent", () => {
