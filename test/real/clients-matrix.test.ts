@@ -1,6 +1,7 @@
 /**
- * The clients while two apiservers fail, one after the other: each operation has its outcome, or the failure explains
- * why not. `npm run test:clients`: more faults, and beside it the same operations directly.
+ * The clients directly at an apiserver, and through the proxy while two apiservers fail, one after the other: each
+ * operation has its outcome and shows what it shows directly, or the failure explains why not. `npm run test:clients`:
+ * more clients and more faults.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -23,14 +24,14 @@ const real = testWith(test, [
 ]);
 
 real(
-  "clients keep their watches and get their answers while one apiserver after the other fails",
+  "clients keep their watches and get the same answers as directly while one apiserver after the other fails",
   async () => {
     const operations = operationsOf(clients, figure);
     const faults = rounds(backendCount)
       .filter(({ fault }) => fault.name === "stopped" || fault.name === "killed")
       .slice(0, 2);
     const outcomes = await Play.run({
-      modes: ["through with faults"],
+      modes: ["direct", "through with faults"],
       operations,
       faults,
       maxMs: 300_000,

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { call, type Said } from "./rig/call.ts";
+import { call, type Output } from "./rig/call.ts";
 import { Child } from "./rig/child.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
 import { clusterNeeds, crdPath, figure, monitoringKinds, pathOf, testWith } from "./rig/parts.ts";
@@ -41,7 +41,7 @@ test.after(async () => {
   if (real.canRun) await cluster.stop();
 });
 
-async function kubectl(args: readonly string[], input?: string, url = cluster.admin.url): Promise<Said> {
+async function kubectl(args: readonly string[], input?: string, url = cluster.admin.url): Promise<Output> {
   const all = ["--kubeconfig", cluster.kubeconfig(url), ...args];
   const said = await call(pathOf("kubectl"), all, input === undefined ? {} : { input });
   assert.is(said.code, 0, `kubectl ${args.join(" ")}: ${said.err}`);

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Call, type CallOptions, call, type Said } from "./rig/call.ts";
+import { Call, type CallOptions, call, type Output } from "./rig/call.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
 import { clusterNeeds, pathOf, testWith } from "./rig/parts.ts";
 import { Proxy } from "./rig/proxy.ts";
@@ -55,7 +55,7 @@ function command(args: readonly string[]): string[] {
   return [`--kubeconfig=${kubeconfig}`, ...args];
 }
 
-function kubectl(args: readonly string[], more: CallOptions = {}): Promise<Said> {
+function kubectl(args: readonly string[], more: CallOptions = {}): Promise<Output> {
   return call(pathOf("kubectl"), command(args), options(more));
 }
 
@@ -70,7 +70,7 @@ function running(args: readonly string[], more: CallOptions = {}): Call {
 }
 
 /** Ctrl-C, and a moment to go. */
-async function interrupt(client: Call): Promise<Said> {
+async function interrupt(client: Call): Promise<Output> {
   client.signal("SIGINT");
   return client.ended;
 }
@@ -142,7 +142,7 @@ const transports = [
 
 for (const { name, env } of transports) {
   /** kubectl falls back to SPDY in silence; at -v=4 it says so. */
-  const stays = (said: Said): void => assert.not.match(said.err, /fall ?back/i);
+  const stays = (said: Output): void => assert.not.match(said.err, /fall ?back/i);
 
   real(`exec over ${name} carries output, errors, the exit code and input`, async () => {
     const script = "echo out; echo err >&2; exit 7";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Call, call, type Said } from "./rig/call.ts";
+import { Call, call, type Output } from "./rig/call.ts";
 import { type Cluster, startCluster, users } from "./rig/cluster.ts";
 import { clusterNeeds, figure, pathOf, testWith } from "./rig/parts.ts";
 
@@ -62,7 +62,7 @@ class Trial {
     return new Trial(running, /^export KUBECONFIG=(\S+)$/m.exec(said)?.[1] ?? "");
   }
 
-  kubectl(args: readonly string[]): Promise<Said> {
+  kubectl(args: readonly string[]): Promise<Output> {
     const env = { KUBECONFIG: this.kubeconfig, HOME: join(cluster.folder, "home") };
     return call(pathOf("kubectl"), args, { env, timeoutMs: 30_000 });
   }
@@ -81,7 +81,7 @@ class Trial {
     return status.userInfo;
   }
 
-  async end(): Promise<Said> {
+  async end(): Promise<Output> {
     this.#call.signal("SIGINT");
     const said = await this.#call.ended;
     assert.is(said.code, 0, said.err);

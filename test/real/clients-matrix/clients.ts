@@ -4,6 +4,7 @@ import { curlOperations } from "./curl.ts";
 import { helmOperations } from "./helm.ts";
 import { kubectlOperations } from "./kubectl.ts";
 import { kubectlStreams } from "./kubectl-streams.ts";
+import { kustomizeOperations } from "./kustomize.ts";
 import type { Operation } from "./operation.ts";
 import { libraryOperations } from "./programs.ts";
 
@@ -17,8 +18,9 @@ const all: readonly Operation[] = [
     return [...kubectlOperations(client, program), ...kubectlStreams(client, program)];
   }),
   ...helmOperations,
-  ...libraryOperations,
+  ...kustomizeOperations,
   ...curlOperations,
+  ...libraryOperations,
 ];
 
 /**

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { pathOf } from "../rig/parts.ts";
 import { letRun, untilPods } from "./kubectl.ts";
-import type { Operation, Run, Scene } from "./operation.ts";
+import { type Operation, type Run, type Scene, waitFlag } from "./operation.ts";
 
 const files = {
   "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
@@ -66,7 +66,7 @@ async function release(scene: Scene): Promise<void> {
 }
 
 async function installAndWait(scene: Scene): Promise<void> {
-  const args = ["install", "x", writeChart(scene), "--set", "replicas=1", "--wait", "--timeout=80s"];
+  const args = ["install", "x", writeChart(scene), "--set", "replicas=1", "--wait", waitFlag];
   const [command, all] = commandLine(scene, args);
   const installing = scene.start(command, all);
   await untilPods(scene);

@@ -2,9 +2,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import type { Call, CallOptions, Said } from "../rig/call.ts";
+import type { Call, CallOptions, Output } from "../rig/call.ts";
 import { type Program, pathOf } from "../rig/parts.ts";
-import type { Operation, Run, Scene } from "./operation.ts";
+import { eventsOf, type Operation, type Run, type Scene, waitFlag, watchedEvents } from "./operation.ts";
 
 /** One kubectl in one scene. */
 export class Kubectl {
@@ -20,7 +20,7 @@ export class Kubectl {
     return [`--kubeconfig=${this.#scene.kubeconfigFile}`, `--namespace=${this.#scene.namespace}`, ...args];
   }
 
-  run(args: readonly string[], options: Run = {}): Promise<Said> {
+  run(args: readonly string[], options: Run = {}): Promise<Output> {
     return this.#scene.run(pathOf(this.#program), this.#args(args), options);
   }
 
@@ -28,7 +28,7 @@ export class Kubectl {
     return this.#scene.start(pathOf(this.#program), this.#args(args), options);
   }
 
-  end(call: Call, args: readonly string[], options: Run = {}): Promise<Said> {
+  end(call: Call, args: readonly string[], options: Run = {}): Promise<Output> {
     return this.#scene.end(call, args, options);
   }
 }
@@ -139,19 +139,22 @@ async function getWatch(kubectl: Kubectl, scene: Scene): Promise<void> {
   const watch = kubectl.start(args);
   await watch.says(/ADDED +first/);
   await scene.hold();
-  await scene.patch(scene.path("configmaps/first"), { data: { other: "two" } });
-  await scene.order({ method: "DELETE", path: scene.path("configmaps/first") });
-  await scene.configMap("last", "three");
+  await scene.changeConfigMaps();
   await watch.says(/ADDED +last/);
   watch.signal("SIGINT");
   // Since 1.34, kubectl ends by the signal itself.
   const { out, err } = await watch.ended;
   scene.shown.push(out, err);
+  const events = out.matchAll(/^([A-Z]+) +([a-z]+) /gm);
+  assert.equal(
+    Array.from(events, ([, type, name]) => `${type} ${name}`),
+    watchedEvents,
+  );
 }
 
 async function wait(kubectl: Kubectl, scene: Scene): Promise<void> {
   await scene.configMap("job", "running");
-  const args = ["wait", "--for=jsonpath={.data.key}=done", "configmap/job", "--timeout=80s"];
+  const args = ["wait", "--for=jsonpath={.data.key}=done", "configmap/job", waitFlag];
   const waiting = kubectl.start(args);
   await scene.hold();
   await scene.patch(scene.path("configmaps/job"), { data: { key: "done" } });
@@ -164,7 +167,7 @@ async function deleteAndWait(kubectl: Kubectl, scene: Scene): Promise<void> {
   await scene.create("configmaps", "ConfigMap", "kept", {
     metadata: { name: "kept", finalizers: ["watchkeeper.dev/test"] },
   });
-  const args = ["delete", "configmap", "kept", "--timeout=80s"];
+  const args = ["delete", "configmap", "kept", waitFlag];
   const deleting = kubectl.start(args);
   await deleting.says(/deleted/);
   await scene.hold();
@@ -186,7 +189,7 @@ async function rolloutStatus(kubectl: Kubectl, scene: Scene): Promise<void> {
   const body = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web" }, spec };
   await scene.order({ method: "POST", path: deployments(scene), body });
   await untilPods(scene);
-  const args = ["rollout", "status", "deployment/web", "--timeout=80s"];
+  const args = ["rollout", "status", "deployment/web", waitFlag];
   const status = kubectl.start(args);
   await status.says(/0 of 1 updated replicas are available/);
   await scene.hold();
@@ -225,7 +228,7 @@ async function drain(kubectl: Kubectl, scene: Scene): Promise<void> {
     metadata: { name: "stays", finalizers: ["watchkeeper.dev/test"] },
     spec: { nodeName: scene.namespace, terminationGracePeriodSeconds: 0, containers },
   });
-  const args = ["drain", scene.namespace, "--force", "--timeout=80s"];
+  const args = ["drain", scene.namespace, "--force", waitFlag];
   const draining = kubectl.start(args);
   type Pod = { readonly metadata: { readonly deletionTimestamp?: string } };
   const path = scene.path("pods/stays");
@@ -258,14 +261,14 @@ async function proxy(kubectl: Kubectl, scene: Scene): Promise<void> {
   const { resourceVersion } = (await list()).metadata;
   const watch = await fetch(`${url}?watch=1&resourceVersion=${resourceVersion}`);
   await scene.hold();
-  await scene.configMap("last", "two");
+  await scene.changeConfigMaps();
   let events = "";
   for await (const chunk of watch.body ?? []) {
     events += Buffer.from(chunk).toString();
     if (events.includes('"last"') && events.endsWith("\n")) break;
   }
   scene.shown.push(events);
-  assert.match(events, /"ADDED".*"last"/);
+  assert.equal(eventsOf(events), watchedEvents.slice(1));
   await list();
   serving.signal("SIGINT");
   await serving.ended;

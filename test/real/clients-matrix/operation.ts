@@ -1,9 +1,12 @@
 /** One operation of one client, and what one run of it has: a namespace and a folder of its own, and an address. */
+
+import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import * as assert from "uvu/assert";
 import { ask, order, type Question, type Server } from "../rig/ask.ts";
-import { Call, type CallOptions, type Said } from "../rig/call.ts";
+import { Call, type CallOptions, type Output } from "../rig/call.ts";
 import type { Cluster } from "../rig/cluster.ts";
 import type { Need } from "../rig/parts.ts";
 
@@ -37,8 +40,15 @@ export type Run = CallOptions & {
   /** Default: 0. */
   readonly exit?: number;
   /** What of the client's output is compared. Default: all of it. */
-  readonly shows?: (said: Said) => string;
+  readonly shows?: (said: Output) => string;
 };
+
+/** For clients that end after a time: longer than all operations of a round take to begin, five kubectls on two cores. */
+export const waitFlag = "--timeout=200s";
+/** A client that still runs after this time hangs. */
+const clientMs = 220_000;
+/** A Java program alone takes 15 s to begin on a busy machine. */
+const saysMs = 60_000;
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -71,21 +81,21 @@ export class Scene {
   /** HOME keeps caches of clients out of the real one, and out of each other's. */
   start(command: string, args: readonly string[], options: CallOptions = {}): Call {
     const env = { HOME: this.folder, ...options.env };
-    const call = new Call(command, args, { timeoutMs: 90_000, ...options, env });
+    const call = new Call(command, args, { timeoutMs: clientMs, saysMs, ...options, env });
     this.#calls.add(call);
     void call.ended.then(() => this.#calls.delete(call));
     return call;
   }
 
   /** Runs a client to its end. */
-  async run(command: string, args: readonly string[], options: Run = {}): Promise<Said> {
+  async run(command: string, args: readonly string[], options: Run = {}): Promise<Output> {
     const call = this.start(command, args, options);
     if (options.input === undefined) call.endInput();
     return this.end(call, args, options);
   }
 
   /** Waits for the client's end, and adds what it showed. */
-  async end(call: Call, args: readonly string[], options: Run = {}): Promise<Said> {
+  async end(call: Call, args: readonly string[], options: Run = {}): Promise<Output> {
     const said = await call.ended;
     const { exit = 0, shows = ({ out, err }) => `${out}${err}` } = options;
     if (said.code !== exit) {
@@ -124,6 +134,13 @@ export class Scene {
 
   configMap(name: string, value: string): Promise<string> {
     return this.create("configmaps", "ConfigMap", name, { data: { key: value } });
+  }
+
+  /** Changes of ConfigMaps during a watch that has seen the ConfigMap "first": `watchedEvents` from the second on. */
+  async changeConfigMaps(): Promise<void> {
+    await this.patch(this.path("configmaps/first"), { data: { key: "two" } });
+    await this.order({ method: "DELETE", path: this.path("configmaps/first") });
+    await this.configMap("last", "three");
   }
 
   patch(path: string, body: object): Promise<string> {
@@ -172,6 +189,33 @@ export class Scene {
       .filter((line) => line.includes(this.namespace))
       .join("\n");
   }
+}
+
+/** All events of such a watch. */
+export const watchedEvents = ["ADDED first", "MODIFIED first", "DELETED first", "ADDED last"] as const;
+
+/** Events of a watch in JSON, by its body. */
+export function eventsOf(body: string): readonly string[] {
+  type Event = { readonly type: string; readonly object: { readonly metadata: { readonly name: string } } };
+  const events = body.split("\n").filter((line) => line !== "");
+  return events
+    .map((line) => JSON.parse(line) as Event)
+    .map(({ type, object }) => `${type} ${object.metadata.name}`);
+}
+
+function hashOf(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/**
+ * Fails unless all bytes arrived. If only the first of them arrived, the error is that of a session that ended early, which
+ * the failure of its apiserver may explain (outcome.ts). Other bytes are wrong data, which nothing explains.
+ */
+export function arrivedWhole(arrived: Uint8Array, sent: Uint8Array): void {
+  const { length } = arrived;
+  if (length < sent.length && Buffer.compare(sent.subarray(0, length), arrived) === 0)
+    throw new Error(`Only ${length} of ${sent.length} bytes arrived`);
+  assert.is(hashOf(arrived), hashOf(sent), `${length} bytes arrived`);
 }
 
 /** What differs between two runs of the same operation although both are right. */

@@ -1,5 +1,7 @@
 /** What came of the runs, how they differ from the direct ones, and the table. */
-import { isUnknown } from "../load/unknown-writes.ts";
+import { Assertion } from "uvu/assert";
+import { isQuoted, isUnknown, isUnknownWrite, type Outage } from "../load/unknown-writes.ts";
+import type { Said } from "../rig/said.ts";
 import type { Operation } from "./operation.ts";
 
 export const modes = ["direct", "through", "through with faults"] as const;
@@ -24,14 +26,78 @@ export type Outcome = {
   readonly cost?: Cost;
 };
 
+/** A request for what lives on one apiserver. In Unix milliseconds; `endedAt`: undefined if no apiserver logged its end. */
+type Tunnel = { readonly backend: string; readonly at: number; readonly endedAt?: number };
+
+/** What is known of an operation that failed. */
+export type Failed = {
+  readonly error: unknown;
+  /** When the client had failed. */
+  readonly at: number;
+  /** True if the client still ran seconds later. */
+  readonly hangs: boolean;
+  /** By the apiservers' audit logs. */
+  readonly tunnels: readonly Tunnel[];
+  /** By the proxy's journal: requests that the proxy answered in the place of an apiserver. */
+  readonly unanswered: readonly Said[];
+};
+
+const anyNamespace = /\brun-\d{4}\b/;
+
+/** The entries about requests in this namespace. A request in no namespace may be one of any operation. */
+export function unansweredIn(journal: readonly Said[], namespace: string): readonly Said[] {
+  return journal.filter(({ msg, path }) => {
+    const [named = namespace] = anyNamespace.exec(String(path)) ?? [];
+    return msg === "request.failed" && named === namespace;
+  });
+}
+
 /** As call.ts tells it: the client hung. */
 const isHung = /killed after \d+ ms/;
 
-/** `carriers`: the apiservers that had a tunnel or a followed log of the operation; `victim`: the one that failed. */
-export function costOf(failure: string, carriers: readonly string[], victim: string): Cost | undefined {
-  if (isUnknown.test(failure)) return "outcome of a write unknown";
-  return carriers.includes(victim) && !isHung.test(failure) ? "ended with its apiserver" : undefined;
+/** Returns the cost that explains the failure, or undefined: then it is a defect. Wrong data is never explained. */
+export function costOf({ error, at, hangs, tunnels, unanswered }: Failed, outage: Outage): Cost | undefined {
+  const failure = messageOf(error);
+  if (error instanceof Assertion || hangs || isHung.test(failure)) return undefined;
+  if (isUnknown.test(failure)) {
+    const quoted = unanswered.filter((entry) => isQuoted(entry, failure));
+    const areWrites = quoted.length > 0 && quoted.every((entry) => isUnknownWrite(entry, [outage]));
+    return areWrites ? "outcome of a write unknown" : undefined;
+  }
+  const isEnded = tunnels
+    .filter((tunnel) => tunnel.backend === outage.backend && tunnel.at <= outage.until)
+    .some(({ endedAt = outage.until }) => endedAt >= outage.since);
+  return isEnded && at >= outage.since ? "ended with its apiserver" : undefined;
 }
+
+/** An assertion's message is only half of it. */
+export function messageOf(error: unknown): string {
+  if (error instanceof Assertion) return `${error.message}: got ${String(error.actual)}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The tunnels of one apiserver whose paths contain `path`, by its log. */
+export function tunnelsIn(log: string, backend: string, path: string): readonly Tunnel[] {
+  const entries = log
+    .split("\n")
+    .filter((line) => line.startsWith("{") && line.endsWith("}") && line.includes(path))
+    .map((line) => JSON.parse(line) as AuditEntry);
+  return [...Map.groupBy(entries, ({ auditID }) => auditID).values()].map((stages) => {
+    const end = stages.find(({ stage }) => stage === "ResponseComplete");
+    return {
+      backend,
+      at: Math.min(...stages.map(({ requestReceivedTimestamp }) => Date.parse(requestReceivedTimestamp))),
+      ...(end && { endedAt: Date.parse(end.stageTimestamp) }),
+    };
+  });
+}
+
+type AuditEntry = {
+  readonly auditID: string;
+  readonly stage: string;
+  readonly requestReceivedTimestamp: string;
+  readonly stageTimestamp: string;
+};
 
 function nameOf({ operation: { client, name } }: Outcome): string {
   return `${client}: ${name}`;

@@ -3,16 +3,24 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { Assertion } from "uvu/assert";
 import type { Planned } from "../load/faults.ts";
-import type { Apiserver } from "../rig/apiserver.ts";
+import type { Outage } from "../load/unknown-writes.ts";
 import { Child } from "../rig/child.ts";
 import { type Cluster, startCluster } from "../rig/cluster.ts";
 import { pathOf } from "../rig/parts.ts";
 import { Proxy } from "../rig/proxy.ts";
+import { type Said, saidSince } from "../rig/said.ts";
 import { serveSite } from "./kubectl-streams.ts";
 import { normalised, type Operation, Scene } from "./operation.ts";
-import { costOf, type Mode, type Outcome } from "./outcome.ts";
+import {
+  costOf,
+  type Failed,
+  type Mode,
+  messageOf,
+  type Outcome,
+  tunnelsIn,
+  unansweredIn,
+} from "./outcome.ts";
 
 const auditPolicy = fileURLToPath(new URL("audit-policy.yaml", import.meta.url));
 
@@ -35,8 +43,8 @@ const toldChars = 600;
 type Failing = {
   /** "api-0 killed" */
   readonly told: string;
-  readonly victim: Apiserver;
-  readonly hold?: () => Promise<void>;
+  /** Each call keeps an outcome that failed: only when the round is over, the logs have all that may explain it. */
+  readonly failed: ((outage: Outage, journal: readonly Said[]) => void)[];
 };
 
 export type Plan = {
@@ -110,7 +118,7 @@ export class Play {
   /** All long operations are in the middle of their work when the apiserver fails; the others run one after the other. */
   async #round(round: number, { fault, victim: number }: Planned): Promise<void> {
     const victim = this.#cluster.apiserver(number);
-    const failing = { told: `${victim.name} ${fault.name}`, victim };
+    const failing: Failing = { told: `${victim.name} ${fault.name}`, failed: [] };
     const began = Date.now();
     const long = await this.#hold(failing);
     const passed = (): string => `${((Date.now() - began) / 1_000).toFixed(0)} s`;
@@ -118,6 +126,7 @@ export class Play {
     const stop = new AbortController();
     const others = this.#loop(round, failing, stop.signal);
     await sleep(beforeMs);
+    const since = Date.now();
     const fails = fault.run(victim);
     // In every other pair of rounds they continue while the apiserver is away, else when it is back.
     if (Math.floor(round / 2) % 2 === 0) await sleep(earlyMs);
@@ -128,8 +137,11 @@ export class Play {
     times.push(`the apiserver ready after ${passed()}`);
     await this.#proxy.settled(backendCount, 60_000);
     times.push(`in use after ${passed()}`);
+    const outage = { backend: victim.name, since, until: Date.now() };
     stop.abort();
     await others;
+    const journal = saidSince(this.#proxy.logFile, since);
+    for (const keep of failing.failed) keep(outage, journal);
     this.#plan.say(`round ${round + 1}: ${failing.told}; ${times.join(", ")}; over after ${passed()}`);
   }
 
@@ -146,7 +158,7 @@ export class Play {
         reached.resolve();
         return released.promise;
       };
-      const run = this.#one(operation, "through with faults", { ...failing, hold });
+      const run = this.#one(operation, "through with faults", failing, hold);
       running.push(run);
       await Promise.race([reached.promise, run]);
     });
@@ -166,8 +178,13 @@ export class Play {
     await Promise.all(Array.from({ length: workers }, work));
   }
 
-  /** Resolves when the operation is over and its outcome is kept. */
-  async #one(operation: Operation, mode: Mode, failing?: Failing): Promise<void> {
+  /** Resolves when the operation is over. */
+  async #one(
+    operation: Operation,
+    mode: Mode,
+    failing?: Failing,
+    hold = async (): Promise<void> => undefined,
+  ): Promise<void> {
     const { token, caFile } = this.#cluster;
     const url = mode === "direct" ? this.#cluster.admin.url : this.#proxy.url;
     this.#scenes += 1;
@@ -176,23 +193,24 @@ export class Play {
       namespace: `run-${String(this.#scenes).padStart(4, "0")}`,
       server: { url, caFile, token },
       kubeconfigFile: this.#cluster.kubeconfig(url),
-      hold: failing?.hold ?? (async () => undefined),
+      hold,
     });
     try {
       await scene.make();
       await operation.run(scene);
       this.#keep(operation, mode, scene, failing);
     } catch (error) {
-      const failure = told(error);
-      // A client that hangs is no client whose tunnel has ended.
-      const carriers = (await scene.hasEnded(hangMs))
-        ? this.#carriers(scene.namespace, operation.tunnel)
-        : [];
-      const cost = failing && costOf(failure, carriers, failing.victim.name);
-      this.#keep(operation, mode, scene, failing, { failure, ...(cost === undefined ? {} : { cost }) });
-      const { client, name } = operation;
-      const where = failing === undefined ? mode : `${mode} (${failing.told})`;
-      this.#plan.say(`${where}: ${client}: ${name}: ${cost ?? "FAILED"}: ${failure}`);
+      const failed = { error, at: Date.now(), hangs: !(await scene.hasEnded(hangMs)) };
+      const keep = (outage?: Outage, journal: readonly Said[] = []): void => {
+        const cost =
+          outage && costOf({ ...failed, ...this.#requests(scene.namespace, operation, journal) }, outage);
+        this.#keep(operation, mode, scene, failing, { failure: told(error), ...(cost && { cost }) });
+        const { client, name } = operation;
+        const where = failing === undefined ? mode : `${mode} (${failing.told})`;
+        this.#plan.say(`${where}: ${client}: ${name}: ${cost ?? "FAILED"}: ${told(error)}`);
+      };
+      if (failing === undefined) keep();
+      else failing.failed.push(keep);
     } finally {
       await scene.stop();
     }
@@ -209,11 +227,18 @@ export class Play {
     this.#outcomes.push({ mode, operation: { client, name }, fault: failing?.told ?? "", shown, ...more });
   }
 
-  /** Names of the apiservers that logged a request for such a path in this namespace. */
-  #carriers(namespace: string, tunnel = "pods/"): string[] {
-    return this.#cluster.apiservers
-      .filter(({ logFile }) => readFileSync(logFile, "utf8").includes(`/namespaces/${namespace}/${tunnel}`))
-      .map(({ name }) => name);
+  /** What the logs of the apiservers and of the proxy tell of the requests in this namespace. */
+  #requests(
+    namespace: string,
+    { tunnel = "pods/" }: Operation,
+    journal: readonly Said[],
+  ): Pick<Failed, "tunnels" | "unanswered"> {
+    return {
+      tunnels: this.#cluster.apiservers.flatMap(({ name, logFile }) =>
+        tunnelsIn(readFileSync(logFile, "utf8"), name, `/namespaces/${namespace}/${tunnel}`),
+      ),
+      unanswered: unansweredIn(journal, namespace),
+    };
   }
 }
 
@@ -249,10 +274,4 @@ function told(error: unknown): string {
   const text = messageOf(error);
   const cut = "\n[…]\n";
   return text.length > 2 * toldChars ? text.slice(0, toldChars) + cut + text.slice(-toldChars) : text;
-}
-
-/** An assertion's message is only half of it. */
-function messageOf(error: unknown): string {
-  if (error instanceof Assertion) return `${error.message}: got ${String(error.actual)}`;
-  return error instanceof Error ? error.message : String(error);
 }

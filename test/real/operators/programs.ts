@@ -1,18 +1,10 @@
 /** The programs of the operators: built into the cache when a run needs them. */
 import { fileURLToPath } from "node:url";
-import { type Built, inJava, inRust, runTool } from "../rig/built.ts";
-import { has, lacking, type Program, pathOf, pythonPath } from "../rig/parts.ts";
+import { type Built, byBuild, inJava, inRust } from "../rig/built.ts";
+import { type Program, pathOf, pythonPath } from "../rig/parts.ts";
 
 function here(path: string): string {
   return fileURLToPath(new URL(path, import.meta.url));
-}
-
-/** By build.ts, as all Go programs and the Python client are. */
-function byBuild(what: Program | "python", tool: string): string | undefined {
-  if (lacking(what) === undefined) return undefined;
-  if (!has(tool)) return tool;
-  runTool(process.execPath, [here("../build.ts"), what], here("."));
-  return undefined;
 }
 
 export function goOperator(program: Program): Built {

@@ -1,8 +1,9 @@
-/** Programs in Rust and Java: built into the cache when they are first needed, with the versions that lock files and poms pin. */
+/** Programs built into the cache when they are first needed, with the versions that lock files, poms and go.mod pin. */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { cacheFolder, has, hashOf } from "./parts.ts";
+import { fileURLToPath } from "node:url";
+import { cacheFolder, goFolder, has, hashOf, lacking, type Program } from "./parts.ts";
 
 export type Built = {
   /** Builds what is not in the cache. Returns what this machine lacks for it, or undefined. */
@@ -14,7 +15,7 @@ export type Built = {
 export type Sources = { readonly name: string; readonly sources: string };
 
 /** Runs at low priority, and throws an Error if the exit code is not 0. */
-export function runTool(command: string, args: readonly string[], cwd: string): void {
+function runTool(command: string, args: readonly string[], cwd: string): void {
   const { status, error } = spawnSync("nice", ["-n", "10", command, ...args], { cwd, stdio: "inherit" });
   if (status !== 0)
     throw new Error(`Cannot run ${command} ${args.join(" ")}: exit ${status}`, { cause: error });
@@ -67,4 +68,13 @@ export function inJava(from: Sources, main: string): Built {
       return ["java", ...small, "-cp", `${join(folder, "classes")}:${join(folder, "lib")}/*`, main];
     },
   };
+}
+
+/** By build.ts, as all Go programs and the Python client are. */
+export function byBuild(what: Program | "python", tool: string): string | undefined {
+  if (lacking(what) === undefined) return undefined;
+  if (!has(tool)) return tool;
+  const script = fileURLToPath(new URL("../build.ts", import.meta.url));
+  runTool(process.execPath, [script, what], goFolder);
+  return undefined;
 }

@@ -2,13 +2,15 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { onLeave } from "./leave.ts";
 
-export type Said = { readonly code: number | string; readonly out: string; readonly err: string };
+export type Output = { readonly code: number | string; readonly out: string; readonly err: string };
 
 export type CallOptions = {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
   readonly cwd?: string;
   readonly timeoutMs?: number;
+  /** How long `says` waits unless it is told. */
+  readonly saysMs?: number;
 };
 
 /** client-go at -v=4 names every feature gate first. */
@@ -20,11 +22,13 @@ function withoutGates(text: string): string {
 export class Call {
   readonly #process: ChildProcessWithoutNullStreams;
   readonly #line: string;
-  readonly ended: Promise<Said>;
+  readonly #saysMs: number;
+  readonly ended: Promise<Output>;
   #out = "";
   #err = "";
 
   constructor(command: string, args: readonly string[], options: CallOptions = {}) {
+    this.#saysMs = options.saysMs ?? 15_000;
     this.#line = [command.split("/").at(-1), ...args].join(" ");
     this.#process = spawn(command, args, { env: { ...process.env, ...options.env }, cwd: options.cwd });
     const timeoutMs = options.timeoutMs ?? 60_000;
@@ -37,7 +41,7 @@ export class Call {
     this.#process.stderr.on("data", (chunk: Buffer) => (this.#err += chunk.toString()));
     this.#process.stdin.on("error", () => undefined); // it may end without reading what it was given
     if (options.input !== undefined) this.#process.stdin.end(options.input);
-    const { promise, resolve } = Promise.withResolvers<Said>();
+    const { promise, resolve } = Promise.withResolvers<Output>();
     this.ended = promise;
     this.#process.on("error", (error) => (this.#err += error.message));
     this.#process.on("close", (code, signal) => {
@@ -60,7 +64,7 @@ export class Call {
   }
 
   /** Resolves as soon as what it said on either side matches. */
-  async says(pattern: RegExp, timeoutMs = 15_000): Promise<string> {
+  async says(pattern: RegExp, timeoutMs = this.#saysMs): Promise<string> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const said = `${this.#out}\n${withoutGates(this.#err)}`;
@@ -73,7 +77,7 @@ export class Call {
   }
 }
 
-export function call(command: string, args: readonly string[], options: CallOptions = {}): Promise<Said> {
+export function call(command: string, args: readonly string[], options: CallOptions = {}): Promise<Output> {
   const running = new Call(command, args, options);
   if (options.input === undefined) running.endInput();
   return running.ended;

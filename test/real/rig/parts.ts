@@ -25,6 +25,7 @@ export const programs = {
   informer: { module: "informer", package: "." },
   kubelet: { module: "kubelet", package: "." },
   etcd: { module: "etcd", package: "go.etcd.io/etcd/server/v3" },
+  kustomize: { module: "kustomize", package: "sigs.k8s.io/kustomize/kustomize/v5" },
   helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm" },
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok" },
   "kube-apiserver": { module: "kubernetes", package: apiserverPackage },
@@ -57,10 +58,10 @@ export const programs = {
 
 export type Program = keyof typeof programs;
 
-/** A program that takes minutes and that few commands need: `build.ts` builds it only when it is named. */
+/** A program that few commands need: `build.ts` builds it only when it is named. */
 export function isOnDemand(program: Program): boolean {
   const { module } = programs[program];
-  return module === "operator" || module.startsWith("kubernetes-");
+  return ["kustomize", "operator"].includes(module) || module.startsWith("kubernetes-");
 }
 
 /** `program` of that version of Kubernetes. */

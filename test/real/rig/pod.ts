@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync }
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { order } from "./ask.ts";
-import { Call, type Said } from "./call.ts";
+import { Call, type Output } from "./call.ts";
 import { Child } from "./child.ts";
 import type { Cluster } from "./cluster.ts";
 import { freePort } from "./proxy.ts";
@@ -102,7 +102,7 @@ export class Pod {
     return new Call(program, rest, { env, timeoutMs });
   }
 
-  run(command: string, args: readonly string[]): Promise<Said> {
+  run(command: string, args: readonly string[]): Promise<Output> {
     return this.start(command, args).ended;
   }
 
