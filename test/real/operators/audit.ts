@@ -134,7 +134,7 @@ export function requestsOf(log: string, since: number): readonly Asked[] {
 /** Those of `users` that opened no watch: the log says nothing about them. */
 export function unwatching(all: readonly Asked[], users: readonly string[]): readonly string[] {
   const watching = new Set(all.filter(({ timeoutMs }) => timeoutMs > 0).map(({ user }) => user));
-  return users.filter((user) => !watching.has(user)).map((user) => `${user} has no watch in the audit log`);
+  return users.filter((user) => !watching.has(user));
 }
 
 export type Judged = { readonly relists: readonly Asked[]; readonly closed: readonly Asked[] };

@@ -123,20 +123,26 @@ class Run {
     }
   }
 
-  /** Resolves when each operator has reconciled its tasks once, and each Lease has its holder. */
+  /** Resolves when each operator has reconciled its tasks once, and each client has opened a watch. */
   async #settled(): Promise<void> {
     const { reconciled } = this.#workload;
     const what = (): string => `operators to reconcile ${reconciled.waiting.join(", ")}`;
     await until(what, () => reconciled.waiting.length === 0, 180_000);
-    // Followers have opened their watches by then as well.
+    // Followers open their other watches by then as well.
     await sleep(patienceMs);
+    const { hasWebSockets, plain } = this.#users();
+    let missing: readonly string[] = [];
+    const areWatching = async (): Promise<boolean> => {
+      await sleep(1_000);
+      missing = unwatching(readAudit(this.#auditFile, Date.now()), [...plain, ...hasWebSockets]);
+      return missing.length === 0;
+    };
+    await until(() => `watches in the audit log of ${missing.join(", ")}`, areWatching, 120_000);
   }
 
   async #hurt(kind: Kind, plane: ControlPlane): Promise<Played> {
     const since = Date.now();
-    const { hasWebSockets, plain } = this.#users();
-    const unheard = unwatching(readAudit(this.#auditFile, since), [...plain, ...hasWebSockets]);
-    if (unheard.length > 0) throw new Error(unheard.join("; "));
+    const { hasWebSockets } = this.#users();
     const before = {
       leaders: this.#leaders.changes.length,
       restarts: this.#restarts(plane).length,
