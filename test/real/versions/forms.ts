@@ -78,6 +78,8 @@ export async function playSetting(setting: Setting): Promise<Formed> {
 async function playOn(stage: Stage, { name, apiservers, hasCbor = false }: Setting): Promise<Formed> {
   const began = Date.now();
   await fillLists(stage);
+  // Before the faults: an apiserver that has failed more than once gets no new clients for a while.
+  const lists = await compareLists(stage);
   const storm = await Storm.start(stage, { ...crowd, namespaces: 2, seed: 33 });
   // Of two apiservers with CBOR: a client cannot choose the one that has it.
   const own = apiservers.every(({ flags }) => flags?.some((flag) => flag.includes(cbor)) === true)
@@ -98,7 +100,6 @@ async function playOn(stage: Stage, { name, apiservers, hasCbor = false }: Setti
   }
   own?.close();
   const outcome = await storm.stop();
-  const lists = await compareLists(stage);
   const cborStreams = outcome.watches.streamEnds.filter(({ form }) => form === "cbor");
   return {
     name,

@@ -1,8 +1,8 @@
 /** Lists through the proxy, of the size from which apiservers compress, compared with lists directly from the apiservers. */
 import { gunzipSync } from "node:zlib";
-import { Client } from "../load/client.ts";
+import { Client, spread } from "../load/client.ts";
 import type { Stage } from "../load/stage.ts";
-import { order, type Server } from "../rig/ask.ts";
+import { order } from "../rig/ask.ts";
 import { canonical } from "./cbor.ts";
 
 const place = "/api/v1/namespaces/lists/configmaps";
@@ -10,8 +10,8 @@ const place = "/api/v1/namespaces/lists/configmaps";
 const annotationBytes = 4_096;
 /** An apiserver compresses from 128 KiB on (endpoints/handlers/responsewriters, defaultGzipThresholdBytes). */
 const objects = 64;
-/** Of each form, so that both apiservers answer some. */
-const clients = 4;
+/** Clients of each apiserver. */
+const each = 2;
 
 type Form = { readonly accept: string; readonly textOf: (body: Buffer) => string };
 
@@ -44,20 +44,18 @@ export function inflated(body: Buffer): Buffer {
   return isCompressed(body) ? gunzipSync(body) : body;
 }
 
-/** What is wrong with a list through the proxy, beside those directly from the apiservers. */
-export function differences(
-  textOf: Form["textOf"],
-  through: Buffer,
-  direct: readonly Buffer[],
-  isGzip: boolean,
-): string[] {
-  const notAsked = [through, ...direct].filter((one) => isCompressed(one) !== isGzip).length;
-  const text = textOf(inflated(through));
+type Pair = { readonly through: Buffer; readonly direct: Buffer };
+
+/** What is wrong with a list through the proxy, beside the one directly from the same apiserver. */
+export function differences({ through, direct }: Pair, textOf: Form["textOf"], isGzip: boolean): string[] {
+  const both = [
+    ["through the proxy", through],
+    ["from the apiserver", direct],
+  ] as const;
+  const unasked = both.filter(([, one]) => isCompressed(one) !== isGzip);
   return [
-    ...(notAsked === 0
-      ? []
-      : [`${notAsked} of ${1 + direct.length} lists are ${isGzip ? "not " : ""}compressed`]),
-    ...(direct.some((one) => textOf(inflated(one)) === text) ? [] : ["a list differs"]),
+    ...unasked.map(([way]) => `a list ${way} is ${isGzip ? "not " : ""}compressed`),
+    ...(textOf(inflated(direct)) === textOf(inflated(through)) ? [] : ["a list differs"]),
   ];
 }
 
@@ -78,31 +76,38 @@ export async function compareLists({
   const text = await order(cluster.admin, { path: `${place}?limit=1` });
   const version = /"resourceVersion":"(\d+)"/.exec(text)?.[1] ?? "";
   const path = `${place}?resourceVersion=${version}&resourceVersionMatch=Exact`;
+  const addresses = cluster.apiservers.map(({ address }) => address);
+  const through = await spread(server, addresses, each);
+  const direct = new Map(
+    cluster.apiservers.map(({ address, url }) => [address, new Client({ ...cluster.admin, url })]),
+  );
   const wrong: string[] = [];
   let compared = 0;
   for (const { accept, textOf } of listForms) {
     for (const coding of ["identity", "gzip"]) {
       const headers = { accept, "accept-encoding": coding };
-      const own = (one: Server): Promise<Buffer> => bodyOf(one, path, headers);
-      const direct = await Promise.all(cluster.apiservers.map(({ url }) => own({ ...cluster.admin, url })));
-      for (let client = 0; client < clients; client += 1) {
-        const found = differences(textOf, await own(server), direct, coding === "gzip");
+      for (const { client, address } of through) {
+        const own = direct.get(address) as Client;
+        const pair = {
+          through: await bodyOf(client, path, headers),
+          direct: await bodyOf(own, path, headers),
+        };
         compared += 1;
+        const found = differences(pair, textOf, coding === "gzip");
         wrong.push(...found.map((what) => `${accept}, ${coding}: ${what}`));
       }
     }
   }
+  for (const client of [...direct.values(), ...through.map((one) => one.client)]) client.close();
   return { compared, wrong };
 }
 
 async function bodyOf(
-  server: Server,
+  client: Client,
   path: string,
   headers: Readonly<Record<string, string>>,
 ): Promise<Buffer> {
-  const client = new Client(server);
   const { status, body, ending, why } = await client.ask({ path, headers });
-  client.close();
   if (status !== 200 || ending !== "whole") throw new Error(`${path} got ${status} ${why}`);
   return body;
 }
