@@ -7,6 +7,7 @@ export type ListEnd = "whole" | "reset" | "headless" | "refused" | "false";
 export class Listing {
   readonly ended: Promise<ListEnd>;
   readonly #stream: ReturnType<Client["open"]>;
+  #mayGoOn = false;
 
   constructor(client: Client, path: string, count: number) {
     const stream = client.open({ path });
@@ -17,7 +18,9 @@ export class Listing {
     let status = 0;
     let hasEnded = false;
     stream.on("response", (head) => (status = Number(head[":status"])));
-    stream.once("data", () => stream.pause());
+    stream.once("data", () => {
+      if (!this.#mayGoOn) stream.pause();
+    });
     stream.on("data", (chunk: Buffer) => chunks.push(chunk));
     stream.on("end", () => (hasEnded = true));
     stream.on("close", () => {
@@ -28,7 +31,9 @@ export class Listing {
     });
   }
 
+  /** Also before the first piece has come: a busy apiserver takes seconds for it. */
   resume(): void {
+    this.#mayGoOn = true;
     this.#stream.resume();
   }
 }
