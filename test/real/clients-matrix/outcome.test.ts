@@ -56,8 +56,8 @@ const write: Said = {
   msg: "request.failed",
   code: lost.code,
   err: lost.message,
-  verb: "create",
-  path: "/api/v1/namespaces/run-0001/configmaps",
+  verb: "POST",
+  URI: "/api/v1/namespaces/run-0001/configmaps",
   backend: "api-0",
 };
 
@@ -69,8 +69,8 @@ test("a write is of unknown outcome if the apiserver that failed had it, during 
     { backend: "api-1", err: "Backend api-1 was lost before it answered" },
     { ts: 9_999 },
     { ts: 99_000 },
-    { verb: "get" },
-    { verb: "list" },
+    { verb: "GET" },
+    { verb: "LIST" },
   ]) {
     const other = { ...write, ...change };
     assert.is(cost(other), undefined, JSON.stringify(change));
@@ -82,9 +82,9 @@ test("a write is of unknown outcome if the apiserver that failed had it, during 
 });
 
 test("requests that the proxy answered itself are told apart by their namespace", () => {
-  const review = { ...write, path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews" };
+  const review = { ...write, URI: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews" };
   const others = [
-    { ...write, path: "/api/v1/nodes/run-0002" },
+    { ...write, URI: "/api/v1/nodes/run-0002" },
     { ...write, msg: "request.ended" },
   ];
   assert.equal(unansweredIn([write, review, ...others], "run-0001"), [write, review]);

@@ -46,8 +46,8 @@ const anyNamespace = /\brun-\d{4}\b/;
 
 /** The entries about requests in this namespace. A request in no namespace may be one of any operation. */
 export function unansweredIn(journal: readonly Said[], namespace: string): readonly Said[] {
-  return journal.filter(({ msg, path }) => {
-    const [named = namespace] = anyNamespace.exec(String(path)) ?? [];
+  return journal.filter(({ msg, URI }) => {
+    const [named = namespace] = anyNamespace.exec(String(URI)) ?? [];
     return msg === "request.failed" && named === namespace;
   });
 }

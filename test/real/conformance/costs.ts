@@ -35,7 +35,7 @@ export function costOf(
 }
 
 /** KWOK repeats a write after 429, 503 and 504 only, so after 502 the pod's status stays as it was. */
-function isOfNode({ code, userAgent, path }: Said, namespaces: readonly string[]): boolean {
+function isOfNode({ code, userAgent, URI }: Said, namespaces: readonly string[]): boolean {
   if (code !== "backend-lost" || !String(userAgent).startsWith("kwok/")) return false;
-  return namespaces.some((name) => String(path).startsWith(`/api/v1/namespaces/${name}/pods/`));
+  return namespaces.some((name) => String(URI).startsWith(`/api/v1/namespaces/${name}/pods/`));
 }

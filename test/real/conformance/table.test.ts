@@ -37,7 +37,7 @@ const outages = [{ backend: "api-0", since: at - 9_000, until: at }];
 const { code, message: err } = lostUnanswered("api-0");
 /** As clients get it. */
 const unknown = `creating CR: ${(JSON.parse(statusBody(lostUnanswered("api-0"), false)) as { message: string }).message}`;
-const write: Said = { ts: at - 1_000, msg: "request.failed", code, err, verb: "create", backend: "api-0" };
+const write: Said = { ts: at - 1_000, msg: "request.failed", code, err, verb: "POST", backend: "api-0" };
 const closed = "Watch closed unexpectedly";
 const isInitial = { reason: "initial_events", from: "api-0", resource: "/configmaps" };
 const inBurst: Said = { ts: at - 1_000, msg: "watches.ended", ...isInitial };
@@ -68,8 +68,8 @@ test("a write of unknown outcome is a defect, unless its apiserver was struck th
   assert.is(defectsOf(unknown, [write]), 0);
   assert.is(defectsOf(unknown, []), 1);
   const others = [
-    { verb: "get" },
-    { verb: "watch" },
+    { verb: "GET" },
+    { verb: "WATCH" },
     { backend: "api-1" },
     { ts: at + 3_000 },
     { ts: at - 6_000 },
@@ -80,8 +80,8 @@ test("a write of unknown outcome is a defect, unless its apiserver was struck th
 
 test("a spec that waits for a pod is a defect, unless the outcome of a write of its node is unknown", () => {
   const ofNode = (namespace: string): Said => {
-    const path = `/api/v1/namespaces/${namespace}/pods/daemon-set-5phq5/status`;
-    return { ...write, verb: "patch", userAgent: "kwok/v0.8.0 (linux/amd64)", path };
+    const uri = `/api/v1/namespaces/${namespace}/pods/daemon-set-5phq5/status`;
+    return { ...write, verb: "PATCH", userAgent: "kwok/v0.8.0 (linux/amd64)", URI: uri };
   };
   assert.is(defectsOf("no pod", [ofNode("daemonsets-138")]), 0);
   assert.is(defectsOf("no pod", [ofNode("other-1")]), 1);

@@ -36,7 +36,7 @@ export class Gone {
   #read(): void {
     const said = saidSince(this.#logFile, this.#readTo + 1);
     this.#readTo = said.at(-1)?.ts ?? this.#readTo;
-    for (const { msg, reason, count, resource, version } of said) {
+    for (const { msg, reason, count, resource, resourceVersion: version } of said) {
       if (msg !== "watches.ended") continue;
       this.reasons.set(String(reason), (this.reasons.get(String(reason)) ?? 0) + Number(count));
       const plural = String(resource).split("/").at(-1) ?? "";
