@@ -11,6 +11,7 @@ import { type Config, changedParts, heldOf } from "./config/config.ts";
 import { guarded } from "./events/guarded-clock.ts";
 import type { EntryOf, Journal } from "./events/journal.ts";
 import { shrinkRoom, slabLookMs } from "./h2/session/slabs.ts";
+import { ownVersion } from "./program/version.ts";
 import { apiSecurityOf } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
 import { Clusters } from "./proxy/cluster/clusters.ts";
@@ -23,7 +24,6 @@ import { adminName, type Descriptors } from "./proxy/net/descriptors.ts";
 import { collect, monitorHeap } from "./proxy/overload/heap-monitor.ts";
 import { HeapLoad, HeapPressure } from "./proxy/overload/heap-pressure.ts";
 import type { LiveRequests } from "./proxy/request/active-requests.ts";
-import { ownVersion } from "./version.ts";
 
 export type Running = {
   /** The address of each listener, such as "127.0.0.1:8443", by the listener's name. */
@@ -134,12 +134,18 @@ class Watchkeeper implements Running {
       (isAwaited ? await this.#awaitBackends() : undefined) ??
       // The admin port opens first, because health checks may follow as soon as clients are accepted.
       (await this.#openAdmin()) ??
-      (await this.#listeners.reconcile(this.#config.listeners));
+      (await this.#listen());
     // Backends are dialled last: a port in use must be reported first, and the dials need the certificates.
     if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
     if (failure !== undefined) await this.#abandon();
     return failure;
+  }
+
+  /** Returns the pages of the garbage from the start, 10 MB, before the first client connects: V8 would keep them. */
+  #listen(): Promise<Failure | undefined> {
+    collect();
+    return this.#listeners.reconcile(this.#config.listeners);
   }
 
   async #abandon(): Promise<void> {

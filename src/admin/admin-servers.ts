@@ -26,11 +26,11 @@ import type { LiveCluster, Process } from "./metrics/metric.ts";
 import { Metrics } from "./metrics/registry.ts";
 import { Answers } from "./server/answers.ts";
 import { ApiPort } from "./server/api-port.ts";
+import { CachedProbes } from "./server/cached-probes.ts";
 import { MovablePort } from "./server/movable-port.ts";
-import { ProbeThread } from "./server/probe-thread.ts";
+import { ProbeThread, type ProbeThreadParts } from "./server/probe-thread.ts";
 import type { Readiness } from "./server/probes.ts";
-import type { Admin } from "./server/server.ts";
-import { guardOf } from "./server/server.ts";
+import { type Admin, type AdminOptions, guardOf, startAdmin } from "./server/server.ts";
 import { zPages } from "./server/z-pages.ts";
 
 type ListedCluster = LiveCluster & {
@@ -75,7 +75,7 @@ export class AdminRecords {
   }
 }
 
-type ProbeSettings = { readonly address: Address };
+type ProbeSettings = Pick<AdminConfig, "probeThread"> & { readonly address: Address };
 type ApiSettings = Pick<AdminConfig, "address" | "tls" | "authorization">;
 
 /** The API's port, and the security that was loaded for it. */
@@ -145,10 +145,11 @@ export class AdminServers {
     return undefined;
   }
 
-  async #openProbes({ address }: ProbeSettings, inherited?: number): Promise<Admin | Failure> {
+  async #openProbes({ address, probeThread }: ProbeSettings, inherited?: number): Promise<Admin | Failure> {
     const { journal, clock } = this.#records;
     const { contentType } = this.#metrics;
-    return ProbeThread.start({ ...address, inherited, journal, clock, answers: this.#answers, contentType });
+    const port = { ...address, inherited, journal, clock, answers: this.#answers, contentType };
+    return probeThread ? ProbeThread.start(port) : startAdmin(inThisThread(port));
   }
 
   async #openApi(settings: ApiSettings): Promise<SecuredApi | Failure> {
@@ -234,8 +235,8 @@ export class AdminServers {
   }
 }
 
-function probeSettings({ metricsAddress: address }: AdminConfig): ProbeSettings {
-  return { address };
+function probeSettings({ metricsAddress: address, probeThread }: AdminConfig): ProbeSettings {
+  return { address, probeThread };
 }
 
 function apiSettings({ address, tls, authorization }: AdminConfig): ApiSettings {
@@ -269,6 +270,12 @@ function apiRoutesOf(
   const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
   const described = openapiRoutes(pages, version);
   return (path) => api(path) ?? z(path) ?? described(path) ?? page(path);
+}
+
+/** Returns the options of a port of metrics and probes that the data path's thread serves. */
+function inThisThread(port: ProbeThreadParts): AdminOptions {
+  const { answers, clock, journal } = port;
+  return { ...port, asker: new CachedProbes({ clock, journal, loop: answers, first: answers.standing() }) };
 }
 
 function ownerIn(clusters: readonly ListedCluster[], backend: string): ListedCluster | undefined {

@@ -1,6 +1,6 @@
 /** Runs a command. Exit codes: 0 success, 1 negative result, 2 invalid usage or configuration, 3 API unreachable. */
 import { Failure, failureFrom } from "../base/failure.ts";
-import { ownVersion } from "../version.ts";
+import { ownVersion } from "../program/version.ts";
 import { type CommandName, commands, isCommand } from "./commands/commands.ts";
 import { helpOf, overview } from "./commands/help.ts";
 import { given } from "./commands/options.ts";

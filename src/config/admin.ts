@@ -7,6 +7,8 @@ import { clusterFor, referenceBreach, type Written, type WrittenAdmin } from "./
 export type AdminConfig = {
   readonly address: Address;
   readonly metricsAddress: Address;
+  /** True if a thread of its own answers metrics and probes. */
+  readonly probeThread: boolean;
   readonly readOnly: boolean;
   /** How clients are authorized; undefined: every client that can connect may use the API. */
   readonly authorization: AuthorizationConfig | undefined;
@@ -30,6 +32,7 @@ export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): Ad
   return {
     address: checked(parseAddress(written.address)),
     metricsAddress: checked(parseAddress(written.metricsAddress)),
+    probeThread: written.probeThread,
     readOnly: written.readOnly,
     authorization:
       mode === "AlwaysAllow"

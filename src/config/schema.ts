@@ -43,6 +43,7 @@ export type Written = {
 export type WrittenAdmin = {
   readonly address: string;
   readonly metricsAddress: string;
+  readonly probeThread: boolean;
   readonly readOnly: boolean;
   readonly authorization: {
     readonly mode: "AlwaysAllow" | "Webhook";

@@ -2,10 +2,12 @@
  * Sends requests to apiservers with a kubeconfig. A child process (discover-child.ts) does the work, because the npm
  * package that reads kubeconfigs takes 85 MB, runs credential plugins and has had bugs that end a process.
  */
+
 import { type ChildProcess, fork } from "node:child_process";
 import { wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
 import { limits } from "../base/limits.ts";
+import { ownModule } from "../program/own-files.ts";
 import type { ApiRequest } from "./json-request.ts";
 import { discoveryLimits } from "./limits.ts";
 import { type Access, AccountTransport, type Answer, type Transport } from "./transport.ts";
@@ -27,11 +29,11 @@ type ChildParts = {
   readonly access: () => Access;
   /** The child's name in messages, such as "discovery". */
   readonly name: string;
-  /** The file that the child runs; default: discover-child, as .ts in the repository and as .js in the npm package. */
+  /** The file that the child runs; default: discover-child. */
   readonly file?: string;
 };
 
-const childFile = import.meta.filename.replace("kubernetes-child", "discover-child");
+const childFile = ownModule("discovery/discover-child");
 
 const stderrChars = 500;
 

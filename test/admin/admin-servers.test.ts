@@ -33,6 +33,18 @@ test("data for every client and data for this machine alone are on different por
   assert.equal([await seen(apiAddress, "/metrics"), await seen(apiAddress, "/api/v1/clients")], [404, 200]);
 });
 
+test("without a thread for probes the data path's thread answers them and the metrics", async () => {
+  const alone = await startProxy({ backends: 1, admin: "probeThread: false" });
+  try {
+    const { adminAddress } = alone.running;
+    const checks = await (await fetch(`http://${adminAddress}/livez?verbose`)).text();
+    assert.is(checks, "[+]ping ok\n[+]loop ok\nlivez check passed\n");
+    assert.is(await seen(adminAddress, "/metrics"), 200);
+  } finally {
+    await alone.stop();
+  }
+});
+
 test("all lists are there", async () => {
   for (const list of ["incidents", "backends", "watches", "clients", "leases", "certificates"])
     assert.is(await seen(proxy.running.apiAddress, `/api/v1/${list}`), 200, list);

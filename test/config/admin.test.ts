@@ -31,6 +31,7 @@ test("by default it is on loopback, and asks no cluster", () => {
   assert.equal(config.admin, {
     address: { host: "127.0.0.1", port: 7480 },
     metricsAddress: { host: "::", port: 7481 },
+    probeThread: true,
     readOnly: false,
     authorization: undefined,
     tls: undefined,

@@ -30,6 +30,7 @@ function written(change: Partial<Written>): Written {
     admin: {
       address: "127.0.0.1:7480",
       metricsAddress: "[::]:7481",
+      probeThread: true,
       readOnly: false,
       authorization: unguarded,
     },
@@ -215,6 +216,7 @@ test("IPv4's wildcard leaves IPv6 alone", () => {
       admin: {
         address: "127.0.0.1:7480",
         metricsAddress: address,
+        probeThread: true,
         readOnly: false,
         authorization: unguarded,
       },

@@ -91,6 +91,7 @@ const every = {
   admin: {
     address: "[::1]:2",
     metricsAddress: "[::]:1",
+    probeThread: true,
     readOnly: true,
     authorization: { mode: "AlwaysAllow", cluster: "x", kubeconfigFile: "x", audiences: ["x"] },
     tls: { certFile: "x", keyFile: "x", reloadInterval: "1s" },

@@ -89,6 +89,8 @@ export type ProxyOptions = {
   readonly listener?: string;
   readonly listenerTls?: string;
   readonly upstreamTls?: string;
+  /** More of the admin section, as YAML in flow form. */
+  readonly admin?: string;
   /** Reads its configuration again when it changes, and when it is told to, as `run` does. */
   readonly isFollowing?: boolean;
   /** Written beside the configuration, by name. */
@@ -122,7 +124,7 @@ clusters:
     backends:
 ${[...backends, ...targets].map(({ name, port }) => `      - {name: ${name}, url: "https://localhost:${port}"}`).join("\n")}
     tls: {caFile: ca.crt${more(options.upstreamTls)}}
-admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
+admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"${more(options.admin)}}
 drain: {shutdownDelay: 10ms, timeout: 500ms}
 ${options.extra ?? ""}`;
   const file = join(directory, "watchkeeper.yaml");

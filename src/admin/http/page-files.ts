@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, extname, join } from "node:path";
+import { ownFile } from "../../program/own-files.ts";
 import type { Reply, Routes } from "./reply.ts";
 
 const types: Readonly<Record<string, string>> = {
@@ -30,7 +31,7 @@ const packageFiles = [
  * @throws {Error} a file is missing, because the package is broken
  */
 export function pageRoutes(): Routes {
-  const folder = join(import.meta.dirname, "../../page");
+  const folder = ownFile("page");
   const { resolve } = createRequire(import.meta.url);
   const files = new Map<string, Reply>();
   const index = readFileSync(join(folder, "index.html"), "utf8");

@@ -6,6 +6,7 @@ import { Worker } from "node:worker_threads";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
+import { ownModule } from "../../program/own-files.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { Answers, Check, ProbeChecks, ProbeName } from "./answers.ts";
 import type { Admin } from "./server.ts";
@@ -43,8 +44,7 @@ export type ProbeThreadParts = {
   readonly thread?: string | URL;
 };
 
-/** The extension is that of this file: .ts in the repository, .js in the npm package. */
-const threadFile = import.meta.filename.replace(/probe-thread(\.\w+)$/, "probe-thread-main$1");
+const threadFile = ownModule("admin/server/probe-thread-main");
 /** Memory limits of the thread; the flags of the process do not apply to it. */
 const resourceLimits = {
   maxOldGenerationSizeMb: adminLimits.probeThreadHeapMiB,

@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { timestampOf } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
-import { ownVersion } from "../../version.ts";
+import { ownVersion } from "../../program/version.ts";
 import { AdminClient, apiCommand } from "../client/admin-client.ts";
 import { kinds } from "../commands/commands.ts";
 import type { Row, RowList } from "../commands/rows.ts";

@@ -2,7 +2,7 @@
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { quote } from "../../config/problem.ts";
-import { ownVersion } from "../../version.ts";
+import { ownVersion } from "../../program/version.ts";
 import { readInput } from "../commands/input.ts";
 import { type Given, given, usage } from "../commands/options.ts";
 import { failed } from "../commands/screen.ts";

@@ -64,7 +64,7 @@ health: # half as many PINGs and a tenth of the probes, because there may be tho
   ping: {interval: 500ms, suspectAfter: 500ms, deadAfter: 2s}
   probe: {interval: 10s, timeout: 2s}
 drain: {shutdownDelay: 0s, timeout: 10s}
-admin: {metricsAddress: ":${metricsPort}"}
+admin: {metricsAddress: ":${metricsPort}", probeThread: false} # no thread for probes, which would take 20 MB
 `;
 }
 
@@ -124,7 +124,7 @@ export function sidecarContainer({ image, port, metricsPort }: Addition): Readon
       capabilities: { drop: ["ALL"] },
       seccompProfile: { type: "RuntimeDefault" },
     },
-    resources: { requests: { cpu: "20m", memory: "160Mi" }, limits: { memory: "256Mi" } },
+    resources: { requests: { cpu: "20m", memory: "112Mi" }, limits: { memory: "256Mi" } },
     volumeMounts: [
       { name: volumes.shared, mountPath: usual.shared },
       { name: volumes.state, mountPath: usual.state },

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
@@ -7,6 +6,7 @@ import { parseConfig } from "../../config/config.ts";
 import { isProblems, lineOf, type Problem } from "../../config/problem.ts";
 import { converted } from "../../config/v1alpha1.ts";
 import { readYaml } from "../../config/yaml-document.ts";
+import { ownFile } from "../../program/own-files.ts";
 import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 
@@ -16,7 +16,7 @@ export function config(args: string[]): Promise<number> {
   if (options instanceof Failure) return Promise.resolve(failed(options));
   const file = options.text("convert");
   if (file !== undefined) return Promise.resolve(convert(file));
-  const sample = readFileSync(new URL("../../../config/static.yaml", import.meta.url), "utf8");
+  const sample = readFileSync(ownFile("../config/static.yaml"), "utf8");
   process.stdout.write(printed(sample));
   return Promise.resolve(0);
 }
@@ -43,7 +43,7 @@ function linesOf(problems: readonly Problem[]): string {
 
 /** Inserts this installation's path of the schema, and the usual name of the configuration file. */
 function printed(sample: string): string {
-  const schemas = fileURLToPath(new URL("../../../config/schema", import.meta.url));
+  const schemas = ownFile("../config/schema");
   return sample
     .replace("$schema=./schema/", () => `$schema=${schemas}/`)
     .replaceAll("--config static.yaml     ", "--config watchkeeper.yaml")

@@ -2,11 +2,13 @@
  * An embedded apiserver with injectable faults. Clients reach it through a relay in a separate process, which can be
  * frozen or killed. The stored objects are in the parent process, so they survive every fault.
  */
+
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
+import { ownModule } from "../../program/own-files.ts";
 import type { Store } from "../objects/store.ts";
 import { Apiserver, type Encoding } from "./apiserver.ts";
 import { Host, type HostOptions } from "./host.ts";
@@ -25,8 +27,7 @@ export type EmbeddedOptions = Pick<HostOptions, "loopback"> & {
   readonly encodingFor?: (accept: string) => Encoding | undefined;
 };
 
-/** The extension is that of this file: .ts in the repository, .js in the npm package. */
-const relayFile = import.meta.filename.replace("embedded", "relay-child");
+const relayFile = ownModule("demo/apiserver/relay-child");
 
 export class Embedded {
   readonly name: string;

@@ -1,7 +1,9 @@
 /** Runs the naive proxy in a separate process. Restarts the process when it ends, as systemd or a kubelet does. */
+
 import type { ChildProcess } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
+import { ownModule } from "../../program/own-files.ts";
 import { startServerProcess } from "../apiserver/loopback-server.ts";
 import type { NaiveProxyOptions } from "./naive-proxy.ts";
 
@@ -14,8 +16,7 @@ export type NaiveOrder = Pick<NaiveProxyOptions, "backends" | "ca" | "pair"> & {
 
 const restartMs = 1_000;
 
-/** The extension is that of this file: .ts in the repository, .js in the npm package. */
-const childFile = import.meta.filename.replace("naive-process", "naive-child");
+const childFile = ownModule("demo/story/naive-child");
 
 export class NaiveProcess {
   readonly #order: Omit<NaiveOrder, "port">;

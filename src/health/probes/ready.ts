@@ -1,12 +1,11 @@
 /**
  * Probes one backend's /readyz on a new socket, because an open socket does not show that a firewall rejects new ones.
- * undici speaks HTTP without its timers, which are coarse; the prober sets all deadlines. The request has a padding
- * header and the response lists all checks, so each takes a large packet. The probe therefore also fails on a path that
- * loses large packets (path MTU) after the TLS handshake.
+ * The prober sets all deadlines. The request has a padding header and the response lists all checks, so each takes a
+ * large packet. The probe therefore also fails on a path that loses large packets (path MTU) after the TLS handshake.
  */
+import { Agent, type IncomingMessage, type RequestOptions, request } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { Client } from "undici";
 import { clipped } from "../../base/detach.ts";
 import { isShortage, metOf } from "../../base/failure.ts";
 import { isRecord, parseJson, textAt } from "../../base/json.ts";
@@ -57,11 +56,10 @@ function askVersion(socket: Socket, backend: string, versions: BackendVersions):
   socket.on("error", () => {});
   socket.setTimeout(limits.dialMs, () => socket.destroy());
   socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
-    const client = clientOn(socket);
-    answerOf(client, "/version")
+    answerOf(new SocketAgent(socket), "/version")
       .then((response) => versions.reported(backend, versionIn(response)))
       .catch(() => {})
-      .finally(() => client.destroy(() => socket.destroy()));
+      .finally(() => socket.destroy());
   });
 }
 
@@ -71,39 +69,40 @@ function versionIn({ status, body }: ProbeResponse): string {
   return /^v\d[\w.+-]*$/.test(version) ? clipped(version, healthLimits.versionChars) : "";
 }
 
-function clientOn(socket: Socket): Client {
-  return new Client(socket instanceof TLSSocket ? "https://backend" : "http://backend", {
-    // Deferred, because undici checks its queue only after `connect` has returned, and would otherwise wait for ever.
-    connect: (_options, done) => queueMicrotask(() => done(null, socket)),
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxHeaderSize: healthLimits.probeHeadBytes,
-  });
+/** Sends requests one after the other on a socket that is already connected. */
+class SocketAgent extends Agent {
+  readonly #socket: Socket;
+
+  constructor(socket: Socket) {
+    super({ keepAlive: true, maxSockets: 1 });
+    this.#socket = socket;
+  }
+
+  override createConnection(): Socket {
+    return this.#socket;
+  }
 }
 
 type ProbeResponse = { readonly status: number; readonly body: string };
 
 /** The returned promise is never rejected. */
 async function ask(socket: Socket, path: string, listener: ProbeListener): Promise<void> {
-  const client = clientOn(socket);
+  const agent = new SocketAgent(socket);
   try {
-    const answer = await answerOf(client, verbose(path), { "x-padding": padding });
+    const answer = await answerOf(agent, verbose(path), { "x-padding": padding });
     const readiness = readinessOf(answer);
     const isUnnamed = readiness === "failing" && failingChecks(answer.body) === "";
-    listener.answered(
-      readiness,
-      isUnnamed ? `${reasonOf(answer)}; ${await alive(client)}` : reasonOf(answer),
-    );
+    listener.answered(readiness, isUnnamed ? `${reasonOf(answer)}; ${await alive(agent)}` : reasonOf(answer));
   } catch (reason) {
     // The backend accepted the connection but sent no HTTP response, so it is alive and not ready.
     listener.answered("failing", reason instanceof Error ? reason.message : "broken off");
   } finally {
-    client.destroy(() => socket.destroy());
+    socket.destroy();
   }
 }
 
-async function alive(client: Client): Promise<string> {
-  const answer = await answerOf(client, "/livez?verbose");
+async function alive(agent: Agent): Promise<string> {
+  const answer = await answerOf(agent, "/livez?verbose");
   return `/livez: ${failingChecks(answer.body) || answer.status}`;
 }
 
@@ -116,20 +115,30 @@ function verbose(path: string): string {
 }
 
 async function answerOf(
-  client: Client,
+  agent: Agent,
   path: string,
   fields: Readonly<Record<string, string>> = {},
 ): Promise<ProbeResponse> {
-  const headers = { "user-agent": "watchkeeper-probe", accept: "*/*", ...fields };
-  const { statusCode, body } = await client.request({ method: "GET", path, headers });
+  const headers = { host: "backend", "user-agent": "watchkeeper-probe", accept: "*/*", ...fields };
+  const response = await responseTo({ agent, path, headers, maxHeaderSize: healthLimits.probeHeadBytes });
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of response as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     length += chunk.length;
     if (length > healthLimits.probeBodyBytes) break;
   }
-  return { status: statusCode, body: Buffer.concat(chunks).toString("utf8", 0, healthLimits.probeBodyBytes) };
+  const body = Buffer.concat(chunks).toString("utf8", 0, healthLimits.probeBodyBytes);
+  return { status: response.statusCode ?? 0, body };
+}
+
+function responseTo(options: RequestOptions): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const sent = request(options, resolve);
+    // The server may also answer with an upgrade, which ends the request without a response and without an error.
+    sent.on("error", reject).on("close", () => reject(new Error("no response")));
+    sent.end();
+  });
 }
 
 function readinessOf({ status, body }: ProbeResponse): ReadyAnswer {

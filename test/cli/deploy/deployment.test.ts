@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { deploymentConfig, deploymentParts, deploymentText } from "../../../src/cli/deploy/deployment.ts";
 import { parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
-import { ownVersion } from "../../../src/version.ts";
+import { ownVersion } from "../../../src/program/version.ts";
 
 const test = suite("cli/deploy/deployment");
 const folder = "deploy/deployment";

@@ -143,7 +143,13 @@ test("of many failing checks a few are named, and a head without end is a failin
   ]);
   const endless = `HTTP/1.1 200 OK\r\na: ${"x".repeat(healthLimits.probeHeadBytes)}`;
   const [, said = ""] = await told(await serve(net.createServer((socket) => socket.write(endless))), 2);
-  assert.is(said, "failing Headers Overflow Error");
+  assert.is(said, "failing Parse Error: Header overflow");
+});
+
+test("a server that answers a probe with an upgrade is alive and not ready", async () => {
+  const head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n";
+  const server = await serve(net.createServer((socket) => socket.write(head)));
+  assert.equal(await told(server, 2), ["answer", "failing no response"]);
 });
 
 test("a refused socket, and a certificate of another name or authority, are told as what they are", async () => {

@@ -352,8 +352,8 @@ export const connections: readonly Defect[] = [
     "the probe's answer fits into a small packet",
     {
       file: "health/probes/ready.ts",
-      find: "answerOf(client, verbose(path),",
-      replace: "answerOf(client, path,",
+      find: "answerOf(agent, verbose(path),",
+      replace: "answerOf(agent, path,",
     },
     ["health/probes/ready", "request and answer each take a large packet"],
   ),

@@ -19,6 +19,7 @@ const place = { host: "127.0.0.1", port: 0 };
 const open: AdminConfig = {
   address: place,
   metricsAddress: place,
+  probeThread: true,
   readOnly: false,
   authorization: undefined,
   tls: undefined,

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
+import { ownFile } from "./own-files.ts";
 
 export function ownVersion(): string {
-  const text = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  const text = readFileSync(ownFile("../package.json"), "utf8");
   return /"version": "([^"]+)"/.exec(text)?.[1] ?? "unknown";
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { ownVersion } from "../src/version.ts";
+import { ownVersion } from "../../src/program/version.ts";
 
-const test = suite("version");
+const test = suite("program/version");
 
 test("it is the one in package.json", () => {
   assert.is(ownVersion(), JSON.parse(readFileSync("package.json", "utf8")).version);

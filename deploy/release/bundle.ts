@@ -1,0 +1,47 @@
+/**
+ * `npm run build`: makes dist from src and the packages that src imports. One process then loads a few files instead of
+ * several hundred, which saves 20 MB of memory and half of the time to start.
+ */
+import { cpSync, globSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { build } from "esbuild";
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** Files that processes and threads start with, and own-files, whose place shows the others where dist is. */
+const entries = [
+  "cli/cli",
+  "program/own-files",
+  "admin/server/probe-thread-main",
+  "discovery/discover-child",
+  "demo/apiserver/relay-child",
+  "demo/story/naive-child",
+];
+
+/** Makes the folder `dist`. */
+export async function bundle(dist: string): Promise<void> {
+  rmSync(dist, { recursive: true, force: true });
+  await build({
+    absWorkingDir: root,
+    entryPoints: entries.map((name) => `src/${name}.ts`),
+    outdir: dist,
+    outbase: "src",
+    // One folder below dist, as own-files.ts requires.
+    chunkNames: "chunks/[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node24",
+    legalComments: "none",
+    logLevel: "warning",
+    // CommonJS packages call require for Node's own modules.
+    banner: {
+      js: 'import { createRequire as requireFor } from "node:module"; const require = requireFor(import.meta.url);',
+    },
+  });
+  for (const name of globSync("**/*.{js,css,html,svg}", { cwd: join(root, "src/page") }))
+    cpSync(join(root, "src/page", name), join(dist, "page", name));
+}
+
+if (import.meta.main) await bundle(resolve(process.argv[2] ?? join(root, "dist")));

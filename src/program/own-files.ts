@@ -1,0 +1,17 @@
+/**
+ * Paths of the program's own files. Their root is src in the repository, and dist in the npm package. The build
+ * (deploy/release/bundle.ts) keeps every file that contains this module one folder below dist.
+ */
+import { dirname, extname, join } from "node:path";
+
+const root = dirname(import.meta.dirname);
+
+/** Returns the path of a file, relative to src or dist. */
+export function ownFile(path: string): string {
+  return join(root, path);
+}
+
+/** Returns the main file of a child process or a thread. `path` has no extension: it is .ts in src and .js in dist. */
+export function ownModule(path: string): string {
+  return `${ownFile(path)}${extname(import.meta.filename)}`;
+}
