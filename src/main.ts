@@ -242,6 +242,7 @@ class Watchkeeper implements Running {
       clusters: () => clusters.all,
       sessions: () => this.#listeners.sessionCount,
       handshakeErrors: () => this.#listeners.handshakeErrors,
+      fullestSourceShare: () => this.#listeners.fullestSourceShare,
       queuedBytes: () => clusters.bufferLimiter.buffered.bytes,
       config: () => this.#configState,
       certificates: () => [

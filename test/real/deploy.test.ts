@@ -186,6 +186,7 @@ real("the chart is a good one, in its usual form and with all that it can do", a
   assert.equal(kindsOf(await dryRun(await render())), whole);
   const sets = [
     "serviceMonitor.enabled=true",
+    "prometheusRule.enabled=true,prometheusRule.runbookBaseURL=https://git.example/runbooks",
     "frontProxy.secretName=fp,frontProxy.clientCASecretName=ca",
     "backends[0].name=cp-1,backends[0].url=https://10.0.0.11:6443",
     "config.drain.timeout=30s",
@@ -193,7 +194,8 @@ real("the chart is a good one, in its usual form and with all that it can do", a
   ];
   const all = await render(...sets.flatMap((one) => ["--set", one]));
   const expected = whole.filter((kind) => !kind.startsWith("Role"));
-  assert.equal(kindsOf(await dryRun(all)), [...expected, "ServiceMonitor"].toSorted());
+  assert.equal(kindsOf(await dryRun(all)), [...expected, "PrometheusRule", "ServiceMonitor"].toSorted());
+  assert.match(all, "runbook_url: https://git.example/runbooks/WatchkeeperDown.md");
   const file = join(cluster.folder, "helm.yaml");
   for (const text of [all, await render()]) {
     // What is said of the files it names is true: they are not here. Of its shape nothing is said.

@@ -71,6 +71,7 @@ export function processWith(figures: Partial<Process> = {}): Process {
     clusters: () => [clusterWith()],
     sessions: () => ({ h2: 0, h1: 0 }),
     handshakeErrors: () => 0,
+    fullestSourceShare: () => 0,
     queuedBytes: () => 0,
     config: () => ({ isGood: true, loadedAtMs: 1_800_000_000_000, waiting: ["health"] }),
     certificates: () => [],

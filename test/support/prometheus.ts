@@ -9,7 +9,16 @@ import { rulesFile } from "../../src/admin/monitoring/rules.ts";
 import { programOf } from "./promtool.ts";
 
 /** As its API has it. */
-export type Told = { readonly labels: Readonly<Record<string, string>>; readonly state: string };
+export type Told = {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly state: string;
+};
+
+type Options = {
+  /** True: the series have the labels of their instances already, as a fleet behind one target has. */
+  readonly honorLabels?: boolean;
+};
 
 export class Prometheus {
   readonly #child: ChildProcess;
@@ -22,16 +31,25 @@ export class Prometheus {
     this.#url = url;
   }
 
-  /** `target` is where metrics are: "127.0.0.1:7481". Resolves when it has scraped them. */
-  static async start(target: string): Promise<Prometheus> {
+  /**
+   * `target` is where metrics are: "127.0.0.1:7481". Resolves when it has scraped them. The rules wait for two seconds in
+   * place of their `for`, which test/processes/admin/promtool.test.ts has as it is.
+   */
+  static async start(target: string, { honorLabels = false }: Options = {}): Promise<Prometheus> {
     const program = programOf("prometheus");
     if (program === undefined) throw new Error("There is no prometheus");
     const folder = mkdtempSync(join(tmpdir(), "watchkeeper-prometheus-"));
-    writeFileSync(join(folder, "rules.yaml"), rulesFile());
+    writeFileSync(join(folder, "rules.yaml"), rulesFile().replaceAll(/^( +for:) \S+$/gm, "$1 2s"));
     const config = {
       global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
       rule_files: ["rules.yaml"],
-      scrape_configs: [{ job_name: "watchkeeper", static_configs: [{ targets: [target] }] }],
+      scrape_configs: [
+        {
+          job_name: "watchkeeper",
+          honor_labels: honorLabels,
+          static_configs: [{ targets: [target] }],
+        },
+      ],
     };
     writeFileSync(join(folder, "prometheus.yaml"), JSON.stringify(config));
     const port = await freePort();
@@ -89,7 +107,7 @@ export class Prometheus {
   }
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer();
     server.listen(0, "127.0.0.1", () => {

@@ -222,6 +222,11 @@ export const metrics: readonly Metric[] = [
     counted: { "downstream_connection.refused": ({ reason }) => [reason] },
   },
   {
+    name: "downstream_source_connections_ratio",
+    help: "Open connections of the client address that has the most, as a share of its listener's maxConnectionsPerSource; at 1, watchkeeper refuses more connections of the address",
+    process: ({ fullestSourceShare }) => fullestSourceShare(),
+  },
+  {
     name: "downstream_tls_handshake_errors_total",
     help: "Failed TLS handshakes with clients",
     process: ({ handshakeErrors }) => handshakeErrors(),

@@ -13,6 +13,7 @@ export type Process = {
   readonly clusters: () => readonly LiveCluster[];
   readonly sessions: () => { readonly h2: number; readonly h1: number };
   readonly handshakeErrors: () => number;
+  readonly fullestSourceShare: () => number;
   readonly queuedBytes: () => number;
   readonly config: () => {
     readonly isGood: boolean;

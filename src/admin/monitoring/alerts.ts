@@ -1,6 +1,7 @@
 /**
- * Lists all alerts. The Prometheus rules (config/monitoring) are generated from this list. Most alerts fire for an
- * active incident, and fire at once, because an incident is proven when it becomes active.
+ * Lists all alerts. The Prometheus rules (config/monitoring) are generated from this list. An alert is about a cluster,
+ * an apiserver, a certificate or a lease, and never about one instance of watchkeeper: every proxy on every node sees
+ * the same dead apiserver. `critical` means that clients get no service; everything else can wait for working hours.
  */
 import type { IncidentKind } from "../../incidents/kinds.ts";
 
@@ -9,239 +10,408 @@ export type Alert = {
   readonly name: string;
   readonly severity: "critical" | "warning";
   readonly expr: string;
-  /** Time for which the expression must hold before the alert fires; "0s" if it is about an active incident. */
+  /** Time for which the expression must hold before the alert fires. */
   readonly holds: string;
   readonly kinds: readonly IncidentKind[];
   readonly summary: string;
-  readonly description: string;
+  /** Which clients are affected, and how. This text and `summary` may be templates of Prometheus. */
+  readonly affected: string;
+  readonly first: string;
+  /** What the instances report. */
+  readonly facts: readonly Fact[];
+  /** Labels that distinguish two firing alerts of this rule. */
+  readonly by: readonly string[];
 };
 
-type IncidentAlert = Pick<Alert, "name" | "severity" | "kinds" | "summary"> & {
-  readonly description?: string;
+/** A line that an alert's text repeats for each result of a query. */
+type Fact = {
+  /** PromQL with `%q` for the value of each label in `of`. `topk` keeps the text short: there may be 5,000 instances. */
+  readonly query: string;
+  readonly of?: readonly string[];
+  /** Label that orders the lines; default: instance. */
+  readonly sort?: string;
+  readonly line: string;
 };
-
-function ofIncident({ name, severity, kinds, summary, description }: IncidentAlert): Alert {
-  const of = kinds.length === 1 ? `kind="${kinds[0]}"` : `kind=~"${kinds.join("|")}"`;
-  return {
-    name,
-    severity,
-    kinds,
-    summary,
-    expr: `watchkeeper_incident_active{${of}} > 0`,
-    holds: "0s",
-    description:
-      description ??
-      "`watchkeeper explain` on {{ $labels.instance }} shows the subject, the evidence and the impact.",
-  };
-}
-
-/**
- * Returns an alert that fires for a leader lease with this verdict. `topk` takes one series for each lease, because the
- * join fails if a Lease and a ConfigMap have the same name.
- */
-function ofLease(verdict: string, alert: Omit<IncidentAlert, "description">): Alert {
-  return {
-    ...ofIncident(alert),
-    expr: `watchkeeper_lease_suspect{verdict="${verdict}"} * on (job, instance, namespace, name) group_left (holder, source) topk by (job, instance, namespace, name) (1, watchkeeper_lease_holder_info) > 0`,
-    description:
-      "Its holder is {{ $labels.holder }}; the last renewal came from {{ $labels.source }}. For details: `watchkeeper get leases -o wide` on {{ $labels.instance }}.",
-  };
-}
 
 const day = 86_400;
+
+/** The kinds of incident with which an apiserver is of no use. Instances may see different ones for the same cause. */
+const downKinds = [
+  "backend-dead",
+  "backend-blackholed",
+  "backend-frozen",
+  "backend-packets-lost",
+  "backend-unready",
+  "backend-untrusted",
+  "backend-flapping",
+] as const satisfies readonly IncidentKind[];
+
+/** The kinds of incident with which an apiserver answers, but with old data or not on some watches. */
+const staleKinds = [
+  "backend-stale",
+  "watch-hung",
+  "cache-progress-delayed",
+] as const satisfies readonly IncidentKind[];
+
+function active(kinds: readonly IncidentKind[], more = ""): string {
+  const kind = kinds.length === 1 ? `kind="${kinds[0]}"` : `kind=~"${kinds.join("|")}"`;
+  return `watchkeeper_incident_active{${kind}${more}}`;
+}
+
+/** Returns an expression for the number of instances with an active incident of these kinds, by the labels. */
+function instancesWith(kinds: readonly IncidentKind[], by: string): string {
+  return `count by (${by}) (max by (${by}, instance) (${active(kinds)} > 0))`;
+}
+
+/** Returns the expression with a label that says why it holds. */
+function because(expr: string, reason: string): string {
+  return `label_replace(${expr}, "reason", "${reason}", "", "")`;
+}
+
+/** With several clusters, the label `backend` begins with the cluster's name, which becomes a label here. */
+const readyBackends =
+  'sum by (cluster, instance) (label_replace(watchkeeper_backend_ready, "cluster", "$1", "backend", "([^/]+)/.*"))';
+
+const loopbackExpiry =
+  'min by (cluster, backend) (label_replace(watchkeeper_certificate_expiry_timestamp_seconds{purpose="backend-loopback"}, "backend", "$1", "name", "(.*)")) - time()';
+
+const otherExpiry =
+  'min by (cluster, purpose, name) (watchkeeper_certificate_expiry_timestamp_seconds{purpose!="backend-loopback"}) - time()';
+
+/** Connections and requests that watchkeeper itself refuses, per second. */
+const refusals =
+  "sum by (cluster) (rate(watchkeeper_requests_refused_total[5m]) or rate(watchkeeper_downstream_connections_refused_total[5m]))";
+
+const fullestSource = "max by (cluster) (watchkeeper_downstream_source_connections_ratio)";
+
+/** Lines such as "10.0.0.11:7481: watch-hung cp-2". */
+function kindsByInstance(kinds: readonly IncidentKind[]): Fact {
+  return {
+    query: `topk(5, max by (instance, kind, backend) (${active(kinds)} > 0))`,
+    line: "{{ .Labels.instance }}: {{ .Labels.kind }} {{ .Labels.backend }}",
+  };
+}
 
 export const alerts: readonly Alert[] = [
   {
     name: "WatchkeeperDown",
     severity: "critical",
-    expr: 'up{job="watchkeeper"} == 0 or absent(up{job="watchkeeper"})',
-    holds: "1m",
+    expr: 'sum by (cluster) (up{job="watchkeeper"}) == 0 or absent(up{job="watchkeeper"})',
+    holds: "2m",
     kinds: [],
-    summary: "watchkeeper cannot be scraped",
-    description:
-      "{{ with $labels.instance }}{{ . }}{{ else }}No instance{{ end }} answered Prometheus in the last minute.",
+    by: ["cluster"],
+    summary: "No instance of watchkeeper answers Prometheus",
+    affected: "every client of the cluster, if the instances are down and not only their metrics",
+    first:
+      "`kubectl --server=https://APISERVER:6443 get --raw /readyz` past watchkeeper, then `curl -k https://LISTENER/readyz` through it",
+    facts: [{ query: 'topk(5, up{job="watchkeeper"} == 0)', line: "{{ .Labels.instance }}: not scraped" }],
   },
-  ofIncident({
+  {
+    name: "WatchkeeperInstanceUnhealthy",
+    severity: "warning",
+    expr: `count by (cluster, reason) (${[
+      because('(up{job="watchkeeper"} == 0 and on (cluster) up{job="watchkeeper"} == 1)', "not-scraped"),
+      because(`${readyBackends} == 0`, "no-ready-backend"),
+      `label_replace(${active(["listener-lost", "internal-error"])} > 0, "reason", "$1", "kind", "(.*)")`,
+    ].join(" or ")})`,
+    // A rolling update of the instances themselves, and a reboot of one node, take less.
+    holds: "5m",
+    kinds: ["listener-lost", "internal-error"],
+    by: ["cluster", "reason"],
+    summary:
+      "Some instances of watchkeeper do not serve as they should: {{ $labels.reason }} (instances: {{ $value }})",
+    affected: "clients of these instances only; the other instances serve",
+    first: "`watchkeeper status` on an instance below",
+    facts: [
+      { query: 'topk(5, up{job="watchkeeper"} == 0)', line: "{{ .Labels.instance }}: not-scraped" },
+      {
+        query: `topk(5, ${readyBackends} == 0)`,
+        line: "{{ .Labels.instance }}: no-ready-backend",
+      },
+      kindsByInstance(["listener-lost", "internal-error"]),
+    ],
+  },
+  {
     name: "WatchkeeperNoReadyBackends",
     severity: "critical",
+    expr: `count by (cluster) (${readyBackends} == 0) / count by (cluster) (${readyBackends}) >= 0.5`,
+    // An instance that has just started has no ready backend until its first probes are answered.
+    holds: "30s",
     kinds: ["all-backends-down"],
+    by: ["cluster"],
     summary: "No apiserver is available",
-  }),
-  ofIncident({
-    name: "WatchkeeperBackendBlackholed",
-    severity: "critical",
-    kinds: ["backend-blackholed", "backend-frozen", "backend-packets-lost"],
-    summary: "Apiserver {{ $labels.backend }} accepts packets or connections but does not respond",
-  }),
-  ofIncident({
-    name: "WatchkeeperBackendDead",
-    severity: "critical",
-    kinds: ["backend-dead"],
-    summary: "Apiserver {{ $labels.backend }} refuses connections, or its etcd has another history",
-  }),
-  ofIncident({
-    name: "WatchkeeperBackendUnready",
-    severity: "warning",
-    kinds: ["backend-unready"],
-    summary: "Apiserver {{ $labels.backend }} reports not ready",
-  }),
-  ofIncident({
-    name: "WatchkeeperBackendUntrusted",
-    severity: "critical",
-    kinds: ["backend-untrusted"],
-    summary: "TLS verification of apiserver {{ $labels.backend }} failed",
-  }),
-  ofIncident({
-    name: "WatchkeeperBackendStale",
-    severity: "critical",
-    kinds: ["backend-stale"],
-    summary: "Apiserver {{ $labels.backend }} serves from a stalled watch cache",
-  }),
-  ofIncident({
-    name: "WatchkeeperCacheProgressDelayed",
-    severity: "warning",
-    kinds: ["cache-progress-delayed"],
-    summary:
-      "etcd sends progress notifications to apiserver {{ $labels.backend }} too rarely: quiet watches do not survive two restarts",
-  }),
-  ofIncident({
-    name: "WatchkeeperBackendFlapping",
-    severity: "warning",
-    kinds: ["backend-flapping"],
-    summary: "Apiserver {{ $labels.backend }} is flapping",
-  }),
-  ofIncident({
-    name: "WatchkeeperWatchHung",
-    severity: "warning",
-    kinds: ["watch-hung"],
-    summary: "Watches on {{ $labels.backend }} stopped receiving bookmarks",
-  }),
-  {
-    name: "WatchkeeperWatchMovesFailing",
-    severity: "warning",
-    expr: 'sum by (job, instance, reason) (rate(watchkeeper_watch_ends_total{reason!~"drained|slow_client|not_found"}[5m])) > 0.1',
-    holds: "5m",
-    kinds: [],
-    summary: "Watches end because they cannot be moved to another apiserver: {{ $labels.reason }}",
-    description:
-      "{{ $value | humanize }} a second on {{ $labels.instance }}. Their clients start new watches, and may have to list first.",
+    affected:
+      "every request through {{ $value | humanizePercentage }} of the instances: it waits, and then gets 503",
+    first: "`watchkeeper get backends -o wide`: column REASON says how each apiserver fails",
+    facts: [
+      {
+        query: "max by (backend, state) (watchkeeper_backend_state) > 0",
+        sort: "backend",
+        line: "{{ .Labels.backend }}: {{ .Labels.state }}",
+      },
+    ],
   },
-  ofIncident({
+  {
+    name: "WatchkeeperBackendDown",
+    severity: "warning",
+    expr: `${instancesWith(downKinds, "cluster, backend")} unless on (cluster, backend) ${loopbackExpiry} < 0`,
+    // An apiserver that is upgraded or restarted is back within about a minute and a half.
+    holds: "2m",
+    kinds: downKinds,
+    by: ["cluster", "backend"],
+    summary: `Apiserver {{ $labels.backend }} cannot be used:${listOf({
+      query: `count by (kind) (${active(downKinds, ",backend=%q")} > 0)`,
+      of: ["backend"],
+      sort: "kind",
+      line: " {{ .Labels.kind }}",
+    })} (instances: {{ $value }})`,
+    affected:
+      "exec, attach, port-forward and `logs -f` through it ended; reads and watches have moved to the other apiservers, which carry its load",
+    first: "`watchkeeper explain` on an instance below: the evidence, and the clients that were affected",
+    facts: [
+      {
+        query: `topk(5, max by (instance, kind) (${active(downKinds, ",backend=%q")} > 0))`,
+        of: ["backend"],
+        line: "{{ .Labels.instance }}: {{ .Labels.kind }}",
+      },
+      {
+        query: "max by (backend, state) (watchkeeper_backend_state) > 0",
+        sort: "backend",
+        line: "{{ .Labels.backend }} is {{ .Labels.state }}",
+      },
+    ],
+  },
+  {
+    name: "WatchkeeperBackendStale",
+    severity: "warning",
+    expr: `${instancesWith(staleKinds, "cluster, backend")} unless on (cluster, backend) (${active(downKinds)} > 0)`,
+    holds: "1m",
+    kinds: staleKinds,
+    by: ["cluster", "backend"],
+    summary: `Apiserver {{ $labels.backend }} answers, but its watches stand still or fall behind:${listOf({
+      query: `count by (kind) (${active(staleKinds, ",backend=%q")} > 0)`,
+      of: ["backend"],
+      sort: "kind",
+      line: " {{ .Labels.kind }}",
+    })} (instances: {{ $value }})`,
+    affected:
+      "clients that read from it past watchkeeper get old data; its watches through watchkeeper have moved",
+    first: "`watchkeeper explain` on an instance below: the resource, and how far it is behind",
+    facts: [kindsByInstance(staleKinds)],
+  },
+  {
     name: "WatchkeeperWatchReplayLoop",
     severity: "warning",
-    kinds: ["watch-replay-loop"],
-    summary: "A client restarts a watch from the same version again and again",
-  }),
-  ofIncident({
-    name: "WatchkeeperVersionRegression",
-    severity: "warning",
-    kinds: ["version-regression"],
-    summary: "{{ $labels.backend }} sent an older version than before",
-  }),
-  ofIncident({
-    name: "WatchkeeperRelistStorm",
-    severity: "warning",
-    kinds: ["relist-storm"],
-    summary: "Many clients list again at the same time",
-  }),
-  ofLease("ghost", {
-    name: "WatchkeeperLeaseGhostHolder",
-    severity: "critical",
-    kinds: ["lease-ghost-holder"],
-    summary: "Lease {{ $labels.namespace }}/{{ $labels.name }} is renewed by a client that is not its holder",
-  }),
-  ofLease("contested", {
-    name: "WatchkeeperLeaseContested",
-    severity: "critical",
-    kinds: ["lease-contested"],
-    summary: "Two clients renew lease {{ $labels.namespace }}/{{ $labels.name }}",
-  }),
-  ofLease("unknown", {
-    name: "WatchkeeperLeaseUnknownClient",
-    severity: "warning",
-    kinds: ["lease-unknown-client"],
-    summary: "Lease {{ $labels.namespace }}/{{ $labels.name }} was acquired by an unknown client",
-  }),
-  ofIncident({
-    name: "WatchkeeperCertificateRefused",
-    severity: "critical",
-    kinds: ["certificate-refused"],
-    summary: "A new certificate or key was rejected: the last good one stays in use until it expires",
-  }),
-  {
-    name: "WatchkeeperCertificateExpiringSoon",
-    severity: "warning",
-    expr: `watchkeeper_certificate_expiry_timestamp_seconds{purpose!="backend-loopback"} - time() < ${7 * day}`,
-    holds: "0s",
-    kinds: ["certificate-expiring"],
+    expr: instancesWith(["watch-replay-loop", "version-regression"], "cluster"),
+    holds: "30s",
+    kinds: ["watch-replay-loop", "version-regression"],
+    by: ["cluster"],
     summary:
-      "{{ $labels.purpose }} certificate {{ $labels.name }} expires in {{ $value | humanizeDuration }}",
-    description: "Reported by {{ $labels.instance }}. The certificate has not been renewed.",
+      "History is replayed: a watch restarts from the same old version, or an apiserver sent an older version than before",
+    affected: "the client that replays acts on old objects and can undo the work of others",
+    first:
+      "`watchkeeper explain` on an instance below: the client with its program and address, or the apiserver",
+    facts: [kindsByInstance(["watch-replay-loop", "version-regression"])],
   },
   {
-    name: "WatchkeeperCertificateExpiringNow",
-    severity: "critical",
-    expr: `watchkeeper_certificate_expiry_timestamp_seconds{purpose!="backend-loopback"} - time() < ${day}`,
-    holds: "0s",
-    kinds: [],
+    name: "WatchkeeperWatchesEnded",
+    severity: "warning",
+    expr: `sum by (cluster, reason) (rate(watchkeeper_watch_ends_total{reason!~"drained|slow_client|not_found"}[5m])) > 0.1 or ${because(
+      `max by (cluster) (max_over_time(${active(["relist-storm"])}[10m])) > 0`,
+      "relist-storm",
+    )}`,
+    holds: "5m",
+    kinds: ["relist-storm"],
+    by: ["cluster", "reason"],
     summary:
-      "{{ $labels.purpose }} certificate {{ $labels.name }} expires in {{ $value | humanizeDuration }}",
-    description:
-      "Reported by {{ $labels.instance }}. TLS between clients, watchkeeper and apiservers fails from then on.",
+      "Watches end instead of moving to another apiserver, or many clients list again: {{ $labels.reason }}",
+    affected: "the clients of these watches: they open the watches again, and may have to list first",
+    first: "`watchkeeper get incidents` on an instance below",
+    facts: [
+      {
+        query:
+          'topk(5, sum by (instance, reason) (rate(watchkeeper_watch_ends_total{reason!~"drained|slow_client|not_found"}[5m])) > 0)',
+        line: "{{ .Labels.instance }}: {{ .Value | humanize }} watches a second ({{ .Labels.reason }})",
+      },
+      kindsByInstance(["relist-storm"]),
+    ],
+  },
+  {
+    name: "WatchkeeperLeaseSuspect",
+    severity: "warning",
+    expr: "max by (cluster, namespace, name) (watchkeeper_lease_suspect) > 0",
+    holds: "15s",
+    kinds: ["lease-ghost-holder", "lease-contested", "lease-unknown-client"],
+    by: ["cluster", "namespace", "name"],
+    summary: `Leader lease {{ $labels.namespace }}/{{ $labels.name }} is renewed by the wrong client:${listOf(
+      {
+        query: "count by (verdict) (watchkeeper_lease_suspect{namespace=%q,name=%q} > 0)",
+        of: ["namespace", "name"],
+        sort: "verdict",
+        line: " {{ .Labels.verdict }}",
+      },
+    )}`,
+    affected: "the program of this lease: it has no leader that works, two leaders, or an unknown one",
+    first:
+      "`watchkeeper get leases -o wide` on an instance below: HOLDER, and FROM with the address to look for",
+    facts: [
+      {
+        query: "topk(5, watchkeeper_lease_holder_info{namespace=%q,name=%q})",
+        of: ["namespace", "name"],
+        line: "{{ .Labels.instance }}: holder {{ .Labels.holder }}, renewed last from {{ .Labels.source }}",
+      },
+    ],
+  },
+  {
+    name: "WatchkeeperCertificateRefused",
+    severity: "warning",
+    expr: instancesWith(["certificate-refused"], "cluster"),
+    // Programs that write the certificate and the key one after the other need a moment.
+    holds: "1m",
+    kinds: ["certificate-refused"],
+    by: ["cluster"],
+    summary:
+      "A new certificate or key is bad: the last good one stays in use until it expires (instances: {{ $value }})",
+    affected: "no client yet: the last good certificate stays in use, and all other hosts serve",
+    first: "`watchkeeper explain` on an instance below: the file, and what is wrong with it",
+    facts: [
+      {
+        query: 'topk(5, watchkeeper_certificate_reloads_total{result="rejected"} > 0)',
+        line: "{{ .Labels.instance }}: certificate of {{ .Labels.name }} rejected {{ .Value }} times since its start",
+      },
+    ],
+  },
+  {
+    name: "WatchkeeperCertificateExpiring",
+    severity: "warning",
+    expr: `${otherExpiry} > 0 < ${7 * day}`,
+    holds: "5m",
+    kinds: ["certificate-expiring"],
+    by: ["cluster", "purpose", "name"],
+    summary:
+      "The {{ $labels.purpose }} certificate of {{ $labels.name }} expires in {{ $value | humanizeDuration }}",
+    affected: "no client yet; from then on, TLS between clients, watchkeeper and apiservers fails",
+    first: "`watchkeeper get certificates -o wide` on an instance below: the file, and who signed it",
+    facts: [expiryByInstance()],
+  },
+  {
+    name: "WatchkeeperCertificateExpired",
+    severity: "critical",
+    expr: `${otherExpiry} <= 0`,
+    holds: "1m",
+    kinds: [],
+    by: ["cluster", "purpose", "name"],
+    summary: "The {{ $labels.purpose }} certificate of {{ $labels.name }} has expired",
+    affected: "all new TLS connections with this certificate fail",
+    first: "`watchkeeper get certificates -o wide` on an instance below: the file, and who signed it",
+    facts: [expiryByInstance()],
   },
   {
     name: "WatchkeeperLoopbackCertificateExpiring",
-    severity: "critical",
-    expr: `watchkeeper_certificate_expiry_timestamp_seconds{purpose="backend-loopback"} - time() < ${30 * day}`,
-    holds: "0s",
+    severity: "warning",
+    expr: `${loopbackExpiry} < ${30 * day}`,
+    holds: "5m",
     kinds: ["loopback-certificate-expiring"],
+    by: ["cluster", "backend"],
     summary:
-      "Loopback certificate of apiserver {{ $labels.name }} expires in {{ $value | humanizeDuration }}",
-    description: "The apiserver uses it for requests to itself. Only a restart of the apiserver renews it.",
+      "The loopback certificate of apiserver {{ $labels.backend }} {{ if lt $value 0.0 }}has expired{{ else }}expires in {{ $value | humanizeDuration }}{{ end }}: only a restart of the apiserver renews it",
+    affected:
+      "{{ if lt $value 0.0 }}admission, aggregation and the own controllers of this apiserver fail now{{ else }}no client yet; from then on, admission, aggregation and the own controllers of this apiserver fail{{ end }}",
+    first: "`watchkeeper get certificates purpose=backend-loopback -o wide` on any instance",
+    facts: [
+      {
+        query: 'min by (name) (watchkeeper_certificate_expiry_timestamp_seconds{purpose="backend-loopback"})',
+        line: "{{ .Labels.name }}: until {{ .Value | humanizeTimestamp }}",
+      },
+    ],
   },
   {
-    name: "WatchkeeperConfigReloadFailed",
+    name: "WatchkeeperConfigNotApplied",
     severity: "warning",
-    expr: "watchkeeper_config_last_reload_successful == 0",
-    holds: "0s",
-    kinds: ["config-refused"],
-    summary: "A changed configuration was rejected",
-    description: "{{ $labels.instance }} keeps the last good one. Its log lists each problem with its line.",
+    expr: `count by (cluster, reason) (${[
+      because("watchkeeper_config_last_reload_successful == 0", "rejected"),
+      because("max by (cluster, instance) (watchkeeper_config_restart_required) > 0", "restart-required"),
+      because(`${active(["discovery-failed"])} > 0`, "discovery-failed"),
+    ].join(" or ")})`,
+    // The restarts that a change needs take a while; a file that is being edited may be wrong for a while.
+    holds: "10m",
+    kinds: ["config-refused", "discovery-failed"],
+    by: ["cluster", "reason"],
+    summary: "The present configuration is not in use: {{ $labels.reason }} (instances: {{ $value }})",
+    affected: "no client yet: these instances keep the configuration and the backends that they had",
+    first: "`watchkeeper check --config FILE` on an instance below",
+    facts: [
+      {
+        query: "topk(5, watchkeeper_config_last_reload_successful == 0)",
+        line: "{{ .Labels.instance }}: rejected",
+      },
+      {
+        query: "topk(5, watchkeeper_config_restart_required > 0)",
+        line: "{{ .Labels.instance }}: {{ .Labels.part }} waits for a restart",
+      },
+      kindsByInstance(["discovery-failed"]),
+    ],
   },
-  ofIncident({
-    name: "WatchkeeperDiscoveryFailed",
-    severity: "warning",
-    kinds: ["discovery-failed"],
-    summary: "Discovery of backends fails: the last backends found stay in use",
-  }),
-  ofIncident({
-    name: "WatchkeeperListenerLost",
-    severity: "critical",
-    kinds: ["listener-lost"],
-    summary: "A listener does not accept new connections",
-  }),
-  ofIncident({
-    name: "WatchkeeperOverload",
-    severity: "critical",
-    kinds: ["overload"],
-    summary: "Overload: requests are refused or aborted",
-  }),
   {
-    name: "WatchkeeperEventLoopLagHigh",
+    name: "WatchkeeperClientsRefused",
     severity: "warning",
-    expr: 'nodejs_eventloop_lag_p99_seconds{job="watchkeeper"} > 0.25',
-    holds: "2m",
+    expr: `${refusals} > 0.1 or ${fullestSource} > 0.8`,
+    holds: "5m",
     kinds: [],
-    summary: "The event loop of {{ $labels.instance }} is delayed by {{ $value | humanizeDuration }}",
-    description: "Failure detection and every request are delayed by the same time.",
+    by: ["cluster"],
+    summary: "watchkeeper refuses clients, or is about to refuse those of one address",
+    affected: "the clients that are refused: they get an error from watchkeeper, and no apiserver sees them",
+    first:
+      "the log of an instance below: lines with `downstream_connection.refused` and `request.refused` have the client's address",
+    facts: [
+      {
+        query:
+          "topk(5, sum by (instance, reason) (rate(watchkeeper_requests_refused_total[5m]) or rate(watchkeeper_downstream_connections_refused_total[5m])) > 0)",
+        line: "{{ .Labels.instance }}: {{ .Value | humanize }} a second: {{ .Labels.reason }}",
+      },
+      {
+        query: "topk(5, watchkeeper_downstream_source_connections_ratio > 0.8)",
+        line: "{{ .Labels.instance }}: one address has {{ .Value | humanizePercentage }} of maxConnectionsPerSource",
+      },
+    ],
   },
-  ofIncident({
-    name: "WatchkeeperInternalError",
+  {
+    name: "WatchkeeperOverload",
     severity: "warning",
-    kinds: ["internal-error"],
-    summary: "An internal error of watchkeeper ended a stream or a session",
-  }),
+    expr: `count by (cluster, reason) (${because(`${active(["overload"])} > 0`, "overload")} or ${because(
+      'nodejs_eventloop_lag_p99_seconds{job="watchkeeper"} > 0.25',
+      "event-loop-delay",
+    )})`,
+    holds: "2m",
+    kinds: ["overload"],
+    by: ["cluster", "reason"],
+    summary: "watchkeeper is at its limit: {{ $labels.reason }} (instances: {{ $value }})",
+    affected: "clients of these instances: every request is late, and some are refused or aborted",
+    first: "`watchkeeper top` on an instance below: the clients with most requests",
+    facts: [
+      kindsByInstance(["overload"]),
+      {
+        query: 'topk(5, nodejs_eventloop_lag_p99_seconds{job="watchkeeper"} > 0.25)',
+        line: "{{ .Labels.instance }}: requests are late by {{ .Value | humanizeDuration }}",
+      },
+    ],
+  },
 ];
+
+function expiryByInstance(): Fact {
+  return {
+    query: "topk(5, watchkeeper_certificate_expiry_timestamp_seconds{purpose=%q,name=%q})",
+    of: ["purpose", "name"],
+    line: "{{ .Labels.instance }}: until {{ .Value | humanizeTimestamp }}",
+  };
+}
+
+/** Returns the template that repeats the line of a fact. */
+export function listOf({ query, of = [], sort = "instance", line }: Fact): string {
+  const labels = of.map((label) => ` $labels.${label}`).join("");
+  const text = of.length === 0 ? JSON.stringify(query) : `(printf ${JSON.stringify(query)}${labels})`;
+  return `{{ range query ${text} | sortByLabel "${sort}" }}${line}{{ end }}`;
+}
 
 export function runbookOf(kind: string): string | undefined {
   const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));

@@ -1,8 +1,12 @@
-/** Generates the alert rules as a Prometheus rules file, and as a PrometheusRule object for the Prometheus operator. */
-import { type Alert, alerts, runbookPath } from "./alerts.ts";
+/** Generates the alert rules: as a Prometheus rules file, which the Helm chart contains as well, and as a PrometheusRule. */
+import { type Alert, alerts, listOf } from "./alerts.ts";
+
+/** Base of every `runbook_url`. The Helm chart replaces it with its value `prometheusRule.runbookBaseURL`. */
+export const runbookBase = "https://watchkeeper.dev/docs/runbooks";
 
 const head = `# Made of src/admin/monitoring/alerts.ts: node test/admin/monitoring/rules.test.ts --write
 # Prometheus' job for watchkeeper is called "watchkeeper" here; say so in its scrape configuration, or change it in these rules.
+# If you keep the runbooks (docs/runbooks) in another place, replace ${runbookBase} here.
 `;
 
 /** Returns a file for Prometheus' setting `rule_files`. */
@@ -28,17 +32,34 @@ function groups(indent: string): string {
 }
 
 /** Returns the lines of one alert. Texts are quoted as JSON, which is valid YAML. */
-function linesOf({ name, expr, holds, severity, summary, description, kinds }: Alert): readonly string[] {
+function linesOf(alert: Alert): readonly string[] {
+  const { name, expr, holds, severity, summary, kinds } = alert;
   return [
     `      - alert: ${name}`,
     `        expr: ${JSON.stringify(expr)}`,
-    ...(holds === "0s" ? [] : [`        for: ${holds}`]),
+    `        for: ${holds}`,
     "        labels:",
     `          severity: ${severity}`,
     "        annotations:",
     `          summary: ${JSON.stringify(summary)}`,
-    `          description: ${JSON.stringify(description)}`,
-    `          runbook: ${runbookPath({ name })}`,
+    `          description: ${JSON.stringify(descriptionOf(alert))}`,
+    `          runbook_url: ${runbookBase}/${name}.md`,
     ...(kinds.length === 0 ? [] : [`          incidents: ${JSON.stringify(kinds.join(", "))}`]),
   ];
+}
+
+function descriptionOf({ name, by, affected, first, facts }: Alert): string {
+  const matchers = [`alertname="${name}"`, ...by.map((label) => `${label}=%q`)].join(",");
+  // Prometheus itself records since when the expression of an alert has held.
+  const since = {
+    query: `min(ALERTS_FOR_STATE{${matchers}})`,
+    of: by,
+    line: "{{ .Value | humanizeTimestamp }}",
+  };
+  return [
+    `Affected: ${affected}.`,
+    `Since: ${listOf(since)}.`,
+    `First: ${first}.`,
+    `Reported by:${facts.map(({ line, ...fact }) => listOf({ ...fact, line: `\n- ${line}` })).join("")}`,
+  ].join("\n");
 }

@@ -22,6 +22,13 @@ export class Sources {
     };
   }
 
+  /** Open sockets of the address with the most of them, as a share of the limit. */
+  get fullestShare(): number {
+    let most = 0;
+    for (const count of this.#counts.values()) most = Math.max(most, count);
+    return most / this.#most;
+  }
+
   get size(): number {
     return this.#counts.size;
   }

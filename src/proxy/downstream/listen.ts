@@ -151,6 +151,10 @@ export class Listener {
     return this.#sockets.size;
   }
 
+  get fullestSourceShare(): number {
+    return this.#sources.fullestShare;
+  }
+
   get sessionCount(): { readonly h2: number; readonly h1: number } {
     return { h2: this.#downstreams.size, h1: this.#h1Clients.size };
   }

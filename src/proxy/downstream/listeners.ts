@@ -81,6 +81,11 @@ export class Listeners {
       .toSorted((a, b) => b.idleSince - a.idleSince);
   }
 
+  /** Connections of the client address that is closest to a listener's limit, as a share of the limit. */
+  get fullestSourceShare(): number {
+    return Math.max(0, ...this.#all().map((listener) => listener.fullestSourceShare));
+  }
+
   get handshakeErrors(): number {
     return this.#all().reduce((sum, listener) => sum + listener.handshakeErrors, this.#pastHandshakeErrors);
   }

@@ -1,18 +1,22 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parse } from "yaml";
 import { alerts } from "../../../src/admin/monitoring/alerts.ts";
-import { prometheusRule, rulesFile } from "../../../src/admin/monitoring/rules.ts";
+import { prometheusRule, rulesFile, runbookBase } from "../../../src/admin/monitoring/rules.ts";
 
 const test = suite("admin/monitoring/rules");
 const files = [
   ["config/monitoring/rules.yaml", rulesFile],
   ["config/monitoring/prometheusrule.yaml", prometheusRule],
+  ["deploy/helm/watchkeeper/files/rules.yaml", rulesFile],
 ] as const;
 if (process.argv.includes("--write")) {
-  mkdirSync("config/monitoring", { recursive: true });
-  for (const [file, make] of files) writeFileSync(file, make());
+  for (const [file, make] of files) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, make());
+  }
 }
 
 for (const [file, make] of files) {
@@ -40,7 +44,7 @@ test("both hold the same rules, as YAML reads them", () => {
     rules.map(({ alert, expr }) => [alert, expr]),
     alerts.map(({ name, expr }) => [name, expr]),
   );
-  assert.is(rules[0]?.annotations["runbook"], "docs/runbooks/WatchkeeperDown.md");
+  assert.is(rules[0]?.annotations["runbook_url"], `${runbookBase}/WatchkeeperDown.md`);
 });
 
 test.run();

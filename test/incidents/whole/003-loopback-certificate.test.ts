@@ -26,7 +26,7 @@ test("one that ends within a month is told with its backend and its date, and th
     /backend-loopback cp-2[^]*only a restart renews it[^]*19 days/,
   );
   assert.match(stage.logged("loopback-certificate-expiring"), "expires in 19 days");
-  const alert = { alertname: "WatchkeeperLoopbackCertificateExpiring", name: "cp-2" };
+  const alert = { alertname: "WatchkeeperLoopbackCertificateExpiring", backend: "cp-2" };
   assert.is(await stage.wrongAlerts(alert), undefined);
   assert.is((await stage.incidents()).length, 1);
   await stage.stop();

@@ -26,7 +26,7 @@ async function strike(fault: FaultKind, kind: string): Promise<void> {
   assert.ok(ms <= 3 * foundMs, `${ms} ms`);
   assert.is(incident.backend, victim?.name);
   assert.ok(incident.evidence.length > 0);
-  const alertname = kind === "backend-dead" ? "WatchkeeperBackendDead" : "WatchkeeperBackendBlackholed";
+  const alertname = "WatchkeeperBackendDown";
   assert.match(
     await stage.explained(incident),
     new RegExp(`${kind} {2}${victim?.name}\n[^]*${alertname}\\.md`),

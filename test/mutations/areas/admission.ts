@@ -244,6 +244,15 @@ export const admission: readonly Defect[] = [
     ["proxy/admission/sources", "an address has its number"],
   ),
   defect(
+    "the alert about refused clients looks at the address with the fewest connections",
+    {
+      file: "proxy/admission/sources.ts",
+      find: "most = Math.max(most, count)",
+      replace: "most = Math.min(most || count, count)",
+    },
+    ["proxy/admission/sources", "the address with the most sockets is known"],
+  ),
+  defect(
     "half hellos have no bound",
     {
       file: "proxy/net/peek.ts",

@@ -16,6 +16,18 @@ test("an address has its number, and others are not felt by it", () => {
   assert.is(sources.take("10.0.0.1"), undefined, "one place was given back twice");
 });
 
+test("the address with the most sockets is known as a share of the limit", () => {
+  const sources = new Sources(4);
+  assert.is(sources.fullestShare, 0);
+  sources.take("10.0.0.1");
+  const leave = sources.take("10.0.0.2");
+  sources.take("10.0.0.2");
+  sources.take("10.0.0.2");
+  assert.is(sources.fullestShare, 0.75);
+  leave?.();
+  assert.is(sources.fullestShare, 0.5);
+});
+
 test("IPv6 hosts have a /64 each", () => {
   const sources = new Sources(1);
   assert.ok(sources.take("2001:db8::1"));
