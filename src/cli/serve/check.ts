@@ -99,7 +99,7 @@ function listFindings({ config: { discovery }, prefix, list }: Cluster): Finding
   if (discovery?.type !== "File") return [];
   const subject = `${prefix}discovery`;
   if (list instanceof Failure)
-    return [{ mark: "✗", subject, text: list.message, page: runbook("DiscoveryFailed") }];
+    return [{ mark: "✗", subject, text: list.message, page: runbook("ConfigNotApplied") }];
   return [{ mark: "✓", subject, text: `backends in ${discovery.file}: ${list.length}` }];
 }
 
@@ -178,9 +178,8 @@ async function backendFinding(
 }
 
 function pageOf({ code, message }: Failure): string {
-  if (message.startsWith("No answer")) return runbook("BackendBlackholed");
-  if (/TLS|certificate|authority/i.test(message)) return runbook("BackendUntrusted");
-  return code === "backend-refused" ? runbook("BackendDead") : "docs/faq.md";
+  const isDown = message.startsWith("No answer") || /TLS|certificate|authority/i.test(message);
+  return isDown || code === "backend-refused" ? runbook("BackendDown") : "docs/faq.md";
 }
 
 function said(backend: BackendConfig, answer: BackendAnswer): Omit<Finding, "subject"> {
@@ -188,12 +187,12 @@ function said(backend: BackendConfig, answer: BackendAnswer): Omit<Finding, "sub
   const text = [`${backend.url} ${saidBy(answer)}`, expiry?.text]
     .filter((part) => part !== undefined)
     .join(", ");
-  if (!isAlive(answer)) return { mark: "✗", text, page: runbook("BackendUnready") };
+  if (!isAlive(answer)) return { mark: "✗", text, page: runbook("BackendDown") };
   if (!asksForProgress(answer) && (expiry?.mark ?? "✓") === "✓") {
     const progress = `${answer.version} does not ask etcd for progress: etcd needs --watch-progress-notify-interval=5s, or quiet watches cannot follow two restarts within 10 min`;
-    return { mark: "!", text: `${text}, ${progress}`, page: runbook("CacheProgressDelayed") };
+    return { mark: "!", text: `${text}, ${progress}`, page: runbook("BackendStale") };
   }
-  return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiringSoon") };
+  return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiring") };
 }
 
 /** True if a live apiserver sends this status, which is 401 if anonymous requests are disabled. */
@@ -212,7 +211,7 @@ function saidBy({ status, tookMs }: BackendAnswer): string {
 }
 
 function expiryOf(notAfter: number): Omit<Finding, "subject"> {
-  const page = runbook("CertificateExpiringSoon");
+  const page = runbook("CertificateExpiring");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
   // The warning begins at the same threshold as the alert with the runbook `page`.

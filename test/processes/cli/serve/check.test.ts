@@ -116,7 +116,7 @@ test("a backend that does not ask etcd for progress is a warning, with its page"
     old.lines.at(-2) ?? "",
     /^! backend cp-1: .*, v1\.30\.14 does not ask etcd for progress: etcd needs --watch-progress-notify-interval=5s/,
   );
-  assert.is(old.lines.at(-1), "  see docs/runbooks/WatchkeeperCacheProgressDelayed.md");
+  assert.is(old.lines.at(-1), "  see docs/runbooks/WatchkeeperBackendStale.md");
   assert.is(old.code, 0);
   version = "v1.31.0";
   const { lines } = await check("--config", file);
@@ -139,10 +139,10 @@ test("a backend that is down or not ready is a finding; offline no backend is as
   status = 500;
   const unready = await check("-c", file);
   assert.match(unready.lines.at(-2) ?? "", /^✗ backend cp-1: .* answered \/readyz with 500/);
-  assert.is(unready.lines.at(-1), "  see docs/runbooks/WatchkeeperBackendUnready.md");
+  assert.is(unready.lines.at(-1), "  see docs/runbooks/WatchkeeperBackendDown.md");
   configure(1);
   const { lines, code } = await check("--config", file);
-  assert.is(lines.at(-1), "  see docs/runbooks/WatchkeeperBackendDead.md");
+  assert.is(lines.at(-1), "  see docs/runbooks/WatchkeeperBackendDown.md");
   assert.match(lines.at(-2) ?? "", /^✗ backend cp-1: https:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/);
   assert.equal([unready.code, code], [1, 1]);
   const offline = await check("--config", file, "--offline");
@@ -161,7 +161,7 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
   const soon = await check("--config", file, "--offline");
   assert.equal(soon.lines.slice(-3, -1), [
     "! listener kube: certificate good until TIME",
-    "  see docs/runbooks/WatchkeeperCertificateExpiringSoon.md",
+    "  see docs/runbooks/WatchkeeperCertificateExpiring.md",
   ]);
   assert.is(soon.code, 0);
   put({ ...serving, key: authority.issue({ name: "x" }).key });
@@ -181,7 +181,7 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
   );
   assert.equal((await check("--config", file)).lines.slice(-2), [
     "✗ backend cp-1: https://127.0.0.1:PORT: its certificate is not signed by tls.caFile ca.crt",
-    "  see docs/runbooks/WatchkeeperBackendUntrusted.md",
+    "  see docs/runbooks/WatchkeeperBackendDown.md",
   ]);
 });
 
@@ -234,7 +234,7 @@ test("a list in a file is read, and those in it are asked; one that is not there
   const absent = await check("--config", file);
   assert.equal(absent.lines.slice(2, 4), [
     '✗ discovery: "list.yaml" does not exist',
-    "  see docs/runbooks/WatchkeeperDiscoveryFailed.md",
+    "  see docs/runbooks/WatchkeeperConfigNotApplied.md",
   ]);
   assert.is(absent.code, 1);
   writeFileSync(join(directory, "list.yaml"), `[{name: found, url: "https://localhost:${port}"}]`);
@@ -250,7 +250,7 @@ test("one that takes sockets and says nothing has the page of a black hole", asy
   configure((silent.address() as AddressInfo).port);
   const { lines } = await check("--config", file);
   silent.close();
-  assert.is(lines.at(-1), "  see docs/runbooks/WatchkeeperBackendBlackholed.md");
+  assert.is(lines.at(-1), "  see docs/runbooks/WatchkeeperBackendDown.md");
 });
 
 test("every page that it may name is there", () => {
