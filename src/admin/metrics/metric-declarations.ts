@@ -7,22 +7,13 @@ import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { verbLabel } from "../../kube/verb-label.ts";
 import type { Sample } from "./exposition.ts";
+import { backendIn, codeOf } from "./labels.ts";
 import type { BackendStatus, ClusterView, HistogramMetric, LiveCluster, Metric } from "./metric.ts";
 
 /** A series for each backend that a configuration may have, for a fallback and for "other". */
 const backendCap = limits.discoveredBackends + 2;
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
-
-/** Returns the label of a status code; "other" for 0 (no response) and for codes that HTTP does not have. */
-function codeOf(code: number): string {
-  return code >= 100 && code <= 599 ? String(code) : "other";
-}
-
-/** Returns the label of a backend. With several clusters, the label names the cluster even if `backend` is "". */
-function backendIn(label: string, backend: string): string {
-  return label === "" || backend.startsWith(`${label}/`) ? backend : `${label}/${backend}`;
-}
 
 type Connections = BackendStatus["connections"][number];
 type Discovery = NonNullable<ClusterView["backends"]["record"]>;

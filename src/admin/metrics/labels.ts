@@ -1,0 +1,11 @@
+/** Values of labels that several metrics have. */
+
+/** Returns the label of a status code; "other" for 0 (no response) and for codes that HTTP does not have. */
+export function codeOf(code: number): string {
+  return code >= 100 && code <= 599 ? String(code) : "other";
+}
+
+/** Returns the label of a backend. With several clusters, the label names the cluster even if `backend` is "". */
+export function backendIn(label: string, backend: string): string {
+  return label === "" || backend.startsWith(`${label}/`) ? backend : `${label}/${backend}`;
+}
