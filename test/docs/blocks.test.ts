@@ -25,6 +25,8 @@ const judges: Readonly<Record<string, Judge>> = {
   sh: () => undefined,
   text: printed,
   yaml: configured,
+  // Files of other projects, in which ours is a part.
+  "yaml foreign": isYaml,
   json: answered,
   promql: asked,
   mermaid: drawn,
@@ -117,6 +119,10 @@ function configured(block: Block): string | undefined {
   const isWhole = said["kind"] === "WatchkeeperConfiguration";
   const config = parseConfig(isWhole ? text : stringify({ ...whole, ...said }), page);
   return isProblems(config) ? config.map((problem) => lineOf(problem)).join("\n") : undefined;
+}
+
+function isYaml({ text }: Block): string | undefined {
+  return parse(text) === null ? "no content" : undefined;
 }
 
 /** As far as that can be said without an apiserver, which takes them in a dry run in test/real/docs.test.ts. */

@@ -319,7 +319,7 @@ const ofEndings: readonly WatchDefect[] = [
 const ofSilences: readonly WatchDefect[] = [
   defect("a silence of all backends is taken for their death", ["carried", "ends"], {
     file: "proxy/upstream/keepalive.ts",
-    find: "if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterWhenAllSilentMs);",
+    find: "if (!isAlone) return Math.max(deadAfterMs, this.#times.deadAfterWhenAllSilentMs);",
     replace: "if (!isAlone) return deadAfterMs;",
   }),
   defect("the first answer after a silence of all convicts the other backends at once", ["carried", "ends"], {
