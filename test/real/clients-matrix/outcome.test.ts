@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { lostUnanswered, statusBody } from "../../../src/proxy/request/local-reply.ts";
 import type { Said } from "../rig/said.ts";
-import { compared } from "./curl.ts";
+import { compared, hasStatus } from "./curl.ts";
 import { arrivedWhole, eventsOf, normalised } from "./operation.ts";
 import {
   costOf,
@@ -79,6 +79,15 @@ test("a write is of unknown outcome if the apiserver that failed had it, during 
   assert.is(cost(), undefined);
   const elsewhere = costOf(failed(unknown, { unanswered: [write] }), { ...outage, backend: "api-1" });
   assert.is(elsewhere, undefined);
+});
+
+test("a write of curl that gets another status is judged as one of another client", () => {
+  const body = statusBody(lost, false);
+  const thrown = thrownBy(() => hasStatus(`HTTP/1.1 502 Bad Gateway\r\n\r\n${body}`, 201));
+  assert.is(costOf(failed(thrown, { unanswered: [write] }), outage), "outcome of a write unknown");
+  assert.is(costOf(failed(thrown, { unanswered: [{ ...write, verb: "get" }] }), outage), undefined);
+  const missing = thrownBy(() => hasStatus("HTTP/1.1 404 Not Found\r\n\r\n{}", 200));
+  assert.is(costOf(failed(missing, { unanswered: [write] }), outage), undefined);
 });
 
 test("requests that the proxy answered itself are told apart by their namespace", () => {

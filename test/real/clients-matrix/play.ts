@@ -86,9 +86,9 @@ export class Play {
     });
     const site = serveSite(cluster);
     try {
-      const controllers = startControllers(cluster);
       const backends = cluster.apiservers.slice(0, backendCount).map(({ name, url }) => ({ name, url }));
       const proxy = await Proxy.start({ folder: cluster.folder, pki: cluster.pki, backends });
+      const controllers = startControllers(cluster);
       try {
         await proxy.settled(backends.length);
         const play = new Play(plan, cluster, proxy);
