@@ -90,7 +90,7 @@ export class Stage {
       [/explain 42$/g, "explain 1"],
       [/--for 60$/g, "--for 1"],
       // Before a person it writes each line at once.
-      [/\| jq \.path$/g, "| jq --unbuffered .path"],
+      [/\| jq \.URI$/g, "| jq --unbuffered .URI"],
     ];
   }
 

@@ -275,7 +275,7 @@ export const commands = {
     examples: [
       "watchkeeper tap",
       "watchkeeper tap backend. --for 60",
-      "watchkeeper tap request. -o json | jq .path",
+      "watchkeeper tap request. -o json | jq .URI",
     ],
   },
   drain: {

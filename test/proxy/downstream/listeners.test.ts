@@ -129,11 +129,15 @@ test("a listener whose port was taken meanwhile is named, keeps its clients, and
   assert.match(await within(20_000, "an answer", get(`http://127.0.0.1:${plainPort}`)), "GET /api");
 });
 
-test("what holds from the next start only is named, each time that the file is read", async ({ proxy }) => {
-  const slower = changed(proxy, (text) => `${text}\nhealth: {ping: {interval: 300ms}}\n`);
-  assert.equal(await proxy.running.reload(slower), ["health"]);
-  assert.equal(await proxy.running.reload(slower), ["health"]);
-  assert.equal(await proxy.running.reload(changed(proxy, (text) => text)), []);
+test("a reload names each time the changed settings that need a restart", async ({ proxy }) => {
+  const { running } = proxy;
+  const perClient = changed(proxy, (text) =>
+    text.replace("name: default\n", "$&    connectionPool: {perClient: true}\n"),
+  );
+  const named = ["clusters.default.connectionPool.perClient"];
+  assert.equal(await running.reload(perClient), named);
+  assert.equal(await running.reload(perClient), named);
+  assert.equal(await running.reload(changed(proxy, (text) => text)), []);
 });
 
 test.run();
