@@ -250,7 +250,7 @@ class Watchkeeper implements Running {
         ...clusters.all.flatMap(({ certificates }) => certificates),
       ],
       droppedLogLines,
-      secure: (settings) => apiSecurityOf(settings, { journal, clusterOf }),
+      secure: (name, settings) => apiSecurityOf(settings, { name, journal, clusterOf }),
       operations: new Operations({
         journal,
         paths: () => clusters.all.map(({ path }) => path),

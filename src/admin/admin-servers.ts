@@ -2,7 +2,7 @@
 import { type Address, textOf } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
-import type { AdminConfig } from "../config/admin.ts";
+import { type AccessConfig, type AdminConfig, hasOpenMetrics, openMetrics } from "../config/admin.ts";
 import type { Config } from "../config/config.ts";
 import type { Journal } from "../events/journal.ts";
 import { ExpiryWatch } from "../incidents/certificate-expiry.ts";
@@ -14,7 +14,7 @@ import { apiPages, createApi } from "./api/api.ts";
 import { openapiRoutes } from "./api/openapi.ts";
 import { operationPosts } from "./api/operation-posts.ts";
 import { ProcessMonitor, type Stats, statsOf } from "./api/stats.ts";
-import { Authorization } from "./authorization/authorization.ts";
+import { type AccessRequest, Authorization } from "./authorization/authorization.ts";
 import { BackendHistory } from "./events/backend-history.ts";
 import { EventRing } from "./events/event-ring.ts";
 import { EventStreams } from "./events/event-stream.ts";
@@ -30,7 +30,7 @@ import { CachedProbes } from "./server/cached-probes.ts";
 import { MovablePort } from "./server/movable-port.ts";
 import { ProbeThread, type ProbeThreadParts } from "./server/probe-thread.ts";
 import type { Readiness } from "./server/probes.ts";
-import { type Admin, type AdminOptions, guardOf, startAdmin } from "./server/server.ts";
+import { type Admin, type AdminOptions, guardOf, metricsGuard, startAdmin } from "./server/server.ts";
 import { zPages } from "./server/z-pages.ts";
 
 type ListedCluster = LiveCluster & {
@@ -44,7 +44,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   /** Descriptor of an inherited listening socket for metrics and probes; undefined: none. */
   readonly inherited: number | undefined;
   /** Loads TLS and authorization of the API. AdminServers closes them. */
-  readonly secure: (config: ApiSettings) => Promise<ApiSecurity>;
+  readonly secure: (port: "admin" | "metrics", config: AccessConfig) => Promise<ApiSecurity>;
   readonly operations: Operations;
   /** Returns the checks of /readyz, which fail if new clients should connect to another instance. */
   readonly ready: () => readonly Readiness[];
@@ -75,10 +75,11 @@ export class AdminRecords {
   }
 }
 
-type ProbeSettings = Pick<AdminConfig, "probeThread"> & { readonly address: Address };
+type ProbeSettings = AccessConfig & Pick<AdminConfig, "probeThread"> & { readonly address: Address };
 type ApiSettings = Pick<AdminConfig, "address" | "tls" | "authorization">;
 
 /** The API's port, and the security that was loaded for it. */
+type SecuredProbes = Admin & { readonly security: ApiSecurity };
 type SecuredApi = { readonly port: ApiPort; readonly security: ApiSecurity; stop(): Promise<void> };
 
 export class AdminServers {
@@ -92,7 +93,7 @@ export class AdminServers {
   readonly #routes: Routes;
   readonly #events: EventStreams;
   #config: AdminConfig;
-  #probes: MovablePort<ProbeSettings, Admin> | undefined;
+  #probes: MovablePort<ProbeSettings, SecuredProbes> | undefined;
   #api: MovablePort<ApiSettings, SecuredApi> | undefined;
 
   private constructor(records: AdminRecords, parts: AdminParts) {
@@ -134,8 +135,10 @@ export class AdminServers {
     const opened = await this.#openProbes(probes, this.#parts.inherited);
     if (opened instanceof Failure) return opened;
     const port = { journal, clock };
-    const open = (settings: ProbeSettings): Promise<Admin | Failure> => this.#openProbes(settings);
+    const open = (settings: ProbeSettings): Promise<SecuredProbes | Failure> => this.#openProbes(settings);
     this.#probes = new MovablePort(probes, opened, { ...port, listener: "metrics", open });
+    if (hasOpenMetrics(this.#config))
+      journal.write({ kind: "metrics.unprotected", reason: openMetrics(this.#config) });
     this.#expiryWatch.start();
     // If another process uses the API's port, the proxy starts without the API.
     const secured = await this.#secureApi(api);
@@ -145,11 +148,36 @@ export class AdminServers {
     return undefined;
   }
 
-  async #openProbes({ address, probeThread }: ProbeSettings, inherited?: number): Promise<Admin | Failure> {
+  async #openProbes(settings: ProbeSettings, inherited?: number): Promise<SecuredProbes | Failure> {
     const { journal, clock } = this.#records;
     const { contentType } = this.#metrics;
-    const port = { ...address, inherited, journal, clock, answers: this.#answers, contentType };
-    return probeThread ? ProbeThread.start(port) : startAdmin(inThisThread(port));
+    const security = await this.#parts.secure("metrics", settings);
+    const { tls, reviewer, audiences } = security;
+    const authorization =
+      reviewer && new Authorization({ clock, journal, reviewer, audiences, pathPrefix: "" });
+    const port = { ...settings.address, inherited, journal, clock, answers: this.#answers, contentType };
+    const admit = authorization && ((request: AccessRequest) => authorization.admit(request));
+    const guard = authorization && metricsGuard(authorization);
+    const opened = settings.probeThread
+      ? await ProbeThread.start({ ...port, tls, admit })
+      : await startAdmin({ ...inThisThread(port), tls, guard });
+    if (opened instanceof Failure) {
+      closeApiSecurity(security);
+      return opened;
+    }
+    return {
+      security,
+      get address() {
+        return opened.address;
+      },
+      get descriptor() {
+        return opened.descriptor;
+      },
+      stop: async () => {
+        await opened.stop();
+        closeApiSecurity(security);
+      },
+    };
   }
 
   async #openApi(settings: ApiSettings): Promise<SecuredApi | Failure> {
@@ -161,7 +189,7 @@ export class AdminServers {
 
   async #secureApi(settings: ApiSettings): Promise<SecuredApi> {
     const { journal, clock } = this.#records;
-    const security = await this.#parts.secure(settings);
+    const security = await this.#parts.secure("admin", settings);
     const { tls, reviewer, audiences } = security;
     const authorization = reviewer && new Authorization({ clock, journal, reviewer, audiences });
     const port = new ApiPort(
@@ -172,7 +200,7 @@ export class AdminServers {
         posts: operationPosts(this.#parts.operations, () => this.#config.readOnly),
         events: this.#events,
         tls,
-        guard: authorization && guardOf(authorization, this.#page),
+        guard: authorization && guardOf(authorization, (path) => this.#page(path) !== undefined),
       },
       clock,
     );
@@ -197,8 +225,7 @@ export class AdminServers {
   }
 
   get #apiCertificates(): ReturnType<typeof apiCertificates> {
-    const security = this.#api?.port?.security;
-    return security === undefined ? [] : apiCertificates(security);
+    return this.#securities.flatMap((security) => apiCertificates(security));
   }
 
   /** Address of metrics and probes, as host:port. */
@@ -230,13 +257,16 @@ export class AdminServers {
   stop(): void {
     this.#monitor.stop();
     this.#expiryWatch.stop();
-    const security = this.#api?.port?.security;
-    if (security !== undefined) closeApiSecurity(security);
+    for (const security of this.#securities) closeApiSecurity(security);
+  }
+
+  get #securities(): readonly ApiSecurity[] {
+    return [this.#api?.port?.security, this.#probes?.port?.security].filter((one) => one !== undefined);
   }
 }
 
-function probeSettings({ metricsAddress: address, probeThread }: AdminConfig): ProbeSettings {
-  return { address, probeThread };
+function probeSettings({ metricsAddress: address, probeThread, metrics }: AdminConfig): ProbeSettings {
+  return { address, probeThread, ...metrics };
 }
 
 function apiSettings({ address, tls, authorization }: AdminConfig): ApiSettings {

@@ -1,8 +1,14 @@
 /** Converts and checks the `admin` section of the configuration file. Pure. */
-import { type Address, isLoopback, parseAddress } from "../base/address.ts";
+import { type Address, isLoopback, parseAddress, textOf } from "../base/address.ts";
 import { checked, type PairFiles, type PathOf, pairOf } from "./cluster.ts";
 import { type Breach, quote } from "./problem.ts";
-import { clusterFor, referenceBreach, type Written, type WrittenAdmin } from "./schema.ts";
+import {
+  clusterFor,
+  referenceBreach,
+  type Written,
+  type WrittenAccess,
+  type WrittenAdmin,
+} from "./schema.ts";
 
 export type AdminConfig = {
   readonly address: Address;
@@ -10,9 +16,14 @@ export type AdminConfig = {
   /** True if a thread of its own answers metrics and probes. */
   readonly probeThread: boolean;
   readonly readOnly: boolean;
-  /** How clients are authorized; undefined: every client that can connect may use the API. */
+  readonly metrics: AccessConfig;
+} & AccessConfig;
+
+/** Who may use a port: that of the API, or that of metrics and probes. */
+export type AccessConfig = {
+  /** How clients are authorized; undefined: every client that can connect may use the port. */
   readonly authorization: AuthorizationConfig | undefined;
-  /** The certificate and key files of the admin API; undefined: plain HTTP. */
+  /** The certificate and key files; undefined: plain HTTP. */
   readonly tls: PairFiles | undefined;
 };
 
@@ -27,13 +38,19 @@ export type AuthorizationConfig = {
 
 /** Converts a section that the rules have accepted. `only`: the first cluster's name, which is the default. */
 export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): AdminConfig {
-  const { authorization, tls } = written;
-  const { mode, cluster = only, kubeconfigFile, audiences } = authorization;
   return {
     address: checked(parseAddress(written.address)),
     metricsAddress: checked(parseAddress(written.metricsAddress)),
     probeThread: written.probeThread,
     readOnly: written.readOnly,
+    metrics: accessOf(written.metrics, only, pathOf),
+    ...accessOf(written, only, pathOf),
+  };
+}
+
+function accessOf({ authorization, tls }: WrittenAccess, only: string, pathOf: PathOf): AccessConfig {
+  const { mode, cluster = only, kubeconfigFile, audiences } = authorization;
+  return {
     authorization:
       mode === "AlwaysAllow"
         ? undefined
@@ -44,22 +61,47 @@ export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): Ad
 
 /** Finds an admin API that other machines can use without authorization, or that would get tokens in clear text. */
 export function adminBreaches(written: Written): Breach[] {
-  const { address, authorization, tls } = written.admin;
+  const { address, authorization, tls, metrics } = written.admin;
   const isGuarded = authorization.mode === "Webhook";
-  if (isLoopback(parseAddress(address)?.host ?? "") || (isGuarded && tls !== undefined))
-    return authorizationBreaches(written);
+  const others = [
+    ...authorizationBreaches(written, authorization, "/admin/authorization"),
+    ...metricsBreaches(metrics),
+    ...authorizationBreaches(written, metrics.authorization, "/admin/metrics/authorization"),
+  ];
+  if (isLoopback(parseAddress(address)?.host ?? "") || (isGuarded && tls !== undefined)) return others;
   const missing = [
     ...(isGuarded ? [] : ['"authorization.mode" "Webhook"']),
     ...(tls === undefined ? ['"tls"'] : []),
   ];
   const message = `is ${quote(address)}, but without ${missing.join(" and ")} only loopback may be listened on`;
-  return [{ pointer: "/admin/address", message }, ...authorizationBreaches(written)];
+  return [{ pointer: "/admin/address", message }, ...others];
+}
+
+/** Finds a metrics port that would get tokens in clear text. Plain metrics are allowed: they contain no secrets. */
+function metricsBreaches({ authorization, tls }: WrittenAccess): Breach[] {
+  if (authorization.mode === "AlwaysAllow" || tls !== undefined) return [];
+  const message =
+    'is "Webhook", but without "admin.metrics.tls" clients would send their tokens in clear text';
+  return [{ pointer: "/admin/metrics/authorization/mode", message }];
+}
+
+/** The warning about metrics that `hasOpenMetrics` finds. */
+export function openMetrics({ metricsAddress }: AdminConfig): string {
+  return `${textOf(metricsAddress)} serves metrics to other machines without "admin.metrics.tls" and "admin.metrics.authorization"; a firewall or NetworkPolicy must restrict it`;
+}
+
+/** True if other machines can read the metrics without a token or in clear text. */
+export function hasOpenMetrics({ metricsAddress, metrics }: AdminConfig): boolean {
+  const isSecure = metrics.tls !== undefined && metrics.authorization !== undefined;
+  return !isSecure && !isLoopback(metricsAddress.host);
 }
 
 /** Finds a cluster for authorization that does not exist, or that would get tokens without TLS. */
-function authorizationBreaches(written: Written): Breach[] {
-  const { mode, cluster, kubeconfigFile, audiences } = written.admin.authorization;
-  const pointer = "/admin/authorization";
+function authorizationBreaches(
+  written: Written,
+  { mode, cluster, kubeconfigFile, audiences }: WrittenAccess["authorization"],
+  pointer: string,
+): Breach[] {
   if (mode === "AlwaysAllow") {
     const isIdle = cluster !== undefined || kubeconfigFile !== undefined || audiences.length > 0;
     const message = 'has settings of mode "Webhook", but "mode" is "AlwaysAllow"';
@@ -68,7 +110,6 @@ function authorizationBreaches(written: Written): Breach[] {
   const placed = clusterFor(written, cluster);
   if (placed === undefined) return referenceBreach({ pointer, cluster }, written);
   if (placed.cluster.tls !== undefined) return [];
-  return [
-    { pointer: `${placed.pointer}/tls`, message: 'is missing: "admin.authorization" asks this cluster' },
-  ];
+  const name = pointer.slice(1).replaceAll("/", ".");
+  return [{ pointer: `${placed.pointer}/tls`, message: `is missing: "${name}" asks this cluster` }];
 }

@@ -45,6 +45,11 @@ export type WrittenAdmin = {
   readonly metricsAddress: string;
   readonly probeThread: boolean;
   readonly readOnly: boolean;
+  readonly metrics: WrittenAccess;
+} & WrittenAccess;
+
+/** How a port authorizes its clients, and its certificate. */
+export type WrittenAccess = {
   readonly authorization: {
     readonly mode: "AlwaysAllow" | "Webhook";
     readonly cluster?: string;

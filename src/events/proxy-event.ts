@@ -107,6 +107,8 @@ type Events = {
   };
   /** A passthrough client was rejected, because no connection to a backend could be opened. */
   "passthrough.refused": { client: string; listener: string; code: string; origin: string; message: string };
+  /** Written at the start if other machines can read the metrics without a token or in clear text. */
+  "metrics.unprotected": { reason: string };
   "config.reloaded": {
     file: string;
     sha256: string;

@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { hasOpenMetrics } from "../../src/config/admin.ts";
 import { type Config, parseConfig } from "../../src/config/config.ts";
 import { isProblems, lineOf } from "../../src/config/problem.ts";
 
@@ -33,6 +34,7 @@ test("by default it is on loopback, and asks no cluster", () => {
     metricsAddress: { host: "::", port: 7481 },
     probeThread: true,
     readOnly: false,
+    metrics: { authorization: undefined, tls: undefined },
     authorization: undefined,
     tls: undefined,
   });
@@ -53,6 +55,25 @@ test("off loopback it needs both: a cluster that reviews tokens, and TLS under t
     keyFile: "/etc/a.key",
     reloadIntervalMs: 10_000,
   });
+});
+
+test("metrics with authorization need TLS, and metrics that other machines can read in clear text are known", () => {
+  const config = (text: string): Config => {
+    const outcome = read(text);
+    if (Array.isArray(outcome)) throw new Error(outcome.join());
+    return outcome;
+  };
+  assert.equal(read(`metrics: {${asked}}`), [
+    'admin.metrics.authorization.mode is "Webhook", but without "admin.metrics.tls" clients would send their tokens in clear text',
+  ]);
+  const { metrics } = config(`metrics: {${asked}, ${tls}}`).admin;
+  assert.is(metrics.authorization?.cluster, "default");
+  assert.is(metrics.tls?.certFile, "/etc/a.crt");
+  const isOpen = (text: string): boolean => hasOpenMetrics(config(text).admin);
+  assert.ok(isOpen(""), "all addresses by default");
+  assert.ok(isOpen(`metrics: {${tls}}`));
+  assert.not.ok(isOpen(`metrics: {${asked}, ${tls}}`));
+  assert.not.ok(isOpen('metricsAddress: "127.0.0.1:7481"'));
 });
 
 test("on loopback each may stand alone", () => {

@@ -33,6 +33,7 @@ function written(change: Partial<Written>): Written {
       probeThread: true,
       readOnly: false,
       authorization: unguarded,
+      metrics: { authorization: unguarded },
     },
     logging: { level: "Info", format: "JSON", accessLog: "Errors" },
     ...change,
@@ -219,6 +220,7 @@ test("IPv4's wildcard leaves IPv6 alone", () => {
         probeThread: true,
         readOnly: false,
         authorization: unguarded,
+        metrics: { authorization: unguarded },
       },
     });
   assert.equal(metrics("0.0.0.0:2"), []);

@@ -93,6 +93,10 @@ const every = {
     metricsAddress: "[::]:1",
     probeThread: true,
     readOnly: true,
+    metrics: {
+      authorization: { mode: "AlwaysAllow", cluster: "x", kubeconfigFile: "x", audiences: ["x"] },
+      tls: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
+    },
     authorization: { mode: "AlwaysAllow", cluster: "x", kubeconfigFile: "x", audiences: ["x"] },
     tls: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
   },

@@ -1,9 +1,10 @@
 /** Which users may use the API, as real apiservers decide: their tokens, their RBAC, their own role for all users. */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { parse } from "yaml";
 import { ask, order } from "./rig/ask.ts";
 import { call } from "./rig/call.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
@@ -17,6 +18,7 @@ const real = testWith(test, clusterNeeds);
 let cluster: Cluster;
 let proxy: Proxy;
 let url: string;
+let metricsUrl: string;
 const tokens = new Map<string, string>();
 
 const rbac = "rbac.authorization.k8s.io";
@@ -65,6 +67,11 @@ test.before(async () => {
   await account("reviewer", []);
   await bind("reviewer", "system:auth-delegator");
   await account("nobody", []);
+  await account("prometheus", []);
+  const [role = ""] = readFileSync("config/rbac/metrics.yaml", "utf8").split("\n---\n");
+  const path = `/apis/${rbac}/v1/clusterroles`;
+  await order(cluster.admin, { method: "POST", path, body: parse(role) });
+  await bind("prometheus", "watchkeeper-metrics-reader");
   await account("reader", ["get"]);
   await account("operator", ["get", "post"]);
   const kubeconfigFile = join(cluster.folder, "reviewer.kubeconfig");
@@ -82,9 +89,11 @@ test.before(async () => {
   const tls = cluster.pki.issue({ name: "admin", subject: "/CN=watchkeeper", names: ["DNS:localhost"] });
   const [port, metrics] = [await freePort(), await freePort()];
   url = `https://localhost:${port}`;
+  metricsUrl = `https://localhost:${metrics}`;
   const admin = {
     address: `0.0.0.0:${port}`,
-    metricsAddress: `127.0.0.1:${metrics}`,
+    metricsAddress: `0.0.0.0:${metrics}`,
+    metrics: { tls, authorization: { mode: "Webhook", kubeconfigFile, audiences: ["watchkeeper"] } },
     tls,
     authorization: { mode: "Webhook", kubeconfigFile, audiences: ["watchkeeper"] },
   };
@@ -126,6 +135,26 @@ real("a service account that may read reads, and one that is allowed nothing doe
   for (const path of ["/api/v1/backends", "/api/v1/leases", "/api/v1/events", "/version", "/openapi.json"])
     assert.is(await statusOf(tokens.get("nobody"), path), 403, path);
 });
+
+real(
+  "metrics go to a service account that may get /metrics as of other components, probes need no token",
+  async () => {
+    const code = async (path: string, token?: string): Promise<number> => {
+      const server = { url: metricsUrl, caFile: cluster.caFile, ...(token === undefined ? {} : { token }) };
+      const { status, text } = await ask(server, { path });
+      if (path === "/metrics") assert.is(text.includes("watchkeeper_build_info"), status === 200, text);
+      return status;
+    };
+    assert.is(await code("/metrics", tokens.get("prometheus")), 200);
+    // This one may read the API below /watchkeeper, and no metrics.
+    assert.is(await code("/metrics", tokens.get("reader")), 403);
+    assert.is(await code("/metrics", tokens.get("nobody")), 403);
+    assert.is(await code("/metrics", "garbage"), 401);
+    assert.is(await code("/metrics"), 401);
+    for (const path of ["/livez", "/readyz", "/healthz"]) assert.is(await code(path), 200, path);
+    assert.is(await statusOf(tokens.get("prometheus"), "/api/v1/backends"), 403, "and no more than metrics");
+  },
+);
 
 real("a missing, garbage or altered token, and one for another audience, identify no user", async () => {
   const good = tokens.get("reader") ?? "";

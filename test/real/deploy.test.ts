@@ -153,6 +153,8 @@ real(
     );
     assert.equal(kindsOf(await dryRun(text)), ["PrometheusRule"]);
     const monitor = readFileSync("deploy/monitoring/servicemonitor.yaml", "utf8");
+    const roles = await dryRun(readFileSync("config/rbac/metrics.yaml", "utf8"));
+    assert.equal(kindsOf(roles), ["ClusterRole", "ClusterRoleBinding", "ClusterRoleBinding"]);
     for (const [good, wrong] of [
       [text, text.replace("expr:", "expression:")],
       [monitor, monitor.replace("endpoints:", "ports:")],

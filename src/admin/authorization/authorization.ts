@@ -20,7 +20,12 @@ export type AuthorizationParts = {
   readonly reviewer: Pick<Reviewer, "ask">;
   /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
+  /** Prefix of the paths in reviews; default: `apiPrefix`. The metrics port has none, as other components have none. */
+  readonly pathPrefix?: string;
 };
+
+/** Without this prefix, the ClusterRole system:discovery would allow all users to get the API's /api/. */
+const apiPrefix = "/watchkeeper";
 
 export type AccessRequest = {
   readonly verb: "get" | "post";
@@ -56,7 +61,8 @@ export class Authorization {
   }
 
   /** Returns the user, or the response that rejects the request: 401, 403, or 503 while no cluster answers reviews. */
-  async admit(asked: AccessRequest): Promise<Admitted | Reply> {
+  async admit(request: AccessRequest): Promise<Admitted | Reply> {
+    const asked = { ...request, path: `${this.#parts.pathPrefix ?? apiPrefix}${request.path}` };
     const token = tokenIn(asked.authorization);
     if (token === undefined) return refusal(401, "Unauthorized: a bearer token is needed");
     const known = await this.#userOf(token, asked.address);
@@ -70,14 +76,14 @@ export class Authorization {
   }
 
   #deny({ username }: User, { verb, path, address }: AccessRequest, { reason }: Access): Reply {
-    const may = `User ${JSON.stringify(username)} cannot ${verb} path "/watchkeeper${path}"`;
+    const may = `User ${JSON.stringify(username)} cannot ${verb} path "${path}"`;
     const message = reason === "" ? may : `${may}: ${reason}`;
     const by = `${username} at ${address}`;
     if (verb === "post")
       this.#parts.journal.write({
         kind: "operation.refused",
         operation: "post",
-        target: path,
+        target: path.slice((this.#parts.pathPrefix ?? apiPrefix).length),
         by,
         reason: message,
       });

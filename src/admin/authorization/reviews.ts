@@ -9,9 +9,6 @@ export type User = {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 };
 
-/** Prefix of the paths in reviews. Without it, the ClusterRole system:discovery would allow all users to get /api/. */
-const pathPrefix = "/watchkeeper";
-
 export function tokenReview(token: string, audiences: readonly string[]): Review {
   const kind = "TokenReview";
   const spec = audiences.length === 0 ? { token } : { token, audiences };
@@ -25,7 +22,7 @@ export function tokenReview(token: string, audiences: readonly string[]): Review
 export function accessReview(user: User, verb: "get" | "post", path: string): Review {
   const kind = "SubjectAccessReview";
   const { username, ...rest } = user;
-  const spec = { user: username, ...rest, nonResourceAttributes: { verb, path: pathPrefix + path } };
+  const spec = { user: username, ...rest, nonResourceAttributes: { verb, path } };
   return {
     kind,
     path: "/apis/authorization.k8s.io/v1/subjectaccessreviews",

@@ -26,6 +26,7 @@ export type LogOptions = {
 /** The field that contains the error message, by kind of entry. The log names this field `err`, as klog does. */
 const complaints = new Map<Entry["kind"], string>([
   ["listener.lost", "reason"],
+  ["metrics.unprotected", "reason"],
   ["downstream_connection.refused", "reason"],
   ["request.refused", "reason"],
   ["request.failed", "message"],

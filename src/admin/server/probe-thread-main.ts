@@ -3,23 +3,26 @@ import { parentPort, workerData } from "node:worker_threads";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { Journal } from "../../events/journal.ts";
+import type { AccessRequest, Admitted } from "../authorization/authorization.ts";
+import type { Reply } from "../http/reply.ts";
 import type { Check, ProbeName, ProbeSource } from "./answers.ts";
 import { CachedProbes } from "./cached-probes.ts";
-import type { FromThread, ProbeThreadOrder, ToThread } from "./probe-thread.ts";
-import { startAdmin } from "./server.ts";
+import type { Answer, FromThread, ProbeThreadOrder, Question, ToThread } from "./probe-thread.ts";
+import { metricsGuard, startAdmin } from "./server.ts";
 
-type Question = Extract<FromThread, { kind: "asked" }>["question"];
-type Answer = readonly Check[] | string;
 type Waiting = { resolve(answer: Answer): void; reject(error: Error): void };
 
 class Loop implements ProbeSource {
-  /** Unanswered questions, by id. There are at most three, because CachedProbes sends no question twice. */
+  /**
+   * Unanswered questions, by id: at most three of CachedProbes, which sends no question twice, and one for each request
+   * that waits for its authorization (`adminLimits`).
+   */
   readonly #waiting = new Map<number, Waiting>();
   #id = 0;
 
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const answer = await this.#ask(probe);
-    return typeof answer === "string" ? [] : answer;
+    return Array.isArray(answer) ? answer : [];
   }
 
   async scrape(): Promise<string> {
@@ -27,7 +30,13 @@ class Loop implements ProbeSource {
     return typeof answer === "string" ? answer : "";
   }
 
-  heard(message: Exclude<ToThread, { kind: "known" }>): void {
+  async admit(request: AccessRequest): Promise<Admitted | Reply> {
+    const answer = await this.#ask(request);
+    if (typeof answer === "object" && ("username" in answer || "status" in answer)) return answer;
+    throw new Error("The answer is not about an authorization");
+  }
+
+  heard(message: Extract<ToThread, { kind: "answer" | "refusal" }>): void {
     const waiting = this.#waiting.get(message.id);
     this.#waiting.delete(message.id);
     if (message.kind === "answer") waiting?.resolve(message.answer);
@@ -52,9 +61,13 @@ const journal = new Journal(wallClock);
 journal.subscribe((entry) => say({ kind: "told", entry }));
 const loop = new Loop();
 const asker = new CachedProbes({ clock: wallClock, journal, loop, first: order.first });
-const admin = await startAdmin({ ...order, journal, asker });
+const certificate = { current: order.tls?.pair && { pair: order.tls.pair } };
+const guard = order.isGuarded ? metricsGuard(loop) : undefined;
+const tls = order.tls && { certificate, options: order.tls.options };
+const admin = await startAdmin({ ...order, journal, asker, tls, guard });
 parentPort?.on("message", (message: ToThread) => {
-  if (message.kind === "known") asker.learn(message.probe, message.checks);
+  if (message.kind === "pair") certificate.current = { pair: message.pair };
+  else if (message.kind === "known") asker.learn(message.probe, message.checks);
   else loop.heard(message);
 });
 if (admin instanceof Failure) say({ kind: "failed", message: admin.message });

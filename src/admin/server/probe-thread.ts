@@ -2,13 +2,18 @@
  * Runs the port of metrics and probes in a separate thread, which answers probes even if the data path is busy. This
  * file runs in the data path's thread. It starts the probe thread, answers its questions, and replaces it if it dies.
  */
+import type { SecureContextOptions } from "node:tls";
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { ownModule } from "../../program/own-files.ts";
+import type { ServingPair } from "../../proxy/tls/serving-pair.ts";
+import type { AccessRequest, Admitted } from "../authorization/authorization.ts";
 import { adminLimits } from "../http/limits.ts";
+import type { Reply } from "../http/reply.ts";
 import type { Answers, Check, ProbeChecks, ProbeName } from "./answers.ts";
+import type { ApiTls } from "./secure-server.ts";
 import type { Admin } from "./server.ts";
 
 export type ProbeThreadOrder = {
@@ -17,19 +22,30 @@ export type ProbeThreadOrder = {
   readonly inherited: number | undefined;
   readonly first: ProbeChecks;
   readonly contentType: string;
+  /** The first certificate with the TLS options; undefined: plain HTTP. */
+  readonly tls:
+    | { readonly pair: ServingPair | undefined; readonly options: SecureContextOptions }
+    | undefined;
+  /** True if the data path's thread authorizes requests for /metrics. */
+  readonly isGuarded: boolean;
 };
+
+/** What the probe thread asks the data path's thread, and the answers. */
+export type Question = ProbeName | "metrics" | AccessRequest;
+export type Answer = readonly Check[] | string | Admitted | Reply;
 
 export type FromThread =
   | { readonly kind: "opened"; readonly address: string; readonly descriptor: number | undefined }
   | { readonly kind: "failed"; readonly message: string }
-  | { readonly kind: "asked"; readonly id: number; readonly question: ProbeName | "metrics" }
+  | { readonly kind: "asked"; readonly id: number; readonly question: Question }
   | { readonly kind: "told"; readonly entry: Entry };
 
 export type ToThread =
-  | { readonly kind: "answer"; readonly id: number; readonly answer: readonly Check[] | string }
+  | { readonly kind: "answer"; readonly id: number; readonly answer: Answer }
   | { readonly kind: "refusal"; readonly id: number; readonly message: string }
   /** Sent whenever the checks change, so that the probe thread has the latest ones if the data path becomes busy. */
-  | { readonly kind: "known"; readonly probe: ProbeName; readonly checks: readonly Check[] };
+  | { readonly kind: "known"; readonly probe: ProbeName; readonly checks: readonly Check[] }
+  | { readonly kind: "pair"; readonly pair: ServingPair };
 
 export type ProbeThreadParts = {
   readonly host: string;
@@ -40,6 +56,9 @@ export type ProbeThreadParts = {
   readonly clock: Clock;
   readonly answers: Answers;
   readonly contentType: string;
+  readonly tls?: ApiTls | undefined;
+  /** Authorizes requests for /metrics; default: none. */
+  readonly admit?: ((request: AccessRequest) => Promise<Admitted | Reply>) | undefined;
   /** Main file of the thread; default: probe-thread-main beside this file. */
   readonly thread?: string | URL;
 };
@@ -66,9 +85,16 @@ export class ProbeThread implements Admin {
 
   private constructor(parts: ProbeThreadParts) {
     this.#parts = parts;
-    this.#unsubscribe = parts.answers.onChange((probe, checks) => {
-      if (this.#worker !== undefined) send(this.#worker, { kind: "known", probe, checks });
-    });
+    const stops = [
+      parts.answers.onChange((probe, checks) => this.#tell({ kind: "known", probe, checks })),
+      // The entry is written just before the new certificate is in use.
+      parts.journal.subscribe(({ kind }) => {
+        if (kind === "certificate.loaded") parts.clock.soon(() => this.#sendPair());
+      }),
+    ];
+    this.#unsubscribe = () => {
+      for (const stop of stops) stop();
+    };
   }
 
   /** Starts the thread. Resolves when it listens, or with a Failure that says why it does not. */
@@ -96,6 +122,15 @@ export class ProbeThread implements Admin {
     await this.#worker?.terminate();
   }
 
+  #tell(message: ToThread): void {
+    if (this.#worker !== undefined) send(this.#worker, message);
+  }
+
+  #sendPair(): void {
+    const pair = this.#parts.tls?.certificate.current?.pair;
+    if (pair !== undefined) this.#tell({ kind: "pair", pair });
+  }
+
   async #open(port: number, inherited?: number): Promise<Failure | undefined> {
     const worker = this.#begin(port, inherited);
     if (worker instanceof Failure) return worker;
@@ -117,8 +152,16 @@ export class ProbeThread implements Admin {
   }
 
   #begin(port: number, inherited: number | undefined): Worker | Failure {
-    const { host, answers, contentType, thread = threadFile } = this.#parts;
-    const order: ProbeThreadOrder = { host, port, inherited, first: answers.standing(), contentType };
+    const { host, answers, contentType, tls, admit, thread = threadFile } = this.#parts;
+    const order: ProbeThreadOrder = {
+      host,
+      port,
+      inherited,
+      first: answers.standing(),
+      contentType,
+      tls: tls && { pair: tls.certificate.current?.pair, options: tls.options },
+      isGuarded: admit !== undefined,
+    };
     try {
       this.#worker = new Worker(thread, { workerData: order, execArgv: [], resourceLimits });
       return this.#worker;
@@ -140,13 +183,20 @@ export class ProbeThread implements Admin {
   }
 
   async #answer({ id, question }: Extract<FromThread, { kind: "asked" }>, worker: Worker): Promise<void> {
-    const { answers } = this.#parts;
     try {
-      const answer = await (question === "metrics" ? answers.scrape() : answers.checks(question));
+      const answer = await this.#answerTo(question);
       send(worker, { kind: "answer", id, answer });
     } catch (error) {
       send(worker, { kind: "refusal", id, message: wordsOf(error) });
     }
+  }
+
+  #answerTo(question: Question): Promise<Answer> {
+    const { answers, admit } = this.#parts;
+    if (question === "metrics") return answers.scrape();
+    if (question === "livez" || question === "readyz") return answers.checks(question);
+    if (admit === undefined) throw new Error("No authorization is configured");
+    return admit(question);
   }
 
   #gone(): void {

@@ -1,6 +1,6 @@
 /**
- * Serves the two admin ports. The port of metrics and probes is open to every client, so its responses contain no
- * reasons and no client names. The API's port is on loopback by default; its responses contain no secrets.
+ * Serves the two admin ports. The probes are open to every client, and the metrics unless they have a guard, so their
+ * responses contain no reasons and no client names. The API's port is on loopback by default; its responses contain no secrets.
  */
 import {
   createServer,
@@ -34,6 +34,10 @@ export type AdminOptions = {
   readonly journal: Journal;
   readonly asker: ProbeSource;
   readonly contentType: string;
+  /** The certificate and TLS options; default: plain HTTP. */
+  readonly tls?: ApiTls | undefined;
+  /** Authorizes requests for /metrics; default: none. */
+  readonly guard?: Guard | undefined;
 };
 
 export type Admin = {
@@ -67,12 +71,15 @@ export type Guard = {
   admit(request: IncomingMessage, path: string): Promise<Admitted | Reply | undefined>;
 };
 
-/** `publicRoutes`: routes that need no user, because a browser loads the page before its user can enter a token. */
-export function guardOf(authorization: Pick<Authorization, "admit">, publicRoutes: Routes): Guard {
+/** `isPublic`: true for paths that need no user: a browser loads the page before its user can enter a token. */
+export function guardOf(
+  authorization: Pick<Authorization, "admit">,
+  isPublic: (path: string) => boolean,
+): Guard {
   return {
     async admit({ method, headers, socket }, path) {
       const isRead = method === "GET" || method === "HEAD";
-      if (isRead && publicRoutes(path) !== undefined) return undefined;
+      if (isRead && isPublic(path)) return undefined;
       return authorization.admit({
         // Any method but GET and HEAD counts as a POST. After the authorization, the router rejects other methods.
         verb: isRead ? "get" : "post",
@@ -82,6 +89,11 @@ export function guardOf(authorization: Pick<Authorization, "admit">, publicRoute
       });
     },
   };
+}
+
+/** Only /metrics needs a user: probes come from the kubelet, which has no token. */
+export function metricsGuard(authorization: Pick<Authorization, "admit">): Guard {
+  return guardOf(authorization, (path) => path !== "/metrics");
 }
 
 export type ApiOptions = {

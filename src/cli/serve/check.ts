@@ -3,6 +3,7 @@ import { textOf } from "../../base/address.ts";
 import { timestampOf, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
+import { hasOpenMetrics, openMetrics } from "../../config/admin.ts";
 import type { BackendConfig, ClusterConfig, PairFiles } from "../../config/cluster.ts";
 import { type Config, type ListenerConfig, parseConfig } from "../../config/config.ts";
 import { isProblems, lineOf, type Problem } from "../../config/problem.ts";
@@ -61,9 +62,15 @@ async function findingsOf(config: Config, isOffline: boolean): Promise<readonly 
   return [
     ...clusters.flatMap((cluster) => [...caFindings(cluster), ...listFindings(cluster)]),
     ...config.listeners.flatMap((listener) => plainFindings(listener)),
+    ...metricsFindings(config),
     ...(await Promise.all(pairsIn(config).map((pair) => pairFinding(pair)))),
     ...(await Promise.all(backends)),
   ];
+}
+
+function metricsFindings({ admin }: Config): readonly Finding[] {
+  if (!hasOpenMetrics(admin)) return [];
+  return [{ mark: "!", subject: "admin.metricsAddress", text: openMetrics(admin), page: "docs/metrics.md" }];
 }
 
 type Cluster = {
@@ -234,7 +241,13 @@ type NamedPair = {
 
 /** Returns every certificate in a configuration, with the name that it has in the log and the metrics. */
 export function pairsIn({ listeners, clusters, admin }: Config): readonly NamedPair[] {
-  const own = admin.tls === undefined ? [] : [{ what: "" as const, name: "admin", files: admin.tls }];
+  const ports = [
+    ["admin", admin.tls],
+    ["metrics", admin.metrics.tls],
+  ] as const;
+  const own = ports.flatMap(([name, files]) =>
+    files === undefined ? [] : [{ what: "" as const, name, files }],
+  );
   return [
     ...listeners.flatMap((listener) => servingPairs(listener)),
     ...clusters.flatMap((cluster) => clientPairs(cluster, clusters.length > 1 ? `${cluster.name}/` : "")),

@@ -1,7 +1,7 @@
-/** What secures the admin API: its certificate, and the cluster that authorizes its users. */
+/** What secures an admin port: its certificate, and the cluster that authorizes its users. */
 import type tls from "node:tls";
 import { wallClock } from "../../base/clock.ts";
-import type { AdminConfig } from "../../config/admin.ts";
+import type { AccessConfig } from "../../config/admin.ts";
 import { type Reviewer, reviewerOf } from "../../discovery/reviewer.ts";
 import type { Journal } from "../../events/journal.ts";
 import { ServingCertificate } from "../tls/certificates.ts";
@@ -10,13 +10,16 @@ import type { Expiry } from "../tls/sni-hosts.ts";
 import type { Cluster } from "./cluster.ts";
 
 export type ApiSecurityParts = {
+  /** Name of the certificate in the log and the metrics. */
+  readonly name: "admin" | "metrics";
   readonly journal: Journal;
   /** Returns the cluster of that name; undefined if a reload has removed it, so that no request is allowed. */
   readonly clusterOf: (name: string) => Cluster | undefined;
 };
 
 export type ApiSecurity = {
-  /** Undefined if the API uses plain HTTP. The certificate may still be missing or invalid. */
+  readonly name: string;
+  /** Undefined if the port uses plain HTTP. The certificate may still be missing or invalid. */
   readonly tls:
     | { readonly certificate: ServingCertificate; readonly options: tls.SecureContextOptions }
     | undefined;
@@ -25,16 +28,14 @@ export type ApiSecurity = {
   readonly audiences: readonly string[];
 };
 
-const name = "admin";
-
-/** Loads the API's certificate. A bad one disables only the API, because an outage of the proxy would cost more. */
+/** Loads a port's certificate. A bad one disables only the port, because an outage of the proxy would cost more. */
 export async function apiSecurityOf(
-  config: Pick<AdminConfig, "authorization" | "tls">,
-  { journal, clusterOf }: ApiSecurityParts,
+  { authorization, tls: files }: AccessConfig,
+  { name, journal, clusterOf }: ApiSecurityParts,
 ): Promise<ApiSecurity> {
-  const { authorization, tls: files } = config;
   const kept = files && (await ServingCertificate.keep({ ...files, name, clock: wallClock, journal }));
   return {
+    name,
     tls: kept && { certificate: kept.certificate, options: serverTlsOptions() },
     reviewer:
       authorization &&
@@ -51,7 +52,7 @@ export async function apiSecurityOf(
   };
 }
 
-export function apiCertificates({ tls: own }: ApiSecurity): readonly Expiry[] {
+export function apiCertificates({ name, tls: own }: ApiSecurity): readonly Expiry[] {
   const served = own?.certificate.current;
   return served === undefined ? [] : [{ purpose: "serving", name, notAfterMs: served.pair.notAfter }];
 }

@@ -59,13 +59,14 @@ class Cluster {
   stop(): void {}
 }
 
-function scene() {
+function scene(pathPrefix?: string) {
   const clock = manualClock();
   const journal = new Journal(clock);
   const told: Entry[] = [];
   journal.subscribe((entry) => told.push(entry));
   const cluster = new Cluster();
-  const authorization = new Authorization({ clock, journal, reviewer: cluster, audiences: [] });
+  const prefix = pathPrefix === undefined ? {} : { pathPrefix };
+  const authorization = new Authorization({ clock, journal, reviewer: cluster, audiences: [], ...prefix });
   const ask = (token: string | undefined, more: Partial<AccessRequest> = {}): Promise<Admitted | Reply> =>
     authorization.admit({
       verb: "get",
@@ -86,6 +87,12 @@ test("a user that the cluster knows and permits is let in, under the name that t
   const { cluster, said } = scene();
   assert.is(await said("t-reader"), "t-reader");
   assert.equal(cluster.asked, ["token t-reader", "t-reader get /watchkeeper/api/v1/leases"]);
+});
+
+test("the metrics port asks for /metrics itself, as the roles of scrapers have it", async () => {
+  const { cluster, said } = scene("");
+  assert.is(await said("t-reader", { path: "/metrics" }), "t-reader");
+  assert.is(cluster.asked[1], "t-reader get /metrics");
 });
 
 test("without a token, or with one that the cluster does not know, it is 401 in the form of Kubernetes", async () => {

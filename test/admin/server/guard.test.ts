@@ -47,7 +47,7 @@ async function start(
     routes: (path) => (path === "/api/v1/leases" ? text("the leases") : page(path)),
     posts: (path) => (path === "/do" ? (posted) => (by.push(posted.by), text("done")()) : undefined),
     events: new EventStreams(ring, clock),
-    guard: guardOf(judge, page),
+    guard: guardOf(judge, (path) => page(path) !== undefined),
   });
   if (api instanceof Failure) throw new Error(api.message);
   opened.push(api);

@@ -14,7 +14,8 @@ test.after.each(async () => {
 
 function start(host = "127.0.0.1") {
   const first = { livez: [{ name: "ping", ok: true }], readyz: [] };
-  const order: ProbeThreadOrder = { host, port: 0, inherited: undefined, first, contentType: "text/x" };
+  const port = { host, port: 0, inherited: undefined, tls: undefined, isGuarded: false };
+  const order: ProbeThreadOrder = { ...port, first, contentType: "text/x" };
   const file = new URL("../../../src/admin/server/probe-thread-main.ts", import.meta.url);
   const worker = new Worker(file, { workerData: order, execArgv: [] });
   workers.push(worker);

@@ -1,16 +1,24 @@
 /** The port of metrics and probes beside a loop that is blocked in earnest, under attack, and after its thread has died. */
 import { get } from "node:http";
+import { get as getTls } from "node:https";
 import { connect } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { Worker } from "node:worker_threads";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import type { AccessRequest, Admitted } from "../../../src/admin/authorization/authorization.ts";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
+import { jsonReply, type Reply } from "../../../src/admin/http/reply.ts";
 import { Answers } from "../../../src/admin/server/answers.ts";
 import { ProbeThread } from "../../../src/admin/server/probe-thread.ts";
 import type { Readiness } from "../../../src/admin/server/probes.ts";
+import type { ApiTls } from "../../../src/admin/server/secure-server.ts";
 import { type Clock, wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
+import { serverTlsOptions } from "../../../src/proxy/tls/server-context.ts";
+import { checkPair, type ServingPair } from "../../../src/proxy/tls/serving-pair.ts";
+import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("admin/server/probe-thread");
@@ -26,6 +34,8 @@ type Change = {
   readonly metrics?: () => Promise<string>;
   readonly thread?: string | URL;
   readonly contentType?: string;
+  readonly tls?: ApiTls;
+  readonly admit?: (request: AccessRequest) => Promise<Admitted | Reply>;
 };
 
 async function start(change: Change = {}) {
@@ -223,6 +233,69 @@ test("a thread that the system does not give is a Failure, as is one that ends b
   const barren = await start({ port: 1, thread: mortal, contentType: "barren" });
   assert.instance(barren, Failure);
   if (barren instanceof Failure) assert.is(barren.message, "barren");
+});
+
+/** Asks for a path over TLS. Returns the status, the body, and the fingerprint of the certificate that was shown. */
+function askTls(port: number, path: string, token?: string): Promise<[number, string, string]> {
+  const { promise, resolve, reject } = Promise.withResolvers<[number, string, string]>();
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const options = { host: "127.0.0.1", port, path, headers, rejectUnauthorized: false, agent: false };
+  const asked = getTls(options, (response) => {
+    const { fingerprint256 } = (response.socket as TLSSocket).getPeerCertificate();
+    let body = "";
+    response.on("data", (chunk: Buffer) => (body += chunk.toString()));
+    response.on("end", () => resolve([response.statusCode ?? 0, body, fingerprint256]));
+  });
+  asked.on("error", reject);
+  return promise;
+}
+
+async function pairOf(): Promise<ServingPair> {
+  const { authority } = await testPki();
+  const { certificate, key } = authority.issue({ name: "metrics", hosts: ["localhost"] });
+  const pair = checkPair(certificate, key, wallClock.wall());
+  if (pair instanceof Failure) throw new Error(pair.message);
+  return pair;
+}
+
+test("with TLS and authorization, metrics need a token that the loop's side admits, and probes need none", async () => {
+  const asked: AccessRequest[] = [];
+  const certificate = { current: { pair: await pairOf() } };
+  const { port } = await started({
+    tls: { certificate, options: serverTlsOptions() },
+    admit: (request) => {
+      asked.push(request);
+      if (request.authorization === "Bearer broken") return Promise.reject(new Error("broken"));
+      if (request.authorization !== "Bearer good")
+        return Promise.resolve(jsonReply(401, { message: "who?" }));
+      return Promise.resolve({ username: "prometheus" });
+    },
+  });
+  for (const path of ["/livez", "/readyz", "/healthz"]) assert.is((await askTls(port, path))[0], 200, path);
+  assert.equal(asked, []);
+  assert.is((await askTls(port, "/metrics"))[0], 401);
+  assert.is((await askTls(port, "/metrics", "bad"))[0], 401);
+  assert.is((await askTls(port, "/metrics", "broken"))[0], 500);
+  assert.equal((await askTls(port, "/metrics?a=b", "good")).slice(0, 2), [200, "a 1\n"]);
+  assert.equal(asked.at(-1), {
+    verb: "get",
+    path: "/metrics",
+    authorization: "Bearer good",
+    address: "127.0.0.1",
+  });
+  const plain = await fetch(`http://127.0.0.1:${port}/livez`).catch(() => undefined);
+  assert.is(plain, undefined, "no plain HTTP");
+});
+
+test("a renewed certificate is in use for new connections", async () => {
+  const certificate = { current: { pair: await pairOf() } };
+  const { port, journal } = await started({ tls: { certificate, options: serverTlsOptions() } });
+  assert.is((await askTls(port, "/livez"))[2], certificate.current.pair.fingerprint);
+  certificate.current = { pair: await pairOf() };
+  journal.write({ kind: "certificate.loaded", name: "metrics", notAfter: "" });
+  const deadline = performance.now() + 20_000;
+  while ((await askTls(port, "/livez"))[2] !== certificate.current.pair.fingerprint)
+    assert.ok(performance.now() < deadline, "the old certificate stays in use");
 });
 
 test.run();

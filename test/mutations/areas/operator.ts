@@ -6,6 +6,24 @@ const seen = (fails: string): readonly [string, string] => ["admin/authorization
 
 export const operator: readonly Defect[] = [
   defect(
+    "metrics go to a client without a token",
+    {
+      file: "admin/server/server.ts",
+      find: 'path !== "/metrics"',
+      replace: 'path !== "/metric"',
+    },
+    ["admin/server/probe-thread", "with TLS and authorization, metrics need a token"],
+  ),
+  defect(
+    "a renewed certificate of the metrics port is not used",
+    {
+      file: "admin/server/probe-thread.ts",
+      find: 'if (kind === "certificate.loaded")',
+      replace: "if (false)",
+    },
+    ["admin/server/probe-thread", "a renewed certificate is in use"],
+  ),
+  defect(
     "a stream of events outlives its token",
     { file: "admin/events/event-stream.ts", find: 'permission === "no" || ', replace: "" },
     ["admin/server/guard", "a stream of events ends with its token"],
@@ -74,7 +92,7 @@ export const operator: readonly Defect[] = [
     "whatever is read is for everybody",
     {
       file: "admin/server/server.ts",
-      find: "if (isRead && publicRoutes(path) !== undefined)",
+      find: "if (isRead && isPublic(path))",
       replace: "if (isRead)",
     },
     ["admin/server/guard", "all but the page's own files is asked for with a token"],

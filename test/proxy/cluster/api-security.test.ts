@@ -5,7 +5,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import type { AdminConfig } from "../../../src/config/admin.ts";
+import type { AccessConfig } from "../../../src/config/admin.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { apiCertificates, apiSecurityOf, closeApiSecurity } from "../../../src/proxy/cluster/api-security.ts";
 import { testPki } from "../../support/pki.ts";
@@ -15,19 +15,15 @@ const test = suite("proxy/cluster/api-security");
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-door-"));
 test.after(() => rmSync(directory, { recursive: true, force: true }));
 
-const place = { host: "127.0.0.1", port: 0 };
-const open: AdminConfig = {
-  address: place,
-  metricsAddress: place,
-  probeThread: true,
-  readOnly: false,
-  authorization: undefined,
-  tls: undefined,
-};
+const open: AccessConfig = { authorization: undefined, tls: undefined };
 
 test("an API without either has a door that stands open", async () => {
-  const door = await apiSecurityOf(open, { journal: new Journal(wallClock), clusterOf: () => undefined });
-  assert.equal(door, { tls: undefined, reviewer: undefined, audiences: [] });
+  const door = await apiSecurityOf(open, {
+    name: "admin",
+    journal: new Journal(wallClock),
+    clusterOf: () => undefined,
+  });
+  assert.equal(door, { name: "admin", tls: undefined, reviewer: undefined, audiences: [] });
   assert.equal(apiCertificates(door), []);
   closeApiSecurity(door);
 });
@@ -39,7 +35,7 @@ test("its certificate is listed once it is good, and a bad one is told and waite
   const told: string[] = [];
   journal.subscribe(({ kind }) => told.push(kind));
   const config = { ...open, tls: { certFile, keyFile, reloadIntervalMs: 100 } };
-  const door = await apiSecurityOf(config, { journal, clusterOf: () => undefined });
+  const door = await apiSecurityOf(config, { name: "admin", journal, clusterOf: () => undefined });
   assert.equal([told, apiCertificates(door)], [["certificate.refused"], []]);
   writeFileSync(certFile, serving.certificate);
   writeFileSync(keyFile, serving.key);
@@ -57,7 +53,7 @@ test("a cluster that a reload has taken away is asked no more", async () => {
   const clusterOf = (name: string): undefined => void asked.push(name);
   const door = await apiSecurityOf(
     { ...open, authorization },
-    { journal: new Journal(wallClock), clusterOf },
+    { name: "admin", journal: new Journal(wallClock), clusterOf },
   );
   const outcome = await door.reviewer?.ask({ kind: "TokenReview", path: "/x", body: {} });
   assert.instance(outcome, Failure);

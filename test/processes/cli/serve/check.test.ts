@@ -44,7 +44,7 @@ function put({ certificate, key }: Pair): void {
   writeFileSync(join(directory, "tls.key"), key);
 }
 
-function configure(port: number): void {
+function configure(port: number, admin = '{metricsAddress: "127.0.0.1:7481"}'): void {
   const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 listeners:
@@ -53,6 +53,7 @@ clusters:
   - name: default
     backends: [{name: cp-1, url: "https://127.0.0.1:${port}"}]
     tls: {caFile: ca.crt}
+admin: ${admin}
 `;
   writeFileSync(file, text);
 }
@@ -149,6 +150,26 @@ test("a backend that is down or not ready is a finding; offline no backend is as
   assert.equal([offline.lines.length, offline.code], [4, 0]);
 });
 
+test("metrics that other machines can read in clear text are a warning, and with TLS and a token they are none", async () => {
+  const { port } = server.address() as AddressInfo;
+  configure(port, '{metricsAddress: ":7481"}');
+  const plain = await check("--config", file, "--offline");
+  const found = plain.lines.find((line) => line.startsWith("! admin.metricsAddress: ")) ?? "";
+  assert.match(found, 'serves metrics to other machines without "admin.metrics.tls"');
+  assert.is(plain.code, 0);
+  const secure = "{tls: {certFile: tls.crt, keyFile: tls.key}, authorization: {mode: Webhook}}";
+  configure(port, `{metricsAddress: ":7481", metrics: ${secure}}`);
+  const { lines } = await check("--config", file, "--offline");
+  assert.ok(
+    lines.some((line) => line.startsWith("✓ metrics: certificate good until")),
+    lines.join("\n"),
+  );
+  assert.not.ok(
+    lines.some((line) => line.startsWith("! ")),
+    lines.join("\n"),
+  );
+});
+
 test("an apiserver that refuses anonymous requests is alive", async () => {
   status = 401;
   assert.is((await check("--config", file)).code, 0);
@@ -194,7 +215,8 @@ test("every pair that it would show is looked at: of each host, of the API, and 
       `keyFile: tls.key}, hosts: [{serverNames: [kube.example.com], tls: ${bad}}]}`,
     )
     .replace("{caFile: ca.crt}", `{caFile: ca.crt, frontProxy: ${bad}, impersonator: ${bad}}`);
-  writeFileSync(file, `${text}admin: {address: "127.0.0.1:0", tls: ${bad}}\n`);
+  const admin = `admin: {address: "127.0.0.1:0", tls: ${bad}, metrics: {tls: ${bad}}, `;
+  writeFileSync(file, text.replace("admin: {", admin));
   const { lines, code } = await check("--config", file, "--offline");
   const found = lines.filter((line) => /^[✓✗]/u.test(line)).map((line) => line.split(": ", 1)[0]);
   assert.equal(found.slice(2), [
@@ -203,6 +225,7 @@ test("every pair that it would show is looked at: of each host, of the API, and 
     "✗ front-proxy",
     "✗ impersonator",
     "✗ admin",
+    "✗ metrics",
   ]);
   assert.match(lines.at(-3) ?? "", /the private key is not that of the certificate of "CN=watchkeeper"$/);
   assert.is(code, 1);
