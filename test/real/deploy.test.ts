@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { parse, stringify } from "yaml";
 import { call, type Output } from "./rig/call.ts";
 import { Child } from "./rig/child.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
@@ -185,21 +186,34 @@ real("the chart is a good one, in its usual form and with all that it can do", a
   await helm("lint", "--strict", chart);
   const render = (...more: string[]): Promise<string> =>
     helm("template", "wk", chart, "--namespace", "watchkeeper", "--kube-version", "1.36.1", ...more);
-  assert.equal(kindsOf(await dryRun(await render())), whole);
+  const withTest = [...whole, "Pod"].toSorted();
+  assert.equal(kindsOf(await dryRun(await render())), withTest);
   const sets = [
-    "serviceMonitor.enabled=true",
+    "serviceMonitor.enabled=true,dashboard.enabled=true",
     "prometheusRule.enabled=true,prometheusRule.runbookBaseURL=https://git.example/runbooks",
+    `fullnameOverride=other,image.digest=sha256:${"a".repeat(64)}`,
+    "extraArgs[0]=--pid-file=/tmp/pid,extraEnv[0].name=A,extraEnv[0].value=b",
+    "extraVolumes[0].name=tmp,extraVolumes[0].emptyDir.medium=Memory",
+    "extraVolumeMounts[0].name=tmp,extraVolumeMounts[0].mountPath=/tmp",
+    "strategy.type=Recreate,serviceAccount.annotations.a=b",
+    "service.type=LoadBalancer,service.externalTrafficPolicy=Local,service.ipFamilyPolicy=PreferDualStack",
+    "service.loadBalancerClass=example.com/vip,service.loadBalancerSourceRanges[0]=10.0.0.0/8",
     "frontProxy.secretName=fp,frontProxy.clientCASecretName=ca",
     "backends[0].name=cp-1,backends[0].url=https://10.0.0.11:6443",
     "config.drain.timeout=30s",
     "podAnnotations.a=b,podLabels.c=d,nodeSelector.e=f",
   ];
   const all = await render(...sets.flatMap((one) => ["--set", one]));
-  const expected = whole.filter((kind) => !kind.startsWith("Role"));
-  assert.equal(kindsOf(await dryRun(all)), [...expected, "PrometheusRule", "ServiceMonitor"].toSorted());
+  const expected = withTest.filter((kind) => !kind.startsWith("Role"));
+  const monitored = ["ConfigMap", "PrometheusRule", "ServiceMonitor"];
+  assert.equal(kindsOf(await dryRun(all)), [...expected, ...monitored].toSorted());
+  assert.match(all, `image: "watchkeeper@sha256:${"a".repeat(64)}"`);
+  const onNodes = await render("--namespace", "kube-system", "--set", "mode=DaemonSet");
+  const parts = ["ConfigMap", "DaemonSet", "Role", "RoleBinding", "ServiceAccount"];
+  assert.equal(kindsOf(await dryRun(onNodes)), parts);
   assert.match(all, "runbook_url: https://git.example/runbooks/WatchkeeperDown.md");
   const file = join(cluster.folder, "helm.yaml");
-  for (const text of [all, await render()]) {
+  for (const text of [all, onNodes, await render()]) {
     // What is said of the files it names is true: they are not here. Of its shape nothing is said.
     writeFileSync(file, configIn(text));
     const said = await call(process.execPath, [bin, "check", "--offline", "--config", file]);
@@ -207,8 +221,76 @@ real("the chart is a good one, in its usual form and with all that it can do", a
   }
 });
 
+real(
+  "helm installs, upgrades and removes the chart, and a changed configuration replaces the pods",
+  async () => {
+    const flags = ["--kubeconfig", cluster.kubeconfig(cluster.admin.url), "--namespace", "watchkeeper"];
+    const checksum = async (): Promise<string> => {
+      const path = "{.spec.template.metadata.annotations.checksum/config}";
+      const get = ["get", "deployment", "wk-watchkeeper", "-n", "watchkeeper", "-o", `jsonpath=${path}`];
+      return (await kubectl(get)).out;
+    };
+    await helm("install", "wk", chart, ...flags);
+    const first = await checksum();
+    assert.match(first, /^[0-9a-f]{64}$/);
+    await helm("upgrade", "wk", chart, ...flags, "--set", "replicaCount=3");
+    assert.is(await checksum(), first);
+    await helm("upgrade", "wk", chart, ...flags, "--set", "config.drain.timeout=30s");
+    assert.is.not(await checksum(), first);
+    await helm("uninstall", "wk", ...flags);
+    assert.is(
+      (await kubectl(["get", "all,configmap", "-n", "watchkeeper", "-l", "helm.sh/chart", "-o", "name"])).out,
+      "",
+    );
+  },
+);
+
+real("the test pod of `helm test` succeeds only if an apiserver answers", async () => {
+  const pod = (
+    await helm("template", "wk", chart, "--kube-version", "1.36.1", "-s", "templates/tests/connection.yaml")
+  )
+    .split("args:\n")
+    .at(-1);
+  const [, script = ""] = /- \|\n([^]*?)\n {8}- /.exec(pod ?? "") ?? [];
+  const code = async (port: number): Promise<Output["code"]> =>
+    (await call(process.execPath, ["-e", script, "127.0.0.1", `${port}`])).code;
+  assert.is(await code(Number(new URL(cluster.apiserver(0).url).port)), 0);
+  assert.is(await code(await freePort()), 1);
+});
+
+/** All values that the schema names: members of enums, and defaults. */
+function namedValues(schema: unknown): readonly unknown[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  const inner = Object.values(schema).flatMap((value) => namedValues(value));
+  const own = "enum" in schema && Array.isArray(schema.enum) ? schema.enum : [];
+  return [...inner, ...own, ...("default" in schema ? [schema.default] : [])];
+}
+
+real(
+  "every value of the configuration survives Helm, which reads YAML 1.1 (off would become false)",
+  async () => {
+    const schema: unknown = JSON.parse(readFileSync("config/schema/watchkeeper.v1alpha2.json", "utf8"));
+    const plain = namedValues(schema).filter((value) => typeof value !== "object");
+    const values = new Map(plain.map((value, at) => [`value${at}`, value]));
+    assert.ok(values.size > 30, `${values.size} values`);
+    // As a person writes them: without quotation marks, unless YAML 1.2 needs them.
+    const file = join(cluster.folder, "values.yaml");
+    writeFileSync(file, stringify({ config: Object.fromEntries(values) }));
+    const rendered = await helm("template", "wk", chart, "--kube-version", "1.36.1", "-f", file);
+    const config: Readonly<Record<string, unknown>> = parse(configIn(rendered));
+    for (const [name, value] of values) assert.equal(config[name], value, String(value));
+  },
+);
+
 real("values that make no sense are refused by the chart's schema, each by its name", async () => {
-  for (const bad of ["replicaCount=0", "tls.secretName=", "replicas=3", "backends[0].name=UPPER"]) {
+  for (const bad of [
+    "replicaCount=0",
+    "tls.secretName=",
+    "replicas=3",
+    "backends[0].name=UPPER",
+    "mode=Pod",
+    "image.digest=x",
+  ]) {
     const args = ["template", "wk", chart, "--kube-version", "1.36.1", "--set", bad];
     const said = await call(pathOf("helm"), args, { env: { HOME: cluster.folder } });
     assert.is.not(said.code, 0, bad);

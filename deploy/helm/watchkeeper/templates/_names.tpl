@@ -1,9 +1,16 @@
 {{- define "watchkeeper.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 63 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 63 | trimSuffix "-" }}{{ end }}
+{{- $name := .Values.nameOverride | default .Chart.Name }}
+{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name }}{{ .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "watchkeeper.image" -}}
+{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
 {{- define "watchkeeper.selector" -}}
-app.kubernetes.io/name: watchkeeper
+app.kubernetes.io/name: {{ .Values.nameOverride | default "watchkeeper" }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
@@ -15,13 +22,21 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{- define "watchkeeper.serviceAccount" -}}
-{{ .Values.serviceAccount.name | default (include "watchkeeper.name" .) }}
+{{ .Values.serviceAccount.name | default (.Values.serviceAccount.create | ternary (include "watchkeeper.name" .) "default") }}
 {{- end }}
 
 {{- define "watchkeeper.config" -}}
 {{- $tls := dict "certFile" "/var/run/secrets/watchkeeper-tls/tls.crt" "keyFile" "/var/run/secrets/watchkeeper-tls/tls.key" }}
 {{- $listener := dict "name" "kube" "address" ":8443" "tls" $tls }}
+{{- $admin := dict "metricsAddress" ":7481" }}
+{{- if eq .Values.mode "DaemonSet" }}
+{{- $listener = dict "name" "kube" "address" "127.0.0.1:7443" "mode" "Passthrough" }}
+{{- $admin = dict "metricsAddress" "127.0.0.1:7481" "probeThread" false }}
+{{- end }}
 {{- $cluster := dict "name" "default" "tls" (dict "caFile" "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt" "serverName" "kubernetes.default.svc") }}
+{{- if and .Values.frontProxy.secretName (eq .Values.mode "DaemonSet") }}
+{{- fail "frontProxy: a DaemonSet does not end TLS, so it takes no front-proxy pair" }}
+{{- end }}
 {{- if .Values.frontProxy.secretName }}
 {{- $_ := set $tls "clientCAFile" "/var/run/secrets/watchkeeper-client-ca/ca.crt" }}
 {{- $_ := set $listener "identity" (dict "clientCerts" "FrontProxy") }}
@@ -33,6 +48,15 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- $_ := set $cluster "discovery" (dict "type" "EndpointSlice") }}
 {{- end }}
 {{- $cluster = mergeOverwrite $cluster (deepCopy .Values.cluster) }}
-{{- $config := dict "apiVersion" "watchkeeper.dev/v1alpha2" "kind" "WatchkeeperConfiguration" "metadata" (dict "name" .Release.Name) "listeners" (list $listener) "clusters" (list $cluster) "admin" (dict "metricsAddress" ":7481") }}
+{{- $config := dict "apiVersion" "watchkeeper.dev/v1alpha2" "kind" "WatchkeeperConfiguration" "metadata" (dict "name" .Release.Name) "listeners" (list $listener) "clusters" (list $cluster) "admin" $admin }}
 {{- toYaml (mergeOverwrite $config (deepCopy .Values.config)) }}
+{{- end }}
+
+{{- define "watchkeeper.probe" -}}
+{{- $values := (index . 0).Values }}
+{{- if eq $values.mode "DaemonSet" -}}
+{host: 127.0.0.1, path: {{ index . 1 }}, port: 7481}
+{{- else -}}
+{path: {{ index . 1 }}, port: metrics}
+{{- end }}
 {{- end }}
