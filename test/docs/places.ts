@@ -101,6 +101,22 @@ export const rules: readonly Rule[] = [
       shownBy: ["test/real/authorization.test.ts", "by the command line either; one that may operate may"],
     },
   ],
+  [
+    /npm run release/,
+    {
+      run: "nowhere",
+      because: "a release takes a minute",
+      shownBy: ["test/processes/long/release.test.ts", "deploy/release/release.ts"],
+    },
+  ],
+  [
+    /^(minisign|sha256sum) /,
+    {
+      run: "nowhere",
+      because: "there is no release",
+      shownBy: ["test/processes/long/release.test.ts", "sha256sum --check"],
+    },
+  ],
   [/^(ssh|journalctl|top) /, { run: "nowhere", because: nodesOwn }],
   [/^npm start$|^kubectl --kubeconfig …|^watchkeeper incident /, { run: "story" }],
   [/^export KUBECONFIG=/, { run: "said" }],
