@@ -125,10 +125,9 @@ class Watchkeeper implements Running {
   }
 
   async start(): Promise<Failure | undefined> {
-    const { inherited, journal } = this.#around;
+    const { journal } = this.#around;
     journal.write({ kind: "process.started", ...startOf(this.#config) });
-    // Clients may already wait in the queues of inherited sockets, so a backend must be ready before the proxy accepts.
-    const isAwaited = inherited !== undefined && !inherited.isEmpty;
+    const isAwaited = this.#awaitsBackends;
     const failure =
       (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
@@ -151,6 +150,15 @@ class Watchkeeper implements Running {
   async #abandon(): Promise<void> {
     this.#cut();
     await this.#servers?.close();
+  }
+
+  /**
+   * True if a backend must be ready before the proxy accepts: clients may already wait in the queues of inherited
+   * sockets, and on a shared port the kernel gives this process clients that another process would serve at once.
+   */
+  get #awaitsBackends(): boolean {
+    const isShared = this.#config.listeners.some(({ reusePort }) => reusePort);
+    return isShared || this.#around.inherited?.isEmpty === false;
   }
 
   async #awaitBackends(): Promise<Failure | undefined> {

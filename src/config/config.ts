@@ -38,6 +38,8 @@ export type Config = {
   readonly file: string;
   /** The SHA-256 of the file's text in hexadecimal digits, as sha256sum prints it. */
   readonly sha256: string;
+  /** The absolute path of each file that the configuration names. */
+  readonly files: readonly string[];
   readonly written: Written;
   readonly name: string;
   readonly listeners: readonly ListenerConfig[];
@@ -73,6 +75,8 @@ export type ListenerConfig = {
   readonly trustedForwarderCIDRs: readonly string[];
   readonly proxyProtocol: ProxyProtocolConfig;
   readonly maxConnectionsPerSource: number;
+  /** True if other processes of the same user may listen on the same address (SO_REUSEPORT). */
+  readonly reusePort: boolean;
 };
 
 export type RouteConfig = {
@@ -176,10 +180,15 @@ function problemOf(file: string, message: string): Problem {
 
 function configOf(written: Written, file: string): Omit<Config, "sha256"> {
   const { health, drain } = written;
-  const pathOf: PathOf = (path) => resolve(dirname(file), path);
+  const files = new Set<string>();
+  const pathOf: PathOf = (path) => {
+    const whole = resolve(dirname(file), path);
+    files.add(whole);
+    return whole;
+  };
   const [first, ...others] = written.clusters.map((cluster) => clusterOf(cluster, pathOf));
   const clusters = [checked(first), ...others] as const;
-  return {
+  const config = {
     file: resolve(file),
     written,
     name: written.metadata.name,
@@ -208,6 +217,7 @@ function configOf(written: Written, file: string): Omit<Config, "sha256"> {
     admin: adminOf(written.admin, clusters[0].name, pathOf),
     logging: { ...written.logging },
   };
+  return { ...config, files: [...files] };
 }
 
 function listenerOf(listener: WrittenListener, clusters: Config["clusters"], pathOf: PathOf): ListenerConfig {
@@ -238,6 +248,7 @@ function listenerOf(listener: WrittenListener, clusters: Config["clusters"], pat
     trustedForwarderCIDRs: listener.trustedForwarderCIDRs,
     proxyProtocol: { ...listener.proxyProtocol },
     maxConnectionsPerSource: listener.maxConnectionsPerSource,
+    reusePort: listener.reusePort,
   };
 }
 

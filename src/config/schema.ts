@@ -124,6 +124,7 @@ export type WrittenListener = {
   readonly trustedForwarderCIDRs: readonly string[];
   readonly proxyProtocol: ProxyProtocolConfig;
   readonly maxConnectionsPerSource: number;
+  readonly reusePort: boolean;
 };
 
 export type ProxyProtocolConfig = {

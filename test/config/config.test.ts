@@ -50,6 +50,12 @@ test("every sample loads, and names the schema for editors", () => {
   }
 });
 
+test("a configuration lists each file that it names, once", () => {
+  const text = readFileSync("config/clusters.yaml", "utf8");
+  const named = [...text.matchAll(/File: ([^,\s]+)/g)].map(([, path = ""]) => path);
+  assert.equal(configOf(loadConfig("config/clusters.yaml")).files.toSorted(), [...new Set(named)].toSorted());
+});
+
 test("what a sample shows commented out is the default", () => {
   const shown = sample.replaceAll(/^( *)# ((?:\w+: [[{]|\w+: \w+ +#|reloadInterval).*)$/gm, "$1$2");
   assert.is.not(shown, sample);

@@ -55,6 +55,7 @@ function listener(
     trustedForwarderCIDRs: [],
     proxyProtocol,
     maxConnectionsPerSource: 9,
+    reusePort: false,
     ...more,
   };
 }

@@ -73,6 +73,7 @@ const every = {
       trustedForwarderCIDRs: ["10.0.0.0/8"],
       proxyProtocol: { mode: "Optional", trustedCIDRs: ["10.0.0.0/8"] },
       maxConnectionsPerSource: 1,
+      reusePort: true,
     },
   ],
   clusters: [everyCluster],

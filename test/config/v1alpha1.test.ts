@@ -98,8 +98,10 @@ test("each old file converts to the same effective configuration as before", () 
   assert.is(names.length, 10);
   const before: Readonly<Record<string, unknown>> = JSON.parse(read("effective.json"));
   for (const name of names) {
-    const { file: _, written: __, sha256: ___, ...config } = load(convert(read(name)));
-    const own = leaves(config).map((leaf) => leaf.replace("=/base/", "="));
+    const { file: _, files: __, written: ___, sha256: ____, ...config } = load(convert(read(name)));
+    // Every listener has this key since.
+    const old = leaves(config).filter((leaf) => !leaf.endsWith(".reusePort=false"));
+    const own = old.map((leaf) => leaf.replace("=/base/", "="));
     const expected = [...added, ...leaves(before[name]).map(today)];
     assert.equal(own.toSorted(), expected.toSorted(), name);
   }

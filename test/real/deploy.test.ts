@@ -169,7 +169,12 @@ real(
   },
 );
 
-for (const file of ["deploy/static-pod/watchkeeper.yaml", "deploy/node-local/watchkeeper.yaml"]) {
+for (const file of [
+  "deploy/static-pod/watchkeeper.yaml",
+  "deploy/static-pod/watchkeeper-b.yaml",
+  "deploy/node-local/watchkeeper.yaml",
+  "deploy/node-local/watchkeeper-b.yaml",
+]) {
   real(`${file} is a pod that an apiserver takes`, async () => {
     assert.equal(kindsOf(await dryRun(readFileSync(file, "utf8"))), ["Pod"]);
   });

@@ -98,7 +98,12 @@ export const commands = {
   run: {
     summary: "serve clients according to a configuration file",
     words: "",
-    options: [configOption, option("--pid-file FILE", "file into which the process ID is written", "none")],
+    options: [
+      configOption,
+      option("--pid-file FILE", "file into which the process ID is written", "none"),
+      option("--metrics-address ADDRESS", "address of metrics and probes", "admin.metricsAddress"),
+      option("--wait-for-files DURATION", "wait so long for missing files of the configuration", "0s"),
+    ],
     exits: "1: the process ended because of an internal error",
   },
   sidecar: {
@@ -146,6 +151,9 @@ export const commands = {
         only: ["static-pod"],
       }),
       option("--passthrough", "let the apiservers terminate TLS, so that the pod needs no key", undefined, {
+        only: ["static-pod"],
+      }),
+      option("--second", "print the node's second pod, which serves while the first is replaced", undefined, {
         only: ["static-pod"],
       }),
       option("--namespace NAME", "namespace of the Deployment", "watchkeeper", { only: ["deployment"] }),

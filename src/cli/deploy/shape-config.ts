@@ -6,6 +6,8 @@ export type ConfigWishes = {
   readonly about: readonly string[];
   readonly name: string;
   readonly address: string;
+  /** True if two pods of a node share the port. */
+  readonly reusesPort?: boolean;
   /** Certificate and key of the proxy; default: none, because TLS passes through to the apiservers. */
   readonly serving?: ServingFiles;
   readonly backends: readonly NamedBackend[];
@@ -31,7 +33,7 @@ metadata:
 listeners:
   - name: kube
     address: ${JSON.stringify(address)}
-${servingLines(wishes.serving)}
+${wishes.reusesPort === true ? "    reusePort: true # a second pod can listen while this one is replaced: docs/restart.md\n" : ""}${servingLines(wishes.serving)}
 clusters:
   - name: ${name}
 ${backends.length === 0 ? "" : `    backends:\n${backends.map(backendLine).join("")}`}${cluster.map((line) => `    ${line}\n`).join("")}    tls:

@@ -10,16 +10,24 @@ export type StaticPodWishes = {
   readonly metricsPort: number;
   /** True if TLS passes through to the apiservers. The proxy then needs no key, but cannot move watches. */
   readonly isPassthrough: boolean;
+  /** True for the second pod of a node, which serves while the first is replaced. */
+  readonly isSecond: boolean;
   readonly backends: readonly NamedBackend[];
 };
 
 const pki = "/etc/kubernetes/pki";
 const configFile = "/etc/watchkeeper/watchkeeper.yaml";
 
-export function staticPodConfig({ isPassthrough, port, metricsPort, backends }: StaticPodWishes): string {
+export function staticPodConfig({
+  isPassthrough,
+  port,
+  metricsPort,
+  backends,
+}: Omit<StaticPodWishes, "isSecond">): string {
   const common = {
     name: "control-plane",
     address: `:${port}`,
+    reusesPort: true,
     backends,
     caFile: `${pki}/ca.crt`,
     metricsAddress: `127.0.0.1:${metricsPort}`,
@@ -64,12 +72,16 @@ export function staticPod(wishes: StaticPodWishes): string {
   return `${podOf(wishes)}${volumesOf(filesOf(wishes))}`;
 }
 
-function podOf({ image, metricsPort, isPassthrough }: StaticPodWishes): string {
-  return `# /etc/kubernetes/manifests/watchkeeper.yaml on each control-plane node. Its configuration is ${configFile}.
+/** The kubelet runs two static pods at once only if their names differ. */
+function podOf({ image, metricsPort: first, isPassthrough, isSecond }: StaticPodWishes): string {
+  const name = isSecond ? "watchkeeper-b" : "watchkeeper";
+  const metricsPort = isSecond ? first + 1 : first;
+  const own = isSecond ? `, --metrics-address, "127.0.0.1:${metricsPort}"` : "";
+  return `# /etc/kubernetes/manifests/${name}.yaml on each control-plane node. Its configuration is ${configFile}.
 apiVersion: v1
 kind: Pod
 metadata:
-  name: watchkeeper
+  name: ${name}
   namespace: kube-system
   labels:
     app.kubernetes.io/name: watchkeeper
@@ -85,7 +97,12 @@ spec:
   containers:
     - name: watchkeeper
       image: ${image}
-      args: [run, --config, ${configFile}]
+      args: [run, --config, ${configFile}, --wait-for-files, 10m${own}]
+      # Nothing answers while the process waits for its files, which may take 10 minutes.
+      startupProbe:
+        httpGet: {host: 127.0.0.1, path: /livez, port: ${metricsPort}}
+        periodSeconds: 2
+        failureThreshold: 330
       # The check fails if the event loop hangs. A restart would not help if every apiserver is down, so that does not fail it.
       livenessProbe:
         httpGet: {host: 127.0.0.1, path: /livez, port: ${metricsPort}}

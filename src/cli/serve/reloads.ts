@@ -11,6 +11,7 @@ import type { ReloadOutcome } from "../../proxy/cluster/operations.ts";
 export class Reloads {
   readonly #file: string;
   readonly #journal: Journal;
+  readonly #adjust: (config: Config) => Config;
   readonly #stopWatching: () => void;
   #running: Running | undefined;
   #last: Promise<void> = Promise.resolve();
@@ -19,9 +20,11 @@ export class Reloads {
   /** The configuration that was read before the proxy was running; undefined: none. */
   #early: Config | readonly Problem[] | undefined;
 
-  constructor(file: string, journal: Journal) {
+  /** `adjust`: applied to each configuration that was read. */
+  constructor(file: string, journal: Journal, adjust: (config: Config) => Config = (config) => config) {
     this.#file = file;
     this.#journal = journal;
+    this.#adjust = adjust;
     this.#stopWatching = watchConfig(file, { clock: wallClock, onChange: (loaded) => this.#take(loaded) });
     process.on("SIGHUP", this.#hangUp);
   }
@@ -60,7 +63,7 @@ export class Reloads {
     const running = this.#running;
     // Configurations are applied one after another, because a reload opens and closes listeners.
     this.#last = this.#last
-      .then(async () => this.#report(loaded, await running.reload(configIn(loaded))))
+      .then(async () => this.#report(loaded, await running.reload(this.#configIn(loaded))))
       // An exception here is a bug of this program. It rejects only this configuration.
       .catch((reason: unknown) => this.#report(loaded, failureFrom(reason, "proxy")));
   }
@@ -75,8 +78,8 @@ export class Reloads {
       this.#journal.write({ kind: "config.refused", file, problems });
     else this.#journal.write({ kind: "config.reloaded", file, sha256: loaded.sha256, waiting });
   }
-}
 
-function configIn(loaded: Config | readonly Problem[]): Config | undefined {
-  return isProblems(loaded) ? undefined : loaded;
+  #configIn(loaded: Config | readonly Problem[]): Config | undefined {
+    return isProblems(loaded) ? undefined : this.#adjust(loaded);
+  }
 }

@@ -1,18 +1,21 @@
 /**
- * `watchkeeper run --config FILE [--pid-file FILE]`: serves until a signal. SIGTERM or SIGINT drains, and a second one
- * exits at once; SIGHUP reloads; SIGUSR2 hands over to a successor (handover.ts).
+ * `watchkeeper run --config FILE`: serves until a signal. SIGTERM or SIGINT drains, and a second one exits at once;
+ * SIGHUP reloads; SIGUSR2 hands over to a successor (handover.ts).
  */
 import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { parseAddress } from "../../base/address.ts";
 import { wallClock } from "../../base/clock.ts";
+import { parseDuration } from "../../base/duration.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { readText } from "../../base/read-text.ts";
-import { loadConfig } from "../../config/config.ts";
-import { isProblems, lineOf } from "../../config/problem.ts";
+import type { Config } from "../../config/config.ts";
+import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import type { Journal } from "../../events/journal.ts";
 import { startWatchkeeper } from "../../main.ts";
 import { passedIn } from "../../proxy/net/descriptors.ts";
-import { given } from "../commands/options.ts";
+import { type Given, given, usage } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
+import { loadWhenComplete } from "./expected-files.ts";
 import { Handover, isSuccessor, tellPredecessor } from "./handover.ts";
 import { Reloads } from "./reloads.ts";
 import { beginServing, exitCode, exitSoon } from "./signals.ts";
@@ -20,12 +23,15 @@ import { beginServing, exitCode, exitSoon } from "./signals.ts";
 export async function run(args: string[]): Promise<number> {
   const options = given("run", args);
   if (options instanceof Failure) return failed(options);
-  const config = loadConfig(options.text("config") ?? "");
-  if (isProblems(config)) return complain(config.map(lineOf).join("\n"), 2);
+  const wishes = wishesOf(options);
+  if (wishes instanceof Failure) return failed(wishes);
+  const loaded = await loadWhenComplete(options.text("config") ?? "", wishes.waitMs);
+  if (isProblems(loaded)) return complain(loaded.map(lineOf).join("\n"), 2);
+  const config = wishes.adjust(loaded);
   // Signals and file changes are handled from here on, so that none is lost during the start.
   const { signals, parts } = beginServing({ out: process.stdout, ...config.logging });
   const { journal } = parts;
-  const reloads = new Reloads(config.file, journal);
+  const reloads = new Reloads(config.file, journal, wishes.adjust);
   const handover = new Handover({ clock: wallClock, journal });
   const running = await startWatchkeeper(config, {
     ...parts,
@@ -51,6 +57,26 @@ export async function run(args: string[]): Promise<number> {
   await running.stop(signals.hurry, isHandedOver);
   if (pidFile !== undefined) removePid(pidFile);
   return exitSoon(exitCode());
+}
+
+type Wishes = {
+  /** Milliseconds to wait for files that do not exist yet. */
+  readonly waitMs: number;
+  /** Applies the options that take the place of keys of the configuration, after each load. */
+  readonly adjust: (config: Config) => Config;
+};
+
+function wishesOf(options: Given): Wishes | Failure {
+  const wait = options.text("wait-for-files") ?? "0s";
+  const waitMs = parseDuration(wait);
+  if (waitMs === undefined)
+    return usage(`--wait-for-files must be a duration such as 10m, not ${quote(wait)}`);
+  const address = options.text("metrics-address");
+  if (address === undefined) return { waitMs, adjust: (config) => config };
+  const metricsAddress = parseAddress(address);
+  if (metricsAddress === undefined)
+    return usage(`--metrics-address must be an address such as 127.0.0.1:7482, not ${quote(address)}`);
+  return { waitMs, adjust: (config) => ({ ...config, admin: { ...config.admin, metricsAddress } }) };
 }
 
 /** Writes the process id, as for systemd's PIDFile=. Replaces the file atomically: no reader gets half of it. */

@@ -106,10 +106,10 @@ export class Listener {
 
   /** Binds the listener. Returns the address with the assigned port. */
   async start(): Promise<string | Failure> {
-    const { name } = this.#config;
+    const { name, reusePort } = this.#config;
     const { host } = this.#config.address;
     const port = this.#port;
-    const failure = (await this.#adopt()) ? undefined : await this.#listen({ host, port });
+    const failure = (await this.#adopt()) ? undefined : await this.#listen({ host, port, reusePort });
     if (failure !== undefined) return cannotListen(name, textOf({ host, port }), failure.cause);
     this.#stopChecks();
     this.#check();

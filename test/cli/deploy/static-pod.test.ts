@@ -13,6 +13,7 @@ const wishes = {
   port: 8443,
   metricsPort: 7481,
   isPassthrough: false,
+  isSecond: false,
   backends: [11, 12, 13].map((last, index) => ({
     name: `cp-${index + 1}`,
     url: `https://10.0.0.${last}:6443`,
@@ -20,6 +21,7 @@ const wishes = {
 };
 const files = {
   "deploy/static-pod/watchkeeper.yaml": staticPod(wishes),
+  "deploy/static-pod/watchkeeper-b.yaml": staticPod({ ...wishes, isSecond: true }),
   "deploy/static-pod/config.yaml": staticPodConfig(wishes),
   "deploy/static-pod/config-passthrough.yaml": staticPodConfig({ ...wishes, isPassthrough: true }),
 };
@@ -51,6 +53,29 @@ test("the pod mounts exactly the files that its configuration names, never the d
     assert.ok(mounted.length >= 1);
   }
   assert.match(staticPod({ ...wishes, isPassthrough: true }), "runAsUser: 65532");
+});
+
+test("the second pod differs from the first in its name and in the port of its probes, which it is told", () => {
+  const differing = (text: string): string => text.replaceAll(/watchkeeper-b\b/g, "watchkeeper");
+  const second = staticPod({ ...wishes, isSecond: true });
+  assert.match(second, "name: watchkeeper-b\n");
+  const expected = staticPod(wishes)
+    .replace("10m]", '10m, --metrics-address, "127.0.0.1:7482"]')
+    .replaceAll("port: 7481", "port: 7482");
+  assert.is(differing(second), expected);
+  assert.match(staticPodConfig(wishes), "reusePort: true");
+});
+
+test("the second node-local pod differs from the first in its name and in the port of its probes", () => {
+  const body = (file: string): string => {
+    const text = readFileSync(file, "utf8");
+    return text.slice(text.indexOf("apiVersion"));
+  };
+  const expected = body("deploy/node-local/watchkeeper.yaml")
+    .replace("name: watchkeeper-local\n", "name: watchkeeper-local-b\n")
+    .replace("10m]", '10m, --metrics-address, "127.0.0.1:7482"]')
+    .replaceAll("port: 7481", "port: 7482");
+  assert.is(body("deploy/node-local/watchkeeper-b.yaml"), expected);
 });
 
 test("its ports are where it is told", () => {

@@ -75,4 +75,17 @@ export const configuration: readonly Defect[] = [
     { file: "config/rules.ts", find: "!reads.some(isInvalid)", replace: "!reads.every(isInvalid)" },
     ["config/rules", "a rule is asked when all that it reads has passed the schema"],
   ),
+  defect(
+    "a configuration does not name all of its files",
+    { file: "config/config.ts", find: "    files.add(whole);\n", replace: "" },
+    ["config/config", "a configuration lists each file that it names, once"],
+  ),
+  defect(
+    "a process on a shared port accepts clients before a backend is ready",
+    { file: "main.ts", find: "return isShared || ", replace: "return " },
+    [
+      "processes/cli/serve/shared-port",
+      "on a shared port, a process accepts clients when a backend is ready",
+    ],
+  ),
 ];

@@ -323,6 +323,7 @@ test("a session that a client may reuse by its certificate is not another cluste
     trustedForwarderCIDRs: [],
     proxyProtocol: { mode: "Disabled", trustedCIDRs: [] },
     maxConnectionsPerSource: 9,
+    reusePort: false,
   };
   const hosts = await Hosts.load(config, {
     clock: wallClock,
@@ -383,6 +384,7 @@ test("when no host can be served there is no listener, and the first one's probl
     trustedForwarderCIDRs: [],
     proxyProtocol: { mode: "Disabled", trustedCIDRs: [] },
     maxConnectionsPerSource: 9,
+    reusePort: false,
   };
   const parts = { clock: wallClock, journal: new Journal(wallClock), onOtherCa() {} };
   const outcome = await Hosts.load(config, parts);

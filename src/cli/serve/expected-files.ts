@@ -1,0 +1,49 @@
+/**
+ * `run --wait-for-files`: loads the configuration when its file and all files that it names exist. A static pod or a
+ * unit may start before kubeadm or cert-manager has written them, and an exit would make the kubelet back off.
+ */
+import { existsSync } from "node:fs";
+import { wallClock } from "../../base/clock.ts";
+import { type Config, loadConfig } from "../../config/config.ts";
+import { isProblems, type Problem } from "../../config/problem.ts";
+import { complain } from "../commands/screen.ts";
+
+const lookMs = 1000;
+
+/** Loads `file`. While files are missing, loads it again every second for up to `mostMs`, and says which are missing. */
+export async function loadWhenComplete(file: string, mostMs: number): Promise<Config | readonly Problem[]> {
+  const deadline = wallClock.now() + mostMs;
+  const stopLeaving = leaveOnSignal();
+  let told = "";
+  for (;;) {
+    const loaded = loadConfig(file);
+    const missing = missingFiles(file, loaded).join(", ");
+    const left = deadline - wallClock.now();
+    if (missing === "" || left <= 0) {
+      stopLeaving();
+      return loaded;
+    }
+    if (missing !== told)
+      complain(`Waiting up to ${Math.ceil(left / 1000)} s for files that do not exist yet: ${missing}`, 0);
+    told = missing;
+    await new Promise((resolve) => wallClock.after(Math.min(lookMs, left), () => resolve(undefined)));
+  }
+}
+
+const leave = (): void => process.exit(0);
+
+/** An existing file with problems is not waited for: it does not mend itself. */
+function missingFiles(file: string, loaded: Config | readonly Problem[]): readonly string[] {
+  const files = isProblems(loaded) ? [file] : loaded.files;
+  return files.filter((one) => !existsSync(one));
+}
+
+/** Without a handler the kernel ignores SIGTERM for process 1, so a container would not end while it waits. */
+function leaveOnSignal(): () => void {
+  process.on("SIGTERM", leave);
+  process.on("SIGINT", leave);
+  return () => {
+    process.off("SIGTERM", leave);
+    process.off("SIGINT", leave);
+  };
+}
