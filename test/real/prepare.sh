@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-packages=(iproute2 iptables openssl util-linux python3-venv nghttp2-proxy chromium curl)
+packages=(iproute2 iptables openssl util-linux python3-venv nghttp2-proxy chromium curl keepalived)
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")

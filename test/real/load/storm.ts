@@ -5,7 +5,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Random, seeded } from "../../support/random.ts";
 import type { Apiserver } from "../rig/apiserver.ts";
+import type { Server } from "../rig/ask.ts";
 import { Call } from "../rig/call.ts";
+import type { Cluster } from "../rig/cluster.ts";
 import { compact } from "../rig/etcd.ts";
 import { pathOf, pythonPath } from "../rig/parts.ts";
 import { until } from "../rig/until.ts";
@@ -13,7 +15,6 @@ import { Asking, isFailure, reasons } from "./asking.ts";
 import { Client } from "./client.ts";
 import { GoWatches, Informer, type Verdict } from "./go-watches.ts";
 import { Gone, type Inquiry } from "./gone.ts";
-import type { Stage } from "./stage.ts";
 import { Truth } from "./truth.ts";
 import { Writer } from "./writer.ts";
 
@@ -43,9 +44,16 @@ export type Outcome = {
   readonly writes: { readonly seen: number; readonly failed: number };
 };
 
+/** A cluster and the proxy in front of it: a Stage, or proxies that a test starts and ends itself. */
+export type Scene = {
+  readonly cluster: Cluster;
+  readonly server: Server;
+  readonly proxy: { readonly url: string; readonly logFile: string };
+};
+
 export class Storm {
   readonly random: Random;
-  readonly #stage: Stage;
+  readonly #stage: Scene;
   readonly #truth: Truth;
   readonly #writer: Writer;
   readonly #watches: GoWatches;
@@ -58,7 +66,7 @@ export class Storm {
   readonly #startedAt: number;
 
   private constructor(
-    stage: Stage,
+    stage: Scene,
     crowd: Crowd,
     truth: Truth,
     writer: Writer,
@@ -104,7 +112,7 @@ export class Storm {
   }
 
   /** Everybody is there and has begun when it resolves. */
-  static async start(stage: Stage, crowd: Crowd): Promise<Storm> {
+  static async start(stage: Scene, crowd: Crowd): Promise<Storm> {
     const namespaces = Array.from({ length: crowd.namespaces }, (_, number) => `storm-${number}`);
     const truth = await Truth.start(stage.cluster.etcdUrl);
     const writer = new Writer(stage.cluster.admin, namespaces, seeded(crowd.seed + 1));

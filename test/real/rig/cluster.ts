@@ -141,6 +141,11 @@ export class Cluster {
     };
   }
 
+  /** For machines beside the apiservers. */
+  get network(): Network {
+    return this.#network;
+  }
+
   /** The apiserver numbered `number`, from 0. */
   apiserver(number: number): Apiserver {
     const found = this.apiservers[number];

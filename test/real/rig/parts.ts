@@ -108,6 +108,7 @@ export function pythonPath(): string {
 const commands = {
   ip: "iproute2",
   iptables: "iptables",
+  keepalived: "keepalived",
   openssl: "openssl",
   setpriv: "util-linux",
   tar: "tar",

@@ -1,6 +1,6 @@
 // informer runs real client-go informers on one namespace and says in JSON lines what they saw; with -watches it
 // holds as many raw watches instead, of every form there is, over several namespaces (watches.go), and with -all informers
-// on every built-in resource (all.go).
+// on every built-in resource (all.go), and with -lease a leader elected by a Lease (lease.go).
 //
 // It ends by itself after -for, so a killed test leaves nothing behind, and its last line is the summary: every
 // object as the store knows it, how many events came, how often it listed and how often it watched. A watch that
@@ -92,6 +92,7 @@ func main() {
 	content := flag.String("content", "json", "json or protobuf")
 	count := flag.Int("watches", 0, "hold so many watches instead; -namespace may then be a list with commas")
 	every := flag.Bool("all", false, "informers on every built-in resource instead")
+	named := flag.String("lease", "", "lead by a Lease of this name instead (lease.go)")
 	length := flag.Duration("for", time.Minute, "how long to run at most; SIGTERM ends it sooner")
 	flag.Parse()
 
@@ -112,6 +113,10 @@ func main() {
 	if *count > 0 {
 		config.QPS = -1
 		watches(ctx, config, strings.Split(*namespace, ","), *count)
+		return
+	}
+	if *named != "" {
+		lease(ctx, config, *namespace, *named)
 		return
 	}
 	if *every {

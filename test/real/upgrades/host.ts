@@ -1,0 +1,102 @@
+/**
+ * A machine on which watchkeeper runs: a network namespace with the files of a control-plane node, or the root namespace.
+ * Its configuration is one of deploy/, with the addresses and certificates of this cluster.
+ */
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Child } from "../rig/child.ts";
+import type { Cluster } from "../rig/cluster.ts";
+
+export const root = fileURLToPath(new URL("../../../", import.meta.url));
+export const bin = join(root, "bin/watchkeeper.js");
+
+/** Short, so that many upgrades take minutes: three seconds of shutdownDelay are longer than the check of keepalived. */
+export const drain = { shutdownDelayMs: 3_000, timeoutMs: 4_000 } as const;
+
+export type Settings = {
+  /** Below the repository. */
+  readonly config: string;
+  /** More addresses that clients use. */
+  readonly names?: readonly string[];
+  /** Port of the listener. Default: 8443. */
+  readonly port?: number;
+  /** False: without the `reusePort` of the file. */
+  readonly reusesPort?: boolean;
+  /** Replaced in the file. Default: the port of the shipped pods. */
+  readonly metricsPort?: number;
+};
+
+export class Host {
+  readonly name: string;
+  readonly address: string;
+  readonly namespace: string | undefined;
+  readonly logFile: string;
+  readonly configFile: string;
+  readonly port: number;
+  readonly metricsPort: number;
+  #programs = 0;
+
+  /** `isRoot`: the root namespace, whose ports other processes use as well. */
+  constructor(cluster: Cluster, name: string, settings: Settings, isRoot = false) {
+    this.name = name;
+    const added = isRoot ? undefined : cluster.network.add();
+    this.address = added?.address ?? "127.0.0.1";
+    this.namespace = added?.namespace;
+    this.logFile = join(cluster.folder, "watchkeeper.log");
+    this.configFile = join(cluster.folder, `${name}.yaml`);
+    this.port = settings.port ?? 8_443;
+    this.metricsPort = settings.metricsPort ?? 7_481;
+    this.#write(cluster, settings);
+  }
+
+  #write(cluster: Cluster, { config, names = [], reusesPort = true }: Settings): void {
+    const leaf = ["DNS:localhost", "DNS:kubernetes.default.svc", `IP:${this.address}`];
+    const own = [...leaf, ...names.map((one) => `IP:${one}`)];
+    const pair = cluster.pki.issue({
+      name: `apiserver-${this.name}`,
+      subject: "/CN=kube-apiserver",
+      names: own,
+    });
+    const backends = cluster.apiservers.map(({ url }, at) => `      - {name: cp-${at + 1}, url: "${url}"}\n`);
+    const shared = reusesPort ? "$&" : "";
+    const text = readFileSync(join(root, config), "utf8")
+      .replace(/( {4}backends:\n)(?: {6}- .*\n)+/, (_, head: string) => head + backends.join(""))
+      .replace(
+        /":8443"|127\.0\.0\.1:7443/,
+        `"${this.namespace === undefined ? "127.0.0.1" : ""}:${this.port}"`,
+      )
+      .replace(/ {4}reusePort: .*\n/, shared)
+      .replace(/metricsAddress: .*/, `metricsAddress: "0.0.0.0:${this.metricsPort}"`)
+      .replaceAll(/\/etc\/kubernetes\/pki\/apiserver\.(?:crt|key)/g, (file) =>
+        file.endsWith("crt") ? pair.certFile : pair.keyFile,
+      )
+      .replaceAll("/etc/kubernetes/pki/", `${cluster.folder}/`);
+    const times = `drain: {shutdownDelay: ${drain.shutdownDelayMs}ms, timeout: ${drain.timeoutMs}ms}\n`;
+    writeFileSync(this.configFile, text + times);
+  }
+
+  get url(): string {
+    return `https://${this.address}:${this.port}`;
+  }
+
+  /** Starts a program on this machine. All programs write into one log, in which tests look for what watchkeeper said. */
+  start(command: string, args: readonly string[]): Child {
+    const { logFile, namespace } = this;
+    const name = `${this.name}-${this.#programs++}`;
+    return new Child({ name, command, args, logFile, ...(namespace === undefined ? {} : { namespace }) });
+  }
+
+  /** Sets a kernel parameter of the namespace. */
+  set(parameter: string): void {
+    const { namespace } = this;
+    if (namespace === undefined) throw new Error("The parameters of the root namespace stay as they are");
+    const { status, stderr } = spawnSync("ip", ["netns", "exec", namespace, "sysctl", "-qw", parameter]);
+    if (status !== 0) throw new Error(`Cannot set ${parameter}: ${stderr.toString()}`);
+  }
+
+  async isReady(metricsPort = this.metricsPort): Promise<boolean> {
+    return (await fetch(`http://${this.address}:${metricsPort}/readyz`)).status === 200;
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * Upgrades of watchkeeper in every shape under load.
+ *
+ *   npm run test:upgrades [-- --upgrades 50 --only "two static pods,Deployment" --json FILE]
+ *
+ * Fails if a client noticed an upgrade of a shape that is seamless.
+ */
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { summary } from "../storm/tell.ts";
+import { noticed, play } from "./play.ts";
+import { shapes } from "./shapes.ts";
+import { heads, lineOf } from "./table.ts";
+
+const { values } = parseArgs({
+  options: {
+    upgrades: { type: "string", default: "50" },
+    only: { type: "string", default: "" },
+    json: { type: "string" },
+  },
+});
+const only = values.only.split(",").filter((name) => name !== "");
+const lines: (readonly string[])[] = [];
+for (const shape of shapes.filter(({ name }) => only.length === 0 || only.includes(name))) {
+  console.log(`${new Date().toISOString()} ${shape.name}`);
+  const played = await play(shape, Number(values.upgrades));
+  const wrong = noticed(played);
+  for (const line of summary(played.counts.storm).split("\n")) console.log(`  ${line}`);
+  for (const what of [...played.counts.leaseFailures, ...wrong]) console.log(`  noticed: ${what}`);
+  lines.push(lineOf(played));
+  if (shape.isSeamless && wrong.length > 0) process.exitCode = 1;
+}
+console.log(
+  `\n${[heads, heads.map(() => "---"), ...lines].map((line) => `| ${line.join(" | ")} |`).join("\n")}`,
+);
+if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(lines));
