@@ -75,6 +75,14 @@ export const rules: readonly Rule[] = [
     },
   ],
   [
+    /^sysctl /,
+    {
+      run: "nowhere",
+      because: "sets parameters of this machine's kernel",
+      shownBy: ["test/real/upgrades/shapes.ts", "deploy/static-pod/sysctl.conf"],
+    },
+  ],
+  [
     /^kill -USR2 /,
     {
       run: "nowhere",
