@@ -125,7 +125,7 @@ class Watchkeeper implements Running {
   }
 
   async start(): Promise<Failure | undefined> {
-    const { journal } = this.#around;
+    const { inherited, journal } = this.#around;
     journal.write({ kind: "process.started", ...startOf(this.#config) });
     const isAwaited = this.#awaitsBackends;
     const failure =

@@ -15,7 +15,7 @@ const real = testWith(test, [...clusterNeeds, "informer", "keepalived", "curl"])
 real("each of two static pods is replaced, and no client and no VIP notices", async () => {
   const shape = shapes.find(({ name }) => name === "two static pods behind keepalived");
   assert.ok(shape !== undefined);
-  const played = await play(shape, 2);
+  const played = await play(shape, { most: 2, seconds: 120 });
   for (const line of summary(played.counts.storm).split("\n")) figure(line);
   figure(`${played.counts.connections} new connections, the VIP moved ${played.moves} times`);
   assert.ok(played.counts.connections > 100);

@@ -15,7 +15,10 @@ export type Played = {
   readonly counts: Counts;
 };
 
-export async function play(shape: Shape, upgrades: number): Promise<Played> {
+/** At most `most` upgrades, of which none begins after `seconds`. */
+export type Length = { readonly most: number; readonly seconds: number };
+
+export async function play(shape: Shape, { most, seconds: mostSeconds }: Length): Promise<Played> {
   const cluster = await startCluster({ apiservers: 2, pods: true });
   try {
     const containers = [{ name: "main", image: "none" }];
@@ -28,7 +31,9 @@ export async function play(shape: Shape, upgrades: number): Promise<Played> {
       const server = { url: running.url, caFile: cluster.caFile, token: cluster.token };
       const crowd = await Crowd.start({ cluster, server, proxy: running });
       const began = Date.now();
-      for (let count = 0; count < upgrades; count++) await crowd.during(running.upgrade);
+      let upgrades = 0;
+      for (; upgrades < most && Date.now() < began + mostSeconds * 1_000; upgrades++)
+        await crowd.during(running.upgrade);
       await sleep(1_000);
       const seconds = (Date.now() - began) / 1_000;
       return { shape, upgrades, seconds, moves: running.moves?.(), counts: await crowd.stop() };

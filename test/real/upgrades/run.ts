@@ -1,7 +1,7 @@
 /**
  * Upgrades of watchkeeper in every shape under load.
  *
- *   npm run test:upgrades [-- --upgrades 50 --only "two static pods,Deployment" --json FILE]
+ *   npm run test:upgrades [-- --upgrades 50 --seconds 600 --only "two static pods,Deployment" --json FILE]
  *
  * Fails if a client noticed an upgrade of a shape that is seamless.
  */
@@ -15,6 +15,8 @@ import { heads, lineOf } from "./table.ts";
 const { values } = parseArgs({
   options: {
     upgrades: { type: "string", default: "50" },
+    /** Per shape: no upgrade begins later. */
+    seconds: { type: "string", default: "3600" },
     only: { type: "string", default: "" },
     json: { type: "string" },
   },
@@ -23,7 +25,7 @@ const only = values.only.split(",").filter((name) => name !== "");
 const lines: (readonly string[])[] = [];
 for (const shape of shapes.filter(({ name }) => only.length === 0 || only.includes(name))) {
   console.log(`${new Date().toISOString()} ${shape.name}`);
-  const played = await play(shape, Number(values.upgrades));
+  const played = await play(shape, { most: Number(values.upgrades), seconds: Number(values.seconds) });
   const wrong = noticed(played);
   for (const line of summary(played.counts.storm).split("\n")) console.log(`  ${line}`);
   for (const what of [...played.counts.leaseFailures, ...wrong]) console.log(`  noticed: ${what}`);
