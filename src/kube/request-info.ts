@@ -51,6 +51,11 @@ export function classify(method: string, target: string): RequestInfo {
   return resource(method, parts, versionAt, mark < 0 ? "" : target.slice(mark + 1));
 }
 
+/** True for a GET of a container's log: long-running, but without side effects. */
+export function isLogRead(info: RequestInfo): boolean {
+  return info.verb === "get" && info.group === "" && info.resource === "pods" && info.subresource === "log";
+}
+
 /** True for a GET of one object of a built-in API, or of such an object's subresource. */
 export function isObjectRead(info: RequestInfo): boolean {
   return info.kind === "plain" && info.verb === "get" && info.isResource && isOwnResource(info);

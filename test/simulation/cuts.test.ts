@@ -49,7 +49,7 @@ for (const [name, file, find, replace] of [
   [
     "a write that was lost is sent again",
     "proxy/request/exchange.ts",
-    "(code === lost && isRepeatable(this.context))",
+    "(code === lost && isSafe(this.context))",
     "code === lost",
   ],
 ] as const) {

@@ -305,7 +305,7 @@ const ofEndings: readonly WatchDefect[] = [
   }),
   defect("a write that was lost is sent again", ["once"], {
     file: "proxy/request/exchange.ts",
-    find: "(code === lost && isRepeatable(this.context))",
+    find: "(code === lost && isSafe(this.context))",
     replace: "code === lost",
   }),
   defect("an exchange that is over is not forgotten", ["tidy"], {

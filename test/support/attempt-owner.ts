@@ -31,6 +31,7 @@ export function orderOf(more: Partial<RequestContext> = {}): RequestContext {
     kind: "plain",
     verb: "get",
     isObjectRead: false,
+    isLogRead: false,
     isOwn: true,
     fields,
     auditId: "",

@@ -20,6 +20,8 @@ export type RequestContext = {
   readonly verb: string;
   /** True if the request reads, by name, one object that the apiserver itself stores, or a subresource of one. */
   readonly isObjectRead: boolean;
+  /** True if the request reads a container's log. */
+  readonly isLogRead: boolean;
   /** True if the apiserver answers from its own storage, so that its response time shows its health. */
   readonly isOwn: boolean;
   readonly fields: readonly Field[];
@@ -39,9 +41,14 @@ export function longHeadBytes(fields: readonly Field[]): number {
 /** The safe methods (RFC 9110 §9.2.1). */
 const safeMethods = new Set(["GET", "HEAD"]);
 
+/** True if the request may be sent again when its stream was lost before the response (watch.md §10). */
+export function isSafe(context: RequestContext): boolean {
+  return isRepeatable(context) || (context.isLogRead && context.isBodiless);
+}
+
 /**
- * True if the request may be sent twice, even to two backends at once (watch.md §10). A long-running request is never
- * repeated: a GET of exec or of the proxy subresource has side effects.
+ * True if the request may be sent to two backends at once (watch.md §10). A long-running request never is: a GET of exec
+ * or of the proxy subresource has side effects, and each copy of a log costs the kubelet a connection.
  */
 export function isRepeatable({ method, kind, isBodiless }: RequestContext): boolean {
   return isBodiless && kind !== "long-running" && safeMethods.has(method);

@@ -37,7 +37,7 @@ import type { WatchTally } from "../../watch/session/session-progress.ts";
 import { answerOf, type WatchContext, withOrigin } from "../../watch/session/watch-context.ts";
 import { type WatchHost, WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission, Entry } from "../admission/admission.ts";
-import { isRepeatable, type RequestContext } from "../context/request-context.ts";
+import { isRepeatable, isSafe, type RequestContext } from "../context/request-context.ts";
 import { dropsOf } from "../identity/client-identity.ts";
 import { type Credential, isProvenAt, type Trust } from "../identity/trust.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
@@ -233,7 +233,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (isAnswered) return this.#resetDown(lost);
     // An open HTTP/1.1 connection keeps its last request's head in memory, and memory may be the reason for the cut.
     this.down.closeAfter?.();
-    if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.context)));
+    if (mayHaveRun) this.#reply(failureOfCut(isSafe(this.context)));
     else this.#resetDown(errorCode.REFUSED_STREAM);
   }
 
@@ -458,7 +458,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
       const isSentAway = code === errorCode.REFUSED_STREAM && attempt.isConnectionRetiring;
       return this.#replace(lostUnanswered(attempt.backend), isSentAway);
     }
-    const failure = failureOfLost(attempt, code, isRepeatable(this.context) || !this.attempts.mayHaveRun);
+    const failure = failureOfLost(attempt, code, isSafe(this.context) || !this.attempts.mayHaveRun);
     if (failure === undefined) this.#resetDown(code);
     else this.#failed(failure);
   }
@@ -469,7 +469,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
    */
   #maySendAgain(code: number): boolean {
     if (this.#body?.isRepeatable === false) return false;
-    return code === errorCode.REFUSED_STREAM || (code === lost && isRepeatable(this.context));
+    return code === errorCode.REFUSED_STREAM || (code === lost && isSafe(this.context));
   }
 
   #lostAnswered(code: number): void {

@@ -10,7 +10,7 @@ import type { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Origins } from "../../kube/api-origin.ts";
-import { classify, isObjectRead, isOwnApi, type RequestInfo } from "../../kube/request-info.ts";
+import { classify, isLogRead, isObjectRead, isOwnApi, type RequestInfo } from "../../kube/request-info.ts";
 import type { CacheTracker } from "../../watch/cache/cache-progress.ts";
 import {
   firstFields,
@@ -69,6 +69,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       kind: info.kind,
       verb: info.verb,
       isObjectRead: isObjectRead(info),
+      isLogRead: isLogRead(info),
       isOwn: isOwnApi(info, request.path),
       fields: fieldsOf(fields, asked, guardedRead),
       auditId,

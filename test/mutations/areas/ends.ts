@@ -3,6 +3,20 @@ import { type Defect, defect } from "../defect.ts";
 
 export const ends: readonly Defect[] = [
   defect(
+    "a log is not asked for again",
+    {
+      file: "proxy/context/request-context.ts",
+      find: "|| (context.isLogRead && context.isBodiless)",
+      replace: "",
+    },
+    ["proxy/request/serve", "a GET of a log that was lost before its response"],
+  ),
+  defect(
+    "each long-running GET of a pod is asked for again",
+    { file: "kube/request-info.ts", find: ' && info.subresource === "log"', replace: "" },
+    ["proxy/request/serve", "a GET of a log that was lost before its response"],
+  ),
+  defect(
     "the HTTP/1.1 connection of a request that is cut stays open",
     { file: "proxy/request/exchange.ts", find: "    this.down.closeAfter?.();\n", replace: "" },
     ["flows/cut", "the connection of an HTTP/1.1 request that is cut ends behind its answer"],
@@ -11,7 +25,7 @@ export const ends: readonly Defect[] = [
     "a write that was sent and is cut is told to be unprocessed",
     {
       file: "proxy/request/exchange.ts",
-      find: "if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.context)));\n    else ",
+      find: "if (mayHaveRun) this.#reply(failureOfCut(isSafe(this.context)));\n    else ",
       replace: "",
     },
     ["flows/cut", "a request that was sent has an unknown outcome"],

@@ -134,11 +134,27 @@ test("a watch that has no answer yet is asked again as it was; a LIST too (watch
   }
 });
 
-test("what may act is never asked twice: writes, logs, proxy, nor a GET with a body", () => {
+test("a log is not hedged, and is asked for again when its backend is lost", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const ear = ask(path, "GET", "/api/v1/namespaces/n/pods/p/log?follow=true", true);
+  path.settle();
+  const [silent, other] = [path.backend("a"), path.backend("b")].toSorted(
+    (x, y) => y.asked.length - x.asked.length,
+  );
+  if (silent !== undefined) blackHole(silent);
+  path.clock.advance(1500);
+  assert.is(other?.asked.length, 0);
+  path.clock.advance(1500);
+  assert.is(other?.asked.length, 1);
+  other?.last.answer(200, "line");
+  path.settle();
+  assert.equal([ear.status, ear.body], ["200", "line"]);
+});
+
+test("what may act is never asked twice: writes, proxy, nor a GET with a body", () => {
   const asked: readonly [string, string, boolean][] = [
     ["POST", "/api/v1/namespaces/n/pods", true],
     ["DELETE", "/api/v1/namespaces/n/pods/p", true],
-    ["GET", "/api/v1/namespaces/n/pods/p/log?follow=true", true],
     ["GET", "/api/v1/namespaces/n/pods/p/proxy/x", true],
     ["GET", "/api/v1/namespaces/n/pods/p/exec", true],
     ["GET", "/api/v1/namespaces/n/pods/p/portforward", true],

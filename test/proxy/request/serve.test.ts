@@ -63,6 +63,23 @@ test("when no backend is left, and none comes back in time, a request gets a Sta
   assert.equal(JSON.parse(read.body).kind, "Status");
 });
 
+test("a GET of a log that was lost before its response is sent to another backend; a GET of exec is not", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const client = path.client();
+  const log = client.ask("GET", "/api/v1/namespaces/n/pods/p/log?follow=true", [bearer("t")]);
+  const exec = client.ask("GET", "/api/v1/namespaces/n/pods/p/exec?command=ls", [bearer("t")]);
+  path.settle();
+  const [first, second] = [path.backend("a"), path.backend("b")].toSorted(
+    (x, y) => y.asked.length - x.asked.length,
+  );
+  first?.kill();
+  path.settle();
+  assert.equal([second?.asked.length, exec.status], [1, "502"]);
+  second?.last.answer(200, "line");
+  path.settle();
+  assert.equal([log.status, log.body], ["200", "line"]);
+});
+
 test("a GET that was lost with its backend is asked again elsewhere; a write of unknown outcome is not", () => {
   const path = new PlayedPath(["a", "b"]);
   const client = path.client();
