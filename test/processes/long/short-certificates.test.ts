@@ -6,13 +6,13 @@ import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Pair } from "../../src/pki/pki.ts";
-import { frontProxyPki, type JudgingBackend, startJudge } from "../support/front-proxy.ts";
-import { Kubelet, newFelt, toldOf } from "../support/kubelets.ts";
-import { startProxy, type TestProxy } from "../support/proxy.ts";
-import { seeded } from "../support/random.ts";
+import type { Pair } from "../../../src/pki/pki.ts";
+import { frontProxyPki, type JudgingBackend, startJudge } from "../../support/front-proxy.ts";
+import { Kubelet, newFelt, toldOf } from "../../support/kubelets.ts";
+import { startProxy, type TestProxy } from "../../support/proxy.ts";
+import { seeded } from "../../support/random.ts";
 
-const test = suite("short-certificates");
+const test = suite("long/short-certificates");
 
 const lifeMs = 1000 * Number(process.env["CERTIFICATE_SECONDS"] ?? 16);
 const seconds = Number(process.env["SHORT_SECONDS"] ?? 24);

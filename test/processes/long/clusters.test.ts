@@ -7,16 +7,16 @@ import http2 from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../src/base/clock.ts";
-import { Failure } from "../../src/base/failure.ts";
-import { newCluster } from "../../src/demo/apiserver/cluster.ts";
-import { Embedded, type FaultKind } from "../../src/demo/apiserver/embedded.ts";
-import { createAuthority } from "../../src/pki/pki.ts";
-import { eventually, type SeveralClusters, startClusters, type ToldCluster } from "../support/clusters.ts";
-import { shake, tlsOptions } from "../support/front-proxy.ts";
-import { within } from "../support/within.ts";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
+import { Embedded, type FaultKind } from "../../../src/demo/apiserver/embedded.ts";
+import { createAuthority } from "../../../src/pki/pki.ts";
+import { eventually, type SeveralClusters, startClusters, type ToldCluster } from "../../support/clusters.ts";
+import { shake, tlsOptions } from "../../support/front-proxy.ts";
+import { within } from "../../support/within.ts";
 
-const test = suite("clusters");
+const test = suite("long/clusters");
 
 const path = "/api/v1/namespaces/default/configmaps";
 
