@@ -371,7 +371,7 @@ export const alerts: readonly Alert[] = [
       },
       {
         query: "topk(5, watchkeeper_downstream_source_connections_ratio > 0.8)",
-        line: "{{ .Labels.instance }}: one address has {{ .Value | humanizePercentage }} of maxConnectionsPerSource",
+        line: "{{ .Labels.instance }}: one address has {{ .Value | humanizePercentage }} of maxConnectionsPerSource (a load balancer: add it to proxyProtocol.trustedCIDRs)",
       },
     ],
   },

@@ -223,7 +223,7 @@ export class Listener {
     if (ends instanceof Failure)
       return this.#turnAway(socket, withoutMapping(socket.remoteAddress ?? ""), ends.message);
     const { address } = ends.source;
-    const leave = this.#sources.take(address);
+    const leave = this.#isBalancer(socket, address) ? () => {} : this.#sources.take(address);
     if (leave === undefined) return this.#turnAway(socket, address, "too many connections from one source");
     socket.once("close", leave);
     const { mode, name, cluster, routes } = this.#config;
@@ -245,6 +245,14 @@ export class Listener {
       } else if (protocol === "tls") this.#handshake(socket, ends, hosts);
       else this.#refusePlain(socket);
     });
+  }
+
+  /**
+   * True if the source is a trusted load balancer, because no PROXY header names the client. All clients behind a load
+   * balancer have its address, so a limit for this address would refuse clients that open few connections.
+   */
+  #isBalancer(socket: net.Socket, source: string): boolean {
+    return this.#proxyProtocol.trusted.has(source) && source === withoutMapping(socket.remoteAddress ?? "");
   }
 
   /** Ends the connection even if the client does not, because otherwise the client would keep its descriptor. */

@@ -244,6 +244,24 @@ export const admission: readonly Defect[] = [
     ["proxy/admission/sources", "an address has its number"],
   ),
   defect(
+    "a load balancer that hides its clients has as few connections as one client",
+    {
+      file: "proxy/downstream/listen.ts",
+      find: "this.#isBalancer(socket, address) ? () => {} : ",
+      replace: "",
+    },
+    ["proxy/downstream/listen", "that hides its clients"],
+  ),
+  defect(
+    "a client of a trusted load balancer has any number of connections if its own address is trusted",
+    {
+      file: "proxy/downstream/listen.ts",
+      find: ' && source === withoutMapping(socket.remoteAddress ?? "")',
+      replace: "",
+    },
+    ["proxy/downstream/listen", "clients that a PROXY header names"],
+  ),
+  defect(
     "the alert about refused clients looks at the address with the fewest connections",
     {
       file: "proxy/admission/sources.ts",

@@ -94,6 +94,18 @@ test("a client that vanishes in the middle of anything leaves nothing behind", a
   assert.is(proxy.running.exchanges.size, 0);
 });
 
+/** Resolves to true after the TLS handshake, and to false if the connection ends before. */
+function isShaken(socket: tls.TLSSocket): Promise<boolean> {
+  return within(
+    3000,
+    "a handshake, or its end",
+    new Promise((resolve) => {
+      socket.once("secureConnect", () => resolve(true));
+      socket.once("close", () => resolve(false));
+    }),
+  );
+}
+
 const balanced = `  - name: balanced
     address: "127.0.0.1:0"
     tls: {certFile: tls.crt, keyFile: tls.key}
@@ -116,29 +128,20 @@ test("a balancer's client is known by its own address, and an address has its nu
     socket.on("error", () => {});
     return socket;
   };
-  const shaken = (socket: tls.TLSSocket): Promise<boolean> =>
-    within(
-      3000,
-      "a handshake, or its end",
-      new Promise((resolve) => {
-        socket.once("secureConnect", () => resolve(true));
-        socket.once("close", () => resolve(false));
-      }),
-    );
   const first = await open("203.0.113.7");
   const session = http2.connect("https://localhost", { createConnection: () => first });
   session.request({ ":path": "/api" }).resume();
   assert.is(await within(20_000, "a request at the backend", forwarded), "203.0.113.7");
   const second = await open("203.0.113.7");
-  assert.is(await shaken(second), true);
-  assert.is(await shaken(await open("203.0.113.7")), false);
+  assert.is(await isShaken(second), true);
+  assert.is(await isShaken(await open("203.0.113.7")), false);
   const other = await open("203.0.113.8");
-  assert.is(await shaken(other), true);
+  assert.is(await isShaken(other), true);
   second.destroy();
   await within(20_000, "the end of it", new Promise((resolve) => second.once("close", resolve)));
   await new Promise((resolve) => setTimeout(resolve, 50));
   const third = await open("203.0.113.7");
-  assert.is(await shaken(third), true);
+  assert.is(await isShaken(third), true);
   const stranger = net.connect(portOf("wrong"), "127.0.0.1");
   stranger.on("error", () => {});
   await within(20_000, "a stranger's end", new Promise((resolve) => stranger.once("close", resolve)));
@@ -152,6 +155,44 @@ test("a balancer's client is known by its own address, and an address has its nu
   );
   for (const socket of [session, third, other]) socket.destroy();
   await proxy.stop();
+});
+
+const fromOne = "PROXY TCP4 127.0.0.9 127.0.0.1 1234 443\r\n";
+
+/** Opens three connections to a listener that permits one for each source. Returns how many it accepted and refused. */
+async function openThree(mode: string, trusted: string, header = ""): Promise<readonly [number, number]> {
+  const proxy = await startProxy({
+    listeners: `  - name: few
+    address: "127.0.0.1:0"
+    tls: {certFile: tls.crt, keyFile: tls.key}
+    proxyProtocol: {mode: ${mode}, trustedCIDRs: [${trusted}]}
+    maxConnectionsPerSource: 1`,
+  });
+  const port = Number(proxy.running.addresses.get("few")?.split(":").at(-1));
+  const sockets = [1, 2, 3].map(() => {
+    const raw = net.connect(port, "127.0.0.1");
+    if (header !== "") raw.write(header);
+    const socket = tls.connect({ socket: raw, ca: proxy.ca, servername: "localhost", ALPNProtocols: ["h2"] });
+    return socket.on("error", () => {});
+  });
+  const shaken = await Promise.all(sockets.map(isShaken));
+  const refused = proxy.entries.filter(({ kind }) => kind === "downstream_connection.refused");
+  for (const socket of sockets) socket.destroy();
+  await proxy.stop();
+  return [shaken.filter(Boolean).length, refused.length];
+}
+
+test("the limit of connections per source does not apply to a trusted load balancer that hides its clients", async () => {
+  assert.equal(await openThree("Disabled", "127.0.0.0/8"), [3, 0]);
+  assert.equal(await openThree("Optional", "127.0.0.0/8"), [3, 0]);
+  assert.equal(await openThree("Required", "127.0.0.0/8", "PROXY UNKNOWN\r\n"), [3, 0]);
+});
+
+test("the limit of connections per source applies to others, and to clients that a PROXY header names", async () => {
+  assert.equal(await openThree("Disabled", "10.0.0.0/8"), [1, 2]);
+  assert.equal(await openThree("Optional", "10.0.0.0/8"), [1, 2]);
+  assert.equal(await openThree("Optional", "127.0.0.0/8", fromOne), [1, 2]);
+  assert.equal(await openThree("Required", "127.0.0.0/8", fromOne), [1, 2]);
 });
 
 test("a port in use is named", async ({ proxy }) => {
