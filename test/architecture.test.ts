@@ -52,10 +52,10 @@ const mayImport: Readonly<Record<string, string>> = {
     "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/upstream watch/migration proxy/admission proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
   "admin/http": "base events program",
   "admin/metrics": "base events incidents kube proxy/tunnel proxy/cluster",
-  "admin/monitoring": "incidents",
+  "admin/monitoring": "incidents program",
   "admin/events": "base events admin/http",
   "admin/api":
-    "base ledger incidents watch/session proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events",
+    "base ledger incidents program watch/session proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events",
   "admin/authorization": "base events kube discovery admin/http",
   "admin/server":
     "base events config program proxy/net proxy/tls admin/http admin/events admin/authorization",
@@ -66,7 +66,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "demo/apiserver": "base pki program demo/objects",
   "demo/story": "base events config pki program src demo/objects demo/apiserver",
   "demo/incidents": "base events pki src demo/objects demo/apiserver demo/story",
-  "cli/commands": "base config",
+  "cli/commands": "base config program",
   "cli/serve":
     "base events config discovery incidents program proxy/net proxy/tls proxy/cluster admin/monitoring admin/events src demo/apiserver demo/story demo/incidents cli/commands",
   "cli/deploy": "base events config pki program proxy/tls src cli/commands cli/serve",

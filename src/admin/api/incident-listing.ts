@@ -1,5 +1,6 @@
 import type { Affected, EvidenceRow, Impact, Incident } from "../../incidents/incident.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
+import { docsPage } from "../../program/docs.ts";
 import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import {
@@ -50,7 +51,7 @@ const isActive = ({ endedAt }: Incident): boolean => endedAt < 0;
 
 export const incidentFields = {
   id: count("Number of the incident: 1 for the first since the process began.", "id"),
-  kind: text("One of the kinds in docs/admin-api.md.", "kind"),
+  kind: text(`One of the kinds in ${docsPage("admin-api.md")}.`, "kind"),
   severity: oneOf("Severity.", ["critical", "warning"], ({ kind }) => incidentKinds[kind].severity),
   state: oneOf("Whether the incident is over.", ["active", "ended"], (one) =>
     isActive(one) ? "active" : "ended",

@@ -1,4 +1,5 @@
 /** Generates the OpenAPI 3.1 document at /openapi.json from the lists, fields and operations that serve the API. */
+import { docsPage } from "../../program/docs.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { Page } from "../http/listing.ts";
 import { jsonReply, type Reply, type Routes } from "../http/reply.ts";
@@ -59,7 +60,7 @@ export function openapiOf(pages: Pages, version: string): Schema {
       title: "watchkeeper's admin API",
       version,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
-      description: "The proxy's state, and operations on it. See docs/admin-api.md.",
+      description: `The proxy's state, and operations on it. See ${docsPage("admin-api.md")}.`,
     },
     servers: [{ url: "/" }],
     paths: {

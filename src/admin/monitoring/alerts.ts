@@ -4,6 +4,7 @@
  * the same dead apiserver. `critical` means that clients get no service; everything else can wait for working hours.
  */
 import type { IncidentKind } from "../../incidents/kinds.ts";
+import { docsPage } from "../../program/docs.ts";
 
 export type Alert = {
   /** Name of the alert, and of its runbook docs/runbooks/NAME.md. */
@@ -415,9 +416,9 @@ export function listOf({ query, of = [], sort = "instance", line }: Fact): strin
 
 export function runbookOf(kind: string): string | undefined {
   const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));
-  return alert === undefined ? undefined : runbookPath(alert);
+  return alert === undefined ? undefined : runbookUrl(alert);
 }
 
-export function runbookPath({ name }: Pick<Alert, "name">): string {
-  return `docs/runbooks/${name}.md`;
+export function runbookUrl({ name }: Pick<Alert, "name">): string {
+  return docsPage(`runbooks/${name}.md`);
 }

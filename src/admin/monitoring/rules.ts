@@ -1,12 +1,13 @@
 /** Generates the alert rules: as a Prometheus rules file, which the Helm chart contains as well, and as a PrometheusRule. */
-import { type Alert, alerts, listOf } from "./alerts.ts";
+import { docsPage } from "../../program/docs.ts";
+import { type Alert, alerts, listOf, runbookUrl } from "./alerts.ts";
 
 /** Base of every `runbook_url`. The Helm chart replaces it with its value `prometheusRule.runbookBaseURL`. */
-export const runbookBase = "https://watchkeeper.dev/docs/runbooks";
+export const runbookBase = docsPage("runbooks");
 
 const head = `# Made of src/admin/monitoring/alerts.ts: node test/admin/monitoring/rules.test.ts --write
 # Prometheus' job for watchkeeper is called "watchkeeper" here; say so in its scrape configuration, or change it in these rules.
-# If you keep the runbooks (docs/runbooks) in another place, replace ${runbookBase} here.
+# If you keep the runbooks in another place, replace ${runbookBase} here.
 `;
 
 /** Returns a file for Prometheus' setting `rule_files`. */
@@ -43,7 +44,7 @@ function linesOf(alert: Alert): readonly string[] {
     "        annotations:",
     `          summary: ${JSON.stringify(summary)}`,
     `          description: ${JSON.stringify(descriptionOf(alert))}`,
-    `          runbook_url: ${runbookBase}/${name}.md`,
+    `          runbook_url: ${runbookUrl(alert)}`,
     ...(kinds.length === 0 ? [] : [`          incidents: ${JSON.stringify(kinds.join(", "))}`]),
   ];
 }

@@ -1,5 +1,7 @@
 /** Declares all commands. The parser, `--help`, the completion scripts and docs/cli.md use this table. */
 
+import { docsPage } from "../../program/docs.ts";
+
 export type Option = {
   readonly name: string;
   readonly short?: string;
@@ -92,7 +94,7 @@ export const commands = {
     words: "000|001|002|003|004",
     choices: ["000", "001", "002", "003", "004"],
     options: [],
-    exits: "1: watchkeeper did not behave as docs/incidents says, or the replay could not run",
+    exits: "1: watchkeeper did not behave as the page of the incident says, or the replay could not run",
     examples: ["watchkeeper incident 004"],
   },
   run: {
@@ -241,7 +243,7 @@ export const commands = {
       option(
         "--sort COLUMN",
         'column to sort by; a leading "-": descending (--sort=-bytes)',
-        "see docs/admin-api.md",
+        `see ${docsPage("admin-api.md")}`,
       ),
       option("--limit N", "maximum number of rows, up to 50000", "100"),
       option("--no-headers", "print no header line"),

@@ -1,4 +1,6 @@
 /** Generates configuration files for each way to deploy watchkeeper, as text with comments for the operator. */
+import { docsPage } from "../../program/docs.ts";
+
 export type NamedBackend = { readonly name: string; readonly url: string };
 
 export type ConfigWishes = {
@@ -33,7 +35,7 @@ metadata:
 listeners:
   - name: kube
     address: ${JSON.stringify(address)}
-${wishes.reusesPort === true ? "    reusePort: true # a second pod can listen while this one is replaced: docs/restart.md\n" : ""}${servingLines(wishes.serving)}
+${wishes.reusesPort === true ? `    reusePort: true # a second pod can listen while this one is replaced: ${docsPage("restart.md")}\n` : ""}${servingLines(wishes.serving)}
 clusters:
   - name: ${name}
 ${backends.length === 0 ? "" : `    backends:\n${backends.map(backendLine).join("")}`}${cluster.map((line) => `    ${line}\n`).join("")}    tls:

@@ -11,6 +11,7 @@ import { readList } from "../../discovery/discover.ts";
 import { checkFound } from "../../discovery/discovered.ts";
 import { Journal } from "../../events/journal.ts";
 import { levelOf } from "../../incidents/certificate-expiry.ts";
+import { docsPage } from "../../program/docs.ts";
 import { loadCa } from "../../proxy/tls/ca-bundle.ts";
 import { ServingCertificate } from "../../proxy/tls/certificates.ts";
 import { certificatesIn, hasAnyOf } from "../../proxy/tls/serving-pair.ts";
@@ -24,13 +25,13 @@ type Finding = {
   readonly mark: "✓" | "!" | "✗" | "–";
   readonly subject: string;
   readonly text: string;
-  /** Page of the documentation that explains the problem; default: none. */
+  /** Address of the page that explains the problem; default: none. */
   readonly page?: string;
 };
 
-const runbook = (alert: string): string => `docs/runbooks/Watchkeeper${alert}.md`;
+const runbook = (alert: string): string => docsPage(`runbooks/Watchkeeper${alert}.md`);
 
-const tlsPage = "docs/certificates.md";
+const tlsPage = docsPage("certificates.md");
 const withinMs = 3000;
 
 /** Exit codes: 0 no failure, 1 a check failed, 2 the configuration is invalid. */
@@ -41,7 +42,10 @@ export async function check(args: string[]): Promise<number> {
   const file = named === "-" ? "stdin" : named;
   const config = await readConfig(named, file);
   if (isProblems(config))
-    return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n  see docs/configuration.md`, 2);
+    return complain(
+      `${config.map((problem) => lineOf(problem)).join("\n")}\n  see ${docsPage("configuration.md")}`,
+      2,
+    );
   const findings = [summaryOf(config, file), ...(await findingsOf(config, options.has("offline")))];
   for (const { mark, subject, text, page } of findings) {
     const help = page === undefined || mark === "✓" ? "" : `  see ${page}\n`;
@@ -70,7 +74,9 @@ async function findingsOf(config: Config, isOffline: boolean): Promise<readonly 
 
 function metricsFindings({ admin }: Config): readonly Finding[] {
   if (!hasOpenMetrics(admin)) return [];
-  return [{ mark: "!", subject: "admin.metricsAddress", text: openMetrics(admin), page: "docs/metrics.md" }];
+  return [
+    { mark: "!", subject: "admin.metricsAddress", text: openMetrics(admin), page: docsPage("metrics.md") },
+  ];
 }
 
 type Cluster = {
@@ -186,7 +192,7 @@ async function backendFinding(
 
 function pageOf({ code, message }: Failure): string {
   const isDown = message.startsWith("No answer") || /TLS|certificate|authority/i.test(message);
-  return isDown || code === "backend-refused" ? runbook("BackendDown") : "docs/faq.md";
+  return isDown || code === "backend-refused" ? runbook("BackendDown") : docsPage("faq.md");
 }
 
 function said(backend: BackendConfig, answer: BackendAnswer): Omit<Finding, "subject"> {

@@ -9,6 +9,7 @@ import { type IncidentNumber, incidents, isIncidentNumber } from "../../demo/inc
 import { inSeconds, type Outcome, tableOf } from "../../demo/incidents/outcome.ts";
 import { Scene } from "../../demo/incidents/scene.ts";
 import type { Settings } from "../../demo/incidents/setting.ts";
+import { docsPage } from "../../program/docs.ts";
 import { given } from "../commands/options.ts";
 import { complain } from "../commands/screen.ts";
 
@@ -63,7 +64,7 @@ function conclude(number: IncidentNumber, outcome: Outcome): number {
   for (const line of tableOf(outcome)) say(line);
   const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));
   say(`\n  the alert      ${alert?.name ?? "none"} (${runbookOf(kind) ?? ""})`);
-  say(`  the whole page docs/incidents/${number}.md`);
+  say(`  the whole page ${docsPage(`incidents/${number}.md`)}`);
   for (const claim of outcome.broken) process.stderr.write(`Failed expectation: ${claim}\n`);
   return outcome.broken.length === 0 ? 0 : 1;
 }

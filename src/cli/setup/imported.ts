@@ -40,7 +40,7 @@ export function configOf(
     about: [
       `Backends from ${quote(name)} in ${quote(file)}. The apiservers terminate TLS, as before: a client whose apiserver`,
       "fails is disconnected and connects again. With a certificate of its own (tls instead of mode) watchkeeper",
-      "moves watches and requests, and no client notices: see config/static.yaml.",
+      "moves watches and requests, and no client notices: see the output of `watchkeeper config`.",
     ],
     name: "imported",
     address,

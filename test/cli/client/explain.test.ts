@@ -35,7 +35,7 @@ test("it tells what is wrong, what it means, and each piece of evidence with its
   assert.match(out, /^AT +DETECTOR +MEASURED +THRESHOLD +FINDING$/m);
   assert.match(out, /ping +600ms +500ms/);
   assert.match(out, "watchkeeper get backends b -o wide");
-  assert.match(out, "runbook: docs/runbooks/WatchkeeperBackendDown.md");
+  assert.match(out, "runbook: https://watchkeeper.dev/docs/runbooks/WatchkeeperBackendDown.md");
 });
 
 test("without a number it is the newest that lasts", async () => {

@@ -1,0 +1,48 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { docsPage } from "../../src/program/docs.ts";
+
+const test = suite("program/docs");
+
+/** What users without the repository may see: code that prints, samples of the configuration, and manifests. */
+const files = globSync([
+  "src/**/*.{ts,js,html}",
+  "config/*.yaml",
+  "config/schema/*.json",
+  "deploy/**/*.{yaml,txt,tpl,json}",
+]).filter((file) => !file.endsWith(".d.ts"));
+
+/** Returns the lines of a file with its comments removed, as far as they are comments of code and not of a sample. */
+function printedLines(file: string): readonly string[] {
+  const text = readFileSync(file, "utf8");
+  if (!/\.[tj]s$/.test(file)) return text.split("\n");
+  return text
+    .replaceAll(/\/\*.*?\*\//gs, "")
+    .split("\n")
+    .map((line) => line.replace(/(^|\s)\/\/ .*$/, ""));
+}
+
+test("no text that users see names a page of the repository by its path alone", () => {
+  const bare = files.flatMap((file) =>
+    printedLines(file)
+      .map((line) => line.replaceAll(/https:\/\/watchkeeper\.dev\/docs[\w./#-]*|docsPage\("[^"]*"\)/g, ""))
+      .filter((line) => /\bdocs\/[a-z]|(?<![\w/.-])[a-z-]+\.md\b/.test(line))
+      .map((line) => `${file}: ${line.trim().slice(0, 200)}`),
+  );
+  assert.equal(bare, []);
+});
+
+test("every page that users are sent to exists", () => {
+  const calls = globSync("src/**/*.ts").flatMap((file) => [
+    ...readFileSync(file, "utf8").matchAll(/\b(docsPage|runbook)\("([\w./-]+)"\)/g),
+  ]);
+  assert.ok(calls.length >= 12, `calls: ${calls.length}`);
+  for (const [, call, path] of calls) {
+    const page = call === "runbook" ? `docs/runbooks/Watchkeeper${path}.md` : `docs/${path}`;
+    assert.ok(existsSync(page), page);
+  }
+  assert.is(docsPage("faq.md"), "https://watchkeeper.dev/docs/faq.md");
+});
+
+test.run();
