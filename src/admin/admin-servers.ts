@@ -2,7 +2,12 @@
 import { type Address, textOf } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
-import { type AccessConfig, type AdminConfig, hasOpenMetrics, openMetrics } from "../config/admin.ts";
+import {
+  type AccessConfig,
+  type AdminConfig,
+  hasUnprotectedMetrics,
+  unprotectedMetrics,
+} from "../config/admin.ts";
 import type { Config } from "../config/config.ts";
 import type { Journal } from "../events/journal.ts";
 import { ExpiryWatch } from "../incidents/certificate-expiry.ts";
@@ -78,8 +83,9 @@ export class AdminRecords {
 type ProbeSettings = AccessConfig & Pick<AdminConfig, "probeThread"> & { readonly address: Address };
 type ApiSettings = Pick<AdminConfig, "address" | "tls" | "authorization">;
 
-/** The API's port, and the security that was loaded for it. */
+/** The port of metrics and probes, and the security that was loaded for it. */
 type SecuredProbes = Admin & { readonly security: ApiSecurity };
+/** The API's port, and the security that was loaded for it. */
 type SecuredApi = { readonly port: ApiPort; readonly security: ApiSecurity; stop(): Promise<void> };
 
 export class AdminServers {
@@ -137,8 +143,8 @@ export class AdminServers {
     const port = { journal, clock };
     const open = (settings: ProbeSettings): Promise<SecuredProbes | Failure> => this.#openProbes(settings);
     this.#probes = new MovablePort(probes, opened, { ...port, listener: "metrics", open });
-    if (hasOpenMetrics(this.#config))
-      journal.write({ kind: "metrics.unprotected", reason: openMetrics(this.#config) });
+    if (hasUnprotectedMetrics(this.#config))
+      journal.write({ kind: "metrics.unprotected", reason: unprotectedMetrics(this.#config) });
     this.#expiryWatch.start();
     // If another process uses the API's port, the proxy starts without the API.
     const secured = await this.#secureApi(api);
@@ -183,8 +189,14 @@ export class AdminServers {
   async #openApi(settings: ApiSettings): Promise<SecuredApi | Failure> {
     const api = await this.#secureApi(settings);
     const failure = await api.port.start();
-    if (failure !== undefined) await api.stop();
-    return failure ?? api;
+    if (failure === undefined || this.#isShared) return api;
+    await api.stop();
+    return failure;
+  }
+
+  /** True if two processes of this configuration serve one node. One of them has the API's port, and the other one retries. */
+  get #isShared(): boolean {
+    return this.#parts.current().listeners.some(({ reusePort }) => reusePort);
   }
 
   async #secureApi(settings: ApiSettings): Promise<SecuredApi> {
@@ -203,6 +215,7 @@ export class AdminServers {
         guard: authorization && guardOf(authorization, (path) => this.#page(path) !== undefined),
       },
       clock,
+      () => this.#isShared,
     );
     const stop = async (): Promise<void> => {
       await port.stop();

@@ -85,13 +85,13 @@ function metricsBreaches({ authorization, tls }: WrittenAccess): Breach[] {
   return [{ pointer: "/admin/metrics/authorization/mode", message }];
 }
 
-/** The warning about metrics that `hasOpenMetrics` finds. */
-export function openMetrics({ metricsAddress }: AdminConfig): string {
+/** Returns the warning about metrics for which `hasUnprotectedMetrics` is true. */
+export function unprotectedMetrics({ metricsAddress }: AdminConfig): string {
   return `${textOf(metricsAddress)} serves metrics to other machines without "admin.metrics.tls" and "admin.metrics.authorization"; a firewall or NetworkPolicy must restrict it`;
 }
 
 /** True if other machines can read the metrics without a token or in clear text. */
-export function hasOpenMetrics({ metricsAddress, metrics }: AdminConfig): boolean {
+export function hasUnprotectedMetrics({ metricsAddress, metrics }: AdminConfig): boolean {
   const isSecure = metrics.tls !== undefined && metrics.authorization !== undefined;
   return !isSecure && !isLoopback(metricsAddress.host);
 }

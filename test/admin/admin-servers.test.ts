@@ -51,12 +51,12 @@ test("all lists are there", async () => {
 });
 
 /** Applies another `admin` section as a reload does. Returns the reason if the reload is refused. */
-async function reload(admin: string): Promise<readonly string[] | string> {
-  const file = join(proxy.directory, "watchkeeper.yaml");
+async function reload(admin: string, target = proxy): Promise<readonly string[] | string> {
+  const file = join(target.directory, "watchkeeper.yaml");
   const text = readFileSync(file, "utf8").replace(/^admin: .*$/m, `admin: ${admin}`);
   const config = parseConfig(text, file);
   if (isProblems(config)) throw new Error(config.map(lineOf).join("\n"));
-  const outcome = await within(20_000, "the reload", proxy.running.reload(config));
+  const outcome = await within(20_000, "the reload", target.running.reload(config));
   return outcome instanceof Failure ? outcome.message : outcome;
 }
 
@@ -113,6 +113,17 @@ test("admin.address and admin.metricsAddress move with a reload, and the old por
   assert.is(await seen(proxy.running.adminAddress, "/metrics"), 200);
   assert.is(await seen(proxy.running.apiAddress, "/api/v1/clients"), 200);
   assert.equal([await isClosed(adminAddress), await isClosed(apiAddress)], [true, true]);
+});
+
+test("on a shared port, a reload is applied although another process of the node has the API's port", async () => {
+  const second = await startProxy({ backends: 1, listener: "reusePort: true" });
+  try {
+    const api = proxy.running.apiAddress;
+    assert.equal(await reload(`{address: "${api}", metricsAddress: "127.0.0.1:0"}`, second), []);
+    assert.is(second.running.apiAddress, "");
+  } finally {
+    await second.stop();
+  }
 });
 
 test("admin.readOnly applies with a reload, and the API's port stays open", async () => {

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { hasOpenMetrics } from "../../src/config/admin.ts";
+import { hasUnprotectedMetrics } from "../../src/config/admin.ts";
 import { type Config, parseConfig } from "../../src/config/config.ts";
 import { isProblems, lineOf } from "../../src/config/problem.ts";
 
@@ -69,7 +69,7 @@ test("metrics with authorization need TLS, and metrics that other machines can r
   const { metrics } = config(`metrics: {${asked}, ${tls}}`).admin;
   assert.is(metrics.authorization?.cluster, "default");
   assert.is(metrics.tls?.certFile, "/etc/a.crt");
-  const isOpen = (text: string): boolean => hasOpenMetrics(config(text).admin);
+  const isOpen = (text: string): boolean => hasUnprotectedMetrics(config(text).admin);
   assert.ok(isOpen(""), "all addresses by default");
   assert.ok(isOpen(`metrics: {${tls}}`));
   assert.not.ok(isOpen(`metrics: {${asked}, ${tls}}`));

@@ -10,14 +10,17 @@ import { type Admin, type ApiOptions, startApi } from "./server.ts";
 export class ApiPort {
   readonly #options: ApiOptions;
   readonly #clock: Clock;
+  readonly #isShared: () => boolean;
   #admin: Admin | undefined;
   #isStopped = false;
   #failuresInRow = 0;
   #stopTimer: (() => void) | undefined;
 
-  constructor(options: ApiOptions, clock: Clock) {
+  /** `isShared`: true if another process of this configuration may keep the port, as the second pod of a node does. */
+  constructor(options: ApiOptions, clock: Clock, isShared: () => boolean = () => false) {
     this.#options = options;
     this.#clock = clock;
+    this.#isShared = isShared;
   }
 
   /** Address of the API as host:port; "" while the port is not bound. */
@@ -47,7 +50,7 @@ export class ApiPort {
   #retry({ message: reason }: Failure): void {
     if (this.#isStopped) return;
     this.#failuresInRow += 1;
-    if (this.#failuresInRow === adminLimits.apiFailures)
+    if (this.#failuresInRow === adminLimits.apiFailures && !this.#isShared())
       this.#options.journal.write({ kind: "listener.lost", listener: "admin", reason });
     this.#stopTimer = this.#clock.after(adminLimits.apiRetryMs, () => void this.start());
   }

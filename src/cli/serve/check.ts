@@ -3,7 +3,7 @@ import { textOf } from "../../base/address.ts";
 import { timestampOf, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { hasOpenMetrics, openMetrics } from "../../config/admin.ts";
+import { hasUnprotectedMetrics, unprotectedMetrics } from "../../config/admin.ts";
 import type { BackendConfig, ClusterConfig, PairFiles } from "../../config/cluster.ts";
 import { type Config, type ListenerConfig, parseConfig } from "../../config/config.ts";
 import { isProblems, lineOf, type Problem } from "../../config/problem.ts";
@@ -73,9 +73,14 @@ async function findingsOf(config: Config, isOffline: boolean): Promise<readonly 
 }
 
 function metricsFindings({ admin }: Config): readonly Finding[] {
-  if (!hasOpenMetrics(admin)) return [];
+  if (!hasUnprotectedMetrics(admin)) return [];
   return [
-    { mark: "!", subject: "admin.metricsAddress", text: openMetrics(admin), page: docsPage("metrics.md") },
+    {
+      mark: "!",
+      subject: "admin.metricsAddress",
+      text: unprotectedMetrics(admin),
+      page: docsPage("security.md"),
+    },
   ];
 }
 
