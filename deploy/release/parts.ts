@@ -78,7 +78,7 @@ const isWanted = (path: string): boolean =>
     path,
   ) || path.endsWith("/copyright");
 
-/** Adds what a container has below the program: the C libraries, the user 65532, and name resolution. */
+/** Adds what the program needs in a container: the C libraries, the user 65532, and name resolution. */
 export function addBase(tree: Tree, architecture: Architecture): void {
   const folder = mkdtempSync(join(tmpdir(), "watchkeeper-base-"));
   try {

@@ -25,20 +25,20 @@ const all = (): boolean => true;
 const flags = ["--disable-sigusr1", "--max-semi-space-size=8"];
 const allocator = ["MALLOC_ARENA_MAX=2", "MALLOC_TRIM_THRESHOLD_=1048576", "MALLOC_MMAP_THRESHOLD_=65536"];
 
-function said(command: string, args: readonly string[]): string {
+function outputOf(command: string, args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: "utf8" });
   if (status !== 0) throw new Error(`${command} ${args.join(" ")}: ${stderr}`);
   return stdout;
 }
 
-/** Time of the release: SOURCE_DATE_EPOCH, or that of the commit. */
+/** The time in the image: SOURCE_DATE_EPOCH, or the time of the commit. */
 function createdAt(): string {
-  const seconds = process.env["SOURCE_DATE_EPOCH"] ?? said("git", ["log", "-1", "--format=%ct"]);
+  const seconds = process.env["SOURCE_DATE_EPOCH"] ?? outputOf("git", ["log", "-1", "--format=%ct"]);
   return timestampOf(Number(seconds) * 1000);
 }
 
 /** Adds the program as it is installed: the bundle, the page's packages for the browser, the schemas and the docs. */
-async function addProgram(tree: Tree, prefix: string, parts: { dist: string; bill: string }): Promise<void> {
+async function addProgram(tree: Tree, prefix: string, parts: { dist: string; sbom: string }): Promise<void> {
   addFolder(tree, { folder: parts.dist, prefix: `${prefix}/dist`, isWanted: all });
   for (const name of ["bin", "config", "docs"])
     addFolder(tree, { folder: join(root, name), prefix: `${prefix}/${name}`, isWanted: all });
@@ -50,7 +50,7 @@ async function addProgram(tree: Tree, prefix: string, parts: { dist: string; bil
     });
   for (const name of ["package.json", "LICENSE"])
     tree.set(`${prefix}/${name}`, file(readFileSync(join(root, name))));
-  tree.set(`${prefix}/sbom.cdx.json`, file(parts.bill));
+  tree.set(`${prefix}/sbom.cdx.json`, file(parts.sbom));
 }
 
 const launcher = `#!/bin/sh
@@ -76,7 +76,7 @@ function archiveTree(program: Tree, platform: Platform): Tree {
   return tree;
 }
 
-/** The image that deploy/Containerfile makes, with Debian's C libraries and nothing else below it. */
+/** Adds the image of one platform. It has the program as deploy/Containerfile has it, and no other file of an operating system than Debian's C libraries. */
 async function addImage(
   layout: Layout,
   program: Tree,
@@ -155,7 +155,8 @@ ${blocks.join("\n")}
 
 const archiveName = (platform: Platform): string => `watchkeeper-${version}-${platform}.tar.gz`;
 
-function sign(out: string): void {
+/** Writes SHA256SUMS, and its signature if there is a key. */
+function writeChecksums(out: string): void {
   const names = readdirSync(out).toSorted();
   const sums = names.map((name) => `${sha256(readFileSync(join(out, name)))}  ${name}\n`).join("");
   writeFileSync(join(out, "SHA256SUMS"), sums);
@@ -176,18 +177,18 @@ async function release(out: string, only: readonly Platform[], url: string): Pro
   const work = mkdtempSync(join(tmpdir(), "watchkeeper-release-"));
   try {
     await bundle(join(work, "dist"));
-    const parts = { dist: join(work, "dist"), bill: sbom() };
-    save("sbom.cdx.json", parts.bill);
+    const parts = { dist: join(work, "dist"), sbom: sbom() };
+    save("sbom.cdx.json", parts.sbom);
     const program: Tree = new Map();
     await addProgram(program, "app", parts);
     const created = createdAt();
+    const linux = only.filter((platform) => platform.startsWith("linux"));
     const image = await layoutTar(async (layout) => {
-      const linux = only.filter((platform) => platform.startsWith("linux"));
       const images = [];
       for (const platform of linux) images.push(await addImage(layout, program, platform, created));
       layout.tag(version, images);
     });
-    save(`watchkeeper-${version}-image.oci.tar`, image);
+    if (linux.length > 0) save(`watchkeeper-${version}-image.oci.tar`, image);
     const archives = new Map<Platform, string>();
     for (const platform of only) {
       const bytes = await compressed(tarOf(archiveTree(program, platform)));
@@ -198,9 +199,9 @@ async function release(out: string, only: readonly Platform[], url: string): Pro
     const tree: Tree = new Map();
     addFolder(tree, { folder: chart, prefix: "watchkeeper", isWanted: all, follow: true });
     const tgz = await compressed(tarOf(tree));
-    save(`watchkeeper-${version}.tgz`, tgz);
+    save(`watchkeeper-${version}-chart.tgz`, tgz);
     save(`watchkeeper-${version}-chart.oci.tar`, await chartLayout(tgz));
-    sign(out);
+    writeChecksums(out);
   } finally {
     rmSync(work, { recursive: true });
   }
@@ -214,5 +215,6 @@ const { values } = parseArgs({
   },
 });
 const only = platforms.filter((platform) => values.only.includes(platform));
-if (only.length === 0) throw new Error(`--only must name one of ${platforms.join(", ")}`);
+if (only.length < new Set(values.only).size)
+  throw new Error(`--only must be one of ${platforms.join(", ")}, is ${values.only.join(", ")}`);
 await release(resolve(values.out), only, values.url);

@@ -7,7 +7,7 @@ function publicBytes(key: KeyObject): Buffer {
   return Buffer.from(createPublicKey(key).export({ format: "jwk" }).x ?? "", "base64url");
 }
 
-/** minisign compares this number before it verifies, to name a wrong key. */
+/** minisign compares this number before it verifies a signature, so that it can report a wrong key. */
 function keyId(key: KeyObject): Buffer {
   return createHash("sha256").update(publicBytes(key)).digest().subarray(0, 8);
 }

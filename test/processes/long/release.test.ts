@@ -53,13 +53,29 @@ released("a second run makes the same bytes, and sha256sum accepts them", () => 
   assert.equal(names, [
     "sbom.cdx.json",
     `watchkeeper-${version}-chart.oci.tar`,
+    `watchkeeper-${version}-chart.tgz`,
     `watchkeeper-${version}-image.oci.tar`,
     `watchkeeper-${version}-linux-amd64.tar.gz`,
-    `watchkeeper-${version}.tgz`,
     "watchkeeper.krew.yaml",
   ]);
   said("sh", ["-c", `cd ${out} && sha256sum --check --strict SHA256SUMS`]);
   assert.is(release(join(directory, "again")), sums);
+});
+
+released("a platform that does not exist is refused, and without Linux there is no image", () => {
+  const folder = join(directory, "other");
+  const args = (platform: string): string[] => [
+    "deploy/release/release.ts",
+    "--out",
+    folder,
+    "--only",
+    platform,
+  ];
+  const { status, stderr } = spawnSync(process.execPath, [...args("linux-x64"), "--only", "linux-amd64"]);
+  assert.is(status, 1);
+  assert.match(stderr.toString(), "--only must be one of darwin-amd64");
+  said(process.execPath, args("windows-amd64"));
+  assert.not.match(readFileSync(join(folder, "SHA256SUMS"), "utf8"), "image");
 });
 
 released("krew's manifest has the archive's checksum", () => {
