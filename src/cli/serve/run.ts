@@ -15,10 +15,10 @@ import { startWatchkeeper } from "../../main.ts";
 import { passedIn } from "../../proxy/net/descriptors.ts";
 import { type Given, given, usage } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
-import { loadWhenComplete } from "./expected-files.ts";
 import { Handover, isSuccessor, tellPredecessor } from "./handover.ts";
 import { Reloads } from "./reloads.ts";
 import { beginServing, exitCode, exitSoon } from "./signals.ts";
+import { loadWhenComplete } from "./wait-for-files.ts";
 
 export async function run(args: string[]): Promise<number> {
   const options = given("run", args);

@@ -8,13 +8,13 @@ import { type Config, loadConfig } from "../../config/config.ts";
 import { isProblems, type Problem } from "../../config/problem.ts";
 import { complain } from "../commands/screen.ts";
 
-const lookMs = 1000;
+const checkMs = 1000;
 
-/** Loads `file`. While files are missing, loads it again every second for up to `mostMs`, and says which are missing. */
-export async function loadWhenComplete(file: string, mostMs: number): Promise<Config | readonly Problem[]> {
-  const deadline = wallClock.now() + mostMs;
+/** Loads `file`. While files are missing, loads it again every second for up to `waitMs`, and prints the missing ones. */
+export async function loadWhenComplete(file: string, waitMs: number): Promise<Config | readonly Problem[]> {
+  const deadline = wallClock.now() + waitMs;
   const stopLeaving = leaveOnSignal();
-  let told = "";
+  let printed = "";
   for (;;) {
     const loaded = loadConfig(file);
     const missing = missingFiles(file, loaded).join(", ");
@@ -23,16 +23,16 @@ export async function loadWhenComplete(file: string, mostMs: number): Promise<Co
       stopLeaving();
       return loaded;
     }
-    if (missing !== told)
+    if (missing !== printed)
       complain(`Waiting up to ${Math.ceil(left / 1000)} s for files that do not exist yet: ${missing}`, 0);
-    told = missing;
-    await new Promise((resolve) => wallClock.after(Math.min(lookMs, left), () => resolve(undefined)));
+    printed = missing;
+    await new Promise((resolve) => wallClock.after(Math.min(checkMs, left), () => resolve(undefined)));
   }
 }
 
 const leave = (): void => process.exit(0);
 
-/** An existing file with problems is not waited for: it does not mend itself. */
+/** Returns the files that do not exist. A file with problems is no reason to wait, because waiting does not correct it. */
 function missingFiles(file: string, loaded: Config | readonly Problem[]): readonly string[] {
   const files = isProblems(loaded) ? [file] : loaded.files;
   return files.filter((one) => !existsSync(one));
