@@ -110,6 +110,14 @@ export const rules: readonly Rule[] = [
     },
   ],
   [
+    /^skopeo copy/,
+    {
+      run: "nowhere",
+      because: "there is no registry",
+      shownBy: ["test/processes/long/release.test.ts", "image.oci.tar"],
+    },
+  ],
+  [
     /npm run release/,
     {
       run: "nowhere",

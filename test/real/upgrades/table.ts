@@ -1,4 +1,4 @@
-/** The table of docs/restart.md. */
+/** The table that `npm run test:upgrades` prints: one line for each shape. */
 import { brokenWatches, type Played } from "./play.ts";
 
 export const heads = [

@@ -35,7 +35,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 {{- $cluster := dict "name" "default" "tls" (dict "caFile" "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt" "serverName" "kubernetes.default.svc") }}
 {{- if and .Values.frontProxy.secretName (eq .Values.mode "DaemonSet") }}
-{{- fail "frontProxy: a DaemonSet does not end TLS, so it takes no front-proxy pair" }}
+{{- fail "frontProxy: a DaemonSet does not terminate TLS, so it cannot use a front-proxy key pair" }}
 {{- end }}
 {{- if .Values.frontProxy.secretName }}
 {{- $_ := set $tls "clientCAFile" "/var/run/secrets/watchkeeper-client-ca/ca.crt" }}
