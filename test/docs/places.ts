@@ -137,7 +137,7 @@ export const rules: readonly Rule[] = [
   [/^npm start$|^kubectl --kubeconfig …|^watchkeeper incident /, { run: "story" }],
   [/^export KUBECONFIG=/, { run: "said" }],
   // Whether one of the nodes there has the address is the reader's to see.
-  [/^kubectl .*\| grep ADDRESS/, { run: "cluster", codes: [0, 1] }],
+  [/^kubectl .*\| grep -wF ADDRESS/, { run: "cluster", codes: [0, 1] }],
   [/^(kubectl|helm) |\| kubectl apply/, { run: "cluster" }],
   [/^(watchkeeper|node bin\/watchkeeper\.js) run /, { run: "endless", says: /listener\.opened/ }],
   [/^watchkeeper try$/, { run: "endless", says: /^export KUBECONFIG=.*\n/m }],
@@ -148,7 +148,10 @@ export const rules: readonly Rule[] = [
   [/^(watchkeeper|node bin\/watchkeeper\.js) status$/, { run: "here", codes: [1] }],
   // No server listens there, or it is not a Linux with that file.
   [/^grep -s \. \/sys/, { run: "here", codes: [0, 1, 2] }],
-  [/^(watchkeeper|node|source|install|curl|openssl|ss) |^source <\(watchkeeper /, { run: "here" }],
+  [
+    /^(watchkeeper|node|source|install|curl|(timeout 5 )?openssl|ss) |^source <\(watchkeeper /,
+    { run: "here" },
+  ],
 ];
 
 export function ruleOf({ text }: PageCommand): Rule | undefined {
