@@ -3,7 +3,7 @@
  * an update, the other process is this proxy's own predecessor, and no incident is reported.
  */
 import type { Clock } from "../../base/clock.ts";
-import { Failure } from "../../base/failure.ts";
+import { Failure, isPortTaken } from "../../base/failure.ts";
 import { adminLimits } from "../http/limits.ts";
 import { type Admin, type ApiOptions, startApi } from "./server.ts";
 
@@ -40,6 +40,11 @@ export class ApiPort {
     return undefined;
   }
 
+  /** True if another process of this configuration has the port, so that this process waits for its end. */
+  isExpected(failure: Failure): boolean {
+    return this.#isShared() && isPortTaken(failure);
+  }
+
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopTimer?.();
@@ -47,11 +52,11 @@ export class ApiPort {
   }
 
   /** Schedules the next attempt. Reports the failure once, but only after a predecessor had time to close the port. */
-  #retry({ message: reason }: Failure): void {
+  #retry(failure: Failure): void {
     if (this.#isStopped) return;
     this.#failuresInRow += 1;
-    if (this.#failuresInRow === adminLimits.apiFailures && !this.#isShared())
-      this.#options.journal.write({ kind: "listener.lost", listener: "admin", reason });
+    if (this.#failuresInRow === adminLimits.apiFailures && !this.isExpected(failure))
+      this.#options.journal.write({ kind: "listener.lost", listener: "admin", reason: failure.message });
     this.#stopTimer = this.#clock.after(adminLimits.apiRetryMs, () => void this.start());
   }
 }

@@ -13,12 +13,12 @@ const test = suite("admin/server/api-port");
 const routes = (path: string) =>
   path === "/x" ? () => ({ status: 200, type: "text/plain", text: "y" }) : undefined;
 
-function scene(port: number, isShared = false) {
+function scene(port: number, isShared = false, host = "127.0.0.1") {
   const clock = manualClock();
   const journal = new Journal(clock);
   const told: Entry["kind"][] = [];
   journal.subscribe(({ kind }) => told.push(kind));
-  const options = { host: "127.0.0.1", port, journal, routes };
+  const options = { host, port, journal, routes };
   return { clock, told, api: new ApiPort(options, clock, () => isShared) };
 }
 
@@ -95,5 +95,16 @@ for (const { name, tries: most, isShared, reported } of takers)
     assert.equal(told, [...reported, "listener.opened"]);
     await api.stop();
   });
+
+test("on a shared port, an address that this machine does not have is reported", async () => {
+  const { api, told, clock } = scene(0, true, "192.0.2.1");
+  await api.start();
+  for (let tries = 1; tries < adminLimits.apiFailures + 2; tries += 1) {
+    clock.advance(adminLimits.apiRetryMs);
+    await aMoment();
+  }
+  await api.stop();
+  assert.equal(told, ["listener.lost"]);
+});
 
 test.run();

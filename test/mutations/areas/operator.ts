@@ -7,7 +7,7 @@ const seen = (fails: string): readonly [string, string] => ["admin/authorization
 export const operator: readonly Defect[] = [
   defect(
     "the second pod of a node reports that the first pod has the API's port",
-    { file: "admin/server/api-port.ts", find: " && !this.#isShared()", replace: "" },
+    { file: "admin/server/api-port.ts", find: " && !this.isExpected(failure)", replace: "" },
     ["admin/server/api-port", "of the same node keeps is not reported"],
   ),
   defect(
