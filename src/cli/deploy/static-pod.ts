@@ -98,6 +98,8 @@ spec:
     - name: watchkeeper
       image: ${image}
       args: [run, --config, ${configFile}, --wait-for-files, 10m${own}]
+      ports: # for PodMonitors
+        - {name: metrics, containerPort: ${metricsPort}}
       # Nothing answers while the process waits for its files, which may take 10 minutes.
       startupProbe:
         httpGet: {host: 127.0.0.1, path: /livez, port: ${metricsPort}}
