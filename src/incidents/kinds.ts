@@ -103,7 +103,8 @@ export const incidentKinds = {
   "lease-ghost-holder": {
     severity: "critical",
     calmMs: limits.leaseQuietMs,
-    about: "A leader lease is renewed by a client that is not its holder",
+    about:
+      "A leader lease is renewed by a process of a deleted pod, or with the token of another pod than the lease names",
   },
   "lease-unknown-client": {
     severity: "warning",

@@ -1,7 +1,7 @@
 /**
  * Lists all alerts. The Prometheus rules (config/monitoring) are generated from this list. An alert is about a cluster,
  * an apiserver, a certificate or a lease, and never about one instance of watchkeeper: every proxy on every node sees
- * the same dead apiserver. `critical` means that clients get no service; everything else can wait for working hours.
+ * the same dead apiserver. `critical` means that clients get no service; with `warning`, they do.
  */
 import type { IncidentKind } from "../../incidents/kinds.ts";
 import { docsPage } from "../../program/docs.ts";

@@ -21,6 +21,9 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
   return 0;
 });
 
+/** Times of at least two hours are printed in hours or days, because their milliseconds are hard to read. */
+const longMs = 7_200_000;
+
 async function newestIncident(client: AdminClient): Promise<Row | Failure> {
   const active = await client.list("incidents", { state: "active" }, 1);
   const list =
@@ -93,8 +96,14 @@ function measured(path: string): (row: Row) => string {
     const unit = textAt(row, "unit");
     const isMeasured = value !== 0 || (numberAt(row, "threshold") ?? 0) !== 0;
     if (unit === "" || !isMeasured) return "";
-    return unit === "ms" ? `${Math.round(value)}ms` : `${value} ${unit}`;
+    return unit === "ms" ? measuredTime(value) : `${value} ${unit}`;
   };
+}
+
+/** Returns a time in milliseconds if it is short, and in hours or days if it is that of a certificate. */
+function measuredTime(ms: number): string {
+  const isLong = Math.abs(ms) >= longMs;
+  return isLong ? `${ms < 0 ? "-" : ""}${age(Math.abs(ms))}` : `${Math.round(ms)}ms`;
 }
 
 function impact(incident: Row): string {

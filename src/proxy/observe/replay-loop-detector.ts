@@ -15,13 +15,19 @@ import { clientKey, type RequestContext, userAgentOf } from "../context/request-
 export class ReplayLoop {
   #since = 0;
   #count = 0;
+  /** Number of requests in the `replayMs` before `#since`. */
+  #countBefore = 0;
   #isTold = false;
   /** Number of watches that have ended and that the client has not requested again yet. */
   #over = 0;
 
-  /** Records an answered request. Returns the number of recent repetitions if it is too high, at most once a minute. */
+  /**
+   * Records an answered request. Returns the number of recent repetitions if it is too high, at most once a minute: of
+   * the last whole minute if that is higher, because the current minute is reported as soon as it reaches the limit.
+   */
   asked(now: number): number | undefined {
     if (now - this.#since >= limits.replayMs) {
+      this.#countBefore = now - this.#since < 2 * limits.replayMs ? this.#count : 0;
       this.#since = now;
       this.#count = 0;
       this.#isTold = false;
@@ -32,7 +38,7 @@ export class ReplayLoop {
     this.#count += 1;
     if (this.#count < limits.replays || this.#isTold) return undefined;
     this.#isTold = true;
-    return this.#count;
+    return Math.max(this.#count, this.#countBefore);
   }
 
   ended(): void {

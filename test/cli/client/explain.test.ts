@@ -43,6 +43,31 @@ test("without a number it is the newest that lasts", async () => {
   assert.match(out, /^#\d+ {2}all-backends-down\n/);
 });
 
+test("the time until a certificate expires is printed in days or hours", async () => {
+  const day = 86_400_000;
+  for (const [name, leftMs] of [
+    ["c", 20.5 * day],
+    ["d", -3 * day],
+    ["e", day / 2],
+  ] as const)
+    scene.path.journal.write({
+      kind: "certificate.expiring",
+      purpose: "backend-loopback",
+      name,
+      notAfter: "2026-12-13T23:24:30.000Z",
+      leftMs,
+      limitMs: 30 * day,
+    });
+  const incidents = await scene.items("incidents");
+  const measured: string[] = [];
+  for (const name of ["c", "d", "e"]) {
+    const incident = incidents.find((one) => one["backend"] === name);
+    const { out } = await asked(String(incident?.["id"]));
+    measured.push(/notAfter +(\S+ +\S+)/.exec(out)?.[1]?.replaceAll(/ +/g, " ") ?? out);
+  }
+  assert.equal(measured, ["20d 30d", "-3d 30d", "12h 30d"]);
+});
+
 test("a dead backend with another history is not said to refuse connections only", async () => {
   const { journal } = scene.path;
   const reason = "its etcd has a different history: pods is at version 7, clients have seen 9";

@@ -133,4 +133,16 @@ export const watchSession: readonly Defect[] = [
     },
     ["watch/detectors/bookmark-refresh", "the watch moves when it has its bookmark"],
   ),
+  defect(
+    "a lasting replay loop is reported with the limit instead of its number",
+    {
+      file: "proxy/observe/replay-loop-detector.ts",
+      find: "return Math.max(this.#count, this.#countBefore);",
+      replace: "return this.#count;",
+    },
+    [
+      "proxy/observe/replay-loop-detector",
+      "a loop that lasts is reported with the number of the minute before",
+    ],
+  ),
 ];

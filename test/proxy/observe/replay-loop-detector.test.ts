@@ -72,7 +72,14 @@ test("a watch that is asked for again from one version in a loop is told of once
   const replayLoop = new ReplayLoop();
   assert.equal(loop(replayLoop, 20, 1000), [limits.replays]);
   assert.equal(loop(replayLoop, 40, 1000, 20_000), []);
-  assert.equal(loop(replayLoop, 20, 1000, 60_000), [limits.replays]);
+  assert.is(loop(replayLoop, 20, 1000, 60_000).length, 1);
+});
+
+test("a loop that lasts is reported with the number of the minute before", () => {
+  const replayLoop = new ReplayLoop();
+  assert.equal(loop(replayLoop, 120, 500), [limits.replays]);
+  assert.equal(loop(replayLoop, 10, 500, 60_000), [119]);
+  assert.equal(loop(replayLoop, 10, 500, 300_000), [limits.replays], "the number of minutes ago is old");
 });
 
 test("one that its client asks for every few minutes is none: nothing happens there", () => {
