@@ -104,7 +104,7 @@ export const alerts: readonly Alert[] = [
     summary: "No instance of watchkeeper answers Prometheus",
     affected: "every client of the cluster, if the instances are down and not only their metrics",
     first:
-      "`kubectl --server=https://APISERVER:6443 get --raw /readyz` past watchkeeper, then `curl -k https://LISTENER/readyz` through it",
+      "`kubectl --server=https://APISERVER:6443 --request-timeout=5s get --raw /readyz` past watchkeeper, then `curl -k -m 5 https://LISTENER/readyz` through it",
     facts: [{ query: 'topk(5, up{job="watchkeeper"} == 0)', line: "{{ .Labels.instance }}: not scraped" }],
   },
   {
