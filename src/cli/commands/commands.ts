@@ -242,7 +242,7 @@ export const commands = {
       option("-q, --query TEXT", "print only rows that contain this text in any column", "all"),
       option(
         "--sort COLUMN",
-        'column to sort by; a leading "-": descending (--sort=-bytes)',
+        "column to sort by; --sort=-bytes: descending",
         `see ${docsPage("admin-api.md")}`,
       ),
       option("--limit N", "maximum number of rows, up to 50000", "100"),
