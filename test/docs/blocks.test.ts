@@ -76,7 +76,7 @@ test("what is run nowhere and shown by no test is little", () => {
     return place.run === "nowhere" && place.shownBy === undefined;
   });
   const bare = new Set(unshown.map(({ text }) => text.replace(/ .*/, "")));
-  assert.equal([...bare].toSorted(), ["journalctl", "npm", "ssh", "top"]);
+  assert.equal([...bare].toSorted(), ["helm", "journalctl", "npm", "ssh", "top"]);
 });
 
 test("a block is read to its end, a command without its comment, and in quotes nothing is cut", () => {

@@ -93,6 +93,17 @@ export const rules: readonly Rule[] = [
       ],
     },
   ],
+  [/^helm upgrade cilium /, { run: "nowhere", because: "Cilium's chart comes from a registry" }],
+  [
+    /^helm push /,
+    {
+      run: "nowhere",
+      because: "there is no registry",
+      shownBy: ["test/processes/long/release.test.ts", "-chart.tgz"],
+    },
+  ],
+  // Another page may have created it.
+  [/^kubectl create namespace /, { run: "cluster", codes: [0, 1] }],
   [
     / port-forward /,
     {

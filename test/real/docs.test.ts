@@ -24,6 +24,10 @@ test.before(async () => {
   // Whose token a page asks for.
   const path = "/api/v1/namespaces/default/serviceaccounts";
   await order(cluster.admin, { method: "POST", path, body: { metadata: { name: "ops" } } });
+  // The workloads of docs/sidecar.md.
+  const kubectl = ["--kubeconfig", cluster.kubeconfig(cluster.admin.url), "create"];
+  await call(pathOf("kubectl"), [...kubectl, "namespace", "shop"]);
+  await call(pathOf("kubectl"), [...kubectl, "--namespace", "shop", "deployment", "app", "--image=app"]);
 });
 test.after(async () => {
   if (real.canRun) await cluster.stop();
