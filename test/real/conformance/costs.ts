@@ -9,8 +9,11 @@ import type { Result } from "./e2e.ts";
 /** The proxy logs the ends of a second in one line. */
 const journalMs = 2_000;
 
-/** What `[sig-api-machinery] Watchers` watches, the only specs with this text: without a version, and without bookmarks. */
-const watched = "/configmaps";
+/**
+ * What the only specs with this text watch, `Watchers` and `CustomResourceDefinition Watch`: without a version, and without
+ * bookmarks.
+ */
+const watched = new Set(["/configmaps", "mygroup.example.com/noxus"]);
 const closed = "Watch closed unexpectedly";
 
 /** Returns the cost that explains the failure, or undefined: then it is a defect. `journal`: what the proxy logged. */
@@ -28,7 +31,7 @@ export function costOf(
   // The watch has seen ADDED only: nothing proves that its initial events are over, so no other apiserver can continue
   // it (docs/watch.md, W3).
   const isEnded = during.some(({ msg, reason, resource, ...entry }) => {
-    const isInitial = msg === "watches.ended" && reason === "initial_events" && resource === watched;
+    const isInitial = msg === "watches.ended" && reason === "initial_events" && watched.has(String(resource));
     return isInitial && isOfOutage({ msg, ...entry }, "from", outages);
   });
   return isEnded ? "watch ended within its initial events" : undefined;
