@@ -102,8 +102,14 @@ export const rules: readonly Rule[] = [
       shownBy: ["test/processes/long/release.test.ts", "-chart.tgz"],
     },
   ],
-  // Another page may have created it.
-  [/^kubectl create namespace /, { run: "cluster", codes: [0, 1] }],
+  [
+    /^helm install .* oci:|^helm test /,
+    {
+      run: "nowhere",
+      because: "there is no registry",
+      shownBy: ["test/real/deploy.test.ts", "helm installs, upgrades and removes the chart"],
+    },
+  ],
   [
     / port-forward /,
     {
