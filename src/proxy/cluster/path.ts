@@ -35,6 +35,8 @@ import { Admission } from "../admission/admission.ts";
 import { Balance } from "../balance/balance.ts";
 import type { AssertedTrust } from "../identity/client-identity.ts";
 import { Trust, type TrustClass } from "../identity/trust.ts";
+import { BackendLoads } from "../load/backend-load.ts";
+import { RequestObservers } from "../load/request-observer.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
 import { LedgerTap } from "../observe/ledger-tap.ts";
 import { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
@@ -112,6 +114,7 @@ export class Path {
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly hedges: Hedges;
+  readonly loads: BackendLoads;
   readonly pending: PendingQueue;
   readonly probers: Probers | undefined;
   readonly migrations: Migrations;
@@ -144,11 +147,7 @@ export class Path {
     const pending = new PendingQueue(stallAwareClock);
     const slowStart = new SlowStart(clock);
     const backends = this.#createBackends(options, { clock, stallAwareClock });
-    const pools = new PoolSet({
-      poolFor: (backend) => this.#createPool(backend, clock, options),
-      isPerClient: options.isPerClient,
-      shareOf: (name) => slowStart.shareOf(name),
-    });
+    const pools = this.#createPoolSet(options, clock, slowStart);
     const base = { clock, stallAwareClock, journal, buffered, caches, exchanges, pending, backends, pools };
     const migrations = new Migrations({
       ...base,
@@ -157,6 +156,7 @@ export class Path {
     });
     const watched = { ...base, migrations, refresher: new BookmarkRefresher({ ...base, migrations }) };
     this.clock = clock;
+    this.loads = new BackendLoads(clock);
     this.#stallAwareClock = stallAwareClock;
     this.journal = journal;
     this.turn = new FlushScheduler(clock);
@@ -193,6 +193,14 @@ export class Path {
       onVerdict: (view) => this.#judged(view),
       onNeed: (name, isNeeded) => this.pools.poolOf(name)?.judged(isNeeded),
       onAnswer: () => this.pending.release(),
+    });
+  }
+
+  #createPoolSet(options: PathOptions, clock: Clock, slowStart: SlowStart): PoolSet {
+    return new PoolSet({
+      poolFor: (backend) => this.#createPool(backend, clock, options),
+      isPerClient: options.isPerClient,
+      shareOf: (name) => slowStart.shareOf(name),
     });
   }
 
@@ -240,6 +248,7 @@ export class Path {
       ...(compares === "nothing" ? [] : [this.sentinels]),
       ...(this.#histories === undefined ? [] : [this.#histories]),
       this.#stallAwareClock,
+      this.loads,
       new HungWatchDetector(clock, exchanges),
       new StalledCacheDetector({ clock, journal, caches, migrations, refresher }),
       new LaggingCacheDetector({
@@ -285,6 +294,7 @@ export class Path {
       migrations,
       origins,
       hedges,
+      observers: new RequestObservers([this.loads]),
       missingApis: new MissingApis(clock, journal),
       probers,
       admission,
@@ -313,6 +323,7 @@ export class Path {
   reconcile(names: readonly string[]): void {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
+    this.loads.reconcile(names);
     this.pools.reconcile(names);
     this.caches.reconcile(names);
     this.probers?.reconcile(names);
