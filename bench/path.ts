@@ -12,7 +12,7 @@ import { u8, u24, u32 } from "../src/h2/core/bytes.ts";
 import type { Field } from "../src/h2/core/field.ts";
 import { clientPreface, flag, frameHeaderBytes, frameType } from "../src/h2/frame/frame.ts";
 import { HpackEncoder } from "../src/h2/hpack/hpack-encoder.ts";
-import { Path } from "../src/proxy/cluster/path.ts";
+import { DataPath } from "../src/proxy/cluster/data-path.ts";
 import { Client } from "../src/proxy/context/client.ts";
 import { Downstream } from "../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../src/proxy/net/wire.ts";
@@ -83,7 +83,7 @@ function backend(owner: WireOwner): Wire {
 let done = 0;
 
 /** A client that keeps its streams busy; returns what it does each turn. */
-function client(path: Path, number: number): () => void {
+function client(path: DataPath, number: number): () => void {
   const encoder = new HpackEncoder();
   const headOf = (name: number): Field[] =>
     fieldsOf([
@@ -140,7 +140,7 @@ function measure(turns: readonly (() => void)[], ms: number): number {
   return (user + system) / (done - doneBefore);
 }
 
-const path = new Path({
+const path = new DataPath({
   clock,
   journal: new Journal(clock),
   connect: (_, owner) => backend(owner),

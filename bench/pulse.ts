@@ -15,7 +15,7 @@ import { Field } from "../src/h2/core/field.ts";
 import type { StreamListener } from "../src/h2/core/stream-writer.ts";
 import { createReadyProbe } from "../src/health/probes/ready.ts";
 import { createAuthority } from "../src/pki/pki.ts";
-import { Path } from "../src/proxy/cluster/path.ts";
+import { DataPath } from "../src/proxy/cluster/data-path.ts";
 import { type BackendAddress, connectConnection, openSocket } from "../src/proxy/net/connect.ts";
 import { BufferLimiter } from "../src/proxy/overload/buffer-limiter.ts";
 import { poolKey } from "../src/proxy/upstream/pool-key.ts";
@@ -82,13 +82,13 @@ async function measure(): Promise<void> {
 }
 
 /** The path with real sockets, one watch on each upstream connection. */
-function open({ ports, ca }: Place): Path {
+function open({ ports, ca }: Place): DataPath {
   const journal = new Journal(wallClock);
   const addressOf = (name: string): BackendAddress => {
     const port = ports[backends.indexOf(name)] ?? 0;
     return { name, host: "127.0.0.1", port, tls: { ca, serverName: "localhost" } };
   };
-  const path = new Path({
+  const path = new DataPath({
     clock: wallClock,
     journal,
     connect: (name, owner) => connectConnection(addressOf(name), owner, { journal, keepalive }),
@@ -112,7 +112,7 @@ function open({ ports, ca }: Place): Path {
 }
 
 /** Asks for an upstream connection as often as the backend's share has it, and again where the wait was too long: dials are few a second. */
-function ask(path: Path, name: string): void {
+function ask(path: DataPath, name: string): void {
   const connections = path.pools.poolOf(name);
   const share = Number(values.connections) / backends.length;
   const next = (): void =>
@@ -126,11 +126,11 @@ function ask(path: Path, name: string): void {
   for (let index = 0; index < share; index += 1) next();
 }
 
-function poolOf(path: Path): number {
+function poolOf(path: DataPath): number {
   return backends.reduce((sum, name) => sum + (path.pools.poolOf(name)?.openStreams ?? 0), 0);
 }
 
-async function settled(path: Path, count: number): Promise<void> {
+async function settled(path: DataPath, count: number): Promise<void> {
   while (poolOf(path) < count) await rest(100);
   await rest(Number(values.warm) * 1000);
 }
@@ -141,7 +141,7 @@ function rest(ms: number): Promise<void> {
   });
 }
 
-async function tell(path: Path, ms: number): Promise<void> {
+async function tell(path: DataPath, ms: number): Promise<void> {
   const changes: string[] = [];
   path.journal.subscribe((entry) => {
     if (entry.kind === "backend.changed") changes.push(`${entry.backend} ${entry.to}: ${entry.reason}`);

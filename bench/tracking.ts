@@ -12,7 +12,7 @@ import { Journal } from "../src/events/journal.ts";
 import { u8, u24, u32 } from "../src/h2/core/bytes.ts";
 import { clientPreface, flag, frameHeaderBytes, frameType } from "../src/h2/frame/frame.ts";
 import { HpackEncoder } from "../src/h2/hpack/hpack-encoder.ts";
-import { Path } from "../src/proxy/cluster/path.ts";
+import { DataPath } from "../src/proxy/cluster/data-path.ts";
 import { Client } from "../src/proxy/context/client.ts";
 import { Downstream } from "../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../src/proxy/net/wire.ts";
@@ -114,7 +114,7 @@ class Rig {
         ["content-type", form.contentType],
       ]),
     );
-    const path = new Path({
+    const path = new DataPath({
       clock,
       journal: new Journal(clock),
       connect: (_, owner) => this.#connection(owner),

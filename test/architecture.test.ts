@@ -25,8 +25,9 @@ const mayImport: Readonly<Record<string, string>> = {
   ledger: "base",
   incidents: "base events",
   pki: "base",
+  watch: "",
   "watch/codec": "base kube",
-  "watch/cache": "base kube watch/codec",
+  "watch/cache": "base kube watch watch/codec",
   "proxy/h1": "base kube h2/core",
   "proxy/net": "base events",
   "proxy/identity": "base config h2/core",
@@ -35,14 +36,14 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/load": "base kube h2/core",
   "proxy/upstream": "base events h2/core h2/session health proxy/net proxy/identity proxy/context",
   "watch/session":
-    "base events kube h2/core watch/codec watch/cache proxy/identity proxy/context proxy/upstream",
-  "watch/migration": "base events health watch/cache proxy/upstream watch/session",
+    "base events kube h2/core watch watch/codec watch/cache proxy/identity proxy/context proxy/upstream",
+  "watch/migration": "base events health watch watch/cache proxy/upstream watch/session",
   "proxy/admission": "base",
   "proxy/observe": "base events kube h2/core ledger proxy/identity proxy/context watch/session",
   "proxy/request":
     "base events config kube h2/core health watch/codec watch/cache proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/load proxy/admission proxy/observe",
   "watch/detectors":
-    "base events kube h2/core health watch/cache proxy/context proxy/upstream watch/session watch/migration proxy/request",
+    "base events kube h2/core health watch watch/cache proxy/context proxy/upstream watch/session watch/migration proxy/request",
   "proxy/balance": "base proxy/context watch/session watch/migration proxy/request",
   "proxy/overload": "base events h2/core proxy/request",
   "proxy/tunnel":

@@ -13,8 +13,8 @@ import type { Journal } from "../events/journal.ts";
 import { ExpiryWatch } from "../incidents/certificate-expiry.ts";
 import { Incidents } from "../incidents/incidents.ts";
 import { type ApiSecurity, apiCertificates, closeApiSecurity } from "../proxy/cluster/api-security.ts";
+import type { DataPath } from "../proxy/cluster/data-path.ts";
 import type { Operations } from "../proxy/cluster/operations.ts";
-import type { Path } from "../proxy/cluster/path.ts";
 import { apiPages, createApi } from "./api/api.ts";
 import { openapiRoutes } from "./api/openapi.ts";
 import { operationPosts } from "./api/operation-posts.ts";
@@ -39,7 +39,7 @@ import { type Admin, type AdminOptions, guardOf, metricsGuard, startAdmin } from
 import { zPages } from "./server/z-pages.ts";
 
 type ListedCluster = LiveCluster & {
-  readonly path: Pick<Path, "ledgerTap" | "exchanges" | "caches" | "backends">;
+  readonly path: Pick<DataPath, "ledgerTap" | "exchanges" | "caches" | "backends">;
 };
 
 export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {

@@ -49,7 +49,10 @@ export class Lease {
   handovers: readonly Handover[] = [];
   /** Identities and programs of the recent holders, in the format of `kindOf`. */
   knownKinds: readonly string[] = [];
-  /** The latest judgement, which expires after `limits.leaseQuietMs`. */
+  /**
+   * Why a renewal was last found suspect; undefined: none was. Read it with `verdictAt`, which ignores it
+   * `limits.leaseQuietMs` after `judgedAt`.
+   */
   judgement: Judgement | undefined;
   judgedAt = Number.NEGATIVE_INFINITY;
   reportedAt = Number.NEGATIVE_INFINITY;

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Clock } from "../../src/base/clock.ts";
 import { TokenBucket } from "../../src/base/token-bucket.ts";
-import { watchLimits } from "../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../src/watch/limits.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("base/token-bucket");

@@ -1,7 +1,7 @@
 /** Each setting of `health`, `watches`, `connectionPool` and `logging` that a reload changes is in force at once. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { PathSettings } from "../../src/proxy/cluster/path.ts";
+import type { PathSettings } from "../../src/proxy/cluster/data-path.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
 import { ok, PlayedWatch } from "../support/watch-path.ts";
 

@@ -1,7 +1,7 @@
 /** Ends of an attempt that are not what they seem: proxy/watching has the others. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { watchLimits } from "../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../src/watch/limits.ts";
 import { blackHole, goAway, PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("flows/early-ends");

@@ -1,7 +1,7 @@
 /** A version that a cache has forgotten: who else is asked, who is waited for, and when its client is told (row 17). */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { watchLimits } from "../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../src/watch/limits.ts";
 import { PlayedPath } from "../support/path.ts";
 import { blackHole, PlayedWatch } from "../support/watch-path.ts";
 

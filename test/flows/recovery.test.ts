@@ -2,7 +2,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
-import { watchLimits } from "../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../src/watch/limits.ts";
 import { bearer, type Ear, PlayedPath } from "../support/path.ts";
 
 const test = suite("flows/recovery");

@@ -1,7 +1,7 @@
 /** The proxy of a run: the real path on simulated wires. This is its other wiring, beside src/main.ts. */
 import { Failure } from "../../src/base/failure.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
-import { Path, type PathOptions } from "../../src/proxy/cluster/path.ts";
+import { DataPath, type PathOptions } from "../../src/proxy/cluster/data-path.ts";
 import { Client } from "../../src/proxy/context/client.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
@@ -31,7 +31,7 @@ const bufferBytes = 1024 * 1024 * 1024;
 const ping = { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2_000, deadAfterWhenAllSilentMs: 10_000 };
 
 export class SimulatedProxy {
-  readonly path: Path;
+  readonly path: DataPath;
   readonly entries: Entry[] = [];
   readonly downstreams = new Set<Downstream>();
   readonly #options: ProxyOptions;
@@ -49,7 +49,7 @@ export class SimulatedProxy {
     const connect = (backend: string, owner: WireOwner): Wire => this.#dial(backend, owner);
     const bufferLimiter = new BufferLimiter(clock, bufferBytes);
     const parts = { clock, journal, connections, isPerClient, ping, connect, bufferLimiter };
-    this.path = new Path(probes === undefined ? parts : { ...parts, probes });
+    this.path = new DataPath(probes === undefined ? parts : { ...parts, probes });
     this.path.reconcile(options.backends);
     this.#check();
     clock.onTurn = () => this.#checkWatches();

@@ -3,7 +3,7 @@
  * was under way comes with its kernel's next retransmission; new sockets, with their next SYN.
  */
 import type { ProbeListener } from "../../src/health/prober.ts";
-import type { PathOptions } from "../../src/proxy/cluster/path.ts";
+import type { PathOptions } from "../../src/proxy/cluster/data-path.ts";
 import type { End } from "./network.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";

@@ -410,7 +410,7 @@ const ofComparing: readonly WatchDefect[] = [
     scene: "forks",
     mutations: [
       {
-        file: "watch/detectors/histories.ts",
+        file: "watch/detectors/forked-histories.ts",
         find: "const isForked = compareVersions(version, seen) < 0;",
         replace: "const isForked = compareVersions(version, seen) < 0 && seen === version;",
       },

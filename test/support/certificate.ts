@@ -1,6 +1,6 @@
 /** A client's certificate, as the listener sees it after the handshake. */
 import { X509Certificate } from "node:crypto";
-import type { PeerCertificate } from "../../src/proxy/identity/client-identity.ts";
+import type { PeerCertificate } from "../../src/proxy/identity/asserted-identity.ts";
 import { testPki } from "./pki.ts";
 
 export type Holder = {

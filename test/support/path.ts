@@ -14,7 +14,7 @@ import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import type { Readiness } from "../../src/health/evidence.ts";
 import type { ProbeListener } from "../../src/health/prober.ts";
-import { Path } from "../../src/proxy/cluster/path.ts";
+import { DataPath } from "../../src/proxy/cluster/data-path.ts";
 import { Client, type ClientOptions } from "../../src/proxy/context/client.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
@@ -320,7 +320,7 @@ export class PlayedClient {
   }
 }
 
-export class PlayedPath extends Path {
+export class PlayedPath extends DataPath {
   override readonly clock: ManualClock;
   readonly entries: Entry[] = [];
   /** Every verdict that changed, and when. */

@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Histogram } from "../../base/histogram.ts";
 import type { Entry, EntryOf } from "../../events/journal.ts";
 import type { BackendSet } from "../../proxy/cluster/backend-set.ts";
-import type { BackendMeasurements, Path } from "../../proxy/cluster/path.ts";
+import type { BackendMeasurements, DataPath } from "../../proxy/cluster/data-path.ts";
 import type { Passthrough } from "../../proxy/tunnel/passthrough.ts";
 import type { Sample } from "./exposition.ts";
 
@@ -43,7 +43,7 @@ type PoolFacts = {
   }[];
 };
 
-type LiveLease = Pick<Path["ledgerTap"]["leases"]["all"][number], "name" | "holder" | "renewedAt"> & {
+type LiveLease = Pick<DataPath["ledgerTap"]["leases"]["all"][number], "name" | "holder" | "renewedAt"> & {
   readonly verdictAt: (now: number) => { readonly verdict: string } | undefined;
   readonly renewers: readonly { readonly caller: { readonly address: string } }[];
 };
@@ -52,24 +52,24 @@ export type LiveCluster = {
   /** Prefix of the names of this cluster's backends; "" if there is only one cluster. */
   readonly label: string;
   readonly path: {
-    readonly admission: Pick<Path["admission"], "waiting">;
-    readonly backends: Pick<Path["backends"], "detections"> & {
+    readonly admission: Pick<DataPath["admission"], "waiting">;
+    readonly backends: Pick<DataPath["backends"], "detections"> & {
       readonly views: readonly { readonly name: string; readonly state: string }[];
     };
     readonly pools: { readonly poolOf: (backend: string) => PoolFacts | undefined };
-    readonly exchanges: Pick<Path["exchanges"], "active" | "counts" | "durations" | "ends" | "watched">;
-    readonly hedges: Pick<Path["hedges"], "count" | "wins">;
-    readonly pending: Pick<Path["pending"], "size">;
+    readonly exchanges: Pick<DataPath["exchanges"], "active" | "counts" | "durations" | "ends" | "watched">;
+    readonly hedges: Pick<DataPath["hedges"], "count" | "wins">;
+    readonly pending: Pick<DataPath["pending"], "size">;
     readonly migrations: Pick<
-      Path["migrations"],
+      DataPath["migrations"],
       "moves" | "moveDurations" | "ends" | "hedges" | "refreshes" | "sentinels" | "waiting" | "stalls"
     >;
-    readonly sentinels: Pick<Path["sentinels"], "count">;
-    readonly origins: Pick<Path["origins"], "counts">;
-    readonly refresher: Pick<Path["refresher"], "progressRequests">;
-    readonly staleReadGuard: Pick<Path["staleReadGuard"], "counts">;
+    readonly sentinels: Pick<DataPath["sentinels"], "count">;
+    readonly origins: Pick<DataPath["origins"], "counts">;
+    readonly refresher: Pick<DataPath["refresher"], "progressRequests">;
+    readonly staleReadGuard: Pick<DataPath["staleReadGuard"], "counts">;
     readonly ledgerTap: {
-      readonly ledger: Pick<Path["ledgerTap"]["ledger"], "size" | "requestsByAgent">;
+      readonly ledger: Pick<DataPath["ledgerTap"]["ledger"], "size" | "requestsByAgent">;
       readonly leases: { readonly all: readonly LiveLease[] };
     };
     readonly measurementsOf: (backend: string) => BackendMeasurements;
@@ -116,7 +116,10 @@ export type Counted = {
 /** Where the values of a metric come from. Values with equal labels are added up. */
 type Source =
   | { readonly process: (process: Process) => Values }
-  /** Read from each cluster. Counts of a removed cluster stay, as backend "other": counters must not decrease. */
+  /**
+   * Read from each cluster at each scrape. When a cluster is removed, its counts are kept with "other" in the labels
+   * `cluster` and `backend`, because a counter must not decrease.
+   */
   | { readonly cluster: (cluster: ClusterView) => Values }
   /** Counted from the journal, for things that are too rare for a counter in the data path. */
   | { readonly counted: Counted };

@@ -109,7 +109,7 @@ export const commands = {
     exits: "1: the process ended because of an internal error",
   },
   sidecar: {
-    summary: "serve the applications of one pod, without a configuration file",
+    summary: "run as a sidecar: forward the apiserver requests of the pod's other containers",
     words: "",
     options: [
       option("--print-config", "print the sidecar's configuration and exit"),
@@ -179,7 +179,7 @@ export const commands = {
         "the only one, or the only one whose servers have port 6443",
       ),
     ],
-    exits: "1: the file has no backends that can be imported",
+    exits: "1: the file has no backends that can be imported, or --from is missing or wrong",
     examples: ["watchkeeper import /etc/haproxy/haproxy.cfg > watchkeeper.yaml"],
   },
   try: {
@@ -275,7 +275,7 @@ export const commands = {
     ],
   },
   tap: {
-    summary: "print events of the journal as they happen",
+    summary: "print the journal's entries as they are written, such as failed requests",
     words: "[KIND]",
     options: [
       ...apiOptions,

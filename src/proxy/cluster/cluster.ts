@@ -14,7 +14,7 @@ import type { Probe } from "../../health/prober.ts";
 import { Expiries, loopbackName } from "../../health/probes/certificate.ts";
 import { createReadyProbe } from "../../health/probes/ready.ts";
 import { readRetransmissions } from "../../health/probes/retransmissions.ts";
-import { identify } from "../context/identity-headers.ts";
+import { identify } from "../context/upstream-fields.ts";
 import { createH1 } from "../downstream/h1-connection.ts";
 import type { Gate } from "../downstream/listen.ts";
 import {
@@ -32,7 +32,7 @@ import { Passthrough } from "../tunnel/passthrough.ts";
 import { HungTunnels, type WatchTunnel } from "../tunnel/stuck-sockets.ts";
 import { UpgradeHandler } from "../tunnel/upgrade-handler.ts";
 import { BackendSet } from "./backend-set.ts";
-import { Path, type PathSettings } from "./path.ts";
+import { DataPath, type PathSettings } from "./data-path.ts";
 
 export type ClusterParts = {
   readonly journal: Journal;
@@ -43,7 +43,7 @@ export type ClusterParts = {
 
 export class Cluster {
   readonly label: string;
-  readonly path: Path;
+  readonly path: DataPath;
   readonly backends: BackendSet;
   readonly upgrades: UpgradeHandler;
   readonly passthrough: Passthrough;
@@ -115,9 +115,9 @@ export class Cluster {
     return cluster;
   }
 
-  #createPath(): Path {
+  #createPath(): DataPath {
     const { health, cluster } = this.#config;
-    return new Path({
+    return new DataPath({
       ...settingsOf(this.#config),
       clock: wallClock,
       journal: this.#journal,

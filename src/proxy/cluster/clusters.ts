@@ -140,7 +140,10 @@ export class Clusters {
     return loaded(cluster);
   }
 
-  /** Returns the cluster that this configuration changes. A removal of this cluster that has begun is cancelled. */
+  /**
+   * Returns the existing cluster that this configuration describes, which may be one that is being removed (`#take` then
+   * cancels the removal), or the only cluster under a new name; undefined: the configuration describes a new cluster.
+   */
   #known(config: ConfigForCluster): Cluster | undefined {
     const { name } = config.cluster;
     return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#renamed(config);

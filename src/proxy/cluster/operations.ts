@@ -4,12 +4,12 @@
  */
 import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { Path } from "./path.ts";
+import type { DataPath } from "./data-path.ts";
 
 /** `by`: the operator's name and origin, as the operator gave them. */
 export type Operator = { readonly by: string; readonly reason: string };
 
-type OperatedPath = Pick<Path, "backends" | "exchanges" | "migrations">;
+type OperatedPath = Pick<DataPath, "backends" | "exchanges" | "migrations">;
 
 export type OperationsParts = {
   readonly journal: Journal;

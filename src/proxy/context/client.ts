@@ -1,6 +1,6 @@
 import { Field } from "../../h2/core/field.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { type Asserted, type Identity, unidentified } from "../identity/client-identity.ts";
+import { type Asserted, type Identity, unidentified } from "../identity/asserted-identity.ts";
 import type { Bearer, CredentialMemo } from "../identity/trust.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 

@@ -5,7 +5,7 @@ import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import type { Asserted } from "../identity/client-identity.ts";
+import type { Asserted } from "../identity/asserted-identity.ts";
 import type { Client } from "./client.ts";
 
 export type RequestContext = {

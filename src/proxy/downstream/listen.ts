@@ -13,7 +13,7 @@ import type { Journal } from "../../events/journal.ts";
 import { keyOf, Sources } from "../admission/sources.ts";
 import { Client } from "../context/client.ts";
 import { plainHttpOnTls } from "../h1/h1-refusal.ts";
-import { type Identity, leavesAt } from "../identity/client-identity.ts";
+import { type Identity, leavesAt } from "../identity/asserted-identity.ts";
 import { descriptorOf } from "../net/descriptors.ts";
 import { type Decision, peek } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";

@@ -14,7 +14,7 @@ import { Ledger } from "../../ledger/ledger.ts";
 import { type Subject, subjectOf } from "../../ledger/subject.ts";
 import { resourceKey, type WatchContext } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
-import type { Asserted } from "../identity/client-identity.ts";
+import type { Asserted } from "../identity/asserted-identity.ts";
 import type { Bearer } from "../identity/trust.ts";
 
 const KiB = 1024;

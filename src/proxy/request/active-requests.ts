@@ -150,7 +150,10 @@ export class ActiveRequests {
     return count;
   }
 
-  /** No event shows that a client has read the last byte, so such exchanges are removed at the next check. */
+  /**
+   * Keeps an ended exchange whose client has not read everything yet, so that its bytes still appear in `holders`. No
+   * event reports when the client has read the last byte, so `#sweep` removes exchanges that hold no more bytes.
+   */
   #keepUnread(exchange: Exchange): void {
     this.#unread.add(exchange);
     if (this.#unread.size >= this.#sweepAt) this.#sweep();

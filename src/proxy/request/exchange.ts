@@ -38,7 +38,7 @@ import { answerOf, type WatchContext, withOrigin } from "../../watch/session/wat
 import { type WatchHost, WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission, Entry } from "../admission/admission.ts";
 import { isRepeatable, isSafe, type RequestContext } from "../context/request-context.ts";
-import { dropsOf } from "../identity/client-identity.ts";
+import { dropsOf } from "../identity/asserted-identity.ts";
 import { type Credential, isProvenAt, type Trust } from "../identity/trust.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop, ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
@@ -46,7 +46,8 @@ import type { GuardedRead } from "../observe/stale-read-guard.ts";
 import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import { Attempts } from "./attempts.ts";
+import { maySendAgain } from "../upstream/retries.ts";
+import { AttemptPair } from "./attempt-pair.ts";
 import type { ExchangeRequest } from "./exchange-request.ts";
 import { failedEntry, noneAnswers, refusedBy, tooManyUnproven } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
@@ -90,7 +91,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly context: RequestContext;
   readonly down: StreamWriter;
   /** Invariant: a first attempt exists exactly in `asking`, `relaying` and `finishing`. A watch session has its own. */
-  readonly attempts: Attempts;
+  readonly attempts: AttemptPair;
   readonly #credential: Credential;
   readonly #info: RequestInfo;
   readonly #asked: WatchContext | undefined;
@@ -134,7 +135,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#guardedRead = request.guardedRead;
     this.#copy = request.copy;
     this.headBytes = request.headBytes;
-    this.attempts = new Attempts(this, request);
+    this.attempts = new AttemptPair(this, request);
     this.#body = request.context.isBodiless ? undefined : new RequestBody(parts.buffered);
   }
 
@@ -329,7 +330,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#state = "placing";
     const { clock, backends } = this.#parts;
     const { attempts, context } = this;
-    // Attempts while all backends are silent prove nothing about any of them (D14).
+    // AttemptPair while all backends are silent prove nothing about any of them (D14).
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
     // A request refused by GOAWAY is not counted, because each 401 causes a GOAWAY for all clients of a connection.
     const since = Math.max(context.at, this.#placedAt);
@@ -435,7 +436,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   attemptSuspected(attempt: Attempt): void {
     if (this.isEnded || this.isAnswered) return;
     const { backends, hedges } = this.#parts;
-    // Attempts while all backends are silent prove nothing about any of them (D14).
+    // AttemptPair while all backends are silent prove nothing about any of them (D14).
     if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);
     hedges.suspected(this.context, this.attempts, attempt);
   }
@@ -464,13 +465,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     else this.#failed(failure);
   }
 
-  /**
-   * True if the request may be sent again (watch.md §10): the backend refused its stream unprocessed, or the stream was
-   * lost and the request is safe. The whole body must still be available.
-   */
+  /** True if the request may be sent again. The whole body must still be available. */
   #maySendAgain(code: number): boolean {
-    if (this.#body?.isRepeatable === false) return false;
-    return code === errorCode.REFUSED_STREAM || (code === lost && isSafe(this.context));
+    return this.#body?.isRepeatable !== false && maySendAgain(code, isSafe(this.context));
   }
 
   #lostAnswered(code: number): void {

@@ -22,9 +22,9 @@ import {
   withPath,
 } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
-import { identify } from "../context/identity-headers.ts";
 import { longHeadBytes, type RequestContext } from "../context/request-context.ts";
-import type { Asserted } from "../identity/client-identity.ts";
+import { identify } from "../context/upstream-fields.ts";
+import type { Asserted } from "../identity/asserted-identity.ts";
 import type { Credential } from "../identity/trust.ts";
 import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy, LedgerTap } from "../observe/ledger-tap.ts";

@@ -13,7 +13,7 @@ import { isFreshRead, isRepeatable, type RequestContext } from "../context/reque
 import type { Attempt } from "../upstream/attempt.ts";
 import { pickOther } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import type { Attempts } from "./attempts.ts";
+import type { AttemptPair } from "./attempt-pair.ts";
 import { requestLimits } from "./limits.ts";
 
 export type HedgeParts = {
@@ -46,7 +46,7 @@ export class Hedges {
   }
 
   /** Called while an unanswered attempt has waited for long, or its connection or backend does not answer. */
-  suspected(context: RequestContext, attempts: Attempts, attempt: Attempt): void {
+  suspected(context: RequestContext, attempts: AttemptPair, attempt: Attempt): void {
     if (attempt.up === undefined) this.#goElsewhere(attempts, attempt);
     else if (attempt.isSlow && !attempt.isSuspect) this.#askSlow(context, attempts, attempt);
     else if (isRepeatable(context) && attempts.isDoubted) this.#askTwice(attempts, attempt);
@@ -96,12 +96,12 @@ export class Hedges {
   }
 
   /** Returns a backend that may be asked next; undefined: there is none, or the attempts are spent. */
-  another({ tried, asked }: Attempts): string | undefined {
+  another({ tried, asked }: AttemptPair): string | undefined {
     return tried.length + 1 < limits.attempts ? this.otherThan(asked) : undefined;
   }
 
   /** Moves a request that waits for a connection to another backend, and never back. */
-  #goElsewhere(attempts: Attempts, attempt: Attempt): void {
+  #goElsewhere(attempts: AttemptPair, attempt: Attempt): void {
     const other = this.another(attempts);
     if (other !== undefined) attempts.move(attempt, other).dial(this.#parts.pools);
   }
@@ -111,7 +111,7 @@ export class Hedges {
    * request (`isOwn`), its readiness is probed now: /readyz may show the cause. Only reads of one object that no cache
    * may answer are hedged, because a large LIST is slow on a healthy backend too.
    */
-  #askSlow(context: RequestContext, attempts: Attempts, attempt: Attempt): void {
+  #askSlow(context: RequestContext, attempts: AttemptPair, attempt: Attempt): void {
     if (!context.isOwn) return;
     this.#parts.expediteProbe(attempt.backend);
     if (attempts.hasTwo || !isFreshRead(context)) return;
@@ -125,7 +125,7 @@ export class Hedges {
    * Hedges on another connection of the same backend first. If that connection is silent too, another backend is asked,
    * because with a wrong path MTU all connections to a backend lose the same response.
    */
-  #askTwice(attempts: Attempts, attempt: Attempt): void {
+  #askTwice(attempts: AttemptPair, attempt: Attempt): void {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
     // The same backend comes first, because the client has already read that backend's cache (k/k 59848).
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);

@@ -7,7 +7,7 @@ import { Failure } from "../../base/failure.ts";
 import type { FrontProxy, PairFiles } from "../../config/cluster.ts";
 import type { ConfigForCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { AssertedTrust } from "../identity/client-identity.ts";
+import type { AssertedTrust } from "../identity/asserted-identity.ts";
 import type { TrustClass } from "../identity/trust.ts";
 import type { BackendAddress } from "../net/connect.ts";
 import { ServingCertificate } from "./certificates.ts";

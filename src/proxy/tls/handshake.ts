@@ -4,7 +4,7 @@ import type net from "node:net";
 import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
-import { type Identity, identityOf, type PeerCertificate } from "../identity/client-identity.ts";
+import { type Identity, identityOf, type PeerCertificate } from "../identity/asserted-identity.ts";
 import { serverTlsOptions } from "./server-context.ts";
 import type { Host, Hosts } from "./sni-hosts.ts";
 

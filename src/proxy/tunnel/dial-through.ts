@@ -9,7 +9,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
-import { Retries } from "../upstream/pick.ts";
+import { Retries } from "../upstream/retries.ts";
 
 /** A backend's socket. In a passthrough the socket is paused, and the backend's first bytes are still to be read. */
 export type DialledSocket = { readonly socket: Socket; readonly backend: string };

@@ -7,11 +7,11 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Client } from "../context/client.ts";
-import type { AssertedTrust } from "../identity/client-identity.ts";
+import type { AssertedTrust } from "../identity/asserted-identity.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
-import { Retries } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
+import { Retries } from "../upstream/retries.ts";
 import type { DialledSocket } from "./dial-through.ts";
 
 export type DialUpgradeParts = {

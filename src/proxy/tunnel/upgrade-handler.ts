@@ -16,7 +16,7 @@ import { classify } from "../../kube/request-info.ts";
 import type { Client } from "../context/client.ts";
 import { writeHead, writeUpgrade } from "../h1/h1-head.ts";
 import { headOf, readUpgrade } from "../h1/h1-request.ts";
-import type { Asserted, AssertedTrust } from "../identity/client-identity.ts";
+import type { Asserted, AssertedTrust } from "../identity/asserted-identity.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
 import { localReplyTo } from "../request/local-reply.ts";

@@ -6,7 +6,7 @@
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
 import type { WatchEvent } from "../codec/event.ts";
-import { watchLimits } from "./limits.ts";
+import { watchLimits } from "../limits.ts";
 
 const none: readonly string[] = [];
 

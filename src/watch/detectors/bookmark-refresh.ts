@@ -12,7 +12,7 @@ import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheProgress } from "../cache/cache-progress.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import {

@@ -7,7 +7,7 @@ import { Interval } from "../../base/interval.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 
 /** Catches an exception, so that the watches after this one are checked as well. */
 function look({ watch, isEnded }: Exchange): void {

@@ -10,7 +10,7 @@ import { Interval } from "../../base/interval.ts";
 import { limits } from "../../base/limits.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import { type CacheTracker, type LagSuspicion, wouldShow } from "../cache/cache-progress.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import { resourceOf } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";

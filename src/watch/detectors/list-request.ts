@@ -12,7 +12,7 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 import { answerOf } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 

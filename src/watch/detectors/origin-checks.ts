@@ -14,7 +14,7 @@ import { OpenApiTitle, type Origin, type OriginRules, type Origins } from "../..
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 import { barePath } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import { listAs } from "./list-request.ts";

@@ -13,7 +13,7 @@ import type { Journal } from "../../events/journal.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Client } from "../../proxy/context/client.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import { type ListAnswer, listAs } from "./list-request.ts";
 

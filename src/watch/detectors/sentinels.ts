@@ -8,7 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { CacheTracker } from "../cache/cache-progress.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { BookmarkRefresher } from "./bookmark-refresh.ts";

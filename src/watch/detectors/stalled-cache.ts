@@ -13,7 +13,7 @@ import {
   type LagSuspicion,
   wouldShow,
 } from "../cache/cache-progress.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { BookmarkRefresher } from "./bookmark-refresh.ts";

@@ -1,7 +1,7 @@
 /** Journals moves and ends of watches. Those of one second with the same reason and backends share one entry. */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 
 type Moves = {
   readonly reason: string;

@@ -12,7 +12,7 @@ import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import type { Connection } from "../../proxy/upstream/connection.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../cache/cache-progress.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 import { AnomalyLog } from "../session/anomaly-log.ts";
 import type { AskReason, EndReason, LeaveReason } from "../session/end-verdict.ts";
 import type { WatchContext } from "../session/watch-context.ts";

@@ -7,7 +7,7 @@ import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import { pick, pickOther } from "../../proxy/upstream/pick.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../cache/cache-progress.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 
 type TargetPickerParts = {

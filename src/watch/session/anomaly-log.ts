@@ -4,8 +4,8 @@ import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import type { Journal } from "../../events/journal.ts";
 import { type RequestContext, userAgentOf } from "../../proxy/context/request-context.ts";
-import { watchLimits } from "../cache/limits.ts";
 import type { WatchEvent } from "../codec/event.ts";
+import { watchLimits } from "../limits.ts";
 
 /** The watch that reveals the fault. */
 export type AnomalySource = {

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 
 export class ClientWriter {
   readonly #down: StreamWriter;

@@ -3,7 +3,7 @@
  * cancel the present wait.
  */
 import type { Clock } from "../../base/clock.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 import type { AskReason, EndReason } from "./end-verdict.ts";
 
 const none: readonly string[] = [];

@@ -23,8 +23,8 @@ import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { CacheProgress } from "../cache/cache-progress.ts";
-import { watchLimits } from "../cache/limits.ts";
 import { decoderFor } from "../codec/framing.ts";
+import { watchLimits } from "../limits.ts";
 import type { AnomalyLog } from "./anomaly-log.ts";
 import { ClientWriter } from "./client-writer.ts";
 import {

@@ -7,8 +7,8 @@ import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import { type CacheProgress, isRewound } from "../cache/cache-progress.ts";
-import { watchLimits } from "../cache/limits.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
+import { watchLimits } from "../limits.ts";
 import { type Fate, Reading } from "./session-progress.ts";
 
 /** Decides what happens to each event, and forwards events: `UpstreamMerge` implements it. */

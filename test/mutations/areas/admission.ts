@@ -69,7 +69,7 @@ export const admission: readonly Defect[] = [
   defect(
     "a stall of the proxy counts against pending requests",
     {
-      file: "proxy/cluster/path.ts",
+      file: "proxy/cluster/data-path.ts",
       find: "new PendingQueue(stallAwareClock)",
       replace: "new PendingQueue(clock)",
     },
@@ -78,7 +78,7 @@ export const admission: readonly Defect[] = [
   defect(
     "a stall of the proxy counts against a watch that lost its backend",
     {
-      file: "proxy/cluster/path.ts",
+      file: "proxy/cluster/data-path.ts",
       find: "new StallAwareClock(clock)",
       replace: "Object.assign(new StallAwareClock(clock), clock)",
     },
@@ -332,11 +332,11 @@ export const admission: readonly Defect[] = [
   defect(
     "forwarders make a field as long as they like",
     {
-      file: "proxy/context/identity-headers.ts",
+      file: "proxy/context/upstream-fields.ts",
       find: 'forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes',
       replace: 'forwardedFor !== ""',
     },
-    ["proxy/context/identity-headers", "what forwarders have made longer than a field may be"],
+    ["proxy/context/upstream-fields", "what forwarders have made longer than a field may be"],
   ),
   defect(
     "plain HTTP on the TLS port stays",

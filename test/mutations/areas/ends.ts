@@ -41,7 +41,11 @@ export const ends: readonly Defect[] = [
   ),
   defect(
     "an earlier attempt that may have run is forgotten",
-    { file: "proxy/request/attempts.ts", find: "    this.#hasLeft ||= attempt.mayHaveRun;\n", replace: "" },
+    {
+      file: "proxy/request/attempt-pair.ts",
+      find: "    this.#hasLeft ||= attempt.mayHaveRun;\n",
+      replace: "",
+    },
     ["flows/cut", "what an earlier one may have begun with has"],
   ),
   defect(
@@ -139,7 +143,7 @@ export const ends: readonly Defect[] = [
   defect(
     "a hedge runs on",
     {
-      file: "proxy/request/attempts.ts",
+      file: "proxy/request/attempt-pair.ts",
       find: "    this.#endOther();\n    this.#first?.cancel(isAnswered);\n",
       replace: "    this.#other = undefined;\n    this.#first?.cancel(isAnswered);\n",
     },

@@ -247,7 +247,7 @@ export const health: readonly Defect[] = [
   defect(
     "a backend that comes after a reload has the settings of the start",
     {
-      file: "proxy/cluster/path.ts",
+      file: "proxy/cluster/data-path.ts",
       find: "const { connections, ping } = this.#settings;",
       replace: "const { connections, ping } = options;",
     },

@@ -345,11 +345,11 @@ export const watches: readonly Defect[] = [
   defect(
     "a list that is older than what was shown proves nothing",
     {
-      file: "watch/detectors/histories.ts",
+      file: "watch/detectors/forked-histories.ts",
       find: "const isForked = compareVersions(version, seen) < 0;",
       replace: "const isForked = compareVersions(version, seen) < 0 && seen === version;",
     },
-    ["watch/detectors/histories", "a backend that comes back with an older history is dead"],
+    ["watch/detectors/forked-histories", "a backend that comes back with an older history is dead"],
   ),
   defect(
     "what clients have seen is forgotten with the backend that showed it",
@@ -388,7 +388,7 @@ export const watches: readonly Defect[] = [
       find: "if (first.isOfHistory(version)) this.#parts.host.breaksOff();\n    else this.#giveUp(first);",
       replace: "this.#giveUp(first);",
     },
-    ["watch/detectors/histories", "what it has shown to clients is taken back"],
+    ["watch/detectors/forked-histories", "what it has shown to clients is taken back"],
   ),
   defect(
     "a backend with another history is asked when no other backend is there",
@@ -397,28 +397,28 @@ export const watches: readonly Defect[] = [
       find: '{ isForked: true, verdict: "dead" }',
       replace: '{ isForked: true, verdict: "suspect" }',
     },
-    ["watch/detectors/histories", "while it is the only one that answers no request is sent there"],
+    ["watch/detectors/forked-histories", "while it is the only one that answers no request is sent there"],
   ),
   {
     name: "any list that is new enough makes a backend with another history one like any other",
     mutations: [
       {
-        file: "watch/detectors/histories.ts",
+        file: "watch/detectors/forked-histories.ts",
         find: "if (proof?.isRefuted === false) {",
         replace: "if (proof?.isRefuted === false && proof.until < 0) {",
       },
       {
-        file: "watch/detectors/histories.ts",
+        file: "watch/detectors/forked-histories.ts",
         find: "isFirst || proof !== undefined ||",
         replace: "isFirst ||",
       },
       {
-        file: "watch/detectors/histories.ts",
+        file: "watch/detectors/forked-histories.ts",
         find: " || (!isForked && !this.#isRefuted(backend, question))",
         replace: "",
       },
     ],
-    test: "watch/detectors/histories",
+    test: "watch/detectors/forked-histories",
     fails: "a quiet resource that is the same in both histories",
   },
   defect(

@@ -308,8 +308,8 @@ export const wire: readonly Defect[] = [
   ),
   defect(
     "a certificate's name with blanks around it identifies another user",
-    { file: "proxy/identity/client-identity.ts", find: " && !hasOuterBlanks", replace: "" },
-    ["proxy/identity/client-identity", "a name that no header field can carry is refused"],
+    { file: "proxy/identity/asserted-identity.ts", find: " && !hasOuterBlanks", replace: "" },
+    ["proxy/identity/asserted-identity", "a name that no header field can carry is refused"],
   ),
   defect(
     "a malformed request is not counted",
@@ -369,7 +369,7 @@ export const wire: readonly Defect[] = [
   defect(
     "what waits in all has no bound",
     { file: "h2/core/buffered.ts", find: "return this.#bytes > this.#limitBytes;", replace: "return false;" },
-    ["proxy/cluster/path", "when too much waits"],
+    ["proxy/cluster/data-path", "when too much waits"],
   ),
   defect(
     "what a closed stream owes is forgotten",

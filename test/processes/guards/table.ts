@@ -11,8 +11,8 @@ export type Guard = {
   readonly fails: string;
 };
 
-const identity = "test/proxy/identity/client-identity.test.ts";
-const identify = "test/proxy/context/identity-headers.test.ts";
+const identity = "test/proxy/identity/asserted-identity.test.ts";
+const identify = "test/proxy/context/upstream-fields.test.ts";
 const hosts = "test/proxy/tls/sni-hosts.test.ts";
 const through = "test/flows/identity-through.test.ts";
 const tls = "test/attacks/whole/tls.test.ts";
@@ -23,7 +23,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "a client's X-Remote-* goes upstream beside the proxy's",
     removal: {
-      file: "proxy/identity/client-identity.ts",
+      file: "proxy/identity/asserted-identity.ts",
       find: "field.role === role.identity && !isImpersonation(field);",
       replace: "field.role === role.auditId;",
     },
@@ -34,7 +34,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "an underscore goes past the rule",
     removal: {
-      file: "proxy/identity/client-identity.ts",
+      file: "proxy/identity/asserted-identity.ts",
       find: 'return isPlain.test(name) ? name : name.replace(/[^0-9a-z]/g, "-");',
       replace: "return name;",
     },
@@ -56,7 +56,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "only the usual names are dropped, not the configured ones",
     removal: {
-      file: "proxy/identity/client-identity.ts",
+      file: "proxy/identity/asserted-identity.ts",
       find: "const words = new Set(own);",
       replace: "const words = new Set<string>();",
     },
@@ -67,7 +67,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "nothing of the client's own is dropped on the way",
     removal: {
-      file: "proxy/context/identity-headers.ts",
+      file: "proxy/context/upstream-fields.ts",
       find: "if (drops?.(field) === true) continue;",
       replace: "",
     },
@@ -89,7 +89,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "a client without a certificate sets its own identity where certificates identify clients",
     removal: {
-      file: "proxy/identity/client-identity.ts",
+      file: "proxy/identity/asserted-identity.ts",
       find: "asserted === undefined ? identity.strips : asserted.drops",
       replace: "asserted?.drops",
     },
@@ -111,7 +111,7 @@ export const guards: readonly Guard[] = [
     row: "A41",
     without: "an impersonated client impersonates a third user",
     removal: {
-      file: "proxy/context/identity-headers.ts",
+      file: "proxy/context/upstream-fields.ts",
       find: "if (!fields.some((field) => identity.isPresumptuous(field))) return identity;",
       replace: "return identity;",
     },
@@ -122,7 +122,7 @@ export const guards: readonly Guard[] = [
     row: "A41",
     without: "a certificate with a service account's name gains the groups of service accounts",
     removal: {
-      file: "proxy/identity/client-identity.ts",
+      file: "proxy/identity/asserted-identity.ts",
       find: 'own.length === 0 && name.startsWith("system:serviceaccount:")',
       replace: "own.length < 0",
     },
@@ -133,7 +133,7 @@ export const guards: readonly Guard[] = [
     row: "A42",
     without: "a connection made for one host asks for another's",
     removal: {
-      file: "proxy/context/identity-headers.ts",
+      file: "proxy/context/upstream-fields.ts",
       find: "if (!client.mayAsk(request.authority))",
       replace: "if (client.port < 0)",
     },
@@ -188,7 +188,7 @@ export const guards: readonly Guard[] = [
     row: "A44",
     without: "a client's certificate counts after its end",
     removal: {
-      file: "proxy/context/identity-headers.ts",
+      file: "proxy/context/upstream-fields.ts",
       find: "if (identity.notAfter <= wallMs)",
       replace: "if (identity.notAfter <= 0)",
     },

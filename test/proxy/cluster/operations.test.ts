@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { Operations, type ReloadOutcome } from "../../../src/proxy/cluster/operations.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { ok, PlayedWatch } from "../../support/watch-path.ts";
 

@@ -4,7 +4,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { createAuthority, type Pair } from "../../../src/pki/pki.ts";
-import type { PeerCertificate } from "../../../src/proxy/identity/client-identity.ts";
+import type { PeerCertificate } from "../../../src/proxy/identity/asserted-identity.ts";
 import { peerCertificateOn } from "../../../src/proxy/tls/handshake.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";

@@ -4,7 +4,7 @@ import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { sliceLimits } from "../../../src/base/slices.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { identityOf } from "../../../src/proxy/identity/client-identity.ts";
+import { identityOf } from "../../../src/proxy/identity/asserted-identity.ts";
 import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { refuse } from "../../../src/proxy/upstream/shard.ts";

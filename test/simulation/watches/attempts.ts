@@ -4,7 +4,7 @@
  */
 
 import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import type { Findings } from "./findings.ts";
 import type { WatchCall } from "./watch-call.ts";
 

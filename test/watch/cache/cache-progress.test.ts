@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { CacheProgress, CacheTracker, type LagSuspicion } from "../../../src/watch/cache/cache-progress.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { bookmark, names, suspected, two } from "../../support/caches.ts";
 
 const test = suite("watch/cache/cache-progress");

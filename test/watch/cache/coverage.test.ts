@@ -6,7 +6,7 @@ import {
   type LagSuspicion,
   wouldShow,
 } from "../../../src/watch/cache/cache-progress.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { bookmark, names, suspected, two } from "../../support/caches.ts";
 
 const test = suite("watch/cache/coverage");

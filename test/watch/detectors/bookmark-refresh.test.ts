@@ -2,11 +2,11 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { sliceLimits } from "../../../src/base/slices.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import {
   BookmarkRefresher,
   type BookmarkRefresherParts,
 } from "../../../src/watch/detectors/bookmark-refresh.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { countedClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { blackHole, goAway, json, linesOf, listOf, ok, PlayedWatch } from "../../support/watch-path.ts";

@@ -2,8 +2,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { sliceLimits } from "../../../src/base/slices.ts";
 import type { ActiveRequests } from "../../../src/proxy/request/active-requests.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { HungWatchDetector } from "../../../src/watch/detectors/hung-watch.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { countedClock } from "../../support/clock.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { type Asked, PlayedPath } from "../../support/path.ts";
 import { type Random, seeded } from "../../support/random.ts";
 import { blackHole, goAway, json, linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";

@@ -3,8 +3,8 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { listLimits } from "../../../src/kube/list-version.ts";
 import { Client } from "../../../src/proxy/context/client.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { ProgressRequests } from "../../../src/watch/detectors/progress-requests.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { blackHole, json, listOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { type Asked, bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { goAway, lineOf, linesOf, ok, PlayedWatch, type WatchOptions } from "../../support/watch-path.ts";
 

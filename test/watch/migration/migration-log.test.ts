@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { MigrationLog } from "../../../src/watch/migration/migration-log.ts";
 import { manualClock } from "../../support/clock.ts";
 

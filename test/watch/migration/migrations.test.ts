@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { blackHole, goAway, linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import type { WatchSession } from "../../../src/watch/session/watch-session.ts";
 import { PlayedPath } from "../../support/path.ts";
 import { blackHole, goAway, PlayedWatch } from "../../support/watch-path.ts";

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { AnomalyLog, type AnomalySource } from "../../../src/watch/session/anomaly-log.ts";
 import { orderOf } from "../../support/attempt-owner.ts";
 import { manualClock } from "../../support/clock.ts";

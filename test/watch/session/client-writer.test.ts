@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { StreamWriter } from "../../../src/h2/core/stream-writer.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { ClientWriter } from "../../../src/watch/session/client-writer.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 

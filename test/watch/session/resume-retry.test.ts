@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { ResumeRetry } from "../../../src/watch/session/resume-retry.ts";
 import { manualClock } from "../../support/clock.ts";
 

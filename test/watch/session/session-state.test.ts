@@ -2,8 +2,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import type { WatchSession } from "../../../src/watch/session/watch-session.ts";
 import { blackHole, PlayedWatch } from "../../support/watch-path.ts";
 

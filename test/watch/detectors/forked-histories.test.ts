@@ -1,12 +1,12 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../../src/h2/core/field.ts";
-import { watchLimits } from "../../../src/watch/cache/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { type Asked, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
 /** A backend whose etcd was restored from a copy, or is another one (D13). */
-const test = suite("watch/detectors/histories");
+const test = suite("watch/detectors/forked-histories");
 
 const json = new Field("content-type", "application/json");
 const bookmarks = "resourceVersion=7&allowWatchBookmarks=true";

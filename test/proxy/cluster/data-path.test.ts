@@ -5,7 +5,7 @@ import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { linesOf, ok } from "../../support/watch-path.ts";
 
-const test = suite("proxy/cluster/path");
+const test = suite("proxy/cluster/data-path");
 
 test("backends are dialled when they come, and let go when they leave", () => {
   const path = new PlayedPath(["a"]);

@@ -2,11 +2,11 @@
 
 import type { Field } from "../../h2/core/field.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
-import { Retries } from "../upstream/pick.ts";
+import { Retries } from "../upstream/retries.ts";
 import type { ExchangeRequest } from "./exchange-request.ts";
 import type { HeldResponse } from "./held-response.ts";
 
-export class Attempts extends Retries {
+export class AttemptPair extends Retries {
   readonly #owner: AttemptOwner;
   #first: Attempt | undefined;
   #other: Attempt | undefined;

@@ -3,7 +3,7 @@
  *
  * A bearer token passes unchanged. The fields that go upstream are the client's own, in their order and number, with
  * X-Forwarded-For and Audit-ID set. For a client with a certificate, the proxy adds the identity in the certificate
- * (client-identity.ts). If a listener or host asserts identities, the proxy drops the X-Remote-* fields of all its
+ * (asserted-identity.ts). If a listener or host asserts identities, the proxy drops the X-Remote-* fields of all its
  * clients.
  */
 import { randomBytes } from "node:crypto";
@@ -12,7 +12,7 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
-import { type Asserted, dropsOf, type FieldRule, type Identity } from "../identity/client-identity.ts";
+import { type Asserted, dropsOf, type FieldRule, type Identity } from "../identity/asserted-identity.ts";
 import { isBearer } from "../identity/trust.ts";
 import type { Client } from "./client.ts";
 

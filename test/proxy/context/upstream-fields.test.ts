@@ -3,11 +3,11 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { Client } from "../../../src/proxy/context/client.ts";
-import { identify } from "../../../src/proxy/context/identity-headers.ts";
-import { type Identity, identityOf } from "../../../src/proxy/identity/client-identity.ts";
+import { identify } from "../../../src/proxy/context/upstream-fields.ts";
+import { type Identity, identityOf } from "../../../src/proxy/identity/asserted-identity.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";
 
-const test = suite("proxy/context/identity-headers");
+const test = suite("proxy/context/upstream-fields");
 
 function identified(
   fields: [string, string][],

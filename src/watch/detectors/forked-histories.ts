@@ -17,7 +17,7 @@ import type { Backends } from "../../health/backends.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../cache/cache-progress.ts";
-import { watchLimits } from "../cache/limits.ts";
+import { watchLimits } from "../limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import { type ListAnswer, listAs } from "./list-request.ts";
@@ -51,7 +51,7 @@ type Proof = {
   readonly until: number;
 };
 
-export class Histories extends Interval {
+export class ForkedHistories extends Interval {
   readonly #parts: HistoriesParts;
   readonly #listDueAt = new Map<string, number>();
   readonly #skippedUntil = new Map<string, number>();

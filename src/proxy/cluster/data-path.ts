@@ -23,7 +23,7 @@ import { StallAwareClock } from "../../health/stall-aware-clock.ts";
 import { type OriginRules, Origins } from "../../kube/api-origin.ts";
 import { CacheTracker } from "../../watch/cache/cache-progress.ts";
 import { BookmarkRefresher } from "../../watch/detectors/bookmark-refresh.ts";
-import { Histories } from "../../watch/detectors/histories.ts";
+import { ForkedHistories } from "../../watch/detectors/forked-histories.ts";
 import { HungWatchDetector } from "../../watch/detectors/hung-watch.ts";
 import { InitialEvents } from "../../watch/detectors/initial-events.ts";
 import { LaggingCacheDetector } from "../../watch/detectors/lagging-cache.ts";
@@ -33,7 +33,7 @@ import { StalledCacheDetector } from "../../watch/detectors/stalled-cache.ts";
 import { Migrations } from "../../watch/migration/migrations.ts";
 import { Admission } from "../admission/admission.ts";
 import { Balance } from "../balance/balance.ts";
-import type { AssertedTrust } from "../identity/client-identity.ts";
+import type { AssertedTrust } from "../identity/asserted-identity.ts";
 import { Trust, type TrustClass } from "../identity/trust.ts";
 import { BackendLoads } from "../load/backend-load.ts";
 import { RequestObservers } from "../load/request-observer.ts";
@@ -96,7 +96,7 @@ export type BackendMeasurements = {
 type PeriodicDetector = { start(): void; stop(): void };
 
 type Base = Pick<
-  Path,
+  DataPath,
   "clock" | "journal" | "buffered" | "caches" | "exchanges" | "pending" | "backends" | "pools"
 >;
 
@@ -104,7 +104,7 @@ const noProbes: ProbeCounts = { answers: 0, failures: 0, lastMs: 0, durations: n
 const defaultMode: GuardMode = "Observe";
 const probed = { rise: healthLimits.riseAnswers, needsProof: true };
 
-export class Path {
+export class DataPath {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly turn: FlushScheduler;
@@ -126,7 +126,7 @@ export class Path {
   readonly refresher: BookmarkRefresher;
   readonly sentinels: Sentinels;
   readonly #stallAwareClock: StallAwareClock;
-  readonly #histories: Histories | undefined;
+  readonly #histories: ForkedHistories | undefined;
   readonly #detectors: readonly PeriodicDetector[];
   readonly #slowStart: SlowStart;
   readonly #originChecks: OriginChecks;
@@ -170,7 +170,7 @@ export class Path {
     this.migrations = migrations;
     this.refresher = watched.refresher;
     this.sentinels = new Sentinels(watched);
-    this.#histories = compares === "all" ? new Histories(watched) : undefined;
+    this.#histories = compares === "all" ? new ForkedHistories(watched) : undefined;
     this.#detectors = this.#createDetectors(compares);
     this.probers = probes && new Probers((name) => this.#proberOf(name, clock, probes));
     this.admission = new Admission(stallAwareClock);

@@ -10,10 +10,10 @@ import {
   leavesAt,
   type PeerCertificate,
   unidentified,
-} from "../../../src/proxy/identity/client-identity.ts";
+} from "../../../src/proxy/identity/asserted-identity.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";
 
-const test = suite("proxy/identity/client-identity");
+const test = suite("proxy/identity/asserted-identity");
 
 const frontProxy = { clientCerts: "FrontProxy", names: usualNames } as const;
 

@@ -1,0 +1,51 @@
+/** When and where a request is sent again after an attempt that failed. */
+import type { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { errorCode, lost } from "../../h2/core/protocol-error.ts";
+import { type PickParts, pick } from "./pick.ts";
+
+/**
+ * True if a request may be sent again after its stream ended with `code` (watch.md §10): the backend refused the stream
+ * unprocessed, or the stream was lost and the request is safe. A write that a backend may have executed is never sent
+ * again.
+ */
+export function maySendAgain(code: number, isSafe: boolean): boolean {
+  return code === errorCode.REFUSED_STREAM || (code === lost && isSafe);
+}
+
+/** One empty list for all requests that never retry, which saves an array for each of 50,000 watches. */
+const none: readonly string[] = [];
+
+/** The failed attempts of one request, Upgrade or passthrough connection, and the choice of the next backend. */
+export class Retries {
+  /** Backends that are picked only if no other backend can be picked. */
+  readonly #avoided: readonly string[];
+  #tried = none;
+
+  constructor(avoided: readonly string[] = none) {
+    this.#avoided = avoided;
+  }
+
+  /** The backends whose attempts failed, earliest first. A backend that failed twice is listed twice. */
+  get tried(): readonly string[] {
+    return this.#tried;
+  }
+
+  get isSpent(): boolean {
+    return this.#tried.length >= limits.attempts;
+  }
+
+  /** Returns the backend of the next attempt, or a Failure if no backend can be asked now. */
+  nextBackend(views: PickParts["views"], loads: PickParts["loads"], bound?: string): string | Failure {
+    const tried = this.#avoided.length === 0 ? this.#tried : [...this.#tried, ...this.#avoided];
+    return pick({ views, loads, bound, tried });
+  }
+
+  failed(backend: string): void {
+    this.#tried = [...this.#tried, backend];
+  }
+
+  forget(count: number): void {
+    this.#tried = this.#tried.length > count ? this.#tried.slice(count) : none;
+  }
+}
