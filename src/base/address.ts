@@ -22,7 +22,7 @@ export function isIpAddress(text: string): boolean {
 export function isHost(text: string): boolean {
   if (isIpAddress(text)) return true;
   const labels = text.split(".");
-  // Some resolvers read a last label that starts with a digit as part of an IPv4 address ("0177.1", "0x7f.1").
+  // The last label must begin with a letter: some resolvers read "0177.1" or "0x7f.1" as an IPv4 address.
   return (
     text.length <= 253 &&
     /^[a-z]/i.test(labels.at(-1) ?? "") &&

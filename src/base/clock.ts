@@ -6,7 +6,7 @@ export type Clock = {
   wall(): number;
   /** Calls `run` once after `ms`, which may exceed Node's maximum. Returns a function that cancels the call. */
   after(ms: number, run: () => void): () => void;
-  /** Calls `run` once, after this turn of the event loop has read its input. HTTP/2 sessions then write their output. */
+  /** Calls `run` once, after the event loop has processed this turn's input. HTTP/2 sessions then send their output. */
   soon(run: () => void): void;
 };
 

@@ -1,5 +1,5 @@
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-/** Editors use the same pattern in the JSON Schema; a test compares the two. */
+/** The JSON Schema of the configuration contains the same pattern; a test compares the two. */
 export const durationPattern = /^([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h)){1,8}$/;
 
 /** Returns the milliseconds in "1s", "500ms", "1m30s" or "1.5h", as Go writes them; undefined for other text. */

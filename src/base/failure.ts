@@ -16,7 +16,7 @@ export type FailureCode =
   | "draining"
   | "bad-file";
 
-/** The reason why an exchange ends early or a file is rejected. A Failure is returned and never thrown. */
+/** The reason why a request failed or a file was rejected. A function returns a Failure and never throws it. */
 export class Failure {
   readonly code: FailureCode;
   readonly origin: Origin;
@@ -33,7 +33,7 @@ export class Failure {
 
 const unreachedCodes = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EADDRNOTAVAIL"]);
 
-/** Node's error codes for a shortage in this process, which is no evidence against the peer. */
+/** Node's error codes for a shortage of the proxy's own descriptors or memory, which is no evidence against a peer. */
 const shortageCodes = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
 
 export function isShortage(reason: unknown): boolean {
@@ -53,7 +53,7 @@ export function wordsOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-/** Returns the message of any thrown value; for an OpenSSL error without addresses and file names. */
+/** Returns the message of any thrown value. The full message of an OpenSSL error would contain source file names. */
 function messageOf(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason);
   return "library" in reason && "reason" in reason ? `TLS: ${String(reason.reason)}` : reason.message;
@@ -98,7 +98,7 @@ export function metOf(reason: unknown): Exclude<Met, "answer"> {
   return rejectedCertificateCodes.test(code) ? "untrusted" : "refusal";
 }
 
-/** Returns an error like Node's own for a kernel timeout, for a deadline that the proxy itself sets. */
+/** Returns an error for a deadline that the proxy itself sets, with the code of the kernel's own timeout. */
 export function timeout(message: string): Error {
   return Object.assign(new Error(message), { code: "ETIMEDOUT" });
 }

@@ -1,6 +1,6 @@
 /**
- * Limits that several folders share, each with its reason, whatever the config says. The limits of a single folder are
- * in its limits.ts. Codes such as A1 name attack tests (docs/attacks.md).
+ * Limits that several folders share, each with its reason. No configuration changes them. The limits of a single folder
+ * are in its limits.ts. Codes such as A1 name attack tests (docs/attacks.md).
  */
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -46,18 +46,18 @@ export const limits = {
   reviewsAtOnce: 32,
   /** Concurrent TokenReviews for one address, so that a client that guesses tokens cannot block other addresses. */
   tokenReviewsPerAddress: 4,
-  /** Maximum number of requests that wait for one backend's connections, and also of those in the pending queue. */
+  /** Maximum number of requests that wait for one backend's connections, and of requests in the pending queue. */
   waitingExchanges: 10_000,
   /**
-   * Burst and rate of hedged requests to all backends. A full bucket allows two bursts, so that another backend can
-   * take over all requests of a failed apiserver, 400 by default (--max-requests-inflight). The rate is low because a
-   * suspect backend gets no new requests.
+   * Burst and rate of hedged requests to all backends. After a pause, a `TokenBucket` allows two bursts, so that
+   * another backend can take over all requests of a failed apiserver, 400 by default (--max-requests-inflight). The
+   * rate is low because a suspect backend gets no new requests.
    */
   hedgeBurst: 200,
   hedgesPerSecond: 100,
   /** Maximum number of backends that the proxy sends one request to before it reports an error. */
   attempts: 3,
-  /** Milliseconds that a watch lasts if its client sets no timeout: twice an apiserver's --min-request-timeout. */
+  /** Milliseconds that a watch lasts if its client sets no timeout: twice the default of --min-request-timeout. */
   watchMostMs: 3_600_000,
   /**
    * If a backend still lacks a version this long after another backend delivered it, the backend's watches are checked
@@ -66,11 +66,11 @@ export const limits = {
    */
   behindMs: 8_000,
   /**
-   * Milliseconds after a list within which the backend's watch cache must reach the list's version. An etcd with
-   * kubeadm's settings notifies every cache within 5.5 s, but skips one notification after an event.
+   * Milliseconds after a list within which the backend's watch cache must reach the list's version. With kubeadm's
+   * settings, etcd notifies every cache within 5.5 s, but skips one notification after an event.
    */
   progressCheckMs: 12_000,
-  /** Number of watches from the same version within `replayMs` that make a replay loop (incident 001). */
+  /** Number of watches of one client from the same version within `replayMs` that make a replay loop (incident 001). */
   replays: 5,
   replayMs: 60_000,
   /** Number of watches remembered to find replay loops. */
@@ -88,7 +88,7 @@ export const limits = {
   /** Milliseconds that a process with inherited sockets waits for a ready backend before it accepts clients. */
   settleMs: 5000,
 
-  /** HTTP/1.1: milliseconds for the head of a request (A22), or for the rest of an upload after its response. */
+  /** HTTP/1.1: milliseconds for the head of a request (A22), and for the rest of a request body after the response. */
   h1HeadMs: 10_000,
 
   /**
@@ -101,7 +101,7 @@ export const limits = {
 
   /** Maximum number of clients that one incident names. */
   incidentClients: 20,
-  /** Milliseconds without a suspect renewal until a lease incident ends. Leases usually last 40 s at most. */
+  /** Milliseconds after a lease's last suspect renewal until its incident ends. A lease usually lasts 40 s at most. */
   leaseQuietMs: 60_000,
   subjectChars: 256,
   agentChars: 64,

@@ -1,5 +1,3 @@
-/** Decodes a small protobuf message as a whole, where a streaming decoder is not worth its cost. */
-
 /**
  * The values of a message by field number, in wire order: numbers for varints, else bytes. If a field that is not
  * repeated has several values, the last value counts.

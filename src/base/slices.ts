@@ -1,6 +1,6 @@
 /**
- * Visits many entries in slices, so that an arriving request waits for one slice at most, and not for a walk over all
- * watches, requests or clients. The first slice runs at once and suffices for few entries.
+ * Visits many entries in slices, so that a request that arrives meanwhile waits for one slice at most, and not for a
+ * walk over all watches, requests or clients. The first slice runs at once and suffices for few entries.
  */
 import type { Clock } from "./clock.ts";
 
@@ -15,9 +15,8 @@ export const stop = Symbol("stop");
 /**
  * Visits each entry once. Calls `done` after the last visit, or after a visit that returned `stop`. Returns a function
  * that ends the walk without calling `done`. `entries` may change during the walk if it is a Map or a Set (ECMA-262
- * §24.2.6.2). If it is an array, pass a copy, and let `visit` check whether the entry still exists. An exception in
- * `visit` does not end the walk. Exceptions of the first slice reach the caller of `inSlices`; those of later slices
- * reach the clock.
+ * §24.2.6.2); of an array, pass a copy, and let `visit` check whether the entry still exists. If `visit` throws, the
+ * walk continues; the exception of a first slice reaches the caller of `inSlices`, and that of a later slice the clock.
  */
 export function inSlices<T>(
   clock: Clock,
@@ -29,7 +28,7 @@ export function inSlices<T>(
   let isOver = false;
   const slice = (): void => {
     if (isOver) return;
-    // Stays false if `visit` throws, so that the walk continues with the next slice.
+    // Stays false if `visit` throws, so that `finally` schedules the next slice.
     let isLast = false;
     try {
       isLast = visitSome(clock, walk, visit);

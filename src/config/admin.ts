@@ -13,13 +13,13 @@ import {
 export type AdminConfig = {
   readonly address: Address;
   readonly metricsAddress: Address;
-  /** True if a thread of its own answers metrics and probes. */
+  /** True if a thread that serves no clients answers metrics and probes. */
   readonly probeThread: boolean;
   readonly readOnly: boolean;
   readonly metrics: AccessConfig;
 } & AccessConfig;
 
-/** Who may use a port: that of the API, or that of metrics and probes. */
+/** Who may use a port. The API has one such section, metrics and probes have another. */
 export type AccessConfig = {
   /** How clients are authorized; undefined: every client that can connect may use the port. */
   readonly authorization: AuthorizationConfig | undefined;
@@ -36,7 +36,7 @@ export type AuthorizationConfig = {
   readonly audiences: readonly string[];
 };
 
-/** Converts a section that the rules have accepted. `only`: the first cluster's name, which is the default. */
+/** Converts the section, which the rules have accepted. `only`: the default for `cluster`. */
 export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): AdminConfig {
   return {
     address: checked(parseAddress(written.address)),

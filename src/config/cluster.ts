@@ -20,7 +20,7 @@ export type UpstreamTls = {
   readonly caFile: string;
   readonly reloadIntervalMs: number;
   readonly serverName: string | undefined;
-  /** The client certificate with which the proxy asserts the identity of clients that have certificates themselves. */
+  /** The proxy's client certificate for requests in which it asserts the identity of a client with a certificate. */
   readonly frontProxy: FrontProxy | undefined;
   readonly impersonator: PairFiles | undefined;
 };

@@ -66,7 +66,7 @@ export type ListenerConfig = {
   readonly mode: "HTTP" | "Passthrough";
   /** Name of the cluster that serves this listener, and all server names without an entry in `hosts`. */
   readonly cluster: string;
-  /** For mode Passthrough: the backends of each server name; empty: all backends of `cluster` serve every name. */
+  /** For mode Passthrough: the backends of each server name. If empty, all backends of `cluster` serve every name. */
   readonly routes: readonly RouteConfig[];
   /** The certificate and key; undefined: plain HTTP, which is allowed on loopback only. */
   readonly tls: ListenerTls | undefined;
@@ -113,8 +113,8 @@ export function configsByCluster({ clusters, ...rest }: Config): readonly Config
 }
 
 /**
- * Returns the names of changed settings that take effect only after a restart. This is `perClient` alone: requests that
- * are open at the reload cannot leave their shared connections, so clients would not be isolated.
+ * Returns the changed settings that take effect only after a restart: `perClient` alone. Requests that are open at the
+ * reload cannot leave their shared connections, so a reload could not isolate clients.
  */
 export function changedParts(before: Config, after: Config): readonly string[] {
   return after.clusters.flatMap(({ name, connectionPool: { perClient } }) =>
@@ -128,7 +128,7 @@ function perClientIn({ clusters }: Config, name: string, otherwise: boolean): bo
 
 /**
  * Returns the configuration in effect after a reload: `after`, except for the settings that need a restart. The next
- * reload is compared with this result, so the next reload reports these settings again.
+ * reload compares its file with the result, so it reports these settings again.
  */
 export function heldOf(before: Config, after: Config): Config {
   const held = (is: ClusterConfig): ClusterConfig => {

@@ -107,7 +107,7 @@ function referenceBreaches(written: Written): Breach[] {
   });
 }
 
-/** Finds a `cluster` of a listener with routes. It has no effect: every server name belongs to a route. */
+/** Finds a `cluster` of a listener that has `routes`, which has no effect, because each route names its own. */
 function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener, written: Written): Breach[] {
   if (mode !== "Passthrough" || routes === undefined) return referenceBreach(own, written);
   if (own.cluster === undefined) return [];
@@ -144,7 +144,7 @@ function listenerBreaches(written: Written): Breach[] {
   });
 }
 
-/** Finds a PROXY protocol without trusted networks, because a PROXY header may claim any address. */
+/** Finds listeners that accept PROXY headers but name no trusted networks: any client could then claim any address. */
 function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   return listeners.flatMap(({ proxyProtocol: { mode, trustedCIDRs } }, index) => {
     const pointer = `/listeners/${index}/proxyProtocol/trustedCIDRs`;
@@ -153,7 +153,7 @@ function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   });
 }
 
-/** Finds a host that verifies client certificates but cannot assert clients' identities to backends, and the reverse. */
+/** Finds a host that verifies client certificates but cannot tell backends the clients' identities, and the reverse. */
 function identityBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;
@@ -183,7 +183,7 @@ type CertificateHost = {
   readonly pointer: string;
 };
 
-/** Checks the identity policy of one host. If `placed` is undefined, the credentials are not checked. */
+/** Checks the identity policy of one host. `placed`: the host's cluster; undefined if the file has no such cluster. */
 function policyBreaches({ host, pointer: at }: CertificateHost, placed: Placed | undefined): Breach[] {
   const { clientCerts } = host.identity;
   const pointer = `${at}/tls/clientCAFile`;

@@ -177,7 +177,7 @@ ajv.addKeyword({
 const validate = ajv.compile<Written>(schema);
 
 export type Checked = {
-  /** The value with defaults; only its valid fields have the declared types. Undefined: no watchkeeper config. */
+  /** The value with defaults; undefined if it is no watchkeeper config. Only valid fields have the declared types. */
   readonly written: Written | undefined;
   readonly problems: readonly Problem[];
   readonly invalid: readonly string[];
@@ -206,8 +206,8 @@ function mayBeRead(value: unknown): value is Written {
 }
 
 /**
- * True if another error describes the problem better. The schema repeats "type" at a field and in its definition, but
- * only the definition has a title, which says what is expected.
+ * True if another error describes the same problem better. A field and its definition in the schema both have a "type",
+ * but only the definition has a title, which says what is expected.
  */
 function isRepeated({ keyword, parentSchema, instancePath }: ErrorObject, errors: ErrorObject[]): boolean {
   if (keyword !== "type" || parentSchema?.["title"] !== undefined) return false;
@@ -239,7 +239,7 @@ function isAboutKind({ instancePath, keyword, params }: ErrorObject): boolean {
   return keyword === "type" || ["apiVersion", "kind"].includes(String(params["missingProperty"]));
 }
 
-/** True if a watchkeeper config, recognised by its `listeners`, only lacks `apiVersion` or `kind`. */
+/** True if the value has `listeners`, so it is a watchkeeper config that only lacks `apiVersion` or `kind`. */
 function isOnlyMissing({ keyword }: ErrorObject, value: unknown): boolean {
   return keyword === "required" && mayBeRead(value) && "listeners" in value;
 }

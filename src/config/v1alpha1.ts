@@ -22,12 +22,12 @@ const was = "watchkeeper.dev/v1alpha1";
 const is = "watchkeeper.dev/v1alpha2";
 
 type Change = {
-  /** The new key in the map of the old key; "a/b": the key b in a map a; default: the key stays the same. */
+  /** The new key; "a/b": key b in a map a; default: the key does not change. */
   readonly key?: string;
-  /** Another old key in the same map. The values of both keys move into one new map. */
+  /** Another v1alpha1 key beside this key. The values of both keys move into one new map. */
   readonly joins?: string;
   readonly isListed?: true;
-  /** The new value for each old value; undefined: the old value is the default now, so the key is removed. */
+  /** The new value for each v1alpha1 value; undefined: the value is the default now, so the key is removed. */
   readonly values?: Readonly<Record<string, string | boolean | undefined>>;
 };
 
@@ -40,7 +40,7 @@ const clientCerts: Change = {
   },
 };
 
-/** Changes by the JSON pointer of the old key. "*": every list entry; `upstreams`: also `upstream` and `clusters`. */
+/** By the JSON pointer of the v1alpha1 key. "*": every list entry; `upstreams`: also `upstream` and `clusters`. */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],
@@ -108,7 +108,7 @@ export function replacements(document: YamlDocument, file: string): readonly Pro
 
 type Replaced = Problem & { readonly pointer: string };
 
-/** Returns a problem for each replaceable key that is one of `unknown` (JSON pointers), or inside one. */
+/** Returns the problems of v1alpha1 keys in a v1alpha2 file. `unknown`: JSON pointers to its unknown keys. */
 export function replacementsOf(unknown: ReadonlySet<string>, document: YamlDocument): readonly Replaced[] {
   if (unknown.size === 0) return [];
   return new Conversion(document).problems.filter(({ pointer }) => {
@@ -167,7 +167,7 @@ class Conversion {
     return next + text.slice(end);
   }
 
-  /** `now`: JSON pointer to the node after the conversion. */
+  /** `now`: the JSON pointer that the node has after the conversion. */
   #convert(node: unknown, pointer: string, now: string): void {
     if (isSeq(node))
       for (const [index, item] of node.items.entries())
@@ -210,7 +210,7 @@ class Conversion {
     }
   }
 
-  /** Turns the map into a list of one entry, which needs a name. Returns the text about the name, or "". */
+  /** Turns the map into a list of one entry. Returns the end of the message, which mentions the name that was added. */
   #list(map: Node | null): string {
     if (!isMap(map)) return "";
     const from = startOf(map);
@@ -245,7 +245,7 @@ class Conversion {
     this.#edit(startOf(node), endOf(node), isQuoted ? JSON.stringify(value) : String(value));
   }
 
-  /** Removes a pair and its line. The first pair's line stays: it may begin with the "-" of a list entry. */
+  /** Removes a pair and its line. A map's first pair leaves its line: it may begin with the "-" of a list entry. */
   #remove(map: KeyedMap, pair: KeyedPair): void {
     const { text } = this.#document;
     const index = map.items.indexOf(pair);

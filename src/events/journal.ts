@@ -2,18 +2,18 @@ import type { Clock } from "../base/clock.ts";
 import { failureFrom, wordsOf } from "../base/failure.ts";
 import type { ProxyEvent } from "./proxy-event.ts";
 
-/** A journal entry and its cluster; undefined: there is only one cluster, or the entry belongs to none. */
+/** A journal entry. `cluster`: the cluster that it concerns; undefined if there is only one, or if it concerns none. */
 export type Entry = ProxyEvent & { readonly cluster?: string };
 
 export type EntryOf<K extends Entry["kind"]> = Extract<Entry, { readonly kind: K }>;
 
 export type Reader = (entry: Entry, at: number) => void;
 
-/** The journal of everything that happens in the process. The code that writes entries does not depend on readers. */
+/** The journal of everything that happens in the process. The code that writes entries does not know its readers. */
 export class Journal {
   readonly #clock: Clock;
   readonly #readers: Reader[];
-  /** The cluster of all entries that are written here; "": there is only one cluster, or the entries belong to none. */
+  /** The cluster of all entries that are written to this object; "": none. */
   readonly #cluster: string;
 
   constructor(
@@ -44,7 +44,7 @@ export class Journal {
     for (const reader of this.#readers) this.#tell(reader, told, at);
   }
 
-  /** If the reader throws, the other readers get "internal.error", and the writer of the entry continues. */
+  /** If the reader throws, the other readers get "internal.error", and the caller of `write` gets no exception. */
   #tell(reader: Reader, entry: Entry, at: number): void {
     try {
       reader(entry, at);

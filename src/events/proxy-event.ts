@@ -3,8 +3,8 @@ import type { Met } from "../base/failure.ts";
 /** The closed list of journal entries by kind, with their fields. A kind has the form `subject.past_tense`. */
 type Events = {
   /**
-   * The process begins to serve. `sha256`: of the configuration file, as sha256sum prints it. `backends`: name and
-   * URL of each configured backend; discovery may find more.
+   * The process begins to serve. `sha256`: of the configuration file, as sha256sum prints it. `backends`: name and URL
+   * of each backend in the configuration; discovery may find more.
    */
   "process.started": {
     binaryVersion: string;
@@ -21,7 +21,7 @@ type Events = {
     backend: string;
     from: string;
     to: string;
-    /** The detector that found the change. `valueMs`: its measurement; `limitMs`: its limit; 0: none. */
+    /** The code that noticed the change. `valueMs`: the time that it measured; `limitMs`: its limit; 0: none. */
     detector: string;
     valueMs: number;
     limitMs: number;
@@ -32,7 +32,7 @@ type Events = {
   "backend.added": { backend: string };
   "backend.removed": { backend: string };
   /**
-   * A new connection to an unhealthy backend had another result than the previous connection. `reached`: "tls": TLS was
+   * A new connection to an unhealthy backend had another result than the connection before. `reached`: "tls": TLS was
    * established; "tcp": only the backend's kernel answered; "": no answer at all.
    */
   "backend.probed": { backend: string; met: Met; reached: "" | "tcp" | "tls"; ms: number; reason: string };
@@ -54,7 +54,7 @@ type Events = {
     auditId: string;
     client?: string;
     userAgent?: string;
-    /** The identity that the client claims; undefined for an upgrade. */
+    /** The identity that the client claims; undefined for an Upgrade. */
     user?: string;
     verb?: string;
     /** The request's path, without the query, which may contain a token. */
@@ -71,14 +71,14 @@ type Events = {
     path: string;
     /** The resource of a watch; for other requests "". */
     resource: string;
-    /** The backend that answered, or the backend that was tried last. */
+    /** The backend that answered; if none did, the backend that was tried last. */
     backend: string;
     code: number;
     end: string;
     bytes: number;
     /** For a watch: number of forwarded events. */
     events: number;
-    /** Version at which another backend could continue the watch. */
+    /** For a watch: the version at which another backend could continue it. */
     version: string;
     moves: number;
     durationMs: number;
@@ -90,7 +90,7 @@ type Events = {
     backend: string;
     auditId: string;
     reason: string;
-    /** For a watch over a WebSocket: number of events; undefined: no such watch. */
+    /** Number of watch events, if the Upgrade was a watch over a WebSocket. */
     events?: number;
   };
   /** A passthrough connection has ended. `sent`: bytes from the client; `received`: bytes to the client. */
@@ -118,15 +118,15 @@ type Events = {
   "config.refused": { file: string; problems: readonly string[] };
   "discovery.changed": { from: string; added: readonly string[]; removed: readonly string[] };
   /**
-   * Some backends stay for a limited time although discovery no longer lists them, because they still answer. Discovery
-   * drops backends after an outage of etcd, for example.
+   * Discovery no longer lists these backends, for example after an outage of etcd. They stay for a limited time,
+   * because they still answer.
    */
   "discovery.backends_retained": { from: string; names: readonly string[] };
   /** Written when discovery starts to fail, or the reason changes. The last discovered backends stay in use. */
   "discovery.failed": { from: string; reason: string };
   "discovery.recovered": { from: string };
   "certificate.loaded": { name: string; notAfter: string };
-  /** A backend presented a new certificate; `purpose`: "backend" or "backend-loopback". */
+  /** A backend presented a new certificate. `purpose`: "backend" or "backend-loopback" (probes/certificate.ts). */
   "certificate.observed": { backend: string; purpose: string; notAfter: string };
   "certificate.refused": { name: string; problem: string };
   /** A certificate expires within `limitMs`. Written once for each limit. `leftMs` is negative after the expiry. */
@@ -149,12 +149,12 @@ type Events = {
   /** `count` watches moved within one second. `slowestMs`: the longest time from a backend's suspicion to the move. */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
-   * `count` watches ended within one second although their clients wanted more events. `resource`: the resource of the
-   * last of these watches. `version`: where this last watch would have continued; "": unknown.
+   * `count` watches ended within one second although their clients wanted more events. `resource`: that of the last of
+   * these watches. `version`: where the last of them would have continued; "": unknown.
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
-   * A backend has delivered no new version of a resource for `behindMs` after another backend delivered `peersVersion`,
+   * A backend has delivered no new version of a resource for `behindMs` since another backend delivered `peersVersion`,
    * so the backend's watches of the resource move.
    */
   "cache.stalled": {
@@ -168,8 +168,8 @@ type Events = {
   };
   "cache.recovered": { backend: string; resource: string; version: string };
   /**
-   * A list returned etcd's version, and a backend's watch cache had not reached this version `lateMs` later, because
-   * etcd notifies the cache too rarely. "cache.progress_restored" follows when the cache has caught up, or when no
+   * A list returned etcd's version, and `lateMs` later its backend's watch cache had not reached this version, because
+   * etcd notifies the cache too rarely. "cache.progress_restored" follows when the cache has reached it, or when no
    * watch needs it.
    */
   "cache.progress_delayed": {
@@ -222,7 +222,7 @@ type Events = {
     clients: readonly string[];
   };
   /**
-   * A client's renewal of a leader lease is suspect. `lease`: resource, namespace and name. `was`: the client that
+   * A client renewed a leader lease in a suspect way. `lease`: resource, namespace and name. `was`: the client that
    * renewed the lease before, or the pod that the lease names. Written at most once in a few seconds for each lease and
    * verdict.
    */
@@ -235,7 +235,7 @@ type Events = {
     userAgent: string;
     was: string;
     detector: string;
-    /** What the detector measured, in milliseconds; 0: nothing. */
+    /** The time that the detector measured; 0: none. */
     valueMs: number;
     limitMs: number;
     reason: string;

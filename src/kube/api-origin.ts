@@ -1,8 +1,8 @@
 /**
- * Records which server assigns the resourceVersions of each API (watch.md §1.4). Built-in and custom resources are in
- * the cluster's etcd. An aggregated API is served by another server: its versions need not be etcd's, and each replica
- * of that server may count its own, so the proxy neither resumes nor compares watches of the API. An API of an unknown
- * group is treated as aggregated.
+ * Records which server assigns the resourceVersions of each API (watch.md §1.4). Versions of built-in and custom
+ * resources are those of the cluster's etcd. An aggregated API is served by another server: its versions need not be
+ * etcd's, and each replica of that server may count its own, so the proxy neither resumes nor compares watches of the
+ * API. An API of an unknown group is treated as aggregated.
  */
 
 export const originLimits = {
@@ -59,7 +59,7 @@ export type Origin = {
 
 export const ownOrigin: Origin = Object.freeze({ isForeign: false, isKnown: true, isFixed: true });
 export const foreignOrigin: Origin = Object.freeze({ isForeign: true, isKnown: true, isFixed: true });
-/** The origin of an API while no backend has answered a watch of it. */
+/** The origin of an API whose group does not decide it, while no backend has answered a watch of the API. */
 export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: false, isFixed: false });
 
 export type OriginRules = {
@@ -72,7 +72,7 @@ type Api = { readonly group: string; readonly version: string };
 export class Origins {
   /** The origin of each group that the configuration names or that is well known. */
   #fixed: ReadonlyMap<string, Origin>;
-  /** By group and version. */
+  /** By "group/version". */
   readonly #seen = new Map<string, { readonly group: string; readonly origin: Origin }>();
 
   constructor(rules: OriginRules = {}) {
@@ -96,13 +96,13 @@ export class Origins {
     return origin;
   }
 
-  /** Applies other rules, also to open watches. Returns the origins that are no longer foreign. */
+  /** Replaces the rules, also for open watches. Returns the origins that are no longer foreign. */
   configure(rules: OriginRules): readonly Origin[] {
     this.#fixed = fixedBy(rules);
     const noLongerForeign: Origin[] = [];
     for (const { group, origin } of this.#seen.values()) {
       const now = this.#originOf(group);
-      // What a backend has answered about an API stays known.
+      // Neither the old rules nor the new rules decide this origin, so a backend's answer about it stays valid.
       if (!now.isFixed && !origin.isFixed) continue;
       if (origin.isForeign && !now.isForeign) noLongerForeign.push(origin);
       Object.assign(origin, now);
@@ -115,7 +115,7 @@ export class Origins {
     return this.#fixed.get(group) ?? (group.includes(".") ? unseenOrigin : foreignOrigin);
   }
 
-  /** Number of known APIs by origin, without built-in and configured APIs. */
+  /** Number of watched APIs by origin, without those whose group or configuration decides the origin. */
   get counts(): { readonly custom: number; readonly aggregated: number; readonly unknown: number } {
     const all = Array.from(this.#seen.values(), ({ origin }) => origin).filter(({ isFixed }) => !isFixed);
     const unknown = all.filter(({ isKnown }) => !isKnown).length;

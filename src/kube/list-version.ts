@@ -28,7 +28,7 @@ export class ListVersion {
   /** The resourceVersion of the list; "": not found yet, or not in the list. */
   version = "";
 
-  /** Both are header values of the response; "": the header is absent. */
+  /** Both parameters are header values of the response; "": the header is absent. */
   constructor(contentType: string, contentEncoding: string) {
     this.#isJson = contentType.startsWith("application/json");
     this.#isZipped = contentEncoding === "gzip";
@@ -87,7 +87,7 @@ function protobufVersion(bytes: Buffer): string | undefined {
   const raw = fieldIn(bytes, 4, bytes.length, 2);
   const meta = raw && fieldIn(bytes, raw.start, raw.end, 1);
   const version = meta && fieldIn(bytes, meta.start, meta.end, 2);
-  // If the version ends with the buffer, more digits may follow, and the number may be too small.
+  // If the version ends where `bytes` end, its last digits may be missing.
   if (version === undefined || version.end === bytes.length) return undefined;
   return bytes.toString("latin1", version.start, version.end);
 }

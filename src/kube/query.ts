@@ -71,7 +71,7 @@ export function flagIn(query: string, key: string): boolean | undefined {
     : value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";
 }
 
-/** Returns the end of the key at `at` if it is `key`, escaped or not; otherwise -1. */
+/** Returns the position after the key if the key at `at` equals `key` once unescaped; otherwise -1. */
 function endOfKey(query: string, at: number, key: string): number {
   let here = at;
   for (let index = 0; index < key.length; index++) {

@@ -87,7 +87,7 @@ function partsOf(path: string): string[] {
 
 function nonResource(method: string, path: string): RequestInfo {
   const verb = method.toLowerCase();
-  // Without a resource, the method is the verb. A method `watch` is long-running, because only resources have watches.
+  // The verb of such a request is its method. A method `WATCH` would be long-running: only resources have watches.
   const isLong = verb === "watch" || verb === "proxy" || path.startsWith("/debug/pprof/");
   const kind = isLong ? "long-running" : "plain";
   return {
@@ -129,7 +129,7 @@ function part(parts: readonly string[], at: number): string {
   return parts[at] ?? "";
 }
 
-/** Returns the word if it is a verb that older clients put into the path after the version; otherwise "". */
+/** Returns the word if it is a verb, as deprecated paths such as `/api/v1/watch/pods` contain; otherwise "". */
 function prefixOf(word: string): "" | "watch" | "proxy" {
   return word === "watch" || word === "proxy" ? word : "";
 }
@@ -156,7 +156,6 @@ function verbOf(method: string, name: string, query: string): string {
 function kindOf(method: string, verb: string, subresource: string): Kind {
   if (verb === "proxy" || longRunning.has(subresource)) return "long-running";
   if (verb !== "watch") return "plain";
-  // The path can make any method a watch. A request that may have a body must not be sent twice, so it is no watch
-  // here.
+  // The path can make any method a watch. A watch may be sent twice, so a method that may have a body is no watch here.
   return method === "GET" || method === "HEAD" ? "watch" : "long-running";
 }

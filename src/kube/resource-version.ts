@@ -7,14 +7,14 @@
 const mostDigits = 20;
 const zero = 0x30;
 
-/** Returns a negative number if `a` is older than `b`, and 0 if both are equal. "" is older than all versions. */
+/** Returns a negative number if `a` is older than `b`, and 0 if both are equal. "" is older than every version. */
 export function compareVersions(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
 
-/** Returns the oldest version of a watch cache from a 410's message (cacher/watch_cache.go); otherwise "". */
+/** Returns a watch cache's oldest version from the message of a 410 (cacher/watch_cache.go); otherwise "". */
 export function oldestIn(message: string): string {
   const oldest = /^too old resource version: \d+ \((\d+)\)$/.exec(message)?.[1] ?? "";
   return isVersion(oldest) ? oldest : "";

@@ -5,7 +5,7 @@
 import { limits } from "../base/limits.ts";
 import { unescape } from "./query.ts";
 
-/** Query parameters that a resumed watch sets anew. A client's `sendInitialEvents` would deliver all objects again. */
+/** Query parameters that a resumed watch gets from the proxy. `sendInitialEvents` would deliver all objects again. */
 const replaced = new Set([
   "resourceVersion",
   "resourceVersionMatch",
@@ -20,13 +20,13 @@ export type Resume = {
   readonly version: string;
   readonly hasBookmarks: boolean;
   readonly ageMs: number;
-  /** Milliseconds until the deadline that the client set; undefined: the client set none. */
+  /** Milliseconds until the deadline of the client's watch; undefined: the client set none. */
   readonly leftMs: number | undefined;
 };
 
 /** Returns the request that continues a watch after `version`; `target`: the client's own `:path`. */
 export function resumeTarget(target: string, { version, hasBookmarks, ageMs, leftMs }: Resume): string {
-  // If the client set no deadline, the watch ends when the apiserver would have ended the client's original watch.
+  // If the client set no deadline, the watch ends when an apiserver would have ended the client's first request.
   const seconds = Math.max(1, Math.ceil((leftMs ?? limits.watchMostMs - ageMs) / 1000));
   const added = [
     `resourceVersion=${version}`,
@@ -53,9 +53,9 @@ const listed = new Set([...replaced, "watch"]);
 const watchPath = /^\/+(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/+watch\//;
 
 /**
- * Returns the target of a list with at most one object that the watch `target` delivers. The list is at least as new as
- * `least`; without `least`, as new as etcd. Undefined for a deprecated path. Selectors stay, because some clients may
- * list only with them.
+ * Returns the target of a list of at most one of the objects that the watch `target` selects. The list is at least as
+ * new as `least`; without `least`, as new as etcd. Undefined for a deprecated path. Selectors stay, because some
+ * clients may list only with them.
  */
 export function listTarget(target: string, least?: string): string | undefined {
   if (watchPath.test(target)) return undefined;
@@ -68,8 +68,8 @@ const floored = new Set(["resourceVersion", "resourceVersionMatch", "limit"]);
 
 /**
  * Returns the target of a read that accepts any version, changed to require at least the version `seen` (watch.md
- * §3.1). Removes `limit`, because a cache ignores `limit` for version 0 but would apply it to this request (apiserver
- * storage/cacher, computeListLimit).
+ * §3.1). Removes `limit`: an apiserver's cache ignores `limit` for version 0, but would apply it to the changed request
+ * (apiserver storage/cacher, computeListLimit).
  */
 export function flooredTarget(target: string, seen: string): string {
   return targetWith(target, floored, [`resourceVersion=${seen}`, "resourceVersionMatch=NotOlderThan"]);
@@ -104,9 +104,9 @@ export type ResponseHead = {
 };
 
 /**
- * The proxy's reaction to the response to a resumed watch. go: continues the client's watch with the response. end:
- * ends the client's watch, so that the client itself sends a request and gets the response. elsewhere: tries another
- * backend, or the same backend again after `inMs` milliseconds.
+ * What the proxy does with the response to a resumed watch. go: continues the client's watch with it. end: ends the
+ * client's watch, so that the client watches again and gets such a response itself. elsewhere: tries another backend,
+ * or the same backend again after `inMs` milliseconds.
  */
 export type Acceptance =
   | { readonly kind: "go" | "end" }
@@ -120,7 +120,7 @@ export function isInitialising({ status, contentType }: ResponseHead): boolean {
   return status === 429 && contentType !== "" && !contentType.startsWith("text/plain");
 }
 
-/** Judges the response to a resumed watch. The response must have the `contentType` that the client got before. */
+/** Judges the response to a resumed watch. `contentType`: that of the client's response, which cannot change. */
 export function acceptanceOf(answer: ResponseHead, contentType: string): Acceptance {
   const { status } = answer;
   if (status === 401 || status === 403) return { kind: "end" };
@@ -129,7 +129,7 @@ export function acceptanceOf(answer: ResponseHead, contentType: string): Accepta
   return isAlike ? { kind: "go" } : { kind: "elsewhere", inMs: 0 };
 }
 
-/** Judges an ERROR event at the start of a response with status 200. `isForgotten`: no backend has the version. */
+/** Judges an ERROR event at the start of a response with status 200. `isForgotten`: every backend has answered 410. */
 export function acceptanceOfError(code: number, isForgotten: boolean): Acceptance {
   if (code === 401 || code === 403) return { kind: "end" };
   // A recently started backend has less history, so a 410 is final only if every candidate returned it.

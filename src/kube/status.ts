@@ -1,4 +1,4 @@
-/** Error responses: a meta/v1 `Status` as the apiserver writes it. Clients decide by its code and reason. */
+/** Error responses as the apiserver writes them: a meta/v1 `Status`. Clients act on its code and reason. */
 
 export type Refusal<Details = object> = {
   readonly message: string;

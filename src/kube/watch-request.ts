@@ -2,8 +2,8 @@ import { firstValue, flagIn } from "./query.ts";
 import { isVersion } from "./resource-version.ts";
 
 /**
- * Where a watch starts (watch.md §1.3). exact: after a given version. state: with an ADDED for each present object.
- * now: at a version that only the server chooses.
+ * Where a watch starts (watch.md §1.3). exact: after a given version. state: with an ADDED event for each existing
+ * object. now: at a version that the server chooses.
  */
 export type Start = "exact" | "state" | "now";
 
@@ -14,7 +14,7 @@ export type WatchRequest = {
   readonly hasBookmarks: boolean;
   /** True if the client waits for the bookmark that ends the initial events. */
   readonly awaitsMarker: boolean;
-  /** Milliseconds after which the watch ends by the client's request; undefined: the server chooses. */
+  /** Milliseconds after which the client wants the watch to end; undefined: the server chooses. */
   readonly timeoutMs: number | undefined;
 };
 
@@ -35,7 +35,7 @@ export function watchRequestOf(target: string): WatchRequest {
   };
 }
 
-/** Returns where the watch starts. `version` is "" for version 0, too. */
+/** `version`: "" also for version 0. */
 function startOf(version: string, sendsState: boolean | undefined): Start {
   if (sendsState === true) return "state";
   if (isVersion(version)) return "exact";
