@@ -22,7 +22,6 @@ export class Buffered {
     return this.#bytes * 2 > this.#limitBytes;
   }
 
-  /** Changes the total by `count` bytes. `count` is negative when buffered bytes have been forwarded. */
   add(count: number): void {
     this.#bytes += count;
     if (count > 0 && this.isOver) this.onOver();

@@ -22,8 +22,8 @@ export const role = {
   expect: 14,
   /**
    * `credential`: a field besides `authorization` that authenticates a client. `identity`: a field that asserts an
-   * identity. HPACK tables must not contain either, because another client of the table could guess its value (RFC 7541
-   * §7.1.3).
+   * identity. Neither may enter an HPACK table, because another client whose requests use the table could guess its
+   * value (RFC 7541 §7.1.3).
    */
   credential: 15,
   identity: 16,
@@ -79,7 +79,7 @@ export class Field {
   /** True if no hop may add this field to an HPACK table (RFC 7541 §7.1.3): its sender forbade it, or it is a secret. */
   readonly isNeverIndexed: boolean;
   #key = "";
-  /** The result of `fault`; null until it is read, because not every field is checked (A7). */
+  /** The result of `fault`; null: not computed yet. */
   #fault: string | undefined | null = null;
 
   constructor(name: string, value: string, isNeverIndexed = false) {
@@ -90,7 +90,7 @@ export class Field {
     this.isNeverIndexed = isNeverIndexed || isSensitive(this.role);
   }
 
-  /** The reason why this field alone makes its message malformed (RFC 9113 §8.2.1), without its value; undefined: none. */
+  /** The rule of RFC 9113 §8.2.1 that this field violates by itself, without the field's value; undefined: none. */
   get fault(): string | undefined {
     if (this.#fault === null) this.#fault = faultOf(this);
     return this.#fault;
@@ -124,7 +124,7 @@ function isSensitive(of: Role): boolean {
   return of === role.authorization || of === role.credential || of === role.identity;
 }
 
-/** True if only the names in `roles` have this role. Such a name is well-formed and needs no further check. */
+/** True if every field name with this role is known, and therefore well-formed. The others need a check. */
 function isKnownName(of: Role): boolean {
   return of !== role.ordinary && of !== role.unknownPseudo && of !== role.identity;
 }

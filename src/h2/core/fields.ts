@@ -1,7 +1,7 @@
 /**
  * Checks a head or trailers in one pass (RFC 9113 §8). A message that violates a rule is rejected. Fields are never
- * dropped or merged, because the backend would then get a request that the client did not send (A10, A27-A32). Blanks
- * around the value of a regular field are removed, because clients send `Bearer ` with an empty token and
+ * dropped or merged, because the backend would then get a request that the client did not send (A10, A27-A32). Only
+ * blanks around a regular field's value are removed, because clients send `Bearer ` with an empty token and
  * kube-apiserver accepts it. An error text names the violated rule, but no value. No regular expression here can
  * backtrack (A59).
  */
@@ -56,7 +56,7 @@ export function readResponse(fields: Field[]): ResponseHead | string {
   const status = Number(text);
   const contentLength = contentLengthOf(found);
   if (typeof contentLength === "string") return contentLength;
-  // RFC 9110 §8.6 forbids content-length in these responses. A 204 with length 0 is accepted, because 0 is true.
+  // RFC 9110 §8.6 forbids content-length here. A 204 with length 0 is accepted, because it has indeed no content.
   if ((status < 200 && contentLength >= 0) || (status === 204 && contentLength > 0))
     return "content-length in a response without content";
   return { status, contentLength, fields };

@@ -11,7 +11,6 @@ export class FlushScheduler {
     this.#clock = clock;
   }
 
-  /** Queues a writer for the flush at the end of this turn. Must not be called twice for a writer in one turn. */
   mark(session: Flushable): void {
     if (this.#dirty.length === 0) this.#clock.soon(() => this.#flush());
     this.#dirty.push(session);

@@ -11,27 +11,27 @@ export const h2Limits = {
   /** Size of an HPACK table in bytes: the default of RFC 7541. A larger table would only help an attacker (A9). */
   hpackTableBytes: 4096,
   hpackSizeUpdates: 2,
-  /** Size in bytes of the largest field that enters the HPACK table. A larger field would evict half of the table. */
+  /** Size in bytes of the largest field that enters an HPACK table. A larger field would evict half of the table. */
   hpackIndexedBytes: 2048,
   /** Maximum number of streams that a client may have open: the number that the apiserver itself advertises (A3). */
   downstreamStreams: 100,
-  /** Budget for a client's resets before the response head. client-go cancels about 100 watches at once (A1, A2). */
+  /** Budget for a client's resets before the response head. client-go may cancel 100 watches at once (A1, A2). */
   resetBurst: 200,
   resetsPerSecond: 33,
-  /** Initial receive window of a stream in bytes. The window grows while the receiving side keeps up (D2). */
+  /** Initial receive window of a stream in bytes. It grows while the proxy can forward as fast as it receives (D2). */
   streamWindowBytes: 256 * KiB,
-  /** Maximum number of consecutive streams that are refused because too many are open. One more ends the session (A3). */
+  /** Maximum number of streams in a row that are refused because too many are open. One more ends the session (A3). */
   refusedStreams: 100,
   /**
-   * Number of control frames beyond the budgets below that a client earns with each request that a backend has
-   * answered. The most active client sends four for each request; eight leave room for unanswered requests.
+   * Number of control frames beyond the budgets below that each request of a client permits once a backend has answered
+   * it (D16). The most active client sends four for each request; eight leave room for unanswered requests.
    */
   framesPerAnswer: 8,
-  /** Maximum of unused earned frames: enough for about a hundred requests that are answered at once. */
+  /** Maximum number of such frames that a client can save up: enough for about a hundred of its requests at once. */
   earnedFrames: 390,
   /** Number of control frames by which each open stream of a client raises the budgets below. */
   framesPerStream: 4,
-  /** Number of bytes in frames of unknown types that cost as much credit as one frame. GREASE frames are smaller. */
+  /** A frame of an unknown type costs as much as one control frame for each 256 bytes. GREASE frames are smaller. */
   unknownFrameBytes: 256,
   /** Budget for SETTINGS and PING frames (A12, A14). */
   controlBurst: 100,
@@ -40,7 +40,7 @@ export const h2Limits = {
   /** Budget for PRIORITY frames, which the proxy parses and ignores (A15). */
   priorityBurst: 100,
   priorityPerSecond: 10,
-  /** Budget for WINDOW_UPDATE frames. Each open stream adds four frames, and each DATA frame to the peer adds 20 (A15). */
+  /** Budget for WINDOW_UPDATE frames. An open stream adds four, and a DATA frame that the proxy sends adds 20 (A15). */
   updateBurst: 1000,
   updatesPerSecond: 100,
   /**
@@ -54,7 +54,7 @@ export const h2Limits = {
   /** Budget for useless frames of a backend: empty DATA frames, and frames for closed streams (A60). */
   connectionFramesBurst: 10_000,
   connectionFramesPerSecond: 1000,
-  /** Maximum number of DATA bytes for streams that the proxy has reset: 80 streams with windows of 4 MiB each. */
+  /** Maximum number of bytes that a peer may send on streams that the proxy has reset: 80 windows of 4 MiB. */
   strayBytes: 320 * MiB,
   /** Budget for the bytes in frames of unknown types: 1 MiB at once, then 1 MiB per 10 s (A17). */
   unknownBurst: MiB,
@@ -68,6 +68,6 @@ export const h2Limits = {
   connectionWindowBytes: 16 * MiB,
   /** Milliseconds from the TLS handshake to the peer's first SETTINGS (A22). */
   prefaceMs: 10_000,
-  /** Milliseconds from a frame's first byte to its last (A18). */
+  /** Milliseconds that a frame may take to arrive, from its first byte to its last (A18). */
   frameMs: 30_000,
 } as const;

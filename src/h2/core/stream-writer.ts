@@ -1,13 +1,13 @@
 /**
- * The two interfaces between an exchange and its client or backend. HTTP/2 streams and, for HTTP/1.1,
- * proxy/downstream/h1-stream-writer.ts implement StreamWriter, so an exchange forwards both protocols in the same way.
- * Bytes are passed as positions in a buffer, which the caller reuses after the call.
+ * The two interfaces between an exchange (one request with its response) and its client or backend. HTTP/2 streams
+ * implement StreamWriter, and so does proxy/downstream/h1-stream-writer.ts for HTTP/1.1, so an exchange treats both
+ * protocols alike. Bytes are passed as positions in a buffer, which the caller reuses after the call.
  */
 import type { Field } from "./field.ts";
 
 /** Sends to one side of an exchange: the client or the backend. */
 export type StreamWriter = {
-  /** Sends a head, an interim head (1xx) or trailers; order and `:status` distinguish them. `end`: nothing follows. */
+  /** Sends a head, an interim head (1xx) or trailers; order and `:status` distinguish them. `end`: no body follows. */
   sendHeaders(fields: readonly Field[], end: boolean): void;
   /** Sends `bytes[start, end)`, which are valid only during the call. Copies the bytes that cannot be sent yet. */
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void;
@@ -16,7 +16,7 @@ export type StreamWriter = {
   /** Returns flow-control credit: `count` bytes from this side were forwarded, so this side may send more. */
   grant(count: number): void;
   readonly queuedBytes: number;
-  /** Closes the connection after this response. HTTP/1.1 only: an HTTP/2 connection carries other streams. */
+  /** HTTP/1.1 only: closes the connection after this response. An HTTP/2 connection carries other streams as well. */
   closeAfter?(): void;
 };
 
@@ -26,8 +26,8 @@ export type StreamListener = {
   headers(fields: Field[], end: boolean): void;
   /** Called for body bytes, which are valid only during the call. */
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** Called when the stream ended early: by a reset, a violation or the end of its session (`lost`). No call follows. */
+  /** Called when the stream ends early, by a reset, a violation or the end of its session (`lost`). No call follows. */
   reset(code: number): void;
-  /** Called after `count` bytes that were passed to `sendData` have left this process's queues. */
+  /** Called when `count` bytes given to `sendData` have left the stream's queue. */
   sent(count: number): void;
 };

@@ -29,7 +29,7 @@ export const clientPreface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "la
 export type StreamFrames = {
   /** Called for a DATA frame, or for a part of one. */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** Called before `data` for a padded frame: `count` bytes of padding also use up the windows (§6.9.1). */
+  /** Called before `data` for a padded frame: `count` bytes of padding use up flow-control windows, too (§6.9.1). */
   padding(id: number, count: number): void;
   /** Called for a complete header block. `dependsOnSelf`: the block's priority names its own stream as the parent. */
   headers(
@@ -52,6 +52,6 @@ export type SessionFrames = {
   ping(bytes: Buffer, start: number): void;
   pong(bytes: Buffer, start: number): void;
   goAwayReceived(lastId: number, code: number): void;
-  /** Called for a frame of an unknown type, which is ignored. The `count` bytes of its payload cost budget (A17). */
+  /** Called for a frame of an unknown type, which the session ignores. Its `count` payload bytes cost budget (A17). */
   unknown(count: number): void;
 };

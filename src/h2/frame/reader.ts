@@ -16,7 +16,7 @@ import {
   type StreamFrames,
 } from "./frame.ts";
 
-/** An incomplete DATA frame with fewer bytes is not passed on yet, because many tiny pieces would cost more time. */
+/** A shorter part of an incomplete DATA frame is not passed on yet, because many tiny pieces would cost more time. */
 const pieceBytes = 2048;
 
 function sizeError(what: string): ProtocolError {
@@ -32,7 +32,7 @@ export class FrameReader {
   readonly #session: SessionFrames;
   readonly #block = new HeaderBlock();
   #carry: Buffer | undefined;
-  /** The DATA frame that is passed on in pieces, and the number of bytes that are still missing. */
+  /** The DATA frame that is being passed on in pieces. `left`: number of its bytes that have not arrived. */
   #piece: { readonly id: number; readonly flags: number; left: number } | undefined;
   #prefaceLeft: number;
   #isStopped = false;
@@ -49,7 +49,7 @@ export class FrameReader {
     return this.#carry !== undefined || this.#piece !== undefined || this.#block.id !== 0;
   }
 
-  /** Counter of complete frames, pieces of DATA and header blocks. While it stays the same, a frame is incomplete (A6). */
+  /** Grows with each complete frame, header block and piece of DATA. Each growth restarts the session's deadline. */
   get progress(): number {
     return this.#progress;
   }
@@ -58,7 +58,7 @@ export class FrameReader {
     return this.#block.id !== 0;
   }
 
-  /** Stops the reader, which then also ignores the rest of the chunk that it is parsing. */
+  /** Makes the reader ignore all further bytes, including the rest of the chunk that it is parsing. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -221,8 +221,7 @@ export class FrameReader {
     switch (type) {
       case frameType.PRIORITY:
         if (id === 0) throw protocolError("PRIORITY on stream 0");
-        // RFC 9113 §6.3 makes a wrong size a stream error. Here it ends the session, because only a broken peer sends
-        // it (A2).
+        // RFC 9113 §6.3 makes a wrong size a stream error. Here it ends the session: only a broken peer sends it (A2).
         if (length !== 5) throw sizeError("PRIORITY");
         return this.#session.priority(id, u31(bytes, start) === id);
       case frameType.RST_STREAM:

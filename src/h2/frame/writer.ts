@@ -14,7 +14,7 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 const poolBufferBytes = 65_536;
 /** Number of unused buffers that the pool keeps. The sessions that write in one turn seldom need more. */
 const pooledBuffers = 32;
-/** Smaller output is copied out of its pooled buffer. Otherwise 10,000 slow readers would hold 64 KiB each (A16). */
+/** Smaller output is copied out of its pooled buffer, which a slow reader would keep: 64 KiB each for 10,000 (A16). */
 const lentBytes = poolBufferBytes / 4;
 
 const pool: Buffer[] = [];
@@ -26,12 +26,12 @@ export class FrameWriter {
   #isDirty = false;
   #out: Buffer = none;
   #at = 0;
-  /** Position and stream of a DATA frame that is last in the buffer, so that it can be extended; id 0: none. */
+  /** Position and stream of a DATA frame at the end of the buffer, which more DATA can extend; id 0: none. */
   #dataAt = 0;
   #dataId = 0;
   #segments: Buffer[] = [];
   #lent: Buffer[] | undefined;
-  /** Frames that are sent before all others of their turn: PING, its acknowledgement, and the proxy's SETTINGS. */
+  /** Frames that are sent before all others of the same turn: PING, its acknowledgement, and the proxy's SETTINGS. */
   #urgent: Buffer[] = [];
 
   constructor(becameDirty: () => void) {
@@ -153,7 +153,6 @@ export class FrameWriter {
     }
   }
 
-  /** True if the last frame in the buffer is DATA of this stream, so that it can be extended. */
   endsWith(id: number): boolean {
     return this.#dataId === id;
   }

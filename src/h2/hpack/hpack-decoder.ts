@@ -66,8 +66,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads a never-indexed field. Returns the previous Field if its bytes are the same: clients that do not index
-   * credentials (nghttp2, Rust's h2) send the whole token with each request, which is expensive to decode.
+   * Reads a never-indexed field. Returns the previous Field if its bytes are the same. Clients that do not index
+   * credentials (nghttp2, Rust's h2) send the whole token with each request, and decoding it again would be expensive.
    */
   #readNeverIndexed(bytes: Buffer, end: number, list: Field[]): void {
     const start = this.#at;
@@ -92,7 +92,7 @@ export class HpackDecoder {
     this.#lastSecret = { encoded, field };
   }
 
-  /** Reads a literal field. `prefix`: mask of the name's index in the first byte; 0x3f: the field enters the table. */
+  /** Reads a literal field. `prefix`: mask of the name's index in the first byte; mask 0x3f: it enters the table. */
   #readLiteral(bytes: Buffer, end: number, prefix: number, list: Field[]): void {
     const goesToTable = prefix === 0x3f;
     const isNeverIndexed = (u8(bytes, this.#at) & 0xf0) === 0x10;
@@ -139,8 +139,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads a string (RFC 7541 §5.2). After the list exceeded a limit, returns "" for each string that is not for the
-   * table. Skipped Huffman codes are validated as well.
+   * Reads a string (RFC 7541 §5.2). Once the list has exceeded a limit, returns "" for strings that do not enter the
+   * table, but still validates their Huffman codes.
    */
   #readString(bytes: Buffer, end: number, goesToTable: boolean): string {
     if (this.#at >= end) throw compressionError("Block ends before a string");

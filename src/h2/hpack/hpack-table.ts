@@ -1,6 +1,6 @@
 import { Field } from "../core/field.ts";
 
-/** The static table (RFC 7541 appendix A) from index 1 on. Each text is a name, or a name, a blank and a value. */
+/** The static table (RFC 7541 appendix A) from index 1 on: a name, or a name, a blank and a value. */
 const appendixA = [
   ":authority",
   ":method GET",
@@ -109,7 +109,6 @@ export class DynamicTable {
     return this.#limitBytes;
   }
 
-  /** The number that the next added entry gets. */
   get next(): number {
     return this.#next;
   }

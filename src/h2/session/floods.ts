@@ -17,20 +17,20 @@ export class Floods {
   readonly #clock: Clock;
   /** Each budget is created on first use: it takes a hundred bytes, and most sessions need few. */
   readonly #budgets: Partial<Record<FloodKind, TokenBucket>> = {};
-  /** Number of frames beyond the budgets for which answered requests have earned credit. */
+  /** Number of frames beyond the budgets that the peer may still send, because backends answered its requests (D16). */
   #earned = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Takes `cost` from a budget or the credit. Throws if neither has enough. `bonus`: see `TokenBucket.take`. */
+  /** Takes `cost` from a budget or, if it is exhausted, from the credit. Throws if that fails, too. */
   charge(kind: FloodKind, cost = 1, bonus = 0): void {
     if (!this.#budget(kind).take(cost, bonus) && !this.#isPaid(kind, cost))
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", `Too many frames: ${kind}`);
   }
 
-  /** Adds credit for a request that a backend has answered, up to `earnedFrames` (A4). */
+  /** Adds credit, up to `earnedFrames`, for a request that a backend has answered (A4). */
   answered(): void {
     if (this.#earned < h2Limits.earnedFrames)
       this.#earned = Math.min(h2Limits.earnedFrames, this.#earned + h2Limits.framesPerAnswer);

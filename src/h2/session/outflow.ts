@@ -1,4 +1,4 @@
-/** State that a session's streams share when they send: the session's window, the socket's backlog, and their order. */
+/** What a session's streams share when they send: the session's window, the socket's backlog, and their order. */
 
 import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../core/buffered.ts";
@@ -17,7 +17,6 @@ export class Outflow {
   #unflushedBytes = 0;
   #isCongested = false;
   #isGathering = false;
-  /** Number of event loop turns in which the session has written something. */
   turn = 0;
   #isPumping = false;
 
@@ -55,12 +54,12 @@ export class Outflow {
     this.#buffered.add(count);
   }
 
-  /** Called by a stream that keeps tiny DATA until the end of the turn, so that one frame carries all of it. */
+  /** Called by a stream that collects tiny pieces of DATA until the end of the turn, to send them in one frame. */
   gather(): void {
     this.#isGathering = true;
   }
 
-  /** Called at the end of the turn. Sends the tiny DATA that streams have kept, as far as the windows allow. */
+  /** Called at the end of the turn. Sends the DATA that streams have collected, as far as the windows allow. */
   gathered(): void {
     if (!this.#isGathering) return;
     this.#isGathering = false;
@@ -91,7 +90,7 @@ export class Outflow {
     }
   }
 
-  /** Lets each stream send one quantum and then moves it to the end, so that small windows are shared fairly. */
+  /** Lets each waiting stream send one quantum in turn, so that streams share a small window fairly. */
   #round(): boolean {
     let isMoving = false;
     const streams = [...this.#waiting];

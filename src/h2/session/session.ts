@@ -32,7 +32,7 @@ export type SessionOwner = StreamsOwner & {
   changed(): void;
   /** Called when the peer has answered the PING with this `number`. */
   ponged(number: number): void;
-  /** Called when the session is over. The owner writes queued frames, such as an error's GOAWAY, and ends the socket. */
+  /** Called when the session is over. The owner writes queued frames, such as a GOAWAY, and then ends the socket. */
   ended(error: ProtocolError | undefined): void;
 };
 
@@ -43,7 +43,7 @@ type SessionOptions = {
   readonly owner: SessionOwner;
   /** Server role: maximum number of streams that the peer may have open; default: `downstreamStreams`. */
   readonly maxStreams?: number;
-  /** Counts the DATA that waits in this session; default: a counter without a limit. */
+  /** Counts the DATA that this session buffers; default: a counter without a limit. */
   readonly buffered?: Buffered;
 };
 
@@ -58,7 +58,7 @@ export class Session implements SessionFrames {
   #pings = 0;
   /** Clock reading (ms) by which the peer's first SETTINGS must have arrived (A22). */
   readonly #settingsDueAt: number;
-  /** Clock reading (ms) since which the same frame or header block has been incomplete; 0: none is. */
+  /** Clock reading (ms) since which a frame or header block has been incomplete without progress; 0: none. */
   #midFrameSince = 0;
   #isGoing = false;
   #isPeerGoing = false;
@@ -162,7 +162,7 @@ export class Session implements SessionFrames {
     if (!this.#isOver && !this.#isGoing) this.#writer.goAway(largestWindow, errorCode.NO_ERROR, "");
   }
 
-  /** Second step of a graceful end: sends a GOAWAY that refuses new streams. The session ends with its last stream. */
+  /** Second step of a graceful end: sends a GOAWAY that refuses new streams. The session ends after its last stream. */
   goAway(code: ErrorCode = errorCode.NO_ERROR, debug = ""): void {
     if (this.#isOver || this.#isGoing) return;
     this.#isGoing = true;
@@ -214,7 +214,7 @@ export class Session implements SessionFrames {
     if ((end - start) / 6 > h2Limits.settingsEntries) {
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", "SETTINGS with too many entries");
     }
-    // Open streams do not raise this budget, because a changed window costs more work for each open stream (A13).
+    // Open streams do not raise this budget, because a change of the window size costs work for each open stream (A13).
     this.#floods.charge("control");
     const { peer, encoder } = this.#streams;
     const before = peer.initialWindow;
@@ -234,7 +234,7 @@ export class Session implements SessionFrames {
     this.#writer.ping(bytes, start, true);
   }
 
-  /** Handles the answer to a PING. A client's answers cost budget, because the proxy sends a client only one PING. */
+  /** Handles the answer to a PING. A client's answers cost budget: the proxy sends a client only one PING. */
   pong(bytes: Buffer, start: number): void {
     if (this.#role === "server") this.#chargeControl();
     this.#owner.ponged(bytes.readUInt32BE(start + 4));

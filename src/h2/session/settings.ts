@@ -20,7 +20,9 @@ type PeerSettings = {
   initialWindow: number;
 };
 
-/** Returns the values that hold until the peer's SETTINGS arrive: streams are unlimited (RFC 9113 §6.5.2). */
+/**
+ * Returns the values that hold until the peer's SETTINGS arrive, with an unlimited number of streams (RFC 9113 §6.5.2).
+ */
 export function defaultSettings(): PeerSettings {
   return {
     hasArrived: false,

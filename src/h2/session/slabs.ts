@@ -1,8 +1,8 @@
 /**
- * Allocates memory for waiting DATA: blocks, which are cut from slabs of 1 MiB. Slabs that stay empty are returned to
- * the kernel. The memory of separate Buffers would never be returned: malloc returns only the end of its heap, where
- * some small allocation always remains. The limit on buffered bytes also limits the blocks, because a block is at least
- * half full (buffered.ts).
+ * Allocates memory for DATA that waits to be sent: blocks, which are cut from slabs of 1 MiB. Slabs that stay empty are
+ * returned to the kernel. The memory of separate Buffers would never be returned: malloc returns only the end of its
+ * heap, where some small allocation always remains. The limit on buffered bytes also limits the blocks, because a block
+ * is at least half full (buffered.ts).
  */
 import { frameBytes } from "../frame/frame.ts";
 
@@ -19,13 +19,13 @@ type Slab = {
   taken: number;
 };
 
-/** A piece of a slab's memory. It must be released once, and its bytes must not be used after the release. */
+/** A piece of a slab's memory. Its user must release it exactly once, and not use its bytes afterwards. */
 export type Block = { readonly bytes: Buffer; readonly slab: Slab };
 
 export class Slabs {
   readonly blockBytes: number;
   readonly #blocksOfOne: number;
-  /** Slabs with a free block. The first slab is filled first, so that the others become empty. */
+  /** Slabs with a free block. `take` uses the first of them, so that the others become empty. */
   readonly #open = new Set<Slab>();
   #count = 0;
   readonly #empty = new Set<Slab>();
@@ -66,9 +66,9 @@ export class Slabs {
   }
 
   /**
-   * Returns to the kernel some of the slabs that have been empty since the last call; only some, because unmapping 1
-   * MiB takes 0.15 ms. Slabs that are used repeatedly are kept: the first use of a new slab costs as much as copying 4
-   * MiB.
+   * Returns slabs that have stayed empty since the previous call to the kernel, but at most `slabsPerLook`, because
+   * unmapping 1 MiB takes 0.15 ms. Slabs that were in use meanwhile are kept: the first use of a new slab costs as much
+   * as copying 4 MiB.
    */
   shrink(): void {
     let left = Math.min(this.#fewestEmptySinceShrink, slabsPerLook);
@@ -84,7 +84,7 @@ export class Slabs {
     this.#fewestEmptySinceShrink = this.#empty.size;
   }
 
-  /** V8 maps the memory of a resizable buffer itself; the memory of any other buffer comes from malloc. */
+  /** Uses a resizable ArrayBuffer, because V8 maps its memory itself; the memory of any other comes from malloc. */
   #begin(): Slab {
     const memory = new ArrayBuffer(slabBytes, { maxByteLength: slabBytes });
     const slab: Slab = { owner: this, memory, free: [], cut: 0, taken: 0 };

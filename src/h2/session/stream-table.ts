@@ -1,6 +1,6 @@
 /**
  * The open streams of a session by id. A Map would keep closed streams in memory: V8 rebuilds a Map that is filled and
- * emptied all the time, and each old table points to its successor. In the old space, this chain keeps every closed
+ * emptied all the time, and each old table points to its successor. Old tables in V8's old space then keep every closed
  * stream until the next full collection. With a Map, a busy proxy took a third more time for each request.
  */
 
@@ -20,7 +20,6 @@ export class StreamTable<T extends { readonly id: number }> {
     return this.#slots[this.#find(id)];
   }
 
-  /** The id of the stream must not be in the table already. */
   add(stream: T): void {
     if (2 * (this.#size + 1) > this.#slots.length) this.#grow();
     this.#slots[this.#find(stream.id)] = stream;

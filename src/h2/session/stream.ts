@@ -20,7 +20,7 @@ export type StreamHost = {
   readonly writer: FrameWriter;
   readonly encoder: HpackEncoder;
   readonly outflow: Outflow;
-  /** Called after `count` bytes of DATA were sent. `isCrumb`: few bytes, because a window allowed no more. */
+  /** Called after `count` bytes of DATA were sent. `isCrumb`: few bytes, because the peer's window allowed no more. */
   spent(count: number, isCrumb: boolean): void;
   granted(count: number): void;
   /** Called after RST_STREAM was sent. Frames of the peer for this stream may still arrive. */
@@ -40,12 +40,12 @@ type Piece = {
 
 const empty = Buffer.alloc(0);
 const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
-/** A smaller first piece gets a separate Buffer, because it is mostly one watch event and would waste a block. */
+/** Waiting DATA of fewer bytes gets a separate Buffer: it is mostly one watch event, and would waste a block. */
 const smallBytes = 2048;
 /** Maximum number of bytes that a stream sends before the next waiting stream may send. */
 const quantumBytes = 4 * frameBytes;
 
-/** The empty queue, never changed. Streams without waiting DATA share it, because most never have any. */
+/** The queue of every stream without waiting DATA, shared because most streams never have any. Never changed. */
 const noPieces: Piece[] = [];
 
 export class Stream implements StreamWriter {
@@ -65,11 +65,11 @@ export class Stream implements StreamWriter {
   readonly #isHeadRequest: boolean;
   #queue = noPieces;
   #queuedBytes = 0;
-  /** Value of `Outflow.turn` when DATA of this stream was last written without waiting; -1: never. */
+  /** The value of `Outflow.turn` when DATA of this stream last was written at once, not from the queue; -1: never. */
   #dataTurn = -1;
-  /** True if the frame that ends the stream is still queued, and RST_STREAM(NO_ERROR) must follow it. */
+  /** True if the response's last frame is still queued, and RST_STREAM(NO_ERROR) must follow it to stop the upload. */
   #stopsAtEnd = false;
-  /** Number of bytes that the owner got and for which it has not returned flow-control credit yet. */
+  /** Number of received bytes for which `#owner` has not returned flow-control credit yet. */
   #owed = 0;
 
   constructor(
@@ -171,18 +171,16 @@ export class Stream implements StreamWriter {
     this.reset(errorCode.NO_ERROR);
   }
 
-  /** Changes the send window by `increment`. If the window becomes too large, throws an error that ends `scope`. */
+  /** Changes the send window by `increment`. A window that becomes too large is an error of `scope`. */
   widen(increment: number, scope: "stream" | "session"): void {
     this.#sendWindow = widened(this.#sendWindow, increment, scope);
   }
 
-  /** Resets the stream after the peer has violated a rule. */
   refuse(code: number): void {
     this.#isMalformed = true;
     this.reset(code);
   }
 
-  /** Closes the stream without a frame to the peer. */
   close(): void {
     this.#dropQueue();
     this.#state = "closed";
@@ -221,13 +219,13 @@ export class Stream implements StreamWriter {
     if (isFirst) this.pump();
   }
 
-  /** True if this turn's output contains DATA of this stream, and other frames after it. */
+  /** True if this turn's output contains DATA of this stream that other frames follow, so it cannot be extended. */
   get #isScattered(): boolean {
     const { outflow, writer } = this.#host;
     return this.#dataTurn === outflow.turn && !writer.endsWith(this.id);
   }
 
-  /** Keeps tiny DATA that alternates with DATA of other streams, to send it in one frame at the end of the turn. */
+  /** Keeps tiny DATA that alternates with other streams' DATA until the end of the turn, to send it in one frame. */
   #gather(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#keep(bytes, start, end, endStream);
     this.#host.outflow.gather();
@@ -245,7 +243,7 @@ export class Stream implements StreamWriter {
       return;
     }
     let from = start;
-    // Split into pieces of one frame each, because no block is larger.
+    // In pieces of one frame each, because no block is larger.
     do {
       const to = Math.min(end, from + frameBytes);
       this.#keepPiece(bytes, from, to, endStream && to === end);
@@ -276,12 +274,12 @@ export class Stream implements StreamWriter {
     this.close();
   }
 
-  /** Counts bytes that the owner got. The session's window stays smaller by this count until the owner returns credit. */
+  /** Counts bytes that the owner got. They reduce the session's receive window until the owner returns credit. */
   owe(count: number): void {
     this.#owed += count;
   }
 
-  /** Returns the number of bytes without returned credit. The session returns their credit when the stream closes. */
+  /** Returns, and sets to 0, the number of bytes without credit: the session returns the credit of a closed stream. */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;
@@ -304,7 +302,7 @@ export class Stream implements StreamWriter {
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Raises the receive window to `size` bytes at once, for a fast receiver with a long round-trip time. */
+  /** Raises the receive window to `size` bytes at once, for a receiver that is fast but has a long round-trip time. */
   growReceiveWindow(size: number): void {
     if (size <= this.receiveWindow.size || this.#state === "closed") return;
     const increment = this.receiveWindow.grow(size);
@@ -410,7 +408,6 @@ export class Stream implements StreamWriter {
     this.#dataSent(end - start, endStream);
   }
 
-  /** The writer copies the bytes, so the caller may reuse the buffer. */
   #putData(bytes: Buffer, start: number, end: number, endStream: boolean, isCrumb: boolean): void {
     const count = end - start;
     this.#sendWindow -= count;
@@ -418,7 +415,7 @@ export class Stream implements StreamWriter {
     this.#host.writer.data(this.id, bytes, start, end, endStream);
   }
 
-  /** Calls the owner last, so that this stream is in a consistent state during the call. */
+  /** Calls the owner last, because the owner may call this stream again. */
   #dataSent(count: number, endStream: boolean): void {
     if (endStream) this.#sentEnd();
     if (count > 0) this.#owner.sent(count);

@@ -33,7 +33,7 @@ export type StreamsOwner = {
 
 /** Highest stream id (RFC 9113 §5.1.1). A busy upstream connection reaches it within days. */
 const lastStreamId = 0x7fff_ffff;
-/** Number of reset stream ids that a session remembers. A peer stops within one round trip, so few ids matter. */
+/** Number of reset stream ids that a session remembers. The peer stops sending within a round trip, so few suffice. */
 const rememberedResets = 256;
 const ignored: StreamListener = { headers() {}, data() {}, reset() {}, sent() {} };
 
@@ -60,12 +60,12 @@ export class Streams implements StreamHost, StreamFrames {
    */
   readonly #resetIds = new Lru<number, true>(rememberedResets);
   #lastId = 0;
-  /** Highest stream id that the peer has used, even if the stream was refused. Streams with higher ids are idle. */
+  /** Highest stream id that the peer has used, even for a refused stream. A higher id has not been used yet. */
   #seenId = 0;
   #nextId = 1;
   readonly #refusals = new Refusals();
   readonly #strayBytes = new StrayBytes();
-  /** The last stream id in the proxy's GOAWAY: streams with higher ids are not served; Infinity: no GOAWAY was sent. */
+  /** The last stream id in the GOAWAY that the proxy sent; Infinity: none. Streams with higher ids are not served. */
   #acceptUpTo = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -100,7 +100,7 @@ export class Streams implements StreamHost, StreamFrames {
     return this.#nextId <= lastStreamId;
   }
 
-  /** Increment that raises the session's window from the initial 65,535 bytes to its size (§6.9.2). */
+  /** Number of bytes in the first WINDOW_UPDATE, which raises the session's window from 65,535 bytes (§6.9.2). */
   get firstUpdate(): number {
     return this.#receiveWindow.size - defaultWindow;
   }
@@ -119,20 +119,22 @@ export class Streams implements StreamHost, StreamFrames {
   /** Ends every stream after the session has ended. Each stream's owner gets `lost`. */
   endAll(): void {
     for (const stream of this.open.all()) {
-      // The owed flow-control credit is discarded, because the session has ended.
+      // Credit that the streams still owe is dropped: an ended session sends no WINDOW_UPDATE.
       stream.settle();
       this.#end(stream, lost);
     }
   }
 
-  /** Ends streams with higher ids than the peer's GOAWAY: the peer has not processed them, so a retry is safe (§6.8). */
+  /**
+   * Ends streams with ids above the one in a peer's GOAWAY. The peer has not processed them: a retry is safe (§6.8).
+   */
   refuseAbove(lastId: number): void {
     for (const stream of this.open.all()) {
       if (stream.id > lastId) this.#end(stream, errorCode.REFUSED_STREAM);
     }
   }
 
-  /** DATA below `crumbBytes` earns no budget for WINDOW_UPDATE: tiny window steps of the peer may have caused it (A19). */
+  /** DATA below `crumbBytes` earns no budget for WINDOW_UPDATE, because tiny windows of the peer cause it (A19). */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
     if (!isCrumb) this.#floods.earnUpdates();
@@ -144,7 +146,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   resetSent(stream: Stream): void {
     if (!this.#isServer) this.#strayBytes.allow(stream.receiveWindow.open);
-    // If the peer has ended its side, only frames that any closed stream ignores can still arrive.
+    // If the peer has ended its side, it can send only frames that are ignored for any closed stream.
     else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
   }
 
@@ -158,8 +160,8 @@ export class Streams implements StreamHost, StreamFrames {
     this.#expectSettings();
     const count = end - start;
     this.#use(count);
-    // An upstream connection returns the session's credit on receipt. A client's session returns it after the bytes
-    // were forwarded (core/limits.ts).
+    // On an upstream connection, the session's credit is returned on receipt; for a client, after the bytes were
+    // forwarded (core/limits.ts).
     if (!this.#isServer) this.#grantSession(count);
     if (count === 0 && !endStream) this.#emptyData();
     const stream = this.open.get(id);
@@ -180,8 +182,8 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   /**
-   * Charges a reset of a closed stream as a control frame, because the reset cancels nothing. Go's client sends such a
-   * reset for a response whose body it has not read to the end.
+   * Charges a reset of a closed stream as a control frame, not as a reset, because it cancels nothing. Go's client
+   * sends one for a response whose body it has not read to the end.
    */
   #lateReset(): void {
     this.#floods.charge("control", 1, h2Limits.framesPerStream * this.open.size);
@@ -231,7 +233,7 @@ export class Streams implements StreamHost, StreamFrames {
     const stream = this.open.get(id);
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
-      // If the proxy has also reset the stream, the client's first reset costs no budget, but later resets do (A15).
+      // If the proxy has reset the stream itself, the client's first reset of it is free; a repeated one is not (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
@@ -292,7 +294,7 @@ export class Streams implements StreamHost, StreamFrames {
     if (end && !stream.isClosed) stream.step("receive-end");
   }
 
-  /** True if this head opens a stream. A head that the peer sent before it got a GOAWAY or reset is ignored. */
+  /** True if this head opens a stream. False for a head that the peer sent before it got the GOAWAY or a reset. */
   #isNew(id: number): boolean {
     if (id % 2 === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "HEADERS on an even stream");
     const isKnown = id <= this.#seenId;
@@ -349,7 +351,7 @@ export class Streams implements StreamHost, StreamFrames {
     this.#notifyReset(stream.owner, code);
   }
 
-  /** An exception of the owner is caught, because the owners of other streams must be notified as well. */
+  /** Catches an exception of the owner, because the owners of other streams must be notified as well. */
   #notifyReset(owner: StreamListener, code: number): void {
     try {
       owner.reset(code);
@@ -369,7 +371,7 @@ export class Streams implements StreamHost, StreamFrames {
     this.#notifyReset(owner, errorCode.INTERNAL_ERROR);
   }
 
-  /** Resets a stream after its peer has violated the stream's rules. A client's budget is charged for this (A2). */
+  /** Resets a stream whose peer has violated the stream's rules. A client's budget is charged for the reset (A2). */
   #streamError(stream: Stream, error: unknown): void {
     if (!(error instanceof ProtocolError) || error.scope === "session") throw error;
     const { owner } = stream;
@@ -395,12 +397,12 @@ function calm(what: string): ProtocolError {
   return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", what);
 }
 
-/** Counts requests that are refused because of too many streams or a long head. Too many of them end the session. */
+/** Counts requests refused because of too many streams or a too large header list. Too many end the session. */
 export class Refusals {
   #inRow = 0;
   #longHeads = 0;
 
-  /** Returns the error for a stream beyond the limit (A3), which the client may retry; undefined: within the limit. */
+  /** Returns the error, which permits a retry, for a stream beyond the limit (A3); undefined: within the limit. */
   ofOneOf(openCount: number, mostStreams: number): ProtocolError | undefined {
     if (openCount <= mostStreams) {
       this.#inRow = 0;
@@ -429,7 +431,7 @@ export class StrayBytes {
     this.#left = Math.min(h2Limits.strayBytes, this.#left + Math.max(0, openBytes));
   }
 
-  /** Counts bytes for a closed stream. Ends the session if the backend has sent more than the windows allowed. */
+  /** Counts bytes for a closed stream. Throws if the backend has sent more than the windows allowed. */
   take(count: number): void {
     this.#left -= count;
     if (this.#left < 0)

@@ -1,14 +1,14 @@
 /**
- * Flow-control arithmetic (RFC 9113 §6.9). A send window is the number of bytes that the peer accepts. The window
- * becomes negative if the peer lowers INITIAL_WINDOW_SIZE while data is on its way: after 65535 of 65535 bytes, a
- * setting of 16384 leaves 16384 - 65535 = -49151. Nothing may be sent until updates raise the window above zero.
+ * Flow-control arithmetic (RFC 9113 §6.9). A send window is the number of bytes that the peer accepts. It becomes
+ * negative if the peer lowers INITIAL_WINDOW_SIZE while data is on its way: after 65535 of 65535 bytes, a setting of
+ * 16384 leaves 16384 - 65535 = -49151. Nothing may be sent until WINDOW_UPDATEs raise the window above zero.
  */
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 
 export const defaultWindow = 65_535;
 export const largestWindow = 0x7fff_ffff;
 
-/** Returns a send window after an update. Above 2^31 - 1, throws FLOW_CONTROL_ERROR for `scope` (A20). */
+/** Returns the send window after a WINDOW_UPDATE. Above 2^31 - 1, throws FLOW_CONTROL_ERROR for `scope` (A20). */
 export function widened(window: number, increment: number, scope: "stream" | "session"): number {
   const wider = window + increment;
   if (wider > largestWindow)
@@ -17,8 +17,8 @@ export function widened(window: number, increment: number, scope: "stream" | "se
 }
 
 /**
- * A receive window: the number of bytes that the peer may send. Credit is returned after the received bytes were
- * forwarded, in quarters of the window, so that there are few WINDOW_UPDATE frames.
+ * A receive window: the number of bytes that the peer may send. Credit is returned for received bytes that were
+ * forwarded, as soon as it amounts to a quarter of the window, so that there are few WINDOW_UPDATE frames.
  */
 export class ReceiveWindow {
   #open: number;
@@ -37,7 +37,6 @@ export class ReceiveWindow {
     return this.#size;
   }
 
-  /** Bytes that the peer may still send. */
   get open(): number {
     return this.#open;
   }
