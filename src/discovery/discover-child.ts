@@ -1,6 +1,6 @@
 /**
  * The main file of the child process that sends requests to apiservers with a kubeconfig (kubernetes-child.ts). The
- * child keeps no state, so its parent may end a slow child and start another.
+ * child keeps no state, so the proxy may end a slow child and start another.
  */
 import { KubeConfig } from "@kubernetes/client-node";
 import { failureFrom } from "../base/failure.ts";
@@ -44,5 +44,5 @@ process.on("message", (question: ChildRequest) => {
     .then((reply) => process.send?.(reply))
     .catch(() => process.exit(1));
 });
-// Ends this child process, because its parent has ended and no process reads the replies.
+// Ends this child process after the proxy has ended, because the proxy reads the replies.
 process.on("disconnect", () => process.exit(0));

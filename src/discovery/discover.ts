@@ -16,7 +16,7 @@ import { type Access, firstAnswer, type Transport } from "./transport.ts";
 
 export type SourceParts = {
   readonly clock: Clock;
-  /** Returns the present credentials and servers of the cluster. Called by each lookup. */
+  /** Returns the credentials and servers that are in use now. Called by each lookup. */
   readonly access: () => Access;
 };
 
@@ -37,7 +37,7 @@ const lists = {
   },
 };
 
-/** Returns a source that asks the known apiservers first, then the server that the credentials name. */
+/** Returns a source that asks the apiservers in use first, then the server that the credentials name. */
 export function kubernetesSource(
   from: "EndpointSlice" | "Lease",
   transport: Transport,

@@ -1,4 +1,4 @@
-/** Validates discovered backends. No source is trusted, so only addresses of single hosts are accepted. Pure. */
+/** Validates discovered backends. No source is trusted: an address must belong to a single host. Pure. */
 import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl, textOf } from "../base/address.ts";
 import { Failure } from "../base/failure.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
@@ -39,7 +39,7 @@ function refused(what: string): Failure {
 
 function isUsable({ host, port, isEncrypted }: Discovered): boolean {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return false;
-  // Other sources return IP addresses. Only a file, which an operator wrote, may contain host names.
+  // Other sources return IP addresses. Only a discovery file, which an operator wrote, may contain host names.
   return (isIpAddress(host) ? isUnicast(host) : isHost(host)) && (isEncrypted || isLoopback(host));
 }
 

@@ -1,6 +1,6 @@
 /**
- * Looks up the backends repeatedly, and keeps the last good result. A lookup that fails, hangs or finds no backend
- * changes nothing (F21). A Source (discover.ts) does one lookup.
+ * Looks up the backends repeatedly, and keeps the result of the last successful lookup. A lookup that fails, hangs or
+ * finds no backend changes nothing (F21). A Source (discover.ts) does one lookup.
  */
 import type { Clock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
@@ -29,7 +29,9 @@ export type DiscoveryParts = {
   readonly prefix?: string;
   readonly source: Source;
   readonly intervalMs: number;
-  /** The backends that are used until the first lookup succeeds. They may come from another source. */
+  /**
+   * The backends that are used until the first lookup succeeds. An earlier source or the config may have named them.
+   */
   readonly found: readonly Discovered[];
   /** True if the backend of this name is neither dead nor draining; default: false. */
   readonly answers?: (name: string) => boolean;
@@ -41,7 +43,7 @@ export class Discovery {
   #found: readonly Discovered[];
   #retryMs: number = discoveryLimits.discoveryRetryMs;
   #lastFailure = "";
-  /** Clock reading (ms) at which the source dropped each backend that is kept, by the backend's name. */
+  /** Clock reading (ms) at which the source stopped listing a backend that is kept meanwhile, by the backend's name. */
   #unlisted: ReadonlyMap<string, number> = new Map();
   #hasListed = false;
   #lastSuccessAtMs = 0;
@@ -99,7 +101,7 @@ export class Discovery {
       stopTimer();
       this.#isAsking = false;
       if (this.#isStopped) return;
-      // A result after the timeout is still used. A failure is not, because the timeout was already reported.
+      // A success after the timeout is still used. A failure is dropped, because the timeout was already reported.
       if (!(isLate && outcome instanceof Failure)) this.#take(outcome);
       if (this.#hasChangedDuringLookup) this.#look();
       else this.#schedule();
@@ -135,14 +137,14 @@ export class Discovery {
 
   /**
    * Adds backends that the source no longer lists but that still answer; they are kept for `unlistedKeptMs`. After an
-   * outage of etcd, the first apiserver that checks removes the entries of all others until they renew them
+   * outage of etcd, the first apiserver that checks the list removes all others, until they renew their entries
    * (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go).
    */
   #withUnlisted(listed: readonly Discovered[]): readonly Discovered[] {
     const { clock, journal, source, answers } = this.#parts;
     const last = this.#unlisted;
     this.#unlisted = new Map();
-    // Before the first lookup, the backends come from another source or from the config. These backends are not kept.
+    // Before the first lookup, the backends come from another source or from the config. They are not kept.
     const isFirst = !this.#hasListed;
     this.#hasListed = true;
     if (source.expires !== true || isFirst) return listed;

@@ -14,9 +14,8 @@ export type ApiRequest = {
 export type JsonOptions = Omit<RequestOptions, "headers"> & { headers?: OutgoingHttpHeaders };
 
 /**
- * Sends a request on a new socket, and returns the parsed body of a 2xx response.
- * @throws {Error} a rejected promise: the status is not 2xx, the body is no JSON or is too large, a timeout, or
- * Node's own error
+ * Sends a request on a new socket, and returns the parsed body of a 2xx response. @throws {Error} as a rejected
+ * promise, for another status, a body that is too large or no JSON, a timeout, or a connection error
  */
 export function jsonFrom(
   server: string,

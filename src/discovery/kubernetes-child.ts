@@ -19,7 +19,7 @@ export type ChildRequest = ApiRequest &
 type Refusal = { readonly refusal: string };
 
 /**
- * The child's reply. refusal: this apiserver cannot be reached, or refuses. failure: no apiserver can be asked, for
+ * The child's reply. Refusal: this apiserver cannot be reached, or refuses. failure: no apiserver can be asked, for
  * example because the kubeconfig cannot be read.
  */
 export type ChildReply = { readonly id: number } & (Answer | Refusal | { readonly failure: string });
@@ -37,7 +37,7 @@ const childFile = ownModule("discovery/discover-child");
 
 const stderrChars = 500;
 
-/** Returns the transport for a kubeconfig; undefined: for the pod's service account. */
+/** Returns the transport for a kubeconfig. Without a kubeconfig, the transport uses the pod's service account. */
 export function transportOf(
   kubeconfigFile: string | undefined,
   access: () => Access,
@@ -54,7 +54,6 @@ export class KubernetesChild implements Transport {
   #id = 0;
   #stderrEnd = "";
 
-  /** The first request starts the child; after the child has ended, the next request starts another. */
   constructor(parts: ChildParts) {
     this.#parts = parts;
   }
@@ -71,7 +70,7 @@ export class KubernetesChild implements Transport {
 
   #send(question: ChildRequest): Promise<Answer | Refusal | Failure> {
     const child = this.#child ?? this.#start();
-    // The child is killed only after a long time: a child that merely starts slowly can answer the next request.
+    // Kills the child only after a long time, because a child that merely starts slowly can answer the next request.
     const stopKill = wallClock.after(discoveryLimits.childHungMs, () => child.kill("SIGKILL"));
     return new Promise((resolve) => {
       const done = (outcome: Answer | Refusal | Failure): void => {
@@ -105,10 +104,10 @@ export class KubernetesChild implements Transport {
   #start(): ChildProcess {
     const child = fork(this.#parts.file ?? childFile, [], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
-      // The child does not inherit this process's arguments, because --inspect would make it open the same port.
+      // The child does not inherit the proxy's arguments: with --inspect it would try to listen on the same port.
       execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
     });
-    // Each pending request adds a listener. `reviewsAtOnce` and a margin limit the pending requests.
+    // Each pending request adds a listener; `reviewsAtOnce` limits their number. Node warns of more listeners.
     child.setMaxListeners(limits.reviewsAtOnce + 10);
     this.#stderrEnd = "";
     child.stderr?.on("data", (chunk: Buffer) => {
@@ -118,7 +117,7 @@ export class KubernetesChild implements Transport {
       if (this.#child === child) this.#child = undefined;
     };
     child.once("exit", forget);
-    // Without an "error" listener, a child that cannot be started would end the proxy's process.
+    // Without an "error" listener, a child that cannot be started would end the proxy.
     child.on("error", forget);
     this.#child = child;
     return child;
@@ -135,7 +134,7 @@ export class KubernetesChild implements Transport {
   }
 }
 
-/** Every field of a child's message is checked, because the npm package is not trusted. */
+/** Checks every field of a child's message, because the npm package in the child is not trusted. */
 function replyIn(message: unknown, id: number): Answer | Refusal | Failure | undefined {
   if (typeof message !== "object" || message === null || !("id" in message) || message.id !== id)
     return undefined;

@@ -13,7 +13,7 @@ export type Lease = {
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
   readonly spec?: {
     readonly leaseDurationSeconds?: number;
-    /** Time as RFC 3339; `unknown` because the response is not validated. */
+    /** RFC 3339; `unknown`, because the response has not been validated. */
     readonly renewTime?: unknown;
   };
 };
@@ -32,8 +32,8 @@ export function addressesInSlices(slices: readonly EndpointSlice[]): readonly Ad
 export const peerAddress = "kubernetes.io/peer-advertise-address";
 
 /**
- * Returns the addresses in the apiservers' identity Leases (namespace kube-system). Skips expired Leases: their
- * apiservers are gone, and Kubernetes deletes them an hour later. `now`: milliseconds since 1970.
+ * Returns the addresses in the apiservers' identity Leases (namespace kube-system). Skips Leases that were not renewed
+ * in time: their apiservers are gone, and Kubernetes deletes such Leases an hour later. `now`: milliseconds since 1970.
  */
 export function addressesInLeases(leases: readonly Lease[], now: number): readonly Address[] {
   return leases
@@ -47,7 +47,6 @@ function hasRunOut(spec: Lease["spec"], now: number): boolean {
   return !Number.isNaN(renewedAt) && seconds > 0 && renewedAt + seconds * 1000 < now;
 }
 
-/** Parses "10.0.0.11:6443" or "[fd00::1]:6443". */
 function addressIn(text: string): Address[] {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(text) ?? [];
   const host = bracketed ?? plain;

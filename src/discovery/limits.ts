@@ -7,17 +7,17 @@ export const discoveryLimits = {
   discoveryMs: 10_000,
   /**
    * Milliseconds for which a backend that still answers is kept although Kubernetes no longer lists it. An apiserver
-   * renews its entry every 10 s (reconcilers/lease.go), and etcd may have to elect a leader first.
+   * renews its entry in the list every 10 s (reconcilers/lease.go), and etcd may have to elect a leader first.
    */
   unlistedKeptMs: 60_000,
-  /** Milliseconds until a failed lookup is repeated. The pause doubles with each failure, up to the interval. */
+  /** Milliseconds after a failed lookup until the next. Doubles with each further failure, up to the interval. */
   discoveryRetryMs: 1000,
   /** Milliseconds that one apiserver has to answer before the next is asked. Three attempts fit into one lookup. */
   discoveryAskMs: 3000,
   discoveryServers: 3,
   /** Number of bytes of the largest response. 500 EndpointSlices take 1 MB, and JSON.parse takes 40 ms for 4 MB. */
   discoveryBytes: 4 * MiB,
-  /** Milliseconds that one review may take, with all its attempts. The CLI waits for two reviews. */
+  /** Milliseconds that a TokenReview or SubjectAccessReview may take, with all its attempts. The CLI waits for two. */
   reviewMs: 4000,
   reviewServers: 2,
   /** Milliseconds that a review may take if a child process must be started first, which takes one or two seconds. */

@@ -30,7 +30,7 @@ export class Reviewer {
 
   /** Returns the answer or a Failure within `reviewChildMs`. A Failure's message contains no token. */
   ask({ path, body }: Review): Promise<{ readonly answer: unknown } | Failure> {
-    // The known apiservers are asked first, then the server that the credentials name.
+    // The apiservers in use are asked first, then the server that the credentials name.
     const servers = [...this.#access().servers, this.#transport.own].slice(0, discoveryLimits.reviewServers);
     const request = { path, body, timeoutMs: discoveryLimits.reviewMs / discoveryLimits.reviewServers };
     const late = Promise.withResolvers<Failure>();

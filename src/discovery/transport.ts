@@ -22,8 +22,8 @@ export type Transport = {
   /** The server that the credentials name. It is asked after all other servers. */
   readonly own: string;
   /**
-   * Returns the JSON of the response, or a Failure if no other server could succeed either.
-   * @throws {Error} a rejected promise: this server cannot be reached, or refuses
+   * Returns the JSON of the response, or a Failure if asking another server would fail as well. @throws {Error} as a
+   * rejected promise: this server cannot be reached, or refuses
    */
   ask(server: string, request: ApiRequest): Promise<Answer | Failure>;
   abort(): void;
@@ -40,7 +40,7 @@ export function accountToken(directory: string): string | Failure {
   return token.trim();
 }
 
-/** Returns the apiserver's URL as in-cluster clients build it: the kubelet sets both variables. */
+/** Returns the apiserver's URL as client-go's rest.InClusterConfig does: the kubelet sets both variables. */
 export function serviceUrl({ env } = process): string {
   const host = env["KUBERNETES_SERVICE_HOST"] ?? "kubernetes.default.svc";
   return `https://${host.includes(":") ? `[${host}]` : host}:${env["KUBERNETES_SERVICE_PORT"] ?? "443"}`;

@@ -17,7 +17,7 @@ export class BackendVersions {
     return this.#known.get(backend)?.version ?? "";
   }
 
-  /** True if the backend's version must be requested now. Then returns false for `versionLookMs`. */
+  /** True if the proxy must request the backend's version now. Further calls return false for `versionLookMs`. */
   takeDue(backend: string): boolean {
     const askedAt = this.#clock.now();
     const known = this.#known.get(backend);
@@ -26,7 +26,7 @@ export class BackendVersions {
     return true;
   }
 
-  /** Records a response to the request for the version. "": the response contained none, so the known version stays. */
+  /** Records a response to a request for the version. "": the response contained none, so the known version stays. */
   reported(backend: string, version: string): void {
     const known = this.#known.get(backend);
     // `known` is undefined if the backend was removed while the request was running.

@@ -1,13 +1,13 @@
 /**
- * The facts about one backend, and the verdict that follows from them. Both steps are pure: evidence changes the facts
- * (`learnt`), and the first matching row of `verdicts` gives the verdict. Only recovery is delayed: a suspect or dead
- * backend becomes ready after several consecutive answered probes, more after each failure, so that a flapping backend
- * stays suspect. If no other backend is ready, a backend that answers becomes ready at once.
+ * The facts about one backend, and its verdict: the health state that follows from the facts. Both steps are pure:
+ * evidence changes the facts (`learnt`), and the first matching row of `verdicts` gives the verdict. Only recovery is
+ * delayed: a suspect or dead backend becomes ready after several consecutive answered probes, more after each failure,
+ * so that a flapping backend stays suspect. If no other backend is ready, it becomes ready at once.
  *
  *              upstream connections answer                 a row of `verdicts` says so
  *     unknown ──────────────▶ ready ─────────────▶ suspect · draining · dead
  *                               ▲                     │          │       │
- *                               └── answered probes ──┴──────────┘       │ a socket answers
+ *                               └── answered probes ──┴──────────┘       │ a new socket is answered
  *                                                     ▲                  │
  *                                                  suspect ◀─────────────┘
  */
@@ -29,23 +29,23 @@ export type ConnectionState = (typeof connectionStates)[number];
 /** All facts about one backend. */
 export type BackendFacts = {
   readonly state: BackendState;
-  /** State of all upstream connections. going: GOAWAY came; left: closed after GOAWAY; lost: closed without GOAWAY. */
+  /** State of all upstream connections together. going: GOAWAY came; left: closed after it; lost: closed without it. */
   readonly connections: ConnectionState;
-  /** Result of the latest socket that was opened after the upstream connections became silent or lost; none: no result. */
+  /** Result of the latest socket opened since the upstream connections became silent or lost; none: no result yet. */
   readonly fresh: "none" | "answer" | "refusal" | "silence";
-  /** True if the backend's certificate has the wrong name or no trusted issuer. */
+  /** True if the latest TLS handshake showed a certificate with a wrong name or without a trusted issuer. */
   readonly isUntrusted: boolean;
-  /** True while an operator drains the backend, whatever /readyz reports. */
+  /** True while an operator drains the backend. /readyz does not change it. */
   readonly isDrained: boolean;
-  /** True if the backend's etcd has another history than clients have seen: its answers are wrong for these clients. */
+  /** True if the backend's etcd has another history than clients have seen: its answers are wrong for clients. */
   readonly isForked: boolean;
   readonly readiness: Readiness;
-  /** Clock reading (ms) of the last 200 or 5xx of /readyz, the only answers that report readiness; -1: none. */
+  /** Clock reading (ms) of the latest 200 or 5xx of /readyz, the only answers that report readiness; -1: none. */
   readonly readinessAt: number;
-  /** Clock reading (ms) of the first of consecutive 403 answers of /readyz; -1: the last answer was no 403. */
+  /** Clock reading (ms) of the first 403 in an unbroken row of 403 answers of /readyz; -1: the latest was no 403. */
   readonly forbiddenSince: number;
   readonly reads: "answering" | "hanging";
-  /** Clock reading (ms) at which reads that need etcd were last found to hang; 0: never. */
+  /** Clock reading (ms) at which the proxy last found that reads that need etcd hang; 0: never. */
   readonly hungAt: number;
   /** Clock reading (ms) at which the upstream connections last became silent or lost; 0: never. */
   readonly doubtedAt: number;
@@ -57,21 +57,20 @@ export type BackendFacts = {
   readonly answersAgainAt: number;
   /** Number of consecutive new sockets that got no answer. */
   readonly consecutiveTimeouts: number;
-  /** Number of consecutive answered probes while the backend recovers. */
+  /** Number of consecutive answered probes since the backend failed. At `neededSuccesses` it becomes ready. */
   readonly consecutiveSuccesses: number;
   /** Clock reading (ms) of the first probe that `consecutiveSuccesses` counts; 0: never. */
   readonly risingSince: number;
-  /** Number of changes from ready to suspect or dead, each within `strikeMs` after the previous change. */
+  /** Number of changes from ready to suspect or dead in a row, each within `strikeMs` after the previous one. */
   readonly ejections: number;
   /** Clock reading (ms) at which the backend last changed from ready to suspect or dead; 0: never. */
   readonly ejectedAt: number;
 };
 
-/** The rules for verdicts. They differ between backends with and without probes. */
 export type Rules = {
-  /** Number of consecutive probes that make a failed backend ready; doubled by repeated failures; 0: ready at once. */
+  /** Number of probes in a row that a failed backend must answer, doubled by each further failure; 0: none. */
   readonly rise: number;
-  /** True if only a failed new socket proves that a backend is dead; false where no probes run. */
+  /** True if only a failed new socket proves that a backend is dead. False without probes, which open such sockets. */
   readonly needsProof: boolean;
 };
 
@@ -116,7 +115,7 @@ type VerdictRow = {
 
 /** The first row that matches the facts gives the verdict. A fact that a row omits may have any value. */
 export const verdicts: readonly VerdictRow[] = [
-  // A backend with a forked etcd history gets no requests: reads would be wrong, and writes would be lost (D13).
+  // A backend whose etcd has another history gets no requests: reads would be wrong, and writes would be lost (D13).
   { isForked: true, verdict: "dead" },
   // The backend has no upstream connection, and rejects or ignores new sockets.
   { connections: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
@@ -124,9 +123,9 @@ export const verdicts: readonly VerdictRow[] = [
   { connections: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
   { connections: ["left"], fresh: ["none"], verdict: "draining" },
   { connections: ["left", "lost"], isDrained: true, verdict: "draining" },
-  // Answered probes do not make a backend ready that has no upstream connection.
+  // Answered probes alone do not make a backend ready: requests need an upstream connection.
   { connections: ["silent", "left", "lost"], verdict: "suspect" },
-  // The certificate does not prove the backend's identity: the backend gets no new requests, but open ones continue.
+  // The certificate does not prove the backend's identity. It gets no new requests, but open ones continue.
   { isUntrusted: true, verdict: "suspect" },
   { readiness: ["shutdown"], verdict: "draining" },
   // The backend answers PINGs but not reads, for example because it cannot reach etcd.
@@ -138,14 +137,17 @@ export const verdicts: readonly VerdictRow[] = [
   { verdict: "unknown" },
 ];
 
-/** Returns the verdict that follows from these facts alone, without the delay of recovery. */
+/**
+ * Returns the state that these facts imply now. `judge` may still keep a failed backend suspect until it has answered
+ * several probes. `needsProof`: see `Rules`.
+ */
 export function verdictOf(facts: Facts, needsProof = true): BackendState {
-  // Without probes, a backend whose connections are lost is dead. If they ended after GOAWAY, a new dial may succeed.
+  // Without probes, a backend that has lost its connections is dead. After GOAWAY it is not: a new dial may succeed.
   if (facts.connections === "lost" && facts.fresh === "none" && !needsProof) return "dead";
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
 
-/** Facts for which a row has one value; for any other fact, a row has a list of values. */
+/** The facts for which a row of `verdicts` has a single value. For all other facts, a row has a list of values. */
 const single = ["isUntrusted", "isDrained", "isForked", "reads"] as const;
 
 function fits(row: VerdictRow, facts: Facts): boolean {
@@ -156,7 +158,7 @@ function fits(row: VerdictRow, facts: Facts): boolean {
   return readiness === undefined || readiness.includes(facts.readiness);
 }
 
-/** Returns the facts after one more piece of evidence, which arrived at the clock reading `at`. Pure. */
+/** Returns the facts after new evidence, which arrived at the clock reading `at`. Pure. */
 export function judge(before: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   const latest = learnt(before, evidence, at, rules);
   const facts = !isAnswering(before) && isAnswering(latest) ? { ...latest, answersAgainAt: at } : latest;
@@ -169,11 +171,11 @@ export function judge(before: BackendFacts, evidence: Evidence, at: number, rule
   return { ...fallen, ejections: isSame ? before.ejections + 1 : 1, ejectedAt: at };
 }
 
-/** Delays recovery: a failed backend stays suspect until it has answered enough consecutive probes. */
+/** Called if the facts imply ready. Keeps a failed backend suspect until it has answered enough probes in a row. */
 function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
-  // Every answer of /readyz counts here, because this function is called only if the facts give the verdict ready.
+  // Every answer of /readyz counts: if it reported a problem, the facts would not imply that the backend is ready.
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
   const isLong = consecutiveSuccesses > 0 && at - risingSince >= healthLimits.riseMs;
@@ -182,7 +184,7 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
   return { ...facts, state: "suspect", consecutiveSuccesses, risingSince };
 }
 
-/** Returns how many consecutive probes must be answered: 4, then 8, 16, 32 and 64 after repeated failures. */
+/** Returns how many consecutive probes a backend must answer: 4, and after repeated failures 8, 16, 32 and 64. */
 export function neededSuccesses({ ejections }: BackendFacts, { rise }: Rules): number {
   return rise * 2 ** Math.min(4, Math.max(0, ejections - 1));
 }
@@ -192,7 +194,7 @@ export function isUrgent(facts: BackendFacts): boolean {
   return isSilent(facts) || isUnreached(facts) || (facts.state === "suspect" && !needsAnother(facts));
 }
 
-/** True if the backend has no upstream connection and new sockets fail, so that only a probe can show its recovery. */
+/** True if the backend never had an upstream connection and new sockets fail: only a probe can show its recovery. */
 function isUnreached({ connections, fresh }: BackendFacts): boolean {
   return connections === "none" && (fresh === "silence" || fresh === "refusal");
 }
@@ -201,19 +203,19 @@ function isAnswering(facts: BackendFacts): boolean {
   return facts.fresh === "answer" || (facts.connections !== "none" && !isSilent(facts));
 }
 
-/** True if no upstream connection to the backend answers, or none is left. */
+/** True if no upstream connection to the backend answers, or all are closed. */
 export function isSilent({ connections }: BackendFacts): boolean {
   return connections === "silent" || connections === "left" || connections === "lost";
 }
 
-/** True if no upstream connection to the backend answers, and no new socket has been answered since. */
+/** True if no upstream connection to the backend answers, and no socket opened since then was answered. */
 export function isMute(facts: BackendFacts): boolean {
   return isSilent(facts) && facts.fresh !== "answer";
 }
 
 /**
- * True if no backend answers and at least one ignores new sockets instead of rejecting them, so that our own network is
- * the most likely cause (D14). Backends that have never answered do not count, because they have no open requests.
+ * True if no backend answers and at least one ignores new sockets instead of rejecting them, so that the proxy's
+ * network is the most likely cause (D14). Backends that have never answered do not count: they have no open requests.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const isUnused = ({ connections, fresh }: BackendFacts): boolean =>
@@ -226,20 +228,20 @@ export function areAllSilent(all: readonly BackendFacts[]): boolean {
   return all.every((facts) => isMute(facts) || isUnused(facts)) && all.some(isCutOff);
 }
 
-/** True if the backend is suspect for a reason that still holds: waiting requests should go to another backend. */
+/** True if the backend is suspect and not recovering yet: requests that wait for it should go to another backend. */
 export function needsAnother(facts: BackendFacts): boolean {
   return facts.state === "suspect" && verdictOf(facts) !== "ready";
 }
 
 /**
  * True if the backend is dead and ignores new sockets, so that its connections without PINGs (exec, passthrough) are
- * lost. A kernel that rejects new sockets is alive, and itself closes the connections of dead processes.
+ * lost. A kernel that rejects new sockets is alive, and closes the connections of an ended process itself.
  */
 export function isSilentlyDead(facts: BackendFacts): boolean {
   return facts.state === "dead" && facts.fresh === "silence";
 }
 
-/** Returns the facts with the evidence added, but with the previous verdict. */
+/** Returns the facts with the evidence added, but with the previous state. */
 function learnt(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   return isOfConnections(evidence)
     ? ofConnections(facts, evidence, at)
@@ -277,7 +279,7 @@ function ofConnections(facts: BackendFacts, evidence: OfConnections, at: number)
   }
 }
 
-/** Clears the readiness "hanging" if unanswered sockets caused it, and keeps it if /readyz caused it. */
+/** Clears the readiness "hanging" if unanswered new sockets caused it, but not if an unanswered /readyz did. */
 function opened(facts: BackendFacts): BackendFacts {
   const readiness =
     facts.consecutiveTimeouts > 1 && facts.readiness === "hanging" ? "unknown" : facts.readiness;
@@ -296,7 +298,7 @@ function ofAnswers(
     case "readyz":
       return read(asked(facts, evidence.readiness, at), at);
     case "packets-lost":
-      // "hanging" stays until a probe is answered, because a probe also needs large packets.
+      // "hanging" stays until a probe is answered, which needs large packets as well.
       return { ...facts, readiness: "hanging" };
     case "reads-hanging":
       // Ignored without probes: only a probe can end "hanging", so the backend would stay suspect for ever.
@@ -319,23 +321,23 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   if (readiness === "unknown" || readiness === "hanging") return { ...facts, readiness };
   if (readiness !== "forbidden") return { ...facts, readiness, readinessAt: at, forbiddenSince: -1 };
   const since = facts.forbiddenSince < 0 ? at : facts.forbiddenSince;
-  // A starting apiserver answers 403 to all clients until it has loaded its RBAC rules: it is not ready.
+  // An apiserver that starts answers 403 to all clients until it has loaded its RBAC rules, so it is not ready.
   const mayBoot = facts.readinessAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.readinessAt);
   if (mayBoot && at - since < healthLimits.forbiddenMs)
     return { ...facts, readiness: "failing", forbiddenSince: since };
-  // Any other 403 means that the probe has lost its permission, so the backend's readiness is unknown again.
+  // Any other 403 means that the probe has lost its permission, so the backend's readiness is no longer known.
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
-/** Ends "hanging" reads if /readyz is good `hungReadsMs` later, because a suspect backend gets no reads to recover by. */
+/** Ends "hanging" reads after `hungReadsMs` if /readyz is good: a suspect backend gets no reads that could show it. */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
   return isGood && at - facts.hungAt >= healthLimits.hungReadsMs ? { ...facts, reads: "answering" } : facts;
 }
 
 /**
- * Records that the connections are silent or lost, which also explains hanging reads. If silent connections are then
- * lost, the results of sockets opened since the silence began stay valid.
+ * Records that the connections are silent or lost, which explains hanging reads as well. If the connections were silent
+ * before, the results of sockets opened since then stay valid.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";
@@ -346,7 +348,7 @@ function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number
 
 /**
  * True if a failed new socket proves nothing, because a socket that was opened later was answered. An unanswered socket
- * proves nothing if any answer arrived after it was opened: its SYN was lost in an outage that is over.
+ * proves nothing even if an older socket was answered after it was opened: its SYN was lost in an outage that is over.
  */
 export function isOvertaken(
   { answeredAt, arrivedAt }: BackendFacts,
@@ -366,7 +368,7 @@ function met(facts: BackendFacts, evidence: Fresh, at: number): BackendFacts {
   }
   if (begunAt < facts.doubtedAt || isOvertaken(facts, evidence)) return facts;
   const consecutiveTimeouts = what === "silence" ? facts.consecutiveTimeouts + 1 : 0;
-  // One lost SYN proves nothing. Two consecutive unanswered sockets mean that the backend accepts no new ones.
+  // One lost SYN proves nothing. After two unanswered sockets in a row, the backend accepts no connections.
   return {
     ...facts,
     fresh: what,

@@ -1,4 +1,4 @@
-/** The set of backends. Collects evidence, keeps a verdict on each backend, and journals each change with its reason. */
+/** The set of backends: collects evidence, derives each backend's state, and journals each change with its reason. */
 import type { Clock } from "../base/clock.ts";
 import { detectionBounds, Histogram } from "../base/histogram.ts";
 import type { Journal } from "../events/journal.ts";
@@ -21,30 +21,30 @@ import { reasonOf } from "./reason.ts";
 
 export type BackendsParts = {
   readonly clock: Clock;
-  /** A clock that stops while this process's event loop is stalled; default: `clock`. */
+  /** A clock that stops while the proxy's event loop is stalled; default: `clock`. */
   readonly stallAwareClock?: Pick<Clock, "now">;
   readonly journal: Journal;
   readonly rules?: Rules;
   /** Milliseconds for which open requests are kept while no backend answers (D14); default: 0. */
   readonly deadAfterWhenAllSilentMs?: number;
   readonly onVerdict?: (view: BackendView) => void;
-  /** Called with true when requests that wait for the backend should go elsewhere, and with false when that has ended. */
+  /** Called when requests that wait for the backend should go to another one (true), and when this ends (false). */
   readonly onNeed?: (name: string, needsAnother: boolean) => void;
-  /** Called when a backend answers after all had been silent. */
+  /** Called when a backend answers after all backends had been silent. */
   readonly onAnswer?: () => void;
 };
 
-/** The rules without probes: no proof is needed that a backend is dead, and a backend that answers is ready at once. */
+/** The rules without probes: a backend needs no failed socket to be dead, and is ready as soon as it answers. */
 export const unprobed: Rules = { rise: 0, needsProof: false };
 
 type Known = {
   facts: BackendFacts;
   view: BackendView;
-  /** Reading (ms) of `stallAwareClock` at which the backend entered its state. */
+  /** Reading (ms) of `stallAwareClock` at which the present state began. */
   since: number;
-  /** Total milliseconds that the backend was suspect before it entered its present state. */
+  /** Milliseconds that the backend was suspect in total, without the present state. */
   suspectMs: number;
-  /** Clock reading (ms) of the backend's last sign of life before it failed; undefined: it is ready, or known to be dead. */
+  /** Clock reading (ms) of the last sign of life before the backend failed; undefined: ready, or already found dead. */
   lostAt: number | undefined;
   /** The last journalled result of a new socket; undefined while the backend is healthy. */
   met: string | undefined;
@@ -58,10 +58,10 @@ export class Backends {
   #known: ReadonlyMap<string, Known> = new Map();
   #views: readonly BackendView[] = [];
   readonly #watchers = new Set<{ readonly name: string; readonly run: () => void }>();
-  /** Reading (ms) of `stallAwareClock` at which the last backend stopped answering; undefined while one answers. */
+  /** Reading (ms) of `stallAwareClock` since which no backend has answered; undefined while one answers. */
   #silentSince: number | undefined;
   #silenceOverAt = 0;
-  /** Seconds from the last sign of life of a ready backend until it was found suspect, and dead. */
+  /** Seconds from the last sign of life of a ready backend until the proxy found it suspect, and dead. */
   readonly detections = { suspect: new Histogram(detectionBounds), dead: new Histogram(detectionBounds) };
   #deadAfterWhenAllSilentMs: number;
 
@@ -92,7 +92,7 @@ export class Backends {
     return this.#known.get(name)?.view.state;
   }
 
-  /** True while no backend answers, for a limited time: open requests are kept, and new requests wait (D14). */
+  /** True while no backend answers, for a limited time. Open requests are kept, and new requests wait (D14). */
   get areAllSilent(): boolean {
     return this.#stallAwareClock.now() < this.silentUntil;
   }
@@ -107,13 +107,12 @@ export class Backends {
     return this.#silenceOverAt;
   }
 
-  /** Returns the milliseconds that the backend has been in its state, without stalls of our own event loop. */
+  /** Returns the milliseconds since the backend's state began, without stalls of the proxy's event loop. */
   stateMs(name: string): number {
     const now = this.#stallAwareClock.now();
     return now - (this.#known.get(name)?.since ?? now);
   }
 
-  /** Returns the total milliseconds that the backend has been suspect. */
   suspectMs(name: string): number {
     const known = this.#known.get(name);
     if (known === undefined) return 0;
@@ -121,7 +120,7 @@ export class Backends {
     return suspectMs + (view.state === "suspect" ? this.#clock.now() - view.since : 0);
   }
 
-  /** Replaces the set of backends. A backend in both sets keeps its facts; a new backend starts as unknown. */
+  /** Replaces the set of backends. A backend that is in both sets keeps its facts; a new one starts as unknown. */
   reconcile(names: readonly string[]): void {
     const { journal } = this.#parts;
     const before = this.#known;
@@ -178,7 +177,7 @@ export class Backends {
     this.#parts.onAnswer?.();
   }
 
-  /** Journals a changed result of a new socket. Must run before the verdict changes. */
+  /** Journals the result of a new socket if it has changed. Must run before the backend's state changes. */
   #journalProbe(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;
     const { name } = known.view;
@@ -218,7 +217,7 @@ export class Backends {
     this.#parts.onVerdict?.(known.view);
   }
 
-  /** Measures how long the failure of a ready backend was unknown. `silentMs`: what the detector has measured. */
+  /** Measures how long a ready backend had failed before the proxy knew it. `silentMs`: how long it was silent. */
   #detected(known: Known, from: BackendState, silentMs: number): void {
     const { state } = known.facts;
     const now = this.#clock.now();
@@ -255,7 +254,7 @@ export class Backends {
   }
 }
 
-/** Returns how far a new socket got. `before`: the last probe's result, because a failed dial reports none. */
+/** Returns how far a new socket got. `before`: the last probe's result, because a failed dial does not report it. */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

@@ -1,7 +1,7 @@
-/** The closed list of evidence about a backend, from probes and from traffic. */
+/** The closed list of evidence about a backend: what probes and traffic have shown. */
 import type { Met } from "../base/failure.ts";
 
-/** Readiness by /readyz. unknown: the response reports none (401, 404, 429); hanging: no response in time. */
+/** Readiness by /readyz. unknown: the response tells nothing (401, 404, 429); hanging: no response in time. */
 export type Readiness = "unknown" | "ready" | "failing" | "hanging" | "shutdown";
 
 /** The result of a probe. forbidden (403): no permission, or the apiserver has not loaded its RBAC yet. */
@@ -12,13 +12,13 @@ export type Fresh = Extract<Evidence, { kind: "fresh" }>;
 export type Evidence =
   /** The first SETTINGS of an upstream connection arrived `ms` after the dial began. */
   | { readonly kind: "connection-opened"; readonly ms: number }
-  /** For longer than `limitMs`, each open upstream connection has an unanswered PING. `ms`: the longest wait. */
+  /** Each open upstream connection has had an unanswered PING for more than `limitMs`. `ms`: the longest wait. */
   | { readonly kind: "connections-silent"; readonly ms: number; readonly limitMs: number }
   /** At least one of the silent upstream connections answers again. */
   | { readonly kind: "connections-answer" }
   /** The backend has sent GOAWAY on every open upstream connection. */
   | { readonly kind: "connections-going" }
-  /** The last upstream connection was closed because of an unanswered PING, a failed dial, or its socket. */
+  /** The only remaining upstream connection was closed, because of an unanswered PING, a failed dial, or its socket. */
   | { readonly kind: "connections-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
   /** A new socket, of a probe or an upstream connection, had a result after `ms`. `begunAt`: clock reading in ms. */
   | {
@@ -27,7 +27,7 @@ export type Evidence =
       readonly begunAt: number;
       readonly ms: number;
       readonly reason: string;
-      /** For a failed probe: true if TCP was established; undefined for an upstream connection. */
+      /** For a failed probe: true if TCP was established. An upstream connection does not report it. */
       readonly hasConnected?: boolean;
     }
   /** /readyz answered after `ms`, or has not answered for `ms`. */
@@ -35,17 +35,17 @@ export type Evidence =
   /** Other backends answered `count` consecutive reads that this backend had left unanswered for `limitMs`. */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
-   * Large packets are lost although small ones arrive. For `ms`, there was no answer to the TLS handshakes of three
-   * probes, or to a connection in use and a probe.
+   * Large packets are lost although small ones arrive. `ms`: how long there was no answer to three probes' TLS
+   * handshakes, or to a connection in use and a probe.
    */
   | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
   /** The backend has answered a request that requires etcd. */
   | { readonly kind: "reads-answer" }
-  /** An operator starts or ends a drain. A draining backend gets no new requests while other backends are ready. */
+  /** An operator starts or ends a drain. A draining backend gets no new requests while another backend is ready. */
   | { readonly kind: "drain"; readonly isDrained: boolean; readonly by: string }
   /**
    * The backend's etcd has another history than clients have seen, or has the same history again. `version`: the
-   * backend's version of `resource`. `seen`: what clients have seen; "": no backend has this history.
+   * backend's version of `resource`. `seen`: the version that clients have seen; "": no backend has it.
    */
   | {
       readonly kind: "history";

@@ -1,4 +1,4 @@
-/** Limits of the verdicts on backends, each with its reason (see src/base/limits.ts). */
+/** Limits of the backends' health, each with its reason (see src/base/limits.ts). */
 const KiB = 1024;
 
 export const healthLimits = {
@@ -6,7 +6,7 @@ export const healthLimits = {
   urgentProbeMs: 250,
   urgentProbesMs: 10_000,
   slowProbeMs: 500,
-  /** Maximum number of unanswered probes of one backend: one every 250 ms for 1 s, and some more. */
+  /** Maximum number of a backend's unanswered probes: four for a second of probes every 250 ms, and some more. */
   probesAtOnce: 8,
   /**
    * A TLS handshake takes a large packet each way. If a handshake takes longer than `doubtedHandshakeMs`, the prober
@@ -33,20 +33,20 @@ export const healthLimits = {
   forbiddenMs: 30_000,
   /** Number of consecutive reads that a backend must leave unanswered, while others answer them, to become suspect. */
   hungReads: 3,
-  /** Milliseconds after hanging reads until a good /readyz lets the backend get reads again. */
+  /** Milliseconds after which a good /readyz is enough for a backend with hanging reads to get reads again. */
   hungReadsMs: 3000,
-  /** Milliseconds that /readyz may take while requests are unanswered: three times as long as on a busy apiserver. */
+  /** Milliseconds that /readyz may take while requests are unanswered: three times that of a busy apiserver. */
   hastyAnswerMs: 750,
   /** Milliseconds for which probes have the deadline `hastyAnswerMs` after requests were found unanswered. */
   hastyMs: 2000,
-  /** Milliseconds for TCP and TLS of a probe: two round trips. The kernel repeats a lost SYN only after 1 s. */
+  /** Milliseconds for TCP and TLS of a probe, which take two round trips. The kernel repeats a lost SYN after 1 s. */
   probeDialMs: 1000,
   /** Number of consecutive probes, one every 250 ms, that make a backend ready again after its first failure. */
   riseAnswers: 4,
-  /** Milliseconds of answered probes after which a backend is ready again, even if the probes are few. */
+  /** Milliseconds of answered probes after which a backend is ready again, even if there were fewer probes. */
   riseMs: 16_000,
-  /** Milliseconds after a failure of a backend within which another failure counts as repeated. */
+  /** Milliseconds after a backend's failure within which another failure counts as repeated. */
   strikeMs: 60_000,
-  /** Number of bytes read of the kernel's socket table: 7,000 sockets. TCP keepalive finds dead peers of other sockets. */
+  /** Number of bytes read of the kernel's socket table: 7,000 sockets. TCP keepalive finds dead peers of the others. */
   socketTableBytes: 1024 * KiB,
 } as const;

@@ -1,7 +1,7 @@
 /**
  * Decides when a backend is probed on a new socket, and how long an answer may take. Normally one probe runs per
  * interval. While the upstream connections are silent or lost, a probe starts every 250 ms even if earlier probes are
- * unanswered: these probes prove that the backend is dead, and later that it answers again (D6). probes/ready.ts is the
+ * unanswered: such probes prove that the backend is dead, and later that it answers again (D6). probes/ready.ts is the
  * probe itself.
  */
 import type { Clock } from "../base/clock.ts";
@@ -13,32 +13,32 @@ import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
 import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
-/** Callbacks of a probe, in this order. If `dialed` gets any result but "answer", no call follows. */
+/** What a probe reports, in this order. If `dialed` gets any result but "answer", no call follows. */
 export type ProbeListener = {
   /** The backend's kernel accepted the TCP connection; TLS follows. */
   connected(): void;
-  /** The proxy's process had no descriptor or memory for the socket. This is no evidence about the backend. */
+  /** The proxy had no descriptor or memory for the socket, which is no evidence about the backend. */
   gaveUp(): void;
   dialed(met: Met, reason: string): void;
   answered(readiness: ReadyAnswer, reason: string): void;
 };
 
-/** Probes a backend on a new socket. Returns a function that ends the probe; the prober always calls it. */
+/** Probes a backend on a new socket. Returns a function that ends the probe, which the prober always calls. */
 export type Probe = (backend: string, listener: ProbeListener) => () => void;
 
 export type ProbeTimes = { readonly intervalMs: number; readonly timeoutMs: number };
 
 export type ProberParts = {
   readonly clock: Clock;
-  /** Returns a number from 0 to below 1. Random delays keep several proxies from probing at the same time. */
+  /** A random number below 1. Random delays keep several watchkeeper processes from probing at the same time. */
   readonly random: () => number;
   readonly times: ProbeTimes;
   readonly probe: (listener: ProbeListener) => () => void;
   readonly facts: () => BackendFacts;
   readonly learn: (evidence: Evidence) => void;
-  /** Returns the milliseconds that TCP and TLS may take, based on the round-trip time to this backend. */
+  /** Returns how many milliseconds TCP and TLS may take, from the round-trip time to this backend. */
   readonly dialMs: () => number;
-  /** True while a connection in use is silent although PINGs on another connection are answered on time. */
+  /** True while an upstream connection in use is silent although another one answers PINGs in time. */
   readonly mayLoseLargePackets: () => boolean;
   /** True if a PING sent after the clock reading `since` was answered, and no PING was late recently. */
   readonly passesSmallPackets: (since: number) => boolean;
@@ -61,7 +61,7 @@ type Run = {
   stopLargePacketWait: () => void;
   stopHandshakeWait: () => void;
   stopProbe: () => void;
-  /** True if the probe was started because the handshake of another probe is late. */
+  /** True if the probe was started only because another probe's TLS handshake is late. */
   readonly isAgain: boolean;
 };
 
@@ -88,7 +88,7 @@ export class Prober {
     return this.#counts;
   }
 
-  /** Starts after a random delay. During the delay, the dials of upstream connections give the same evidence. */
+  /** Starts after a random delay. Meanwhile, the dials of upstream connections yield the same evidence as probes. */
   start(): void {
     this.#wait(this.#times.intervalMs * this.#parts.random());
   }
@@ -103,7 +103,7 @@ export class Prober {
     this.#wait(times.intervalMs);
   }
 
-  /** Starts a probe at once, because of a symptom in traffic; at most one extra probe per `urgentProbeMs`. */
+  /** Starts a probe at once, because of a symptom in traffic, but at most one extra probe per `urgentProbeMs`. */
   probeNow(): void {
     const { clock } = this.#parts;
     const now = clock.now();
@@ -115,7 +115,7 @@ export class Prober {
 
   /**
    * Starts a probe at once, because requests are unanswered although PINGs are answered. For `hastyMs`, every probe has
-   * a short deadline, which follows from the usual response time.
+   * a short deadline, which follows from the backend's usual response time.
    */
   expediteProbe(): void {
     const now = this.#parts.clock.now();
@@ -127,9 +127,8 @@ export class Prober {
   }
 
   /**
-   * Starts a probe at once, because an upstream connection in use became silent while others answer PINGs. The
-   * handshake and the response of a probe each take a large packet. If the probe is also unanswered, large packets are
-   * lost.
+   * Starts a probe at once, because an upstream connection in use became silent while others answer PINGs. A probe's
+   * TLS handshake and response each take a large packet, so if the probe is unanswered, too, large packets are lost.
    */
   probeLargePackets(): void {
     if (this.#isStopped) return;
@@ -139,7 +138,7 @@ export class Prober {
 
   #awaitLargePacket(run: Run): void {
     const { clock, learn, mayLoseLargePackets } = this.#parts;
-    // The packets of the TCP handshake are small, so the wait for a large packet begins after the TCP handshake.
+    // The packets of the TCP handshake are small, so the wait for a large packet begins after it.
     const since = run.askedAt ?? run.connectedAt;
     if (since === undefined) return;
     run.stopLargePacketWait();
@@ -172,7 +171,7 @@ export class Prober {
     );
   }
 
-  /** Reports lost large packets if no handshake is answered but a PING is. A frozen process answers neither. */
+  /** Reports lost large packets if no TLS handshake is answered but a PING is. A frozen process answers neither. */
   #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
     const { clock, learn, passesSmallPackets } = this.#parts;
     const [first] = tried;
@@ -198,8 +197,8 @@ export class Prober {
   #next(): void {
     const facts = this.#parts.facts();
     const most = isUrgent(facts) && facts.fresh !== "answer" ? healthLimits.probesAtOnce : 1;
-    // The next probe is scheduled before this one starts, so that an exception does not end the series. The random
-    // factor keeps several proxies from probing at the same time.
+    // Schedules the next probe before this one starts, so that an exception does not end the series. The random factor
+    // keeps several watchkeeper processes from probing at the same time.
     this.#wait(this.#paceMs(facts) * (0.9 + 0.2 * this.#parts.random()));
     if (this.#running.size < most) this.#begin();
   }
@@ -208,7 +207,7 @@ export class Prober {
     const { clock } = this.#parts;
     const { intervalMs } = this.#times;
     if (!isUrgent(facts)) return intervalMs;
-    // A recovering backend is also probed often, because several probes must be answered before it is ready.
+    // A backend that answers again is probed as often, because it must answer several probes before it is ready.
     const isNews = !isSilent(facts) || clock.now() - facts.doubtedAt < healthLimits.urgentProbesMs;
     return Math.min(intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.slowProbeMs);
   }
@@ -328,7 +327,7 @@ export class Probers {
     return this.#probers.get(backend);
   }
 
-  /** Applies other times to all probers. `partsOf` gives them to probers that come later. */
+  /** Applies other times to all probers. `partsOf` must give the same times to later probers. */
   configure(times: ProbeTimes): void {
     for (const prober of this.#probers.values()) prober.configure(times);
   }

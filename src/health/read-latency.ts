@@ -1,7 +1,7 @@
 /**
- * Measures how long one backend takes to read one object, and counts consecutive reads that another backend answered
- * after this one had not. A backend that cannot reach etcd answers PINGs and cached reads, but consistent reads hang
- * for a minute. Pure.
+ * Measures how long one backend takes to read one object, and counts reads in a row that this backend did not answer
+ * but another one did. A backend that cannot reach etcd answers PINGs and cached reads, but consistent reads hang for a
+ * minute. Pure.
  */
 
 import type { Evidence } from "./evidence.ts";
@@ -17,7 +17,9 @@ export class ReadLatency extends Rtt {
     return Math.max(leastMs, 2 * this.quantile(0.99));
   }
 
-  /** Counts a read that another backend answered after this one had not within `ms`. The third in a row is evidence. */
+  /**
+   * Counts a read that this backend did not answer within `ms`, but another one did. The third in a row is evidence.
+   */
   lostHedge(ms: number, limitMs: number): Evidence | undefined {
     this.#lostHedges += 1;
     this.#longestWaitMs = Math.max(this.#longestWaitMs, ms);
@@ -25,12 +27,12 @@ export class ReadLatency extends Rtt {
     return { kind: "reads-hanging", count: this.#lostHedges, ms: this.#longestWaitMs, limitMs };
   }
 
-  /** True if another backend answered the latest read in place of this one. */
+  /** True if another backend answered this backend's latest read. */
   get isDoubted(): boolean {
     return this.#lostHedges > 0;
   }
 
-  /** Resets the count of lost hedges after an answer that requires etcd. Returns evidence if the count was reported. */
+  /** Called for an answer that requires etcd. Resets the count; returns evidence if `lostHedge` had returned some. */
   proven(): Evidence | undefined {
     const wasReported = this.#lostHedges >= healthLimits.hungReads;
     this.#lostHedges = 0;

@@ -1,4 +1,4 @@
-/** Describes why a verdict changed, for the journal: the detector, its measurement and limit, and a sentence. */
+/** Describes why a backend's state changed, for the journal: the detector, its measurement and limit, and a text. */
 import type { Evidence } from "./evidence.ts";
 
 export type Reason = {
@@ -14,13 +14,12 @@ export type Reason = {
     | "peers"
     | "history"
     | "operator";
-  /** The measurement and its limit, in milliseconds; 0: there is none. */
+  /** The measurement and its limit, in milliseconds; 0: none. */
   readonly valueMs: number;
   readonly limitMs: number;
   readonly reason: string;
 };
 
-/** Describes the evidence for a reader of the journal. */
 export function reasonOf(evidence: Evidence): Reason {
   const { valueMs, limitMs } = measured(evidence);
   return {

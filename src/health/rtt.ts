@@ -3,11 +3,11 @@
  * costs the same for 2 and for 600 upstream connections, and forgets old samples.
  */
 
-/** Each edge of the histogram is 1.25 times the previous edge, up to 80 s, so deadlines are at most a quarter too long. */
+/** Each edge of the histogram is 1.25 times the previous one, up to 80 s: deadlines are at most a quarter too long. */
 const firstEdgeMs = 0.1;
 const growth = 1.25;
 const edges = 62;
-/** Half-life of the counts in ms, so long that the late answers of one outage have only 0.4 % of the weight. */
+/** Half-life of the counts in ms. It is so long that the late answers of one outage have only 0.4 % of the weight. */
 const halfLifeMs = 40_000;
 
 export type PingTimes = { readonly suspectAfterMs: number; readonly deadAfterMs: number };
@@ -36,7 +36,7 @@ export class Rtt {
     return this.#total > 0;
   }
 
-  /** Returns the milliseconds within which this share of the samples lies, such as 0.99; 0: no samples. */
+  /** Returns how many milliseconds this share of the samples, such as 0.99, stays below; 0: no samples. */
   quantile(share: number): number {
     let left = this.#total * (1 - share);
     if (this.#total === 0) return 0;
@@ -48,9 +48,9 @@ export class Rtt {
   }
 
   /**
-   * Returns the milliseconds of silence after which a connection is suspect (8 × p99) and dead (twice that), at least
-   * `floor`. The limit for suspect is at most 16 × the median, because a few late answers among many prompt ones come
-   * from outages and not from distance.
+   * Returns the milliseconds of silence after which a connection is suspect (8 × p99) and dead (twice that), but at
+   * least `floor`. The first is at most 16 × the median: a few late answers among many prompt ones come from outages,
+   * not from distance.
    */
   deadlines(floor: PingTimes): PingTimes {
     const farMs = Math.min(8 * this.quantile(0.99), 16 * this.quantile(0.5));

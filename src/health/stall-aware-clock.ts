@@ -2,13 +2,13 @@ import type { Clock } from "../base/clock.ts";
 import { limits } from "../base/limits.ts";
 
 const sliceMs = 250;
-/** Remaining milliseconds that count as zero, because a timer might fire endlessly for a rounding error. */
+/** Remaining milliseconds that count as zero. Otherwise a rounding error could start a timer again and again. */
 const nothingMs = 0.001;
 
 /**
- * Calls `run` after `ms` milliseconds in which this process's event loop was not stalled, so that a stall never counts
- * against a peer (F11). A timer runs for each slice of the time; a timer that fires late counts only as its slice.
- * Input that arrived during a stall is read before `run`. Returns a function that cancels the call.
+ * Calls `run` after `ms` milliseconds in which the proxy's event loop was not stalled, so that a stall never counts
+ * against a peer (F11). The time is divided into slices; a slice whose timer fires late counts only with its own
+ * length. Input that arrived during a stall is processed before `run`. Returns a function that cancels the call.
  */
 export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): () => void {
   let isOver = false;
@@ -33,7 +33,7 @@ export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): ()
   };
 }
 
-/** A clock that stops while this process's event loop is stalled (F11). `wall` and `soon` are the real clock's. */
+/** A clock that stops while the proxy's event loop is stalled (F11). `wall` and `soon` are the real clock's. */
 export class StallAwareClock implements Clock {
   readonly #clock: Clock;
   #stalledMs = 0;

@@ -1,7 +1,8 @@
 /**
  * Tracks when the certificates of the backends expire. Every probe shows the serving certificate. An apiserver also has
  * a loopback certificate, for connections to itself; it presents this certificate for the server name
- * `apiserver-loopback-client`. When it expires, the apiserver stops working, and nothing else warns of that (seed 003).
+ * `apiserver-loopback-client`. When it expires, the apiserver stops working, and nothing else warns of that (incident
+ * 003).
  */
 import type { TLSSocket } from "node:tls";
 import { type Clock, timestampOf, wallOf } from "../../base/clock.ts";
@@ -15,7 +16,7 @@ export const loopbackName = "apiserver-loopback-client";
 export type ExpiriesParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Opens a TLS socket for the loopback certificate, without verifying it; undefined: the backend does not use TLS. */
+  /** Opens a TLS socket to get the loopback certificate, without verifying it; undefined: the backend has no TLS. */
   readonly openLoopback: (backend: string) => TLSSocket | undefined;
 };
 

@@ -1,7 +1,7 @@
 /**
- * Probes one backend's /readyz on a new socket, because an open socket does not show that a firewall rejects new ones.
- * The prober sets all deadlines. The request has a padding header and the response lists all checks, so each takes a
- * large packet. The probe therefore also fails on a path that loses large packets (path MTU) after the TLS handshake.
+ * Probes one backend's /readyz on a new socket: an open socket would not show that a firewall rejects new ones. The
+ * prober sets all deadlines. The request has a padding header and the response lists all checks, so each takes a large
+ * packet. The probe therefore also fails on a path that loses large packets (path MTU) only after the TLS handshake.
  */
 import { Agent, type IncomingMessage, type RequestOptions, request } from "node:http";
 import type { Socket } from "node:net";
@@ -17,14 +17,14 @@ import type { Probe, ProbeListener } from "../prober.ts";
 
 export type ReadyParts = {
   readonly open: (backend: string) => Socket;
-  /** Returns the path of the probe. It is read at each probe, because a reload may change it. */
+  /** Returns the path of the probe. Called for each probe, because a reload may change the path. */
   readonly path: () => string;
   readonly seen: (backend: string, notAfter: string) => void;
-  /** Also requests each backend's version; default: no version is requested. */
+  /** If set, the probe also requests each backend's version. */
   readonly versions?: BackendVersions;
 };
 
-/** Returns the probe that requests `parts.path`, and then /livez if `path` fails without naming a check. */
+/** Returns the probe that requests `parts.path`, and also /livez if the response fails without naming a check. */
 export function createReadyProbe(parts: ReadyParts): Probe {
   return (backend, listener) => {
     const socket = parts.open(backend);
@@ -50,7 +50,7 @@ export function createReadyProbe(parts: ReadyParts): Probe {
 
 /**
  * Requests /version on another socket, so that a slow response does not delay the probe. Every client may read /version
- * (ClusterRole `system:public-info-viewer`), unless anonymous requests are disabled. Then the version stays unknown.
+ * (ClusterRole `system:public-info-viewer`). If anonymous requests are disabled, the version stays unknown.
  */
 function askVersion(socket: Socket, backend: string, versions: BackendVersions): void {
   socket.on("error", () => {});
@@ -69,7 +69,7 @@ function versionIn({ status, body }: ProbeResponse): string {
   return /^v\d[\w.+-]*$/.test(version) ? clipped(version, healthLimits.versionChars) : "";
 }
 
-/** Sends requests one after the other on a socket that is already connected. */
+/** Sends one request after the other on a socket that is already connected. */
 class SocketAgent extends Agent {
   readonly #socket: Socket;
 
@@ -94,7 +94,7 @@ async function ask(socket: Socket, path: string, listener: ProbeListener): Promi
     const isUnnamed = readiness === "failing" && failingChecks(answer.body) === "";
     listener.answered(readiness, isUnnamed ? `${reasonOf(answer)}; ${await alive(agent)}` : reasonOf(answer));
   } catch (reason) {
-    // The backend accepted the connection but sent no HTTP response, so it is alive and not ready.
+    // The backend accepted the connection but sent no HTTP response, so it is alive but not ready.
     listener.answered("failing", reason instanceof Error ? reason.message : "broken off");
   } finally {
     socket.destroy();

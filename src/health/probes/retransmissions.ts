@@ -14,7 +14,7 @@ export type Endpoints = {
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
 /**
- * Returns how often the kernel has retransmitted, by socket key. For an idle connection, this is the number of
+ * Returns how often the kernel has retransmitted, by socket key. For an idle connection, the number is that of
  * unanswered keepalive probes plus one, because the kernel waits a second before each probe.
  */
 export async function readRetransmissions(
@@ -24,7 +24,7 @@ export async function readRetransmissions(
   return new Map(texts.flatMap((text) => retransmissionsIn(text)));
 }
 
-/** Returns a key for a socket: both ports and four bytes of the peer's address distinguish our own sockets. */
+/** Returns a key for a socket. Both ports and four bytes of the peer's address distinguish all sockets of the proxy. */
 export function keyOf({ localPort = 0, remotePort = 0, remoteAddress = "" }: Endpoints): string {
   return `${localPort}-${remotePort}-${lastBytes(remoteAddress)}`;
 }
