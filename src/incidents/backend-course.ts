@@ -1,5 +1,5 @@
 /**
- * Reads one backend's journal entries and decides when its trouble becomes an incident. A short suspicion is no
+ * Reads the journal entries about one backend and decides when its failure becomes an incident. A short suspicion is no
  * incident, and an announced restart is one only if it takes too long. Pure.
  */
 
@@ -19,16 +19,16 @@ export class BackendCourse {
   /** Name of the backend's cluster; "": there is only one cluster. */
   readonly cluster: string;
   state = "unknown";
-  /** Clock reading (ms) since which the backend is suspect by the first measurement; -1: it is not suspect. */
+  /** Clock reading (ms) since which the backend is suspect, by the first detector; -1: it is not suspect. */
   doubtAt = -1;
-  /** Clock reading (ms) at which the suspicion becomes an incident; Infinity: not suspect, or an incident already. */
+  /** Clock reading (ms) at which the suspicion becomes an incident; Infinity: no suspicion, or already an incident. */
   dueAt = Number.POSITIVE_INFINITY;
   #hasAnnouncedShutdown = false;
   #detector = "";
   #probe: ProbeResult | undefined;
   /** Clock readings (ms) at which the backend recently left ready, or failed again on a new connection. */
   #falls: number[] = [];
-  /** Evidence against the backend that no incident contains yet. */
+  /** Evidence against the backend that belongs to no incident yet. */
   rows: EvidenceRow[] = [];
   impact: Impact = noImpact();
   clients: string[] = [];
@@ -74,7 +74,7 @@ export class BackendCourse {
     if (to === "dead") this.dueAt = this.#hasAnnouncedShutdown ? this.dueAt : Math.min(this.dueAt, at);
   }
 
-  /** Records the result of a new connection, which is the only sign that a suspect backend failed again. */
+  /** Records the result of a new connection, the only sign that a backend failed again while it was still suspect. */
   met(entry: Probed, at: number): void {
     const { met, reached, ms } = entry;
     const isIll = this.state === "suspect" || this.state === "dead";
@@ -91,7 +91,7 @@ export class BackendCourse {
     if (client !== "" && this.clients.length < limits.incidentClients) this.clients.push(client);
   }
 
-  /** Clears the evidence after an incident has taken it over. */
+  /** Clears the evidence, after an incident has taken it over. */
   handOver(): void {
     this.dueAt = Number.POSITIVE_INFINITY;
     this.rows = [];
@@ -106,7 +106,7 @@ export class BackendCourse {
     if (met === "refusal") return "backend-dead";
     if (met === "silence") return reached === "" ? "backend-blackholed" : "backend-frozen";
     if (this.#detector === "readyz") return "backend-unready";
-    // No new connection has failed, so only the older connections have a problem.
+    // No new connection has failed, so only older connections have a problem.
     return this.state === "dead" ? "backend-dead" : "backend-blackholed";
   }
 

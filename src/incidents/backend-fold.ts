@@ -8,7 +8,7 @@ import type { IncidentKind } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 import type { IncidentStore } from "./store.ts";
 
-/** The incident kinds of a backend that is down. A backend has at most one of them at a time. */
+/** The incident kinds for a backend that is down. A backend has at most one of these incidents at a time. */
 const downKinds: readonly IncidentKind[] = [
   "backend-blackholed",
   "backend-frozen",
@@ -35,7 +35,7 @@ export class BackendFold {
     this.#store = store;
   }
 
-  /** Clock reading (ms) at which the caller must call `tick` next; Infinity: never. */
+  /** Clock reading (ms) at which the owner must call `tick`; Infinity: never. */
   get dueAt(): number {
     let dueAt = Number.POSITIVE_INFINITY;
     for (const course of this.#courses.values()) dueAt = Math.min(dueAt, course.dueAt);
@@ -43,7 +43,7 @@ export class BackendFold {
   }
 
   take(entry: Entry, at: number): void {
-    // A backend without a health state is recorded, too: otherwise "all backends are down" would be found too early.
+    // Records a backend even before its state is known. Otherwise "all backends are down" could be found too early.
     if (entry.kind === "backend.added") this.#courseOf(entry);
     else if (entry.kind === "backend.changed") this.#changed(entry, at);
     else if (entry.kind === "backend.probed") this.#met(entry, at);
@@ -89,7 +89,7 @@ export class BackendFold {
     const open = this.#downOf(course.name);
     if (open !== undefined) this.#join(open, course, at);
     else if (course.dueAt <= at) this.#open(course, at);
-    // Only a new failure is evidence of flapping. The failed probes of a backend that stays dead are not.
+    // Only a new failure is evidence of flapping, not a failed probe of a backend that stays dead.
     if (course.isFlapping && course.fellAt === at) this.#flapping(course, at);
     this.#judgeAll(course.cluster, at);
   }
@@ -130,7 +130,7 @@ export class BackendFold {
     );
   }
 
-  /** Opens or ends "all-backends-down" for one cluster: backends of other clusters cannot serve its clients. */
+  /** Opens or ends "all-backends-down" for one cluster. Backends of other clusters cannot serve its clients. */
   #judgeAll(cluster: string, at: number): void {
     const courses = [...this.#courses.values()].filter((course) => course.cluster === cluster);
     const kind = "all-backends-down";
@@ -235,8 +235,8 @@ export class BackendFold {
   }
 
   /**
-   * Adds an impact, such as a moved watch, to the incident of a backend or to its suspicion. Moves for balance and by
-   * operators are not counted, because no backend caused them.
+   * Adds an effect on clients, such as a moved watch, to the backend's incident or to its suspicion. Moves for balance
+   * and by operators do not count, because no backend caused them.
    */
   #charge(backend: string, impact: Partial<Impact>, client: string, reason: string): void {
     if (backend === "" || ["rebalance", "operator", "drained", "not_found"].includes(reason)) return;

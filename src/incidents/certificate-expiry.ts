@@ -1,10 +1,10 @@
-/** Journals that a certificate of the proxy or of a backend expires soon, and that it was replaced. */
+/** Journals when a certificate of the proxy or of a backend expires soon, and when it was replaced. */
 import { type Clock, timestampOf } from "../base/clock.ts";
 import { Interval } from "../base/interval.ts";
 import type { Journal } from "../events/journal.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** Time until a certificate expires. soon: at most a week, or a month for a loopback certificate; now: at most a day. */
+/** soon: expires within a week, or a month for a loopback certificate; now: within a day; over: has expired. */
 export type ExpiryLevel = "ok" | "soon" | "now" | "over";
 
 /**

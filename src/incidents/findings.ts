@@ -1,4 +1,4 @@
-/** Returns the meaning of one journal entry: it opens or continues an incident, or it ends one. Pure. */
+/** Decides for a journal entry whether it opens or continues an incident, or ends one. Pure. */
 
 import { limits } from "../base/limits.ts";
 import type { Entry, EntryOf } from "../events/journal.ts";
@@ -194,7 +194,7 @@ export function findingIn(entry: Entry, at: number): Finding | undefined {
   return foundBy(entry.kind, entry, at);
 }
 
-/** Without the type parameter, TypeScript does not connect the function from `readers` with its entry's type. */
+/** A function of its own, because only a type parameter connects an entry's type with its function in `readers`. */
 function foundBy<K extends Entry["kind"]>(kind: K, entry: EntryOf<K>, at: number): Finding | undefined {
   const read: Readers[K] = readers[kind];
   return read?.(entry, at);

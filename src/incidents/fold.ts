@@ -35,7 +35,7 @@ export class Fold {
       if (isOf(cluster, subject)) this.#store.end(kind, subject, "The cluster is no longer served", at);
   }
 
-  /** Clock reading (ms) at which the caller must call `tick` next; Infinity: not before the next entry. */
+  /** Clock reading (ms) at which the owner must call `tick`; Infinity: not before the next entry. */
   get dueAt(): number {
     let { dueAt } = this.#backends;
     for (const { kind, lastSeenAt } of this.#store.active) {

@@ -3,7 +3,7 @@ import { limits } from "../base/limits.ts";
 import type { IncidentKind } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** One measurement with its detector and limit. A row without a number has the `unit` "", and its two numbers are 0. */
+/** One measurement with its detector and limit. If there is no number, `unit` is "" and both numbers are 0. */
 export type EvidenceRow = {
   readonly at: number;
   readonly detector: string;
@@ -14,7 +14,7 @@ export type EvidenceRow = {
   readonly auditId?: string;
 };
 
-/** Number of watches, tunnels and requests that the problem affected, and the slowest move in milliseconds. */
+/** Number of watches, tunnels and requests that the problem affected, and the slowest watch move in milliseconds. */
 export type Impact = {
   watchesMoved: number;
   slowestMoveMs: number;
@@ -23,7 +23,7 @@ export type Impact = {
   requestsFailed: number;
 };
 
-/** The first affected clients by name, and the number of all. A client without a name may be counted twice. */
+/** The names of the first affected clients, and the number of all. A client without a name may be counted twice. */
 export type Affected = { readonly names: string[]; count: number };
 
 export type Incident = {
@@ -34,7 +34,7 @@ export type Incident = {
   /** Name of the backend that the incident concerns; "": none. */
   readonly backend: string;
   readonly summary: string;
-  /** Clock reading (ms) at which the cause began, if it is known. */
+  /** Clock reading (ms) at which the cause began, as far as the evidence shows. */
   readonly startedAt: number;
   readonly detectedAt: number;
   readonly evidence: EvidenceRow[];

@@ -1,33 +1,32 @@
 /** Limits of incidents, each with its reason (see src/base/limits.ts). */
 export const incidentLimits = {
-  /** Milliseconds before expiry at which a certificate is reported, as by KubeClientCertificateExpiration. */
+  /** Milliseconds before expiry at which a certificate is reported, as by alert KubeClientCertificateExpiration. */
   expirySoonMs: 604_800_000,
   expiryNowMs: 86_400_000,
-  /** Milliseconds before expiry at which a loopback certificate is reported: its renewal needs a restart. */
+  /** Milliseconds before expiry at which a loopback certificate is reported: only an apiserver's restart renews it. */
   loopbackExpirySoonMs: 2_592_000_000,
   expiryLookMs: 1000,
-  /** Maximum number of active incidents, 10 KB each with all evidence. Many problems at once make a few dozen. */
+  /** Maximum number of active incidents. Each takes 10 KB with all evidence. Many problems at once make a few dozen. */
   incidentsActive: 200,
   incidentsKept: 500,
-  /** Maximum number of evidence rows of one incident. Beyond it, rows in the middle are removed. */
   incidentEvidence: 32,
-  /** Maximum number of pairs of kind and backend with a counter. Other incidents are counted by kind only. */
+  /** Maximum number of pairs of kind and backend with a counter of their own. Others are counted by kind only. */
   incidentCounts: 50,
   incidentBackends: 128,
   /** Milliseconds that a backend may be suspect without an incident, because its requests are hedged meanwhile. */
   doubtMs: 1500,
-  /** Milliseconds that a backend may be suspect without an incident while only old connections fail: they may recover. */
+  /** The same while only old connections fail, which may recover by themselves. */
   unprovenMs: 10_000,
   /** Milliseconds that a backend may report "not ready" without an incident, because it may be starting. */
   unreadyMs: 3000,
-  /** Milliseconds that a backend may be away after it announced its shutdown, as in an upgrade by kubeadm. */
+  /** Milliseconds that a backend may be away after announcing its shutdown, as in an upgrade by kubeadm. */
   restartMs: 60_000,
   /** Number of failures of a backend within `flappingMs` that make the backend flapping. */
   flaps: 3,
   flappingMs: 120_000,
   /** Milliseconds without new evidence after which incidents about watches, versions or internal errors end. */
   quietMs: 300_000,
-  /** Milliseconds without recurrence after which a replay loop has ended: a lasting loop is reported each minute. */
+  /** Milliseconds after a replay loop's last report until its incident ends. A lasting loop is reported each minute. */
   loopQuietMs: 150_000,
   /** Milliseconds without new evidence after which an incident about a relist storm ends. */
   stormQuietMs: 60_000,

@@ -15,7 +15,7 @@ export type Finding = {
   readonly client?: string;
 };
 
-/** A counter of incidents. The pairs of kind and backend are few enough for metric labels. */
+/** A counter of incidents. There are few pairs of kind and backend, so they can be metric labels. */
 export type IncidentCount = { readonly kind: IncidentKind; readonly backend: string; count: number };
 
 export type StoreListener = {
@@ -58,7 +58,7 @@ export class IncidentStore {
     return this.all.find((incident) => incident.id === id);
   }
 
-  /** Opens an incident or adds to the active one, at the clock reading `at`. Undefined: too many incidents are active. */
+  /** Opens an incident or adds to an active one, at the clock reading `at`. Undefined: too many are active. */
   found(finding: Finding, at: number): Incident | undefined {
     const { client = "" } = finding;
     const known = this.find(finding.kind, finding.subject);

@@ -1,10 +1,10 @@
-/** One caller (an identity, a program and an address together) and its request counts. Times are clock readings in ms. */
+/** One caller (a claimed identity, a program and an address) and its request counts. Times are clock readings in ms. */
 import { ledgerLimits } from "./limits.ts";
 import type { Subject } from "./subject.ts";
 
 export type CallerName = { readonly subject: Subject; readonly agent: string; readonly address: string };
 
-/** An anomaly of a caller, by the name that the admin page and the API use. */
+/** An anomaly of a caller, by its name in the admin page and the API. */
 export type Oddity = "new" | "no-agent" | "anonymous" | "failing" | "relisting" | "re-watching";
 
 export class Caller implements CallerName {
@@ -15,13 +15,13 @@ export class Caller implements CallerName {
   lastAt: number;
   requests = 0;
   watches = 0;
-  /** Number of lists, and of watches with the initial state, of a resource that the caller had watched before. */
+  /** Number of lists, and of watches from the initial state, of resources that the caller had watched before. */
   relists = 0;
   errors = 0;
   bytes = 0;
   /** Number of requests that have begun and not ended. */
   active = 0;
-  /** True after the ledger has evicted this caller. Code with a reference must then look up the caller again. */
+  /** True after the ledger has evicted this caller. Code that keeps a reference must then call `Ledger.of` again. */
   isForgotten = false;
   /** The resources that the caller watched most recently, in the format of `resourceKey`. */
   #watched: string[] = [];
@@ -46,7 +46,7 @@ export class Caller implements CallerName {
     if (isError) this.errors += 1;
   }
 
-  /** Records a watch. Returns true if it requests the initial state of a resource that the caller has already watched. */
+  /** Records a watch. True if it requests the initial state of a resource that the caller has watched before. */
   watched(resource: string, isFromState: boolean): boolean {
     this.watches += 1;
     const hadOne = this.#watched.includes(resource);

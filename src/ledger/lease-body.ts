@@ -1,7 +1,7 @@
 /**
- * Parses the body of a write to a leader lease. The lease is a Lease object, or an annotation of a ConfigMap or
- * Endpoints object (older locks of client-go, tools/leaderelection/resourcelock). The body is JSON or protobuf, a whole
- * object or a patch.
+ * Parses the body of a write to a leader lease. A lease is a Lease object, or an annotation of a ConfigMap or Endpoints
+ * object (older locks of client-go, tools/leaderelection/resourcelock). The body is JSON or protobuf, an object or a
+ * patch.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../base/json.ts";
 import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from "../base/protobuf.ts";
@@ -11,7 +11,7 @@ export const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader";
 export type LeaseRecord = {
   /** Name of the object; "": the body is a patch without a name. */
   readonly name: string;
-  /** The new holder; undefined: a patch that does not change the holder; "": the write releases the lease. */
+  /** The new holder; undefined: the write does not change the holder; "": the write releases the lease. */
   readonly holder: string | undefined;
   readonly durationMs: number | undefined;
   /** True if the write sets a renewal time. A write that only sets labels does not renew the lease. */
@@ -41,7 +41,7 @@ function ofLease(object: Message): LeaseRecord {
   };
 }
 
-/** Field 12 of an object's metadata contains its annotations. */
+/** Reads the lease from the annotations, which are field 12 of an object's metadata. */
 function ofAnnotated(object: Message): LeaseRecord | undefined {
   const metadata = messageIn(object, 1);
   const annotation = parseJson(entriesIn(metadata, 12, leaderAnnotation).at(-1) ?? "");
@@ -70,7 +70,7 @@ function ofJsonPatch(operations: readonly unknown[]): LeaseRecord | undefined {
   return Object.keys(spec).length === 0 ? undefined : ofSpec("", spec);
 }
 
-/** The annotation has the fields of a Lease. A null removes a field, so a null holder releases the lease. */
+/** Reads the fields of a Lease, which an annotation has as well. null removes a field; a null holder: a release. */
 function ofSpec(name: string, spec: JsonRecord): LeaseRecord {
   const seconds = spec["leaseDurationSeconds"];
   return {

@@ -1,6 +1,5 @@
 /**
- * Judges each renewal of a lease by the lease's previous state. Only requests count as evidence, and a correct leader
- * election causes no judgement.
+ * Judges each renewal of a lease by the lease's earlier requests alone. A correct leader election causes no judgement.
  */
 
 import type { Caller } from "./caller.ts";
@@ -26,7 +25,7 @@ export function judgeRenewal(lease: Lease, renewal: Renewal, pods: Pods): Judgem
   );
 }
 
-/** Finds a client that renews although it is not the pod that the lease names (seed 002). */
+/** Finds a client that renews a lease although the holder's name is that of another pod (incident 002). */
 function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judgement | undefined {
   const { pod, node, namespace } = caller.subject;
   const named = podNamedBy(holder);
@@ -47,7 +46,7 @@ function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judge
       reason,
     };
   }
-  // The lease is suspect only if its holder is another known pod, because other holder names may have any format.
+  // Suspect only if the holder's name is that of another known pod, because other names may have any format.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
   const reason = `Lease names pod ${named} but is renewed with the token of pod ${pod} from ${caller.address}`;
@@ -79,7 +78,7 @@ function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Ju
   return { verdict: "contested", detector: "alternation", was: other, valueMs, limitMs, reason };
 }
 
-/** Finds a holder that took the lease before it was released or expired, and holders that alternate. */
+/** Finds a client that took the lease before its holder released it or it expired, and holders that alternate. */
 function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
   const before = lease.holder;
   if (before === "" || before === holder || isCreate) return undefined;
@@ -106,7 +105,7 @@ function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgeme
   };
 }
 
-/** Finds a client of which neither the identity nor the program has held the lease before. */
+/** Finds a holder whose identity and program have not held the lease before. */
 function stranger(lease: Lease, { caller }: Renewal): Judgement | undefined {
   if (lease.renewals < ledgerLimits.leaseRenewals || lease.knownKinds.includes(kindOf(caller)))
     return undefined;

@@ -10,7 +10,7 @@ export type LeaseName = {
 
 export type Renewer = {
   readonly caller: Caller;
-  /** Id of the client's HTTP/2 session, which distinguishes two processes behind one address; 0: unknown. */
+  /** Id of the client's HTTP/2 session, which distinguishes two processes at one address; 0: unknown. */
   readonly session: number;
   readonly holder: string;
   readonly since: number;
@@ -18,7 +18,7 @@ export type Renewer = {
   renewals: number;
 };
 
-/** A change of holder. `isReleased`: the previous holder released the lease before, or the lease was new. */
+/** A change of holder. `isReleased`: the previous holder had released the lease, or there was none. */
 export type Handover = {
   readonly from: string;
   readonly to: string;

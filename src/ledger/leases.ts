@@ -28,14 +28,14 @@ export class Leases {
     return [...this.#leases.values()];
   }
 
-  /** Records a write. Returns a report if the write makes the lease suspect, unless the last report is recent. */
+  /** Records a write. Returns a report if it makes the lease suspect, unless there was a report recently. */
   written({ name, record, caller, session, isCreate }: LeaseWrite, at: number): LeaseReport | undefined {
     const lease = this.#of(name);
     this.pods.seen(caller.subject.namespace, caller.subject.pod);
     const holder = clipped(record.holder ?? lease.holder, ledgerLimits.holderChars);
     if (record.durationMs !== undefined) lease.durationMs = record.durationMs;
     if (holder === "") return this.#released(lease, at);
-    // Ignores a write that neither renews the lease nor changes its holder: the write sets labels, for example.
+    // A write that neither renews the lease nor changes its holder is ignored: it sets labels, for example.
     if (!record.isRenewal && holder === lease.holder) return undefined;
     const renewal = { caller, session, holder, isCreate, at };
     const judgement = judgeRenewal(lease, renewal, this.pods);

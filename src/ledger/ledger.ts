@@ -4,7 +4,7 @@ import { Caller, type CallerName } from "./caller.ts";
 import { ledgerLimits } from "./limits.ts";
 
 export class Ledger {
-  /** Callers by identity, program and address, in insertion order. An eviction moves callers in use to the end. */
+  /** By identity, program and address, in the order of insertion. An eviction moves callers in use to the end. */
   readonly #callers = new Map<string, Caller>();
   readonly #evictedRequests = new Map<string, number>();
   readonly #agents = new Set<string>();
@@ -19,7 +19,7 @@ export class Ledger {
     return [...this.#callers.values()];
   }
 
-  /** Number of requests of all callers so far, by program. The first few programs have a name, the rest is "other". */
+  /** Number of requests by the callers' programs. The first programs have a label each, the rest is "other". */
   get requestsByAgent(): ReadonlyMap<string, number> {
     const sums = new Map(this.#evictedRequests);
     for (const { agent, requests } of this.#callers.values()) add(sums, this.#labelOf(agent), requests);
@@ -35,7 +35,7 @@ export class Ledger {
     return now - this.#startedAt >= ledgerLimits.callerNewMs;
   }
 
-  /** Returns the caller of this name: the same object each time, until the ledger evicts the caller. */
+  /** Returns the caller with this name, which is the same object until the ledger evicts it. */
   of(name: CallerName, now: number): Caller {
     const { subject, agent, address } = name;
     const key = `${subject.source} ${subject.name} ${subject.pod} ${agent} ${address}`;
@@ -48,7 +48,7 @@ export class Ledger {
     return caller;
   }
 
-  /** A program's label never changes, so that the counters never decrease. */
+  /** Returns a program's metric label, which never changes, so that the counters never decrease. */
   #labelOf(agent: string): string {
     return this.#agents.has(agent) ? agent : "other";
   }

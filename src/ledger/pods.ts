@@ -1,6 +1,6 @@
 /**
- * Records which pods sent requests with their own token, and which pods were deleted, from clients' requests alone. At
- * most `ledgerLimits.pods` of each: the oldest are evicted.
+ * Records which pods sent requests with their own token and which pods were deleted, as far as clients' requests show.
+ * At most `ledgerLimits.pods` of each: the oldest are evicted.
  */
 
 import { Lru } from "../base/lru.ts";
@@ -24,7 +24,7 @@ export class Pods {
     this.#deleted.set(`${namespace}/${name}`, at);
   }
 
-  /** Removes a recorded deletion: the pod exists, because it was bound to a node or a kubelet wrote its status. */
+  /** Called when a pod is bound to a node or a kubelet writes its status, so the pod exists. */
   exists(namespace: string, name: string): void {
     this.#deleted.delete(`${namespace}/${name}`);
   }

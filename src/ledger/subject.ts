@@ -1,6 +1,6 @@
 /**
- * The identity that a request claims. The proxy does not verify the claims of a JWT, and shows them as unverified,
- * because the apiserver verifies them. The proxy keeps nothing else of a credential.
+ * The identity that a request claims. The proxy does not verify the claims of a JWT, because the apiserver does; it
+ * marks them as unverified. The proxy keeps nothing else of a credential.
  */
 
 import { clipped } from "../base/detach.ts";
@@ -8,14 +8,14 @@ import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../base/
 import { limits } from "../base/limits.ts";
 import { ledgerLimits } from "./limits.ts";
 
-/** Source of an identity. jwt: unverified claims of a token; vouched: verified by the proxy itself. */
+/** jwt: unverified claims of a token; vouched: a client certificate that the proxy has verified. */
 export type SubjectSource = "jwt" | "vouched" | "bearer" | "basic" | "none";
 
 export type Subject = {
   /** The user's name, such as "system:serviceaccount:kube-system:job-controller"; "": unknown. */
   readonly name: string;
   readonly source: SubjectSource;
-  /** Namespace of a service account's token and its pod (kubernetes.io claims); "": none. */
+  /** Namespace of a service account and its pod (claim kubernetes.io); "": none. */
   readonly namespace: string;
   readonly pod: string;
   readonly node: string;
@@ -36,7 +36,7 @@ export function subjectOf(authorization: string): Subject {
 
 function claimsIn(payload: string): JsonRecord | undefined {
   if (payload.length > ledgerLimits.claimsChars) return undefined;
-  // Text with two dots is not always a JWT, so its claims may be missing.
+  // A token with two dots need not be a JWT.
   const claims = parseJson(Buffer.from(payload, "base64url").toString());
   return isRecord(claims) ? claims : undefined;
 }

@@ -21,7 +21,7 @@ export async function loadForge(): Promise<Forge> {
   return (await import("node-forge")).default;
 }
 
-/** Returns an RSA key as a placeholder that forge accepts. `replacePart` inserts the real key. */
+/** Returns a placeholder that forge accepts as an RSA key. `replacePart` later inserts the real key. */
 export function placeholderKey(forge: Forge): NodeForge.pki.rsa.PublicKey {
   const one = new forge.jsbn.BigInteger("1");
   return forge.pki.setRsaPublicKey(one, one);

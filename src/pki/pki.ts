@@ -96,7 +96,7 @@ function pemOf(key: KeyObject): string {
   return key.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-/** Returns a key identifier for forge, in latin1. RFC 5280 requires only that it is unique to the key. */
+/** Returns the key's identifier for a certificate, in latin1. RFC 5280 requires only that it is unique to the key. */
 function keyIdOf(publicKey: KeyObject): string {
   const spki = publicKey.export({ type: "spki", format: "der" });
   return createHash("sha256").update(spki).digest().toString("latin1", 0, 20);
@@ -153,7 +153,7 @@ function write(forge: Forge, wanted: Certificate, signer: KeyObject): string {
 
 function draft(forge: Forge, wanted: Certificate): ReturnType<Forge["pki"]["createCertificate"]> {
   const certificate = forge.pki.createCertificate();
-  // Placeholders, which `write` replaces with the real key and algorithm.
+  // Placeholders. `write` replaces them with the real key and algorithm.
   certificate.siginfo.algorithmOid = "1.2.840.113549.1.1.11";
   certificate.publicKey = placeholderKey(forge);
   // DER requires a positive number without a leading zero, so the first byte is between 01 and 7f.
@@ -162,8 +162,8 @@ function draft(forge: Forge, wanted: Certificate): ReturnType<Forge["pki"]["crea
   certificate.validity.notAfter = dateOf(wanted.notAfter);
   const nameOf = (name: string, value: string): { name: string; value: string } => {
     const field = { name, value };
-    // The published types declare the tag's class here, but forge expects the tag. Go compares issuer and subject byte
-    // by byte, so both must have the same tag.
+    // forge expects the tag here, although its published types declare the tag's class. Go compares issuer and subject
+    // byte by byte, so both must have the same tag.
     Reflect.set(field, "valueTagClass", forge.asn1.Type.UTF8);
     return field;
   };

@@ -1,12 +1,12 @@
 /**
- * Paths of the program's own files. Their root is src in the repository, and dist in the npm package. The build
- * (deploy/release/bundle.ts) keeps every file that contains this module one folder below dist.
+ * Paths of the program's own files. They are in src in the repository, and in dist in the npm package. The build
+ * (deploy/release/bundle.ts) puts every file that contains this module one folder below dist.
  */
 import { dirname, extname, join } from "node:path";
 
 const root = dirname(import.meta.dirname);
 
-/** Returns the path of a file, relative to src or dist. */
+/** `path` is relative to src or dist. */
 export function ownFile(path: string): string {
   return join(root, path);
 }
