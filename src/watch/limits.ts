@@ -1,30 +1,30 @@
-/** Limits of watches, their caches and migrations, each with its reason (see src/base/limits.ts). */
+/** Limits of watches, of caches and of moves, each with its reason (see src/base/limits.ts). */
 export const watchLimits = {
   /** Minimum ms that a watch without events lasts: client-go relists after a watch of under a second (watch.md §7). */
   shortWatchMs: 1100,
-  /** A watch that ends fewer ms before the client's deadline counts as ended by the deadline (watch.md §5.5). */
+  /** A watch that ends at most this many ms before its client's deadline was ended by the deadline (watch.md §5.5). */
   watchDueMs: 2000,
-  /** Maximum number of attempts to continue a watch within `resumeMs`; then the watch ends (watch.md §5.2). */
+  /** Maximum number of attempts, within `resumeMs`, to continue a watch that has lost its stream (watch.md §5.2). */
   resumeAttempts: 3,
-  /** Maximum number of lost connections that do not count as attempts: three backends may fail within a second. */
+  /** Maximum number of attempts that lost their connection and do not count: several backends may fail at once. */
   resumeLosses: 3,
   resumeMs: 15_000,
-  /** A resume counts as successful if no ERROR comes within this many ms after the response. */
+  /** A resume has succeeded if no ERROR event comes within this many ms after the response. */
   settledMs: 1000,
   /** A watch ends after this many resumes within `noProgressMs` without a new event: no backend can serve it. */
   noProgressResumes: 3,
   noProgressMs: 60_000,
-  /** Ms after which another backend is asked if a backend has not answered the request for a resume. */
+  /** Ms that a backend has to answer a request to continue a watch before another backend is asked. */
   resumeAnswerMs: 5000,
-  /** Ms until the next attempt if no backend can be asked. */
+  /** Ms until the next attempt to continue a watch if no backend can be asked now. */
   parkedMs: 250,
-  /** Each attempt that found no connection makes the pause before the next attempt longer by this many ms. */
+  /** The pause before the next attempt grows by this many ms with each attempt that found no connection. */
   unsentPauseMs: 50,
-  /** Ms until a second stream is requested again after a backend has refused it for a temporary reason. */
+  /** Ms until a second stream of a watch is requested again after a backend has refused it for a temporary reason. */
   declinedMs: 2000,
-  /** Ms after which the second stream of a hedged watch replaces a first stream that is still suspect. */
+  /** Ms after which a hedged watch drops its first stream for the second, if the first is still suspect. */
   hedgedMs: 5000,
-  /** A client with data pending for this many ms counts as slow: the apiserver allows as much (watch.md §5.5). */
+  /** A client is slow if data has waited for it for this long. The apiserver waits as long (watch.md §5.5). */
   slowWatchMs: 1000,
   /** Maximum number of watches that move at once, before `movesPerSecond` limits them (D6). */
   moveBurst: 100,
@@ -34,20 +34,20 @@ export const watchLimits = {
   movePauseMs: 10,
   /** Average ms between two moves that are not urgent: an apiserver that shuts down ends its watches at this pace. */
   leavePauseMs: 5,
-  /** Moves that happen within this many ms become one journal entry if their reason and backends are the same. */
+  /** Moves within this many ms with the same reason and the same backends make one journal entry. */
   logMs: 1000,
   /** Ms between two checks of all watches (hung-watch.ts). */
   hungLookMs: 5000,
-  /** Ms after the client's deadline at which the proxy ends a watch that its backend has not ended. */
+  /** Ms after its client's deadline at which the proxy ends a watch that the backend has not ended. */
   overdueMs: 5000,
-  /** Ms without an event after which a watch hangs: two bookmarks, each due in 62.3 s, are missing (watch.md §6.3). */
+  /** Ms without an event after which a watch hangs: two bookmarks are missing, each due in 62.3 s (watch.md §6.3). */
   hungMs: 130_000,
   stallLookMs: 1000,
-  /** Ms between two searches for lagging caches: an eighth of the ms that a PING may stay unanswered. */
+  /** Ms between two searches for lagging caches: an eighth of the default time for which a PING may stay unanswered. */
   lagLookMs: 125,
-  /** Minimum ms between two marks (cache-progress.ts) of a scope while one of its caches lags. */
+  /** Minimum ms between two marks (cache-progress.ts) of a scope while one of its caches lacks the last mark. */
   lagMarkMs: 250,
-  /** A cache that lagged for fewer ms is ignored for `lagPauseMs`: an apiserver short of CPU must not get more work. */
+  /** A cache that lagged for less is ignored for `lagPauseMs`: hedges would burden an apiserver that lacks CPU. */
   lagMomentMs: 2000,
   lagPauseMs: 30_000,
   /**
@@ -59,38 +59,38 @@ export const watchLimits = {
   caughtUpMs: 70_000,
   /** Timeout of a stream for one bookmark, which the apiserver sends 2 s before the timeout (watch.md §5.5). */
   bookmarkRefreshMs: 3000,
-  /** Ms between two streams for one bookmark: when an apiserver comes back, many watches need a bookmark at once. */
+  /** Ms between two such streams. When an apiserver comes back, many watches need a bookmark at once. */
   bookmarkRefreshPauseMs: 5,
-  /** Ms after which a watch that had no room for such a stream is looked at again: most moves take less. */
+  /** Ms until a watch that could not open such a stream, mostly because it is moving, tries again. */
   bookmarkRefreshAgainMs: 1000,
-  /** Ms between two checks that each resource has a sentinel (sentinels.ts). */
+  /** Ms between two checks that each resource has a sentinel (D13, sentinels.ts). */
   sentinelLookMs: 500,
   /** Maximum number of sentinels that one check requests. */
   sentinelsAtOnce: 100,
-  /** Maximum number of watches of a resource that one check considers as its sentinel. */
+  /** Maximum number of watches of a resource among which one check looks for a sentinel. */
   sentinelTries: 500,
-  /** Ms until a backend that refused a sentinel is asked again, because filling a cache takes a second. */
+  /** Ms until a backend that refused a sentinel's second stream is asked again: filling a cache takes a second. */
   sentinelPauseMs: 1000,
   /** Maximum number of sentinels: one for each of `comparedResources`. */
   sentinels: 1000,
-  /** Maximum number of events that wait because a sentinel's second stream has delivered them before the first. */
+  /** Maximum number of events that a sentinel's second stream has delivered and its first stream has not. */
   aheadEvents: 1000,
-  /** Maximum size in bytes of the events that a sentinel's second stream has delivered before the first. */
+  /** Maximum size of these events in bytes. */
   aheadBytes: 1024 * 1024,
   /** Ms between two lists from a backend whose etcd history differs, or that did not answer the last list. */
   historyLookMs: 1000,
   /** Ms between two lists from each ready backend, to check its etcd history (histories.ts). */
   historyMs: 5000,
   historyAnswerMs: 5000,
-  /** Maximum number of resources that one check of a history considers, and of watches of each resource. */
+  /** Maximum number of resources that one check of an etcd history tries, and of watches of each resource. */
   historyTries: 20,
-  /** Ms for which the check of a history skips a resource that could not be listed. */
+  /** Ms for which such checks skip a resource that could not be listed. */
   historyUnreadMs: 60_000,
-  /** Minimum ms for which a backend is not trusted after its events differed from another backend's. */
+  /** Minimum ms for which a backend counts as having another etcd history after its events differed from another's. */
   historyUnlikeMs: 300_000,
-  /** Ms until another etcd history is accepted if no backend with the right one answers: a restart takes as long. */
+  /** Ms after which another etcd history is accepted if no backend with the right one answers: more than a restart. */
   historyAloneMs: 30_000,
-  /** A stream that opens fewer ms than this before an event may get the event as part of its initial state. */
+  /** An event that comes within this many ms after a stream was opened may be part of the stream's initial state. */
   sightMs: 2000,
   /** Ms for which a stalled cache is avoided, doubled for each further stall, up to `stallSpellMostMs`. */
   stallSpellMs: 60_000,
@@ -99,25 +99,25 @@ export const watchLimits = {
   comparedResources: 1000,
   /** Minimum ms after which an apiserver ends a watch whose client set no timeout (--min-request-timeout). */
   watchServerMs: 1_800_000,
-  /** Minimum ms between two lists that make a backend's cache of a resource catch up with etcd (watch.md §6.6). */
+  /** Minimum ms between two lists that make a backend's watch cache of a resource follow etcd (watch.md §6.6). */
   progressRequestMs: 1000,
-  /** A slower response to such a list shows a stalled cache: the apiserver waits 3 s for its cache, then asks etcd. */
+  /** If such a list takes longer, the cache is stalled: the apiserver waits 3 s for its cache, then asks etcd. */
   progressWaitMs: 2500,
   progressAnswerMs: 4500,
-  /** Maximum number of clients with whose identity one list is tried: one client may lack the permission. */
+  /** Maximum number of clients whose identity is tried for one list, because a client may lack the permission. */
   progressTries: 4,
-  /** Maximum number of pairs of backend and resource that progress-requests.ts records, at 200 bytes each. */
+  /** Maximum number of pairs of backend and resource that progress-requests.ts remembers, at 200 bytes each. */
   progressRecords: 2000,
-  /** Ms between two requests for an unknown API's origin, doubled each time: a new CRD's OpenAPI appears after 1 s. */
+  /** Ms between two attempts to find out an API's origin, doubled each time: a new CRD's OpenAPI appears after 1 s. */
   originPauseMs: 1000,
-  /** Ms between two requests for the origin of an API that an aggregated server serves. */
+  /** Ms until the origin of an aggregated API is checked again, because the API may become a CRD's. */
   originAgainMs: 600_000,
   /**
-   * Lists of one object that are sent to bound the initial events of watches without a version: the burst, and the
-   * number per second. A list costs the apiserver less than the watch, but 5,000 clients may open watches at once.
+   * Budget for lists of one object, which show where the initial events of a watch without a version end. A list costs
+   * the apiserver less than the watch, but 5,000 clients may open watches at once.
    */
   initialListBurst: 100,
   initialListsPerSecond: 20,
-  /** Ms between two checks of a cache that had not advanced within `progressCheckMs`. */
+  /** Ms until a cache that had not advanced within `progressCheckMs` is checked again. */
   progressAgainMs: 60_000,
 } as const;

@@ -1,7 +1,7 @@
 /**
  * Tracks the newest resourceVersion that each backend's watch cache has delivered, for each resource and each scope
- * (`WatchContext.scope`). If a cache lacks an event that another backend has delivered, the cache is suspected. A watch
- * that should have delivered the event, and has not, proves that the cache lags (`wouldShow`).
+ * (`WatchContext.scope`). If one backend has delivered an event and another backend has not, the other one's cache is
+ * suspected. It certainly lags if a watch on it should have delivered the event and has not (`wouldShow`).
  */
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
@@ -12,7 +12,7 @@ const none: readonly string[] = [];
 
 /** Until the clock reading `until`, watches avoid the stalled cache. Each further stall lasts twice as long. */
 type Stall = {
-  /** Version of an event that other backends have delivered, but this cache has not. */
+  /** Version of an event that another backend has delivered, but this cache has not. */
   readonly version: string;
   readonly since: number;
   readonly until: number;
@@ -23,14 +23,14 @@ type Stall = {
 export class CacheProgress {
   readonly backend: string;
   readonly resource: string;
-  /** Newest version of any event or bookmark; "": none yet. */
+  /** Newest version of an event or a bookmark; "": none yet. */
   version = "";
   /** Newest version of an event that is no bookmark; "": none yet. */
   event = "";
   watches = 0;
-  /** Number of open watches of the whole resource. */
+  /** Number of open watches of the whole resource: in every namespace, without a selector. */
   wholeWatches = 0;
-  /** Clock reading of the last periodic bookmark; -1: none yet. */
+  /** Clock reading of the latest periodic bookmark; -1: none yet. */
   bookmarkAt = -1;
   watchedSince = 0;
   /** Clock reading since which no newer version has arrived. */
@@ -69,15 +69,15 @@ export class CacheProgress {
     }
   }
 
-  /** The bookmark that ends the initial events is not periodic, so it does not set `bookmarkAt`. */
+  /** Does not set `bookmarkAt` for the bookmark that ends the initial events, because that one is not periodic. */
   showBookmark({ version, endsInitialEvents }: WatchEvent, now: number): void {
     if (!endsInitialEvents) this.bookmarkAt = now;
     if (compareVersions(version, this.version) > 0) this.#reach(version, now);
   }
 
-  /** Records a 410 to a watch from `version`. `oldest`: oldest version that the 410 names as available; "": none. */
+  /** Records a 410 to a watch from `version`. `oldest`: the cache's oldest version, as the 410 says; "": not given. */
   refuse(version: string, oldest: string): void {
-    // An `oldest` that is not newer than the refused version contradicts the refusal and is ignored.
+    // An `oldest` that is not newer than the refused version contradicts the refusal, so it is ignored.
     const isSaid = compareVersions(oldest, version) > 0;
     const newest = isSaid ? versionBefore(oldest) : version;
     if (compareVersions(newest, this.refused) <= 0) return;
@@ -85,14 +85,14 @@ export class CacheProgress {
     this.#hasForgotten = true;
   }
 
-  /** True if `refused` has become newer since the last call of this method. */
+  /** True if `refused` has become newer since the previous call of this method. */
   takeForgotten(): boolean {
     const hasForgotten = this.#hasForgotten;
     this.#hasForgotten = false;
     return hasForgotten;
   }
 
-  /** Returns the ms since the stall was detected; -1 if the cache is not stalled. */
+  /** Returns the ms since the cache was found stalled; -1 if it is not stalled. */
   stalledMs(now: number): number {
     return this.stall !== undefined && this.isStalled(now) ? now - this.stall.since : -1;
   }
@@ -107,33 +107,33 @@ export class CacheProgress {
   }
 }
 
-/** The newest event version that any backend had delivered at the clock reading `at`. */
+/** The newest version of any backend's events at the clock reading `at`, which every cache should reach soon. */
 export type Mark = { readonly version: string; readonly at: number };
 
-/** A cache that has lacked an event of another backend for longer than a threshold. */
+/** A cache that has lacked another backend's event for longer than a threshold. */
 export type LagSuspicion = {
   readonly cache: CacheProgress;
   /** Version of the oldest missing event. */
   readonly version: string;
   readonly behindMs: number;
-  /** True if the cache has sent a bookmark after the missing event, but with an older version: the cache lags. */
+  /** True if the cache sent a bookmark long after the missing event, but with an older version: the cache lags. */
   readonly isProven: boolean;
-  /** True if any backend sends bookmarks for this resource. A resource without a watch cache has none. */
+  /** True if some backend sends bookmarks for this resource. Resources without a watch cache have none. */
   readonly hasBookmarks: boolean;
   /** All missing versions, oldest first. */
   readonly missing: readonly Mark[];
 };
 
 type Threshold = {
-  /** Ms for which the backend's cache must have lacked an event to be suspected. */
+  /** Returns for how many ms the backend's cache must have lacked an event before it is suspected. */
   readonly afterMs: (backend: string) => number;
-  /** True if the cache must also have delivered nothing new for these ms to be suspected. */
+  /** True if the cache must also have delivered nothing new during this time. */
   readonly isStill: boolean;
 };
 
 const stalling: Threshold = { afterMs: () => limits.behindMs, isStill: true };
 
-/** The caches of one resource or scope at all backends, and the marks (`Mark`) by which they are compared. */
+/** The caches of one resource or scope at all backends, compared by marks: versions that all of them should reach. */
 class Peers {
   readonly caches = new Map<string, CacheProgress>();
   readonly #markIntervalMs: number;
@@ -179,12 +179,12 @@ class Peers {
     return suspicions;
   }
 
-  /** Moves the marks `ms` later, because the proxy read no events while its event loop stood still. */
+  /** Makes the marks `ms` younger, because the proxy read no events while its event loop stood still. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
 
-  /** Adds and drops marks. A bookmark adds no mark, because its version may be that of a change of another resource. */
+  /** Adds and drops marks. A bookmark adds none, because its version may come from a change of another resource. */
   #mark(now: number): void {
     const latest = newestOf(this.caches.values(), ({ event }) => event);
     const slowest = this.#slowestWatched;
@@ -193,7 +193,7 @@ class Peers {
     const isDue = last === undefined || now - last.at >= this.#markIntervalMs || !isLacked(last);
     if (isDue && compareVersions(latest, last?.version ?? "") > 0)
       this.#marks.push({ version: latest, at: now });
-    // Drops the marks that all caches have reached, except the last, so that the next call does not add it again.
+    // Drops the marks that all caches have reached, except the newest, so that the next call does not add it again.
     const shown = this.#marks.findIndex(isLacked);
     const kept = shown === -1 ? 1 : Math.min(this.#marks.length - shown, watchLimits.cacheMarks);
     if (this.#marks.length > kept) this.#marks = this.#marks.slice(-kept);
@@ -220,15 +220,15 @@ function lacks({ version }: CacheProgress, mark: Mark): boolean {
 }
 
 /**
- * Finds caches that lack an event of another backend. A cache of a resource is *stalled* if it also delivers nothing
- * new for 8 s. A cache of a scope *lags* sooner, after the ms for which a PING may stay unanswered.
+ * Finds caches that lack another backend's event. The cache of a resource is *stalled* if it has also delivered nothing
+ * new for 8 s. The cache of a scope *lags* sooner, after the time for which a PING may stay unanswered.
  */
 export class CacheTracker {
   readonly #resources = new Map<string, Peers>();
   readonly #scopes = new Map<string, Peers>();
   readonly #stalled = new Set<CacheProgress>();
 
-  /** Beyond `comparedResources` resources, the returned progress is not compared with other backends' caches. */
+  /** With more than `comparedResources` resources, the result is not compared with other backends' caches. */
   of(backend: string, resource: string): CacheProgress {
     return progressIn(this.#resources, backend, resource, 0);
   }
@@ -237,12 +237,12 @@ export class CacheTracker {
     return progressIn(this.#scopes, backend, scope, watchLimits.lagMarkMs);
   }
 
-  /** Returns a suspicion for each cache that has lacked an event, and delivered nothing new, for `limits.behindMs`. */
+  /** Returns the caches that for `limits.behindMs` have lacked an event and have delivered nothing new. */
   stalling(now: number): LagSuspicion[] {
     return [...this.#resources.values()].flatMap((peers) => peers.suspicions(now, stalling));
   }
 
-  /** Returns a suspicion for each cache of a scope that has lacked an event for `afterMs`. */
+  /** Returns the caches of a scope that have lacked an event for `afterMs`. */
   lagging(now: number, afterMs: (backend: string) => number): LagSuspicion[] {
     const threshold = { afterMs, isStill: false };
     const lagging: LagSuspicion[] = [];
@@ -255,19 +255,19 @@ export class CacheTracker {
     for (const peers of this.#scopes.values()) peers.discountStall(ms);
   }
 
-  /** True if the backend has accepted a watch of this resource since the backend was added or was last dead. */
+  /** True if the backend has accepted a watch of this resource since it was added or, if it was dead, since then. */
   knows(backend: string, resource: string): boolean {
     return this.#resources.get(resource)?.caches.has(backend) === true;
   }
 
-  /** Returns the backends that have answered 410 to this version or a newer one (watch.md §5.4). */
+  /** Returns the backends that have refused this version or a newer one with 410 (too old, watch.md §5.4). */
   refusing(resource: string, version: string): readonly string[] {
     const caches = this.#resources.get(resource)?.caches.values().toArray() ?? [];
     const refusing = caches.filter(({ refused }) => compareVersions(version, refused) <= 0);
     return refusing.length === 0 ? none : refusing.map(({ backend }) => backend);
   }
 
-  /** Returns the caches whose `refused` has become newer since the last call. */
+  /** Returns the caches whose `refused` has become newer since the previous call. */
   takeForgetful(): CacheProgress[] {
     const all = this.#resources.values().flatMap(({ caches }) => caches.values());
     return all.filter((cache) => cache.takeForgotten()).toArray();
@@ -277,7 +277,7 @@ export class CacheTracker {
     return this.#resources.size;
   }
 
-  /** Forgets the caches of a dead or removed backend, because a backend that returns has new caches. */
+  /** Drops the caches of a dead or removed backend, because a backend that comes back has new caches. */
   forget(backend: string): void {
     for (const all of [this.#resources, this.#scopes])
       for (const [name, peers] of all) {
@@ -287,12 +287,12 @@ export class CacheTracker {
     for (const cache of this.#stalled) if (cache.backend === backend) this.#stalled.delete(cache);
   }
 
-  /** Returns the newest version of this resource that clients may have seen; "": none is known. */
+  /** Returns the newest version of the resource that clients may have received; "": none is known. */
   seen(resource: string): string {
     return this.#resources.get(resource)?.seen ?? "";
   }
 
-  /** Forgets all versions that clients have seen, because no backend has that etcd history any more (histories.ts). */
+  /** Drops all versions, because no backend has the etcd history any more that clients have received (histories.ts). */
   forgetSeen(): void {
     this.#resources.clear();
     this.#stalled.clear();
@@ -315,7 +315,7 @@ export class CacheTracker {
     this.#stalled.add(cache);
   }
 
-  /** Ends the stall of each cache that has delivered the event that it lacked, and returns these caches. */
+  /** Ends the stall of each cache that has now delivered the missing event, and returns these caches. */
   takeRecovered(): CacheProgress[] {
     const recovered = [...this.#stalled].filter(
       ({ stall, version }) => stall === undefined || compareVersions(version, stall.version) >= 0,
@@ -331,12 +331,10 @@ export class CacheTracker {
     return this.#stalled.size === 0;
   }
 
-  /** Returns the backends whose cache of this resource is stalled. */
   stalledWith(resource: string, now: number): readonly string[] {
     return this.#stalledNow(now).flatMap((cache) => (cache.resource === resource ? [cache.backend] : []));
   }
 
-  /** Returns the resources whose cache at this backend is stalled. */
   stalledAt(backend: string, now: number): readonly string[] {
     return this.#stalledNow(now).flatMap((cache) => (cache.backend === backend ? [cache.resource] : []));
   }
@@ -365,7 +363,7 @@ function progressIn(
   return progress;
 }
 
-/** At `comparedResources` names, drops one that no open watch covers. Returns false if there is none. */
+/** If `all` is full, deletes an entry without open watches. Returns false if there is none. */
 function makeRoom(all: Map<string, Peers>): boolean {
   if (all.size < watchLimits.comparedResources) return true;
   for (const [name, peers] of all) if (!peers.isWatched) return all.delete(name);
@@ -374,8 +372,8 @@ function makeRoom(all: Map<string, Peers>): boolean {
 
 /**
  * True if etcd's versions have gone back, for example because etcd was restored from a backup: the cache delivers new
- * events, but all are older than the version that the stream was requested from. The apiserver accepts such a watch,
- * but sends it nothing (k/k 107457, watch.md §11 row 13). A cache that delivers nothing new may only be stalled.
+ * events, but all are older than `from`, the version that the stream was requested from. The apiserver accepts such a
+ * watch, but sends it nothing (k/k 107457, watch.md §11 row 13). A cache without new events may only be stalled.
  */
 export function isRewound(
   { from, since }: Pick<Coverage, "from" | "since">,
@@ -386,11 +384,11 @@ export function isRewound(
   return isMoving && now - since >= watchLimits.caughtUpMs && compareVersions(version, from) < 0;
 }
 
-/** Which events of its backend's cache an upstream stream must deliver. */
+/** Which events of its backend's cache an upstream watch stream must deliver. */
 export type Coverage = {
   /** Version that the stream was requested from; "" if the request named none. */
   readonly from: string;
-  /** Clock reading at which the backend's response was accepted. */
+  /** Clock reading at which the backend accepted the stream. */
   readonly since: number;
   /** True if the stream covers the whole resource, in every namespace. */
   readonly isWhole: boolean;
@@ -398,9 +396,9 @@ export type Coverage = {
 };
 
 /**
- * True if the silence of this stream proves that the cache lacks a missing event. A stream of the whole resource would
- * have delivered the event within `wholeMs`. Any other stream would have delivered a newer bookmark, which a working
- * cache sends within 62.3 s (watch.md §6.1), also after a move (§6.4).
+ * True if the silence of this stream proves that its cache lacks one of the missing events. A stream of the whole
+ * resource would have delivered the event within `wholeMs`. Any other stream would have delivered a newer bookmark,
+ * which a working cache sends within 62.3 s (watch.md §6.1), also after a move (§6.4).
  */
 export function wouldShow(
   { from, since, isWhole, hasBookmarks }: Coverage,
@@ -412,8 +410,8 @@ export function wouldShow(
   const withinMs = isWhole ? wholeMs : watchLimits.caughtUpMs;
   if (!isWhole && !(hasBookmarks && suspicion.hasBookmarks)) return false;
   return suspicion.missing.some(({ version, at }) => {
-    // If the stream was opened at about the time of the event, the stream's initial state may include the event, so the
-    // stream's silence is no evidence.
+    // The initial state of a stream that was opened at about the time of the event may include the event, so its
+    // silence is no evidence.
     const isEarlier = since + watchLimits.sightMs <= at;
     return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
   });

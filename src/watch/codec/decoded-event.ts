@@ -1,14 +1,14 @@
 /** What the JSON and protobuf decoders share: an event's fields, and the parsing of BOOKMARKs and ERRORs. */
 import { type EventDecoder, type EventType, eventLimits, eventTypes } from "./event.ts";
 
-/** The fields that are found only if a whole object is parsed. */
+/** The fields of an event that the decoder can find only by parsing the whole object. */
 export type Parsed = {
   readonly endsInitialEvents: boolean;
   readonly code: number;
   readonly reason: string;
   /** For an ERROR 410: the oldest version that a watch may start from (`WatchEvent.oldest`). */
   readonly oldest: string;
-  /** `namespace/name`; "" if the object has no name; undefined if `Metadata` has the name. */
+  /** `namespace/name`; "" if the object has no name; undefined if `Metadata` has read the name already. */
   readonly key?: string;
 };
 
@@ -32,7 +32,7 @@ export abstract class DecodedEvent implements EventDecoder {
 
   abstract readonly isWhole: boolean;
   abstract next(bytes: Buffer, start: number, end: number): number;
-  /** Parses the bytes behind an event's type. Returns undefined if they are invalid. */
+  /** Parses the bytes after an event's type. Returns undefined if they are invalid. */
   protected abstract parse(whole: Buffer): Parsed | undefined;
 
   get version(): string {
@@ -87,12 +87,12 @@ export abstract class DecodedEvent implements EventDecoder {
     }
     const whole = this.#small.take(bytes, object, end);
     if (whole !== undefined) this.#parsed = this.parse(whole);
-    // A Table that is too long to parse is valid, but has no key, so its watch cannot continue on another backend.
+    // A Table that is too long to parse is valid, but has no key, so its watch cannot move to another backend.
     return this.#parsed !== undefined || (whole === undefined && !this.isRare);
   }
 }
 
-/** Returns, by the first letter of the event's type, the bytes that precede an event's object. */
+/** Returns the bytes that precede the object of an event, by the first letter of the event's type. */
 export function headsByLetter(
   headOf: (type: EventType) => Buffer,
 ): ReadonlyMap<number, { readonly type: EventType; readonly head: Buffer }> {
@@ -101,7 +101,7 @@ export function headsByLetter(
 
 const none: Buffer = Buffer.alloc(0);
 
-/** Collects the bytes of an event that is parsed as a whole. An event that arrives in one piece is not copied. */
+/** Collects the bytes of an event that must be parsed as a whole. An event that arrives in one piece is not copied. */
 export class SmallEvent {
   #pieces: Buffer = none;
   #isTooLong = false;
@@ -113,7 +113,7 @@ export class SmallEvent {
     this.#pieces = this.#isTooLong ? none : Buffer.concat([this.#pieces, bytes.subarray(start, end)]);
   }
 
-  /** Returns the whole event, whose last piece is bytes[start, end), and forgets it; undefined if it was too long. */
+  /** Returns the whole event, whose last piece is bytes[start, end), and drops it; undefined if it was too long. */
   take(bytes: Buffer, start: number, end: number): Buffer | undefined {
     if (this.#pieces.length > 0) this.keep(bytes, start, end);
     const isTooLong = this.#isTooLong || end - start > eventLimits.parsedEventBytes;

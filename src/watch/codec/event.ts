@@ -1,6 +1,6 @@
 /**
- * One event of a watch, and the decoder interface. Decoders follow the structure of the data and never search its text,
- * so that no object that a user stores can be taken for an event (watch.md §2).
+ * An event of a watch, and the interface of the decoders. A decoder follows the structure of the data and never
+ * searches its text, so that no text in a user's object can be taken for an event (watch.md §2).
  */
 
 export const eventLimits = {
@@ -22,7 +22,7 @@ export type WatchEvent = {
   /** `code` and `reason` of an ERROR's Status; 0 and "" if there is none. */
   readonly code: number;
   readonly reason: string;
-  /** For an ERROR 410: the oldest version that a watch may start from; "" if the message does not name it. */
+  /** For an ERROR 410: the oldest version that a watch may start from; "" if the ERROR's message does not name it. */
   readonly oldest: string;
   /** `namespace/name` if the decoder was asked for keys; "" if the event has none. */
   readonly key: string;
@@ -38,13 +38,13 @@ export const isOpaque = -2;
  */
 export type EventDecoder = WatchEvent & {
   readonly events: number;
-  /** True if the bytes that were read so far end between two events. */
+  /** True if the bytes read so far end between two events. */
   readonly isWhole: boolean;
   /**
-   * Reads bytes[start, end) up to the end of one event, and returns the position behind that event. Returns `needsMore`
-   * if the event continues: the next call then passes only the bytes that follow `end`. Returns `isOpaque` if the
-   * stream is not in the announced format or an event exceeds `eventLimits.eventBytes`: the caller then forwards all
-   * held bytes as they are.
+   * Reads bytes[start, end) up to the end of one event, and returns the position after it. Returns `needsMore` if the
+   * event continues; the next call then passes only the bytes that follow `end`. Returns `isOpaque` if the stream is
+   * not in the announced format or an event exceeds `eventLimits.eventBytes`; the caller then forwards all bytes that
+   * it has kept.
    */
   next(bytes: Buffer, start: number, end: number): number;
 };

@@ -8,16 +8,15 @@ import { JsonEvents } from "./json-events.ts";
 import { ProtobufEvents } from "./protobuf-events.ts";
 
 /**
- * Returns undefined for an opaque response. `keepsKeys`: true if several events may share a version, so that their keys
- * are needed to distinguish them.
+ * Returns undefined for an opaque response. `keepsKeys`: true if several events may have one version, so that only
+ * their keys distinguish them.
  */
 export function decoderFor(
   contentType: string,
   contentEncoding: string,
   keepsKeys: boolean,
 ): EventDecoder | undefined {
-  // The proxy requests every watch without compression (`uncompressed`), so a compressed response is not an
-  // apiserver's.
+  // The proxy requests every watch without compression (`uncompressed`), so no apiserver sends a compressed response.
   if (contentEncoding !== "") return undefined;
   const [type = "", ...parameters] = contentType.toLowerCase().split(";", 8);
   if (type.trim() === "application/json") return new JsonEvents(keepsKeys);

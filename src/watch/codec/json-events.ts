@@ -1,7 +1,7 @@
 /**
  * Decodes watch events in JSON, one event in each line. Go escapes control characters, so a line feed always ends an
  * event. The head of every line is checked byte by byte. If an aggregated server formats JSON differently, its stream
- * becomes opaque, and is never cut at line feeds inside an object.
+ * is opaque, and is never cut at a line feed inside an object.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
 import { oldestIn } from "../../kube/resource-version.ts";
@@ -17,12 +17,12 @@ function headOf(type: string): Buffer {
   return Buffer.from(`{"type":"${type}","object":`);
 }
 
-/** All heads are equal up to the event type, whose first letter identifies the head. */
+/** Up to the event type, all heads are equal. The type's first letter decides which head it is. */
 const anyHead = headOf("ADDED");
 const typeAt = anyHead.indexOf("ADDED");
 const typesByLetter = headsByLetter(headOf);
 
-/** For at most this many bytes, a loop is faster than `indexOf`, which also searches behind `end`. */
+/** For at most this many bytes, a loop is faster than `indexOf`, which searches beyond `end`. */
 const shortBytes = 64;
 
 export class JsonEvents extends DecodedEvent {
@@ -67,7 +67,7 @@ export class JsonEvents extends DecodedEvent {
     this.#matchedOfHead = 0;
   }
 
-  /** Returns the position after the head; `end` if the head is incomplete; -1 if the line begins with no known head. */
+  /** Returns the position after the head; `end` if the head is incomplete; -1 if the line begins with another text. */
   #readHead(bytes: Buffer, start: number, end: number): number {
     let matched = this.#matchedOfHead;
     if (matched === this.#head.length) return start;
@@ -90,7 +90,7 @@ export class JsonEvents extends DecodedEvent {
     return known?.head ?? anyHead;
   }
 
-  /** If keys are needed, a Table is also parsed as a whole, because the name of its object is in its row. */
+  /** If keys are needed, a Table is parsed as a whole as well, because its object's name is inside its row. */
   protected override get isParsedWhole(): boolean {
     return this.isRare || (this.keepsKeys && this.#metadata.name === "");
   }
@@ -101,7 +101,7 @@ export class JsonEvents extends DecodedEvent {
     return this.complete(bytes, object, stop);
   }
 
-  /** The last byte is dropped: this brace closes the event and not its object. */
+  /** Drops the last byte, because that brace closes the event and not its object. */
   protected parse(whole: Buffer): Parsed | undefined {
     return parsedJson(whole.subarray(0, -1));
   }

@@ -19,12 +19,12 @@ const namespace = Buffer.from("namespace");
 /** Returned in place of a position if the bytes are not valid compact JSON. */
 const fault = -1;
 
-/** An incomplete key is kept up to this many characters: all keys that are looked for are shorter. */
+/** Maximum number of characters kept of an incomplete key. All keys that the parser looks for are shorter. */
 const keyBytes = 64;
 
 type Wanted = "none" | "version" | "name" | "namespace";
 
-/** The states of the parser. Up to `after`, one byte decides the next state. In the later states a value is skipped. */
+/** The parser's states. Up to `after`, one byte decides the next state. In the later ones, the parser skips a value. */
 const at = {
   bad: 0,
   open: 1,
@@ -37,9 +37,9 @@ const at = {
   key: 8,
   text: 9,
   nested: 10,
-  /** After the opening brace of the metadata or of a nested object. */
+  /** After the brace that opens the metadata or a nested object. */
   members: 11,
-  /** Nothing more is needed: the version was found, or the metadata or the object has ended. */
+  /** Nothing more is to be read: the version was found, or the metadata or the object has ended. */
   over: 12,
 } as const;
 
@@ -134,7 +134,7 @@ export class JsonMetadata {
     }
   }
 
-  /** Skips complete members with plain string values, twice as fast as byte by byte, with the same result. */
+  /** Skips complete members whose values are plain strings: the same result as byte by byte, but twice as fast. */
   #passMembers(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (bytes[here] === quote) {
@@ -224,7 +224,7 @@ export class JsonMetadata {
     else if (this.#keepsKeys && this.#is(namespace, bytes, start, end)) this.#wanted = "namespace";
   }
 
-  /** Escapes in the key are not decoded, because Go's encoder does not escape letters. */
+  /** True if the key equals `key`. Does not decode escapes, because Go's encoder does not escape letters. */
   #is(key: Buffer, bytes: Buffer, start: number, end: number): boolean {
     if (this.#token !== "")
       return this.#token + bytes.toString("latin1", start, end) === key.toString("latin1");

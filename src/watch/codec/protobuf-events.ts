@@ -1,5 +1,5 @@
 /**
- * Decodes watch events in Kubernetes protobuf: a length of four bytes, big-endian, then an event of that length
+ * Decodes watch events in Kubernetes protobuf: four bytes with the length of the event, big-endian, then the event
  * (watch.md §2.1). The apiserver writes the length and the event separately, so a chunk may end anywhere in either.
  */
 import {
@@ -18,7 +18,7 @@ import { ProtobufMetadata } from "./protobuf-metadata.ts";
 
 const lengthBytes = 4;
 
-/** Field 1 of an event: its type. */
+/** Returns the beginning of an event: field 1, which is its type. */
 function headOf(type: string): Buffer {
   return Buffer.from([0x0a, type.length, ...Buffer.from(type)]);
 }
@@ -31,7 +31,7 @@ const letterAt = 2;
 export class ProtobufEvents extends DecodedEvent {
   readonly #metadata: ProtobufMetadata;
   #lengthBytesLeft = lengthBytes;
-  /** Value of the event's length while the length is read; then the number of bytes of the event still to come. */
+  /** While the length is read: its value so far. Then: the number of bytes of the event that have not arrived. */
   #left = 0;
   #head = anyHead;
   #matched = 0;
@@ -51,8 +51,8 @@ export class ProtobufEvents extends DecodedEvent {
     if (this.isWhole) this.begin();
     const here = this.#readLength(bytes, start, end);
     if (this.#lengthBytesLeft > 0) return needsMore;
-    // An event is never empty, because it has a type. A length beyond the limit makes the stream opaque, so that a peer
-    // cannot announce a gigabyte (A60).
+    // An event is never empty, because it has a type. A length above the limit makes the stream opaque: a peer could
+    // announce a gigabyte (A60).
     if (this.#left === 0 || this.#left > eventLimits.eventBytes) return isOpaque;
     const stop = Math.min(end, here + this.#left);
     const object = this.#readHead(bytes, here, stop);
@@ -71,7 +71,7 @@ export class ProtobufEvents extends DecodedEvent {
   #readLength(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (this.#lengthBytesLeft > 0 && here < end) {
-      // Multiplied, not shifted: with the highest bit set a shift returns a negative number.
+      // Multiplied and not shifted, because a shift would return a negative number if the highest bit is set.
       this.#left = this.#left * 256 + (bytes[here++] ?? 0);
       this.#lengthBytesLeft--;
     }
@@ -82,7 +82,7 @@ export class ProtobufEvents extends DecodedEvent {
     return this.#matched === this.#head.length;
   }
 
-  /** Returns the position after the head; `end` if the head is incomplete; -1 if the event has no known head. */
+  /** Returns the position after the head; `end` if the head is incomplete; -1 if the event begins with other bytes. */
   #readHead(bytes: Buffer, start: number, end: number): number {
     if (this.#isHeadRead) return start;
     let here = start;

@@ -1,12 +1,12 @@
 /**
- * Finds resourceVersion, name and namespace in the object of a protobuf event, which may come in pieces that are cut
- * anywhere. Walks by lengths only: user data is skipped and never read (watch.md §2.3). What follows an event's type:
+ * Finds resourceVersion, name and namespace in the object of a protobuf event, which may arrive in pieces that are cut
+ * anywhere. Walks by lengths only: user data is skipped and never read (watch.md §2.3). After its type, an event has:
  *
  *   2 { 1 "k8s\0" { 1 kind  2 { 1 { 1 name  3 namespace  6 resourceVersion ... } ... }  3 encoding  4 content type } }
  */
 import { isVersion } from "../../kube/resource-version.ts";
 
-/** The part of the event that a length in `layout` measures. */
+/** The part of the event whose length follows at this place of `layout`. */
 const lengthOf = { rest: -1, kind: -2, object: -3, metadata: -4 } as const;
 
 /** The bytes of the event before the fields of the metadata: fixed values, and lengths (`lengthOf`). */
@@ -24,11 +24,11 @@ const layout: readonly number[] = [
   lengthOf.metadata,
 ];
 
-/** Values of `#step` after all of `layout` was read. */
+/** Further values of `#step`, for the time after all of `layout` was read. */
 const atTag = layout.length;
 const atVarint = atTag + 1;
 const atLength = atTag + 2;
-/** Nothing more is needed: the metadata has ended, or its version was found. */
+/** Nothing more is to be read: the metadata has ended, or the version was found. */
 const atEnd = atTag + 3;
 const atFault = atTag + 4;
 
@@ -42,7 +42,7 @@ export class ProtobufMetadata {
   readonly #keepsKeys: boolean;
   #step = 0;
   #bytesLeft = 0;
-  /** Value of `#bytesLeft` at the end of the object or, within the object, of the metadata. */
+  /** The value of `#bytesLeft` at the end of the object or, within the metadata, at the end of the metadata. */
   #floor = 0;
   #varint = 0;
   #shift = 0;
@@ -62,7 +62,7 @@ export class ProtobufMetadata {
     return this.#step === atEnd;
   }
 
-  /** Prepares for the next object, whose event continues for `left` bytes. */
+  /** Prepares for the next object. `left`: number of bytes until its event ends. */
   begin(left: number): void {
     this.#step = 0;
     this.#bytesLeft = left;
@@ -90,7 +90,7 @@ export class ProtobufMetadata {
     return this.#step === atFault ? -1 : here;
   }
 
-  /** Skips complete short strings that are not needed, twice as fast as byte by byte, with the same result. */
+  /** Skips complete short strings that are not needed: the same result as byte by byte, but twice as fast. */
   #passTexts(bytes: Buffer, start: number, end: number): number {
     const most = Math.min(end, start + this.#bytesLeft - this.#floor);
     let here = start;
@@ -137,7 +137,7 @@ export class ProtobufMetadata {
   #endLength(part: number, length: number): void {
     this.#step++;
     const left = this.#bytesLeft;
-    // A `rest` length must reach to the end of the event. Every other part must end within the part that contains it.
+    // The part `rest` must end where the event ends. Every other part must end within the part that contains it.
     if (length > left - this.#floor || (part === lengthOf.rest && length < left)) this.#step = atFault;
     else if (part === lengthOf.kind) this.#valueBytesLeft = length;
     else if (part === lengthOf.object || part === lengthOf.metadata) this.#floor = left - length;

@@ -1,8 +1,8 @@
 /**
- * Keeps watches able to move to a backend that has just come back. The caches of such a backend begin at its start
- * (watch.md §5.4), so a watch could not continue there from an older event or bookmark. The proxy makes the cache of
- * the watch's present backend follow etcd (progress-requests.ts). Then it opens a second stream of the watch on the
- * present backend, with a timeout so short that a bookmark comes at once (§6.1).
+ * Keeps watches able to move to a backend that has just come back. The watch caches of such a backend begin at its
+ * start (watch.md §5.4), so a watch whose last event or bookmark is older could not continue there. The proxy therefore
+ * makes the cache of the watch's present backend follow etcd (progress-requests.ts). Then it opens a second stream of
+ * the watch on the present backend, with a timeout so short that a bookmark comes at once (§6.1).
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices, stop } from "../../base/slices.ts";
@@ -33,9 +33,9 @@ export type BookmarkRefresherParts = {
 export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /** Watches whose resume version may be too old. Value: clock reading up to which all events must have arrived. */
+  /** Watches that need a newer resume version, each with the clock reading up to which all events must have arrived. */
   readonly #old = new Map<WatchSession, number>();
-  /** As `#old`: watches that had no room for a second stream, and are looked at again. At most one for each watch. */
+  /** As `#old`, for watches that could not open a second stream and will try again. */
   readonly #postponed = new Map<WatchSession, number>();
   #isUnderWay = false;
 
@@ -53,25 +53,25 @@ export class BookmarkRefresher {
     return this.#postponed.size;
   }
 
-  /** Refreshes the watches on other backends, because this backend became ready and its caches begin now. */
+  /** Called when this backend became ready: its caches begin now, so the watches on other backends need bookmarks. */
   returned(backend: string): void {
     this.#refreshOnOthers(backend, () => true);
   }
 
-  /** Refreshes the watches on other backends whose resume version this backend would refuse with 410. */
+  /** Gets bookmarks for watches on other backends whose resume version this backend would refuse with 410. */
   forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
     const isOld = ({ resource: of, progress: { resumeVersion = "" } }: WatchSession): boolean =>
       of === resource && compareVersions(resumeVersion, refused) <= 0;
     this.#refreshOnOthers(backend, isOld);
   }
 
-  /** Refreshes a watch whose resume version is too old for the backend that the watch should move to. */
+  /** Gets a bookmark for a watch whose resume version is too old for the backend that it should move to. */
   refused(watch: WatchSession): void {
-    // Plus 1 ms, because the event of the refused version may have arrived in this very millisecond.
+    // Plus 1 ms, because the event with the refused version may have arrived in this very millisecond.
     this.#add([{ watch, since: this.#parts.clock.now() + 1 }]);
   }
 
-  /** Refreshes the watches of a resource on other backends, because this backend has just filled its cache. */
+  /** Gets bookmarks for a resource's watches on other backends, because this backend has just filled its cache. */
   warmed({ backend, resource }: Pick<CacheProgress, "backend" | "resource">): void {
     this.#refreshOnOthers(backend, (watch) => watch.resource === resource);
   }
@@ -106,7 +106,7 @@ export class BookmarkRefresher {
     });
   }
 
-  /** Refreshes one watch. Skips watches that need no bookmark any more, or that wait for the response to a list. */
+  /** Refreshes one watch. Skips watches that need no bookmark any more, or for which a list's response is awaited. */
   #next(done: () => void): void {
     const refresh = ([watch, since]: readonly [WatchSession, number]): unknown => {
       this.#old.delete(watch);
@@ -128,8 +128,8 @@ export class BookmarkRefresher {
   }
 
   /**
-   * A watch that moves, or has a second stream, needs the bookmark afterwards, at the backend that it has then. A watch
-   * that has had no room for so long has got a bookmark from its backend.
+   * Tries again later. A watch that moves or has a second stream will still need the bookmark then, at its backend of
+   * that time. After `caughtUpMs`, every backend has sent one by itself.
    */
   #postpone({ watch, since }: BookmarkRefresh): false {
     const { clock } = this.#parts;
@@ -149,8 +149,8 @@ export class BookmarkRefresher {
 
 /**
  * True if the watch needs a bookmark, and can get one, to show that all events up to the clock reading `at` have
- * arrived. `version`: etcd's version at that time; undefined: not known yet; "": cannot be known. Even a bookmark after
- * `at` must have reached a known `version`, because a cache that etcd does not notify sends old versions.
+ * arrived. `version`: etcd's version at that time; undefined: not known yet; "": cannot be known. A bookmark that came
+ * after `at` is not enough if it is older than a known `version`: a cache that etcd does not notify sends old versions.
  */
 function isOlderThan(watch: WatchSession, at: number, version: string | undefined): boolean {
   const { lastEventAt, lastChangeAt } = watch.progress;

@@ -1,7 +1,7 @@
 /**
  * Finds a backend whose etcd has another history than the one that clients have seen, for example after etcd was
  * restored from a backup. The proxy regularly requests a list of one object from each ready backend, which the
- * apiserver reads from etcd. If a list is older than what backends had delivered before the request, the backend has
+ * apiserver reads from etcd. If a list is older than what any backend had delivered before the request, its backend has
  * another history. Events prove this, too: a backend's stream skips an event that another backend has delivered.
  *
  * The history with the greatest version that clients have seen counts as the right one. A backend with another history
@@ -34,20 +34,20 @@ type HistoriesParts = {
 type Question = {
   readonly watch: WatchSession;
   readonly resource: string;
-  /** Newest version of the resource that clients had seen before the request. */
+  /** Newest version of the resource that clients had received before the request. */
   readonly seen: string;
-  /** True if clients have seen no newer version of any other resource. */
+  /** True if this resource has the newest such version of all resources. */
   readonly isNewest: boolean;
 };
 
 type Seen = { readonly name: string; readonly seen: string };
 
-/** The resource whose list or event proved another history. Other resources may be equal in both histories. */
+/** The resource whose list or event has shown another history. Other resources may be equal in both histories. */
 type Proof = {
   readonly resource: string;
-  /** True if a later list was as new as the version that clients have seen, or no client can list the resource. */
+  /** True if a later list had at least the version that clients have received, or no client can list the resource. */
   isRefuted: boolean;
-  /** Clock reading before which no list can refute the proof; 0 if the proof is a list and not an event. */
+  /** Clock reading until which no list refutes an event that has shown another history; 0: a list has shown it. */
   readonly until: number;
 };
 
@@ -57,7 +57,7 @@ export class ForkedHistories extends Interval {
   readonly #skippedUntil = new Map<string, number>();
   readonly #proofByBackend = new Map<string, Proof>();
   #questions = 0;
-  /** Clock reading since which no backend is ready and some backend has another history; -1: not the case. */
+  /** Clock reading since which no backend has been ready, and at least one has another history; -1: not so. */
   #aloneSince = -1;
 
   constructor(parts: HistoriesParts) {
@@ -97,8 +97,8 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * The resource with the newest version proves the most. Every other request lists another resource, because the
-   * objects of the newest one may be in an etcd of their own.
+   * Chooses the resource to list. The one with the newest version shows the most. Every other list is of another
+   * resource, because the objects of the newest one may be in an etcd of their own.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -108,7 +108,7 @@ export class ForkedHistories extends Interval {
         false,
       );
       if (own !== undefined) return own;
-      // No client that watches the resource of the proof may list it any more.
+      // No client that watches the proof's resource may list it any more.
       proof.isRefuted = true;
     }
     this.#questions += 1;
@@ -146,7 +146,7 @@ export class ForkedHistories extends Interval {
     return undefined;
   }
 
-  /** Called if a list has returned no version. If the backend refused the list, another resource is listed next. */
+  /** Called if a list has returned no version. After a refusal, another resource is listed next. */
   #notListed(backend: string, resource: string, status: number): void {
     const now = this.#parts.clock.now();
     if (status > 0) this.#skippedUntil.set(resource, now + watchLimits.historyUnreadMs);
@@ -163,14 +163,14 @@ export class ForkedHistories extends Interval {
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
     );
     if (isForked) this.#proofByBackend.set(backend, { resource, isRefuted: false, until: 0 });
-    // Repeated after each list, because a pending request may have become a watch on this backend since the last list.
+    // Repeated after each list, because a request that was pending before may have become a watch on this backend.
     if (isForked) this.#leave(backend, version);
     if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
     if (!isForked) this.#proofByBackend.delete(backend);
     backends.learn(backend, { kind: "history", isForked, resource, version, seen });
   }
 
-  /** True if two lists have refuted the proof: of the proof's resource, and of the one with the newest version. */
+  /** True if two later lists have refuted the proof: of its resource, and of the resource with the newest version. */
   #isRefuted(backend: string, { resource, isNewest }: Question): boolean {
     const proof = this.#proofByBackend.get(backend);
     if (proof === undefined) return true;
@@ -183,7 +183,7 @@ export class ForkedHistories extends Interval {
     this.#proofByBackend.delete(backend);
   }
 
-  /** Called if the events of two ready backends differ. The client got those of `ours`, which has the right history. */
+  /** Called if the events of two ready backends differ. The client has received those of `ours`, which is right. */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;
     if (backends.factsOf(theirs).isForked || backends.factsOf(ours).state !== "ready") return;
@@ -200,8 +200,8 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Makes all watches leave the backend in one turn of the event loop. An event that arrived between two turns could be
-   * of either history. `version`: newest version of the wrong history.
+   * Makes all watches leave the backend within one turn of the event loop: an event between two turns could be of
+   * either history. `version`: newest version of the wrong history.
    */
   #leave(backend: string, version: string): void {
     const { watches } = this.#parts.migrations;
@@ -209,7 +209,7 @@ export class ForkedHistories extends Interval {
       for (const watch of Array.from(watches.of(resource))) watch.leaveHistory(backend, version);
   }
 
-  /** Accepts the other history if all backends have it, or if none with the right history has answered for too long. */
+  /** Accepts another history if all backends have it, or if no backend with the right one has answered for too long. */
   #acceptIfAlone(now: number): void {
     const { backends } = this.#parts;
     const { views } = backends;
@@ -230,7 +230,7 @@ export class ForkedHistories extends Interval {
     this.#proofByBackend.delete(backend);
     caches.forgetSeen();
     backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
-    // The clients of all watches have seen versions that are in no backend's history any more.
+    // The clients of all watches have received versions that no backend's history has any more.
     const all = Array.from(migrations.watches.resources, (name) => Array.from(migrations.watches.of(name)));
     inSlices(clock, all.flat(), (watch) => watch.forgetHistory());
   }

@@ -1,6 +1,6 @@
 /**
- * Periodically looks for watches that their backend should have ended, and for watches that get no bookmarks although
- * their connection answers PINGs (D7, watch.md §6.3).
+ * Periodically finds watches that their backend should have ended, and watches that get no bookmarks although their
+ * connection answers PINGs (D7, watch.md §6.3).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";

@@ -1,8 +1,8 @@
 /**
- * Finds out up to which version the initial events of a watch can be, so that a newer ADDED proves that they are over
- * and the watch can continue at another backend (watch.md W3). An apiserver reads the state for the initial events
- * before it sends the first of them, either from its watch cache or from etcd (k8s.io/apiserver, storage/cacher and
- * storage/etcd3). So a consistent list that is requested after the first event is at least as new as every initial event.
+ * Finds out up to which version the initial events of a watch can be. A newer ADDED then proves that they are over and
+ * the watch can move to another backend (watch.md W3). An apiserver reads the state for the initial events before it
+ * sends the first of them, from its watch cache or from etcd (k8s.io/apiserver, storage/cacher and storage/etcd3). So a
+ * consistent list that is requested after the first event is at least as new as every initial event.
  */
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
@@ -26,7 +26,7 @@ export class InitialEvents {
     this.#budget = new TokenBucket(parts.clock, initialListBurst, initialListsPerSecond);
   }
 
-  /** Requests the bound of a stream once. Beyond the budget, the stream's next event tries again. */
+  /** Requests a list whose version bounds the initial events, once. Beyond the budget, the next event tries again. */
   requestBound(watch: WatchSession, { attempt, reading }: WatchStream): void {
     if (reading.isBoundRequested || !isNeeded(watch.asked)) return;
     const context = watch.listed();
@@ -37,7 +37,7 @@ export class InitialEvents {
   }
 }
 
-/** An `initial-events-end` bookmark makes the bound unnecessary; versions of an aggregated API cannot be compared. */
+/** Not needed if a bookmark will end the initial events, or if an aggregated API's versions cannot be compared. */
 function isNeeded({ request, origin }: WatchContext): boolean {
   const isForeign = origin.isKnown && origin.isForeign;
   return request.start === "state" && !request.awaitsMarker && !isForeign;

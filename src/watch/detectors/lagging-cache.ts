@@ -1,9 +1,9 @@
 /**
- * Opens a second upstream stream on another backend for each watch of a lagging cache. A cache lags if it has lacked an
- * event of another backend for as long as a PING may stay unanswered. Its backend may be cut off from etcd, although it
+ * Opens a second upstream stream on another backend for each watch of a lagging cache. A cache lags if it has lacked
+ * another backend's event for as long as a PING may stay unanswered. Its backend may be cut off from etcd, although it
  * answers PINGs and, for two more seconds, /readyz. The copy of an event that arrives first is forwarded. The second
  * stream is dropped when the cache has caught up. If the cache is found stalled (stalled-cache.ts), the watches move to
- * the second stream. The backend still gets requests, so that a false alarm costs nothing (watch.md §5.6).
+ * the second stream. The backend still gets requests, so that a false alarm costs little (watch.md §5.6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -19,7 +19,7 @@ type LaggingCacheParts = {
   readonly clock: Clock;
   readonly caches: CacheTracker;
   readonly migrations: Migrations;
-  /** Ms of silence after which a backend becomes suspect, by its round-trip time; undefined for a removed backend. */
+  /** Returns the ms of silence after which the backend becomes suspect; undefined for a removed backend. */
   readonly afterMs: (backend: string) => number | undefined;
 };
 
@@ -66,7 +66,7 @@ export class LaggingCacheDetector extends Interval {
       : (afterMs(backend) ?? Number.POSITIVE_INFINITY);
   }
 
-  /** `suspicions`: of one cache. `all`: of all caches. Their backends get none of the second streams. */
+  /** `suspicions`: of one cache. `all`: of all caches, because no backend of a lagging cache gets second streams. */
   #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
     const [first] = suspicions;
     if (first === undefined) return;
@@ -96,7 +96,7 @@ export class LaggingCacheDetector extends Interval {
     });
   }
 
-  /** Calls `visit` for the watches of the cache's resource on all backends. Only one walk runs for each cache. */
+  /** Calls `visit` for the watches of the cache's resource on all backends. Each cache has one such walk at a time. */
   #walk(cache: Cache, visit: (watch: WatchSession) => unknown, done?: () => void): void {
     const { clock, migrations } = this.#parts;
     const name = nameOf(cache);
@@ -112,7 +112,7 @@ export class LaggingCacheDetector extends Interval {
     const { clock, migrations } = this.#parts;
     const now = clock.now();
     this.#hedged.delete(name);
-    // If the whole backend is suspect by now, the second streams stay until its connections are lost or answer.
+    // If the whole backend is suspect by now, the second streams stay until its connections answer or are lost.
     if (migrations.targets.isDoubtful(backend)) return;
     if (now - since < watchLimits.lagMomentMs) this.#ignoredUntil.set(name, now + watchLimits.lagPauseMs);
     inSlices(clock, migrations.watches.of(hedged.resource), ({ attempt }) => {

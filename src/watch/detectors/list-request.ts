@@ -1,7 +1,7 @@
 /**
  * Requests a list of at most one object of a watched resource, with the identity of the watch's client, to read the
- * list's version. A consistent list also makes the apiserver request etcd's progress for the cache of that resource
- * alone (k8s.io/apiserver, storage/cacher: waitUntilFreshAndList, ConditionalProgressRequester).
+ * list's version. A consistent list also makes the apiserver ask etcd how far the cache of that resource must advance
+ * (k8s.io/apiserver, storage/cacher: waitUntilFreshAndList, ConditionalProgressRequester).
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -21,7 +21,7 @@ type ListQuestion = {
   readonly context: RequestContext;
   /** Creates the reader of the response's body; default: one that finds a list's version. */
   readonly reading?: () => Pick<ListVersion, "feed" | "version">;
-  /** Called once, with a response or without one. */
+  /** Called exactly once, also if there is no response. */
   readonly onAnswer: (answer: ListAnswer) => void;
 };
 
@@ -93,7 +93,7 @@ export class ListRequest implements AttemptOwner {
     this.#end();
   }
 
-  /** Ends the request, because a response of a suspect backend is not worth waiting for. */
+  /** Ends the request: a suspect backend's response is not worth waiting for. */
   attemptSuspected(): void {
     this.#end();
   }

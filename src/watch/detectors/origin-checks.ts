@@ -1,9 +1,9 @@
 /**
  * Finds out whether an API is a CRD's or an aggregated server's (kube/api-origin.ts), after a backend has answered a
  * watch of that API. If kube-aggregator relayed the response from another apiserver, both servers added their header
- * fields, so some fields occur twice. Otherwise the proxy requests the API's OpenAPI with the identity of the watch's
- * client, because all authenticated users may read it (ClusterRole system:discovery). The first 100 bytes show the
- * origin; the proxy cancels the rest.
+ * fields, so some fields occur twice. Otherwise the proxy requests the API's OpenAPI document with the identity of the
+ * watch's client, because all authenticated users may read it (ClusterRole system:discovery). The first 100 bytes show
+ * the origin; the proxy cancels the rest.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -49,12 +49,12 @@ export class OriginChecks {
     return origin;
   }
 
-  /** Requests the API's OpenAPI, with the open watch's identity, if the API's origin is not known. */
+  /** Requests the API's OpenAPI document with the identity of the watch's client, unless the API's origin is known. */
   check(api: Api, origin: Origin, watch: WatchSession): void {
     if (origin.isFixed || Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
     const { clock } = this.#parts;
-    // An aggregated API is checked again, because it may become a CRD's. If a CRD's API becomes aggregated, the
-    // response head of a watch shows it (`isProxied`).
+    // An aggregated API is checked again, because it may become a CRD's. The opposite change shows in the response head
+    // of a watch (`isProxied`).
     const pauseMs = origin.isKnown ? watchLimits.originAgainMs : watchLimits.originPauseMs;
     const sentAt = this.#openApiRequestedAt.get(origin);
     if (sentAt === undefined || clock.now() - sentAt >= pauseMs) this.#send(api, origin, { watch, pauseMs });
@@ -77,7 +77,7 @@ export class OriginChecks {
         reading: () => new OpenApiTitle(),
         onAnswer: ({ status, version: kind }) => {
           if (kind !== "") this.#learn(origin, kind === "aggregated");
-          // Requests it again, because a new CRD's OpenAPI appears after a second. A 403 concerns this client only.
+          // Tries again, because a new CRD's OpenAPI document appears after a second. A 403 concerns only this client.
           else if (unanswered.has(status) && !origin.isKnown && pauseMs < watchLimits.originAgainMs)
             clock.after(pauseMs, () => {
               if (!origin.isKnown && watch.attempt !== undefined)
@@ -90,7 +90,7 @@ export class OriginChecks {
   }
 
   #learn(origin: Origin, isForeign: boolean): void {
-    // The configuration may have fixed the origin while a backend was asked.
+    // A reload may have fixed the origin while the request was pending.
     if (origin.isFixed) return;
     const isNews = !isForeign && origin.isForeign;
     origin.isForeign = isForeign;
@@ -98,7 +98,7 @@ export class OriginChecks {
     if (isNews) this.#notify([origin]);
   }
 
-  /** Applies other rules about the origins of APIs, also to open watches. */
+  /** Applies changed rules about the origins of APIs, also to open watches. */
   configure(rules: OriginRules): void {
     this.#notify(this.#parts.origins.configure(rules));
   }
@@ -113,7 +113,7 @@ export class OriginChecks {
   }
 }
 
-/** True if two apiservers wrote this head: Go's ReverseProxy adds the second server's fields to those of the first. */
+/** True if two apiservers wrote this head: Go's ReverseProxy adds the second server's header fields to the first's. */
 function isProxied(head: readonly Field[]): boolean {
   const count = (name: string): number => head.filter((field) => field.name === name).length;
   return count("audit-id") > 1 || count("x-kubernetes-pf-flowschema-uid") > 1;

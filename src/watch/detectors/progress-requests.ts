@@ -1,9 +1,9 @@
 /**
- * Makes caches follow etcd. If a resource does not change, its cache learns etcd's version only when etcd notifies it:
- * every 10 minutes by default, every 5 s with kubeadm's settings. Until then, no watch could continue from the cache's
- * bookmarks on a backend whose cache began later. A consistent list makes the apiserver request the current version
- * from etcd for that cache (list-request.ts, docs/watch.md §6.6). One such list is sent for each backend and resource
- * before its watches are refreshed. A cache that still does not advance is journaled.
+ * Makes watch caches follow etcd. If a resource does not change, its cache learns etcd's version only when etcd
+ * notifies it: every 10 minutes by default, every 5 s with kubeadm's settings. Until then, no watch could continue from
+ * the cache's old bookmarks on a backend whose cache began later. A consistent list makes the apiserver request the
+ * current version from etcd for that cache (list-request.ts, docs/watch.md §6.6). One such list is sent for each
+ * backend and resource before its watches get bookmarks. A cache that still does not advance is journaled.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -32,18 +32,18 @@ type CacheRecord = {
   /** Clock reading at which the last list was sent; -Infinity: none yet. */
   askedAt: number;
   isAsked: boolean;
-  /** Etcd's version at `askedAt`; "" if the list did not return it. */
+  /** etcd's version at `askedAt`; "" if the list did not return it. */
   version: string;
-  /** Number of failed lists since the last list that returned a version. */
+  /** Number of failed lists since one returned a version. */
   tries: number;
-  /** Client whose identity the last list carried. */
+  /** The client whose identity the latest list carried. */
   client: Client | undefined;
-  /** Refreshes that wait for the list's response, or until the next list may be sent. */
+  /** Refreshes that wait for the list's response, or until another list may be sent. */
   waiting: BookmarkRefresh[];
-  /** Watches refreshed since `version` was received. They should reach `version` by the next check. */
+  /** Watches refreshed since `version` was received. Each should have reached `version` by the next check. */
   refreshed: WatchSession[];
   isChecked: boolean;
-  /** True if the last journal entry about this cache says that etcd does not notify it. */
+  /** True if the latest journal entry about this cache says that etcd does not notify it. */
   isMissing: boolean;
 };
 
@@ -59,7 +59,7 @@ export class ProgressRequests {
   readonly #records = new Map<string, CacheRecord>();
   readonly #counts = { answered: 0, refused: 0, unanswered: 0 };
 
-  /** `again` retries refreshes that have waited. */
+  /** `again` tries refreshes again that had to wait. */
   constructor(parts: ProgressRequestsParts, again: (refreshes: readonly BookmarkRefresh[]) => void) {
     this.#parts = parts;
     this.#again = again;
@@ -75,7 +75,7 @@ export class ProgressRequests {
 
   /**
    * Returns a version that etcd had after `since`, which the backend's cache must reach; "" if it cannot be known.
-   * Returns undefined, and keeps the refresh waiting, while the list for that version is pending.
+   * While the list that shows it is pending, returns undefined and keeps the refresh waiting.
    */
   versionFor(refresh: BookmarkRefresh, backend: string): string | undefined {
     const { watch, since } = refresh;
@@ -91,7 +91,7 @@ export class ProgressRequests {
     return undefined;
   }
 
-  /** Called when the watch got a second stream. Checks later whether the watch has reached the list's version. */
+  /** Called when the watch has opened a stream for a bookmark. Checks later whether it has reached the version. */
   refreshed(watch: WatchSession, backend: string): void {
     const record = this.#recordOf(backend, watch.resource);
     if (record.version === "") return;
@@ -127,7 +127,7 @@ export class ProgressRequests {
       if (!isAsked && !isChecked && waiting.length === 0) return void this.#records.delete(key);
   }
 
-  /** True if the list was refused for another client, and the client of this watch may have the permission. */
+  /** True if the list was refused for another client, and this watch's client may have the permission. */
   #mayTry({ version, tries, client }: CacheRecord, watch: WatchSession): boolean {
     return version === "" && tries > 0 && tries < watchLimits.progressTries && watch.client !== client;
   }
@@ -154,13 +154,13 @@ export class ProgressRequests {
   #answered(record: CacheRecord, { status, version, ms }: ListAnswer): void {
     record.isAsked = false;
     record.version = version;
-    // If a backend does not answer one client, it would not answer others either, so no more clients are tried.
+    // A backend that does not answer one client would not answer others either, so no other client is tried.
     if (version !== "") record.tries = 0;
     else record.tries = status === 0 ? watchLimits.progressTries : record.tries + 1;
     if (version !== "") this.#counts.answered += 1;
     else if (status === 0) this.#counts.unanswered += 1;
     else this.#counts.refused += 1;
-    // So late a response means that the cache is stalled, so it will not reach `version` soon (stalled-cache.ts).
+    // Such a late response means that the cache is stalled and will not reach `version` soon (stalled-cache.ts).
     if (ms > watchLimits.progressWaitMs) record.version = "";
     this.#release(record);
   }
@@ -180,7 +180,7 @@ export class ProgressRequests {
   #check(record: CacheRecord): void {
     record.isChecked = false;
     const { backend, version, askedAt } = record;
-    // If a later list has returned a newer version, etcd gets the whole time again to notify the cache of that version.
+    // If a later list has returned a newer version, etcd again gets the whole time to notify the cache of that version.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
     if (leftMs > 0) return this.#checkIn(record, leftMs);
     const { refreshed } = record;
@@ -198,7 +198,7 @@ export class ProgressRequests {
     );
   }
 
-  /** `left`: refreshed watches that have not reached `version`. Requests the version that the cache has reached. */
+  /** Requests the version that the cache has reached. `left`: refreshed watches that have not reached `version`. */
   #askFor(record: CacheRecord, left: readonly WatchSession[], version: string): void {
     record.isChecked = false;
     const [watch] = left;
@@ -206,7 +206,7 @@ export class ProgressRequests {
       return this.#checkIn(record, limits.progressCheckMs);
     if (watch === undefined) return this.#found(record, version);
     record.refreshed = [...left, ...record.refreshed];
-    // A list with resourceVersion=1 is answered from the cache, so its version is the one that the cache has reached.
+    // The apiserver answers a list with resourceVersion=1 from its cache, so it returns the version of the cache.
     record.isChecked = true;
     this.#list(record, watch, "1", ({ version: cached }) => this.#checked(record, cached));
   }
@@ -242,7 +242,6 @@ export class ProgressRequests {
   }
 }
 
-/** True if the watch's resume version is older than `version`. */
 export function isBehind({ progress }: WatchSession, version: string): boolean {
   return compareVersions(progress.resumeVersion ?? "", version) < 0;
 }

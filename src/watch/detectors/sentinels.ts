@@ -1,6 +1,6 @@
 /**
- * Keeps one sentinel of each resource (D13): while two backends are ready, one watch of the resource also has a second
- * stream, on another backend. The apiserver keeps a watch cache per resource, so one sentinel is enough to detect a
+ * Keeps one sentinel for each resource (D13): while two backends are ready, one watch of the resource also has a second
+ * stream, on another backend. The apiserver keeps one watch cache per resource, so one sentinel is enough to detect a
  * lagging or stalled cache, and a backend with another etcd history. The sentinel also makes the second backend fill a
  * cache that is created on demand. If the first backend is lost, the watch continues on the second one at once.
  */
@@ -21,16 +21,16 @@ type SentinelsParts = {
   readonly refresher: Pick<BookmarkRefresher, "warmed">;
 };
 
-/** The sentinel of one resource, or the latest attempt to start one. */
+/** The sentinel of one resource (D13), or the latest try to open the second stream of one. */
 type SentinelState = {
   watch: WatchSession | undefined;
   /** The backend that was last asked for the second stream. */
   backend: string;
   isAccepted: boolean;
   askedAt: number;
-  /** True from a refusal of the second stream until a backend accepts it. */
+  /** True from a backend's refusal of the second stream until a backend accepts it. */
   wasRefused: boolean;
-  /** Backends that refused the second stream, each with the clock reading until which it is skipped. */
+  /** Backends that refused the second stream. Each is skipped until this clock reading. */
   readonly pauses: Map<string, number>;
 };
 
@@ -45,7 +45,7 @@ export class Sentinels extends Interval {
     this.#parts = parts;
   }
 
-  /** The sentinels whose second stream was accepted. `backend`: the backend of that stream. */
+  /** The sentinels whose second stream is open. `backend`: the backend of that stream. */
   get all(): readonly Sentinel[] {
     return Array.from(this.#posts).flatMap(([resource, { watch, backend }]) =>
       watch?.isPosted === true && watch.second?.isAccepted === true ? [{ resource, watch, backend }] : [],
@@ -71,7 +71,7 @@ export class Sentinels extends Interval {
     }
   }
 
-  /** Returns true if a backend was asked for the second stream of a new sentinel. */
+  /** True if a backend was asked to open the second stream of a new sentinel. */
   #tend(resource: string, ready: readonly string[]): boolean {
     const post = this.#posts.get(resource) ?? noSentinel();
     this.#posts.set(resource, post);
@@ -88,7 +88,7 @@ export class Sentinels extends Interval {
     return true;
   }
 
-  /** Returns true if the present sentinel's second stream is open or may still be accepted. */
+  /** True if the second stream of the resource's sentinel is open, or a backend may still accept it. */
   #follow(post: SentinelState): boolean {
     const now = this.#parts.clock.now();
     for (const [backend, until] of post.pauses) if (until <= now) post.pauses.delete(backend);
@@ -105,7 +105,7 @@ export class Sentinels extends Interval {
   #stands(post: SentinelState, watch: WatchSession, now: number): boolean {
     if (!watch.isPosted || watch.second?.attempt.backend !== post.backend) return false;
     if (watch.second.isAccepted && !post.isAccepted) this.#accepted(post, watch.resource);
-    // If this backend does not answer in time, another backend is asked.
+    // If the backend does not answer in time, another one is asked.
     const isWaitedFor = post.isAccepted || now - post.askedAt < watchLimits.resumeAnswerMs;
     if (!isWaitedFor) watch.dropSecond();
     return isWaitedFor;
@@ -113,16 +113,16 @@ export class Sentinels extends Interval {
 
   #accepted(post: SentinelState, resource: string): void {
     post.isAccepted = true;
-    // A backend refuses while it fills its cache, which then has no earlier versions: watches on other backends need
-    // newer resume versions.
+    // The backend refused while it was filling its cache, which therefore begins now: watches on other backends need
+    // newer versions to move there.
     if (post.wasRefused) this.#parts.refresher.warmed({ backend: post.backend, resource });
     post.wasRefused = false;
   }
 
   /**
-   * Returns undefined if the present sentinel is as good. Prefers a watch of the whole resource, because it compares
-   * the most events, and a backend that was never asked for the resource, because it may have no cache of the resource
-   * yet.
+   * Returns a better watch and backend for the sentinel; undefined if the present ones are as good. Prefers a watch of
+   * the whole resource, because it compares the most events, and a backend that was never asked for the resource,
+   * because it may not have filled its cache yet.
    */
   #find(
     resource: string,
@@ -142,7 +142,7 @@ export class Sentinels extends Interval {
     return this.#firstOf(whole, post, ready) ?? this.#firstOf(watches.partOf(resource), post, ready);
   }
 
-  /** Prefers a watch with bookmarks, because bookmarks come even if no object changes. */
+  /** Prefers a watch with bookmarks, because they come even if no object changes. */
   #firstOf(
     watches: Iterable<WatchSession>,
     post: SentinelState,
@@ -175,12 +175,12 @@ export class Sentinels extends Interval {
     return others.find((name) => !stalled.includes(name)) ?? others[0];
   }
 
-  /** Returns a ready backend that has accepted no watch of the resource since the backend was last dead. */
+  /** Returns a ready backend that has accepted no watch of the resource since it was added or last dead. */
   #coldFor(watch: WatchSession, post: SentinelState, ready: readonly string[]): string | undefined {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;
     const refusing = migrations.targets.refusing(watch);
-    // Beyond the limit of compared resources, it is not recorded which backends have accepted a watch.
+    // With more than `comparedResources` resources, the proxy does not know which backends have accepted a watch.
     if (attempt === undefined || !caches.knows(attempt.backend, resource)) return undefined;
     return ready.find(
       (name) =>

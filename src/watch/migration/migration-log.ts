@@ -1,4 +1,4 @@
-/** Journals moves and ends of watches. Those of one second with the same reason and backends share one entry. */
+/** Journals moves and ends of watches. All of one second with the same reason and backends share one entry. */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { watchLimits } from "../limits.ts";
@@ -11,7 +11,7 @@ type Moves = {
   slowestMs: number;
 };
 
-/** A watch that has ended: its resource, and the version from which it could have continued ("": none). */
+/** A watch that has ended. `version`: where another backend could have continued it; "": nowhere. */
 export type Ended = { readonly resource: string; readonly version: string };
 type Ends = Ended & { readonly reason: string; readonly from: string; readonly count: number };
 

@@ -1,6 +1,6 @@
 /**
  * Decides when watches move, and how fast (D6). A watch that has lost its backend moves as fast as other backends
- * accept watches. A watch whose backend is draining moves at a slow pace. TargetPicker picks the destination.
+ * accept watches. A watch whose backend is draining moves at a slow pace. TargetPicker chooses the backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Histogram, moveBounds } from "../../base/histogram.ts";
@@ -23,13 +23,13 @@ import { TargetPicker } from "./target-picker.ts";
 
 type MigrationsParts = {
   readonly clock: Clock;
-  /** A clock that stops while the proxy's event loop is blocked. */
+  /** A clock that stops while the proxy's event loop is stalled. */
   readonly stallAwareClock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly journal: Journal;
   readonly caches: CacheTracker;
-  /** Refreshes watches whose version is too old for the backend that they should move to (`BookmarkRefresher`). */
+  /** Gets a bookmark for a watch whose resume version is too old for the backend that it should move to. */
   readonly refresher: { refused(watch: WatchSession): void };
   readonly initialEvents: { requestBound(watch: WatchSession, stream: WatchStream): void };
 };
@@ -39,7 +39,7 @@ const none: readonly string[] = [];
 export class Migrations {
   readonly clock: Clock;
   readonly stallAwareClock: Clock;
-  /** The newest versions that each backend's caches have delivered. Moves avoid stalled caches. */
+  /** The newest versions that each backend's caches have delivered. Watches do not move to a stalled cache. */
   readonly caches: CacheTracker;
   readonly anomalies: AnomalyLog;
   readonly targets: TargetPicker;
@@ -47,11 +47,11 @@ export class Migrations {
   readonly #parts: MigrationsParts;
   readonly #pace: TokenBucket;
   readonly #log: MigrationLog;
-  /** Watches without a stream, in the order of the loss. Value: true if the watch has already waited for a backend. */
+  /** Watches that have lost their stream, oldest first. Value: true if the watch has already waited for a backend. */
   readonly #urgent = new Map<WatchSession, boolean>();
-  /** Watches without a stream for which no backend is available. */
+  /** Watches that have lost their stream while no backend is available. */
   readonly #parked = new Set<WatchSession>();
-  /** Watches that move because their backend's cache is stalled. Their present stream still works. */
+  /** Watches that leave a stalled cache. They still have their stream. */
   readonly #migratingNow = new Set<WatchSession>();
   readonly #leaving = new Map<WatchSession, LeaveReason>();
   #isPumping = false;
@@ -76,12 +76,12 @@ export class Migrations {
     this.#log = new MigrationLog(parts.clock, parts.journal);
   }
 
-  /** Called after a stream's bytes while its last event may be an initial event. */
+  /** Called after each chunk of a stream until the end of its initial events is known. */
   boundInitialEvents(watch: WatchSession, stream: WatchStream): void {
     this.#parts.initialEvents.requestBound(watch, stream);
   }
 
-  /** Lets an accepted stream update the progress of its backend's caches. */
+  /** Makes an accepted stream report to `caches` how far its backend's caches have come. */
   follow(stream: WatchStream, asked: WatchContext): void {
     const { origin, resource, isWhole, scope } = asked;
     const { backend } = stream.attempt;
@@ -91,8 +91,8 @@ export class Migrations {
   }
 
   /**
-   * Queues a watch without a stream for another backend. Waits `inMs` first if every backend was already asked in vain.
-   * Returns the function that cancels this.
+   * Queues a watch that has lost its stream for another backend. Waits `inMs` first if every backend was already asked
+   * without success. Returns a function that takes the watch out of the queue.
    */
   resume(watch: WatchSession, inMs: number): () => void {
     if (inMs <= 0 || this.targets.elsewhereFor(watch, watch.tried) !== undefined)
@@ -109,16 +109,16 @@ export class Migrations {
     return () => this.#forget(watch);
   }
 
-  /** Called at every tick of the keepalive while the watch's connection or backend does not answer. */
+  /** Opens a hedge. Called at every tick of the keepalive while the watch's connection or backend does not answer. */
   hedge(watch: WatchSession, attempt: Attempt): void {
-    // While many watches wait for their turn, this method is called often for each, so the cheap check comes first.
+    // While many watches wait for their turn, this is called often for each of them, so the cheap check comes first.
     if (!this.#pace.isOpen) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
       ? undefined
       : this.#parts.pools.promptConnection(attempt.backend, watch.poolKey());
-    // The fault may be in this connection only. If no other backend answers, the same backend is asked over a new one.
+    // Only this connection may be at fault. If no other backend is available, the same backend is asked on a new one.
     const last = isDoubtful ? undefined : attempt.backend;
     const backend =
       connection === undefined
@@ -129,7 +129,7 @@ export class Migrations {
     this.#send(watch.ask(backend, "suspect"), connection);
   }
 
-  /** Opens a second stream, because the watch's cache lags. `others`: backends whose caches lag as well. */
+  /** Opens a hedge, because the watch's cache lags. `others`: backends whose caches lag as well. */
   hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
     const { attempt } = watch;
     if (watch.hedgeWithSentinel(others)) return;
@@ -141,12 +141,12 @@ export class Migrations {
   }
 
   leave(watch: WatchSession, reason: LeaveReason): void {
-    // Draining is the strongest reason, so it replaces any other.
+    // Draining is the strongest reason to leave, so it replaces any other.
     if (reason === "draining" || !this.#leaving.has(watch)) this.#leaving.set(watch, reason);
     this.#leaveSoon();
   }
 
-  /** Called if no other backend accepts the watch of a draining backend now. Tries again after `declinedMs`. */
+  /** Called if no other backend accepts the watch of a draining backend now. Tries again later. */
   leaveLater(watch: WatchSession): void {
     this.clock.after(watchLimits.declinedMs, () => this.leave(watch, "draining"));
   }
@@ -158,9 +158,9 @@ export class Migrations {
   }
 
   /**
-   * Opens a second stream on the same backend for a bookmark; bookmark-refresh.ts decides when. A sentinel loses its second
-   * stream for that time: with an old version, the sentinel could not move to a backend that has come back. Returns false
-   * if the watch has no room, or its backend may be failing.
+   * Opens a second stream on the same backend to get one bookmark; bookmark-refresh.ts decides when. A sentinel (D13)
+   * gives up its other second stream for this: with an old version, it could not move to a backend that has come back.
+   * Returns false if the watch's state allows no second stream, or its backend may be failing.
    */
   refresh(watch: WatchSession): boolean {
     const { attempt } = watch;
@@ -171,13 +171,13 @@ export class Migrations {
     return true;
   }
 
-  /** Opens the second stream of a sentinel on `backend` (sentinels.ts). */
+  /** Opens the second stream of a sentinel on `backend` (D13, sentinels.ts). */
   post(watch: WatchSession, backend: string): void {
     this.sentinels += 1;
     this.#send(watch.ask(backend, "sentinel"), undefined);
   }
 
-  /** True if the pace allows one more move now. */
+  /** True if the pace of moves allows another one now. */
   get hasRoom(): boolean {
     return this.#pace.isOpen;
   }
@@ -201,7 +201,7 @@ export class Migrations {
     this.ends.set(reason, (this.ends.get(reason) ?? 0) + 1);
   }
 
-  /** Number of watches without a stream that wait for their turn or for a backend. */
+  /** Number of watches that have lost their stream and wait for their turn or for a backend. */
   get waiting(): number {
     return this.#urgent.size + this.#parked.size;
   }
@@ -223,7 +223,7 @@ export class Migrations {
     this.clock.soon(() => this.#pump());
   }
 
-  /** Requests streams for waiting watches as the pace allows. Watches queued meanwhile belong to this round. */
+  /** Requests streams for waiting watches as the pace allows, also for those that are queued during the round. */
   #pump(): void {
     let hasRoom = true;
     const pump = (watch: WatchSession): unknown => {
@@ -250,7 +250,7 @@ export class Migrations {
     yield* this.#migratingNow;
   }
 
-  /** Catches an exception of one watch, so that the watches after this one are still handled. */
+  /** Catches an exception of one watch, so that the watches after it are still handled. */
   #contain(watch: WatchSession, run: () => void): void {
     try {
       run();
@@ -272,12 +272,12 @@ export class Migrations {
   }
 
   /**
-   * A backend that was asked in vain is asked again only after a pause. Without the pause, three attempts could fail
+   * A backend that was asked without success is asked again only after a pause. Otherwise all three attempts could fail
    * before a killed backend is known to be dead, because its connections are lost one by one.
    */
   #attempt(watch: WatchSession, hasWaited: boolean): void {
     const untried = this.targets.choose(watch, watch.tried);
-    // After a pause, a suspect backend is asked again as well.
+    // After the pause, backends that were asked already are candidates again.
     const backend = untried ?? (hasWaited ? this.targets.choose(watch, none) : undefined);
     const isNew = backend !== undefined && !watch.tried.includes(backend);
     if (backend !== undefined && (isNew || hasWaited)) this.#send(watch.ask(backend, "lost"), undefined);
@@ -300,8 +300,8 @@ export class Migrations {
   #leaveSoon(): void {
     if (this.#isLeaving || this.#leaving.size === 0) return;
     this.#isLeaving = true;
-    // The pause is half to one and a half times `leavePauseMs`, spread by the golden ratio, so that moves never
-    // synchronize with other work.
+    // The pause is 0.5 to 1.5 times `leavePauseMs`, spread by the golden ratio, so that moves never fall into step with
+    // other periodic work.
     this.#steps += 1;
     const pauseMs = watchLimits.leavePauseMs * (0.5 + ((this.#steps * 0.618_034) % 1));
     this.clock.after(pauseMs, () => {
@@ -317,12 +317,12 @@ export class Migrations {
     const [watch, reason] = next;
     this.#leaving.delete(watch);
     const { attempt } = watch;
-    // A watch that cannot move, or that has already moved for another reason, keeps its stream.
+    // A watch that cannot move now, or has moved for another reason meanwhile, keeps its stream.
     if (attempt === undefined || !(watch.mayHedge || watch.isSentinel)) return;
     this.#contain(watch, () => {
       if (!this.#reasonHolds(watch, attempt, reason)) return;
       if (this.#isPostedWell(watch, reason)) watch.promote(reason);
-      // In a moment the watch has a newer version, with which more backends accept it.
+      // The watch will soon have a newer version, from which more backends can continue it.
       else if (reason === "draining" && watch.state === "refreshing") this.leaveLater(watch);
       else if (watch.mayHedge) this.#leave(watch, attempt.backend, reason);
     });
@@ -348,7 +348,7 @@ export class Migrations {
     else if (reason === "draining") this.#stayForNow(watch);
   }
 
-  /** True if a sentinel's second stream is where the watch should move, so that this stream can become the first. */
+  /** True if a sentinel's second stream (D13) is where the watch should move, so it can become the first stream. */
   #isPostedWell({ second, isSentinel, mayPromote, client }: WatchSession, reason: LeaveReason): boolean {
     if (!isSentinel || second === undefined || !mayPromote) return false;
     const { backend } = second.attempt;
@@ -374,8 +374,8 @@ type Group = { readonly whole: Set<WatchSession>; readonly part: Set<WatchSessio
 const noWatches: ReadonlySet<never> = new Set();
 
 /**
- * The open watches by resource, so that a check of one resource does not walk through 50,000 watches. Watches of
- * aggregated servers' resources are not included, because their versions are not comparable.
+ * The open watches by resource, so that a check of one resource does not visit 50,000 watches. Watches of aggregated
+ * APIs are not included, because their versions cannot be compared.
  */
 class WatchesByResource {
   readonly #groups = new Map<string, Group>();

@@ -1,4 +1,4 @@
-/** Picks the backend that a watch moves to, by the present state of backends, connections and caches. */
+/** Chooses the backend to which a watch moves, by the present state of backends, connections and caches. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
@@ -26,13 +26,13 @@ export class TargetPicker {
     this.#parts = parts;
   }
 
-  /** True if no backend has the watch's version any more (watch.md §5.4) or may come back with a cache that has it. */
+  /** True if no backend has the watch's version, and none may come back with a cache that has it (watch.md §5.4). */
   isForgotten(watch: WatchSession): boolean {
     const refusing = this.refusing(watch);
     const mayKnow = ({ name, state }: BackendView): boolean =>
       !refusing.includes(name) && (state !== "dead" || this.#isHidden(name));
     if (refusing.length === 0) return false;
-    // All backends read `events` from the same etcd and not from a cache, so if one refuses a version, all do.
+    // `events` come from etcd and not from a cache, so if one backend refuses a version, all do.
     return watch.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
@@ -42,25 +42,25 @@ export class TargetPicker {
   }
 
   /**
-   * True if a dead backend may come back with its caches: its sockets have been silent for a short time only. Refused
-   * sockets show that its process, and with it the caches, is gone.
+   * True if a dead backend may come back with its caches, because its sockets have been silent only for a short time.
+   * If new sockets are refused, its process has ended, and the caches with it.
    */
   #isHidden(name: string): boolean {
     const { backends } = this.#parts;
     return backends.factsOf(name).fresh === "silence" && backends.stateMs(name) < watchLimits.resumeMs;
   }
 
-  /** True if a watch of a stalled cache may end, because another backend can serve the client's next watch. */
+  /** True if the proxy may end a watch of a stalled cache: another backend can serve the client's next watch. */
   mayEnd(watch: WatchSession): boolean {
     return this.better(watch, watch.attempt?.backend ?? "") !== undefined;
   }
 
   /** True if `attempt`, whose connection or backend is silent, should be given up for another backend or connection. */
   isInVain(watch: WatchSession, attempt: Attempt): boolean {
-    // An attempt on a healthy backend may wait for its connection, because most attempts wait when many watches move.
+    // While many watches move, most attempts wait for a connection, which is no reason to leave a healthy backend.
     if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
     if (watch.attempt !== undefined || this.elsewhereFor(watch, [attempt.backend]) !== undefined) return true;
-    // No other backend can be asked, so the watch waits unless another connection to this backend answers.
+    // No other backend can be asked, so only another connection to this backend that answers is better.
     const { pools } = this.#parts;
     return (
       !this.isDoubtful(attempt.backend) &&
@@ -68,7 +68,7 @@ export class TargetPicker {
     );
   }
 
-  /** True if this attempt was sent and no other backend can be asked. */
+  /** True if the attempt's request was sent and no other backend can be asked. */
   isAlone(watch: WatchSession, { backend, up }: Attempt): boolean {
     return up !== undefined && this.elsewhereFor(watch, [backend]) === undefined;
   }
@@ -78,13 +78,13 @@ export class TargetPicker {
     return state === "suspect" || state === "dead";
   }
 
-  /** True if the end of this attempt's stream is expected: after GOAWAY, or from a draining or removed backend. */
+  /** True if the end of the attempt's stream is expected: after GOAWAY, or from a draining or removed backend. */
   isLeaving(attempt: Attempt): boolean {
     const state = this.stateOf(attempt.backend);
     return attempt.isConnectionRetiring || state === "draining" || state === undefined;
   }
 
-  /** Prefers a backend whose cache is not stalled. As the last resort, a stalled cache is safe: it is only late. */
+  /** Prefers a backend whose cache is not stalled. Otherwise a stalled cache is safe: its events are only late. */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     const loads = (name: string): number => pools.weightOf(name);

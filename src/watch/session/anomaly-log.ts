@@ -1,4 +1,4 @@
-/** Journals faults that single watches reveal: each fault once a minute, however many watches reveal it. */
+/** Journals faults that single watches show, each at most once a minute, however many watches show it. */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
@@ -7,7 +7,7 @@ import { type RequestContext, userAgentOf } from "../../proxy/context/request-co
 import type { WatchEvent } from "../codec/event.ts";
 import { watchLimits } from "../limits.ts";
 
-/** The watch that reveals the fault. */
+/** The watch that shows the fault. */
 export type AnomalySource = {
   readonly context: Pick<RequestContext, "client" | "fields">;
   readonly resource: string;
@@ -20,8 +20,8 @@ export class AnomalyLog {
   readonly #lastWrittenAt = new Lru<string, number>(limits.anomalies);
 
   /**
-   * Called if two backends deliver different events to one watch. `ours` has delivered the event of `version`. `theirs`
-   * has skipped that event, or delivered another event before it.
+   * Called if two backends deliver different events to one watch. `ours` has delivered the event of `version`; `theirs`
+   * has skipped it, or has delivered another event before it.
    */
   onUnlike: (resource: string, ours: string, theirs: string, version: string) => void = () => {};
 

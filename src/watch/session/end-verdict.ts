@@ -1,6 +1,6 @@
 /**
- * Decides what follows when an upstream stream of a watch is over, by the table of watch.md §5.1. A watch continues on
- * another backend if possible. Otherwise the watch ends between two events, because a reset makes client-go list
+ * Decides what happens to a watch when its upstream stream is over, by the table of watch.md §5.1. The watch continues
+ * on another backend if possible. Otherwise it ends between two events, because a reset would make client-go list
  * everything again (D5).
  */
 import { limits } from "../../base/limits.ts";
@@ -9,8 +9,8 @@ import { watchLimits } from "../limits.ts";
 import type { Phase } from "./session-progress.ts";
 
 /**
- * How the stream ended. `unanswered`: without a response head. `ended`: with END_STREAM. `broken`: by a reset, by a
- * lost or silent connection, or because the stream hangs.
+ * How the stream ended. unanswered: without a response head. ended: with END_STREAM. broken: by a reset, with a lost or
+ * silent connection, or because the stream hangs.
  */
 export type Over = "unanswered" | "ended" | "broken";
 
@@ -18,7 +18,7 @@ export type Ending = {
   readonly over: Over;
   readonly phase: Phase;
   readonly start: Start;
-  /** True if a version is known from which another backend can continue. */
+  /** True if the proxy knows a version from which another backend can continue. */
   readonly isResumable: boolean;
   /** Ms since the client's request. */
   readonly ageMs: number;
@@ -28,20 +28,20 @@ export type Ending = {
   readonly isBlocked: boolean;
   /** True if the proxy knows why the backend ends its streams: GOAWAY, failing readiness, or an operator's command. */
   readonly isDraining: boolean;
-  /** True if the proxy itself requested the stream, with the rest of `limits.watchMostMs` as its timeout. */
+  /** True if the proxy, not the client, requested the stream, with the rest of `limits.watchMostMs` as its timeout. */
   readonly isOurs: boolean;
-  /** True if the watch was already resumed after an end without a known reason, and nothing new has come since. */
+  /** True if the watch was already resumed after an unexplained end and has got nothing new since. */
   readonly isRepeated: boolean;
-  /** Number of events forwarded since the client's request or, if there were initial events, since the last of them. */
+  /** Number of events forwarded since the initial events ended; without initial events, since the request. */
   readonly liveEvents: number;
-  /** Ms since the moment from which `liveEvents` counts. */
+  /** Ms since the same moment. */
   readonly liveMs: number;
 };
 
 /**
- * `resume`: continue elsewhere from a version. `replay`: send the client's own request again. `relay`: forward the end
- * as it is. `end`: end the client's stream between two events, after `endOf` ms. `reset`: reset the client's stream,
- * the only correct end for undecodable data.
+ * resume: continue elsewhere from a version. replay: send the client's own request again. relay: forward the end as it
+ * is. end: end the client's stream between two events, after `endOf` ms. reset: reset the client's stream, which is the
+ * only correct end for undecodable data.
  */
 export type Verdict = { readonly kind: "resume" | "replay" | "relay" | "end" | "reset" };
 
@@ -53,7 +53,7 @@ const reset: Verdict = { kind: "reset" };
 
 export function verdictOn(ending: Ending): Verdict {
   if (ending.over === "unanswered") return replay;
-  // The client has got an ERROR event, after which no other event may follow.
+  // The client has received an ERROR event, after which no event may follow.
   if (ending.phase === "ended") return relay;
   return ending.over === "ended" ? onEnd(ending) : onBreak(ending);
 }
@@ -62,7 +62,7 @@ function onEnd(ending: Ending): Verdict {
   if (ending.phase === "opaque" || isDue(ending)) return relay;
   // The apiserver ends a slow watch on purpose. A resume would let the slow client stay for ever (watch.md §5.5).
   if (ending.isBlocked) return end;
-  // An end without a known reason may come from a refilled cache or a changed CRD, so one resume is tried.
+  // An unexplained end may come from a cache that was filled again or from a changed CRD, so one resume is tried.
   if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;
   if (ending.isDraining && isUntouched(ending)) return replay;
   return end;
@@ -75,15 +75,15 @@ function onBreak(ending: Ending): Verdict {
   return isUntouched(ending) ? replay : end;
 }
 
-/** True if the client has got no event and its request is repeatable: a start from "now" is not (watch.md W3). */
+/** True if the client has got no event and its request can be repeated: a start from "now" cannot (watch.md W3). */
 function isUntouched({ phase, start }: Ending): boolean {
   return phase === "opening" && start !== "now";
 }
 
 /**
- * True if the watch ended when due: at the client's deadline or, without a deadline, at the server's own timeout of
- * half an hour to an hour (watch.md §1.2). If a draining server ended the watch early, or the proxy set the stream's
- * timeout, the watch may continue up to the longest timeout that a server sets.
+ * True if the watch ended when it was due: at the client's deadline or, without one, at the server's own timeout of
+ * half an hour to an hour (watch.md §1.2). If a draining server ended it early, or the proxy set the stream's timeout,
+ * the watch may continue up to the longest timeout that a server sets.
  */
 function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   if (leftMs !== undefined) return isDeadline(leftMs);
@@ -92,7 +92,7 @@ function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   );
 }
 
-/** True if an end now counts as the client's deadline. `leftMs`: ms until the deadline; undefined: no deadline. */
+/** True if an end at this moment is due to the client's deadline. `leftMs`: ms until it; undefined: no deadline. */
 export function isDeadline(leftMs: number | undefined): boolean {
   return leftMs !== undefined && leftMs <= watchLimits.watchDueMs;
 }
@@ -108,8 +108,8 @@ export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): 
 }
 
 /**
- * Why a watch moved to another backend. `operator`: an operator's command. `expired`: the backend that got the client's
- * request did not have the request's version any more.
+ * Why a watch moved to another backend. operator: by an operator's command. expired: the version in the client's
+ * request was too old for the backend that got it.
  */
 type MoveReason =
   | "lost"
@@ -123,15 +123,15 @@ type MoveReason =
   | "expired";
 
 /**
- * Why another stream is requested for a watch. `refreshed`: to get one bookmark (bookmark-refresh.ts). `sentinel`: to
- * be compared with the first stream for as long as two backends are ready (sentinels.ts).
+ * Why the proxy requests another stream for a watch. refreshed: to get one bookmark (bookmark-refresh.ts). sentinel: to
+ * compare two watch caches for as long as two backends are ready (D13, sentinels.ts).
  */
 export type AskReason = MoveReason | "refreshed" | "sentinel";
 
 /** Why a watch should leave a stream that still works. */
 export type LeaveReason = "draining" | "hung" | "rebalance" | "operator";
 
-/** Why the proxy ended a watch that its client still wanted. `not_found`: the CRD of the resource was deleted. */
+/** Why the proxy ended a watch that its client still wanted. not_found: no backend serves the resource any more. */
 export type EndReason =
   | "initial_events"
   | "start_from_now"

@@ -1,5 +1,5 @@
 /**
- * The search for a watch's next backend: why and when the search began, which backends were asked in vain, and how to
+ * The search for a watch's next backend: why and when it began, which backends were asked without success, and how to
  * cancel the present wait.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -10,17 +10,17 @@ const none: readonly string[] = [];
 
 export class ResumeRetry {
   readonly #clock: Clock;
-  /** A clock that stops while the event loop is blocked, so that a search does not end before it could try backends. */
+  /** A clock that stops while the event loop is stalled, so that a search does not end before it could try backends. */
   readonly #stallAwareClock: Clock;
   reason: AskReason = "lost";
-  /** Backend that the watch has lost or should leave. */
+  /** The backend that the watch has lost or should leave. */
   from = "";
   #since = 0;
-  /** True if the watch was requested again because its last stream ended with END_STREAM. */
+  /** True if the search began because the watch's stream ended with END_STREAM. */
   #hasEnded = false;
   #tried: readonly string[] = none;
   #triedAt = 0;
-  /** Undefined until the first attempt, because most watches never need one. */
+  /** Undefined until the first attempt, because most watches never need another backend. */
   #attempts: ResumeBudget | undefined;
   #unsentCount = 0;
   #declinedUntil = 0;
@@ -33,7 +33,7 @@ export class ResumeRetry {
     this.#stallAwareClock = stallAwareClock;
   }
 
-  /** `hasOther`: true if the watch continues on a second stream, which was requested before the first one ended. */
+  /** `hasOther`: true if the watch already has the stream on which it continues. */
   begin(reason: AskReason, from: string, hasOther = false): void {
     this.reason = reason;
     if (reason !== "sentinel" && reason !== "refreshed") this.#hasEnded = reason === "ended" && !hasOther;
@@ -47,8 +47,8 @@ export class ResumeRetry {
   }
 
   /**
-   * Backends that were asked in vain within the last `resumeMs`. Only a new event or bookmark clears the list earlier,
-   * because a backend that has accepted the watch may still send an ERROR.
+   * Backends asked without success within the last `resumeMs`. Only a new event or bookmark clears the list earlier,
+   * because a backend that accepts the watch may still send an ERROR.
    */
   get tried(): readonly string[] {
     return this.#stallAwareClock.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : none;
@@ -59,30 +59,30 @@ export class ResumeRetry {
     this.#triedAt = this.#stallAwareClock.now();
   }
 
-  /** True if one more backend may be asked; if so, counts the attempt. */
+  /** True if another backend may be asked; if so, counts the attempt. */
   mayTry(): boolean {
     this.#attempts ??= new ResumeBudget();
     return this.#attempts.mayTry(this.#stallAwareClock.now());
   }
 
-  /** Uncounts the last attempt, which found no connection. Returns the ms until the next attempt, more each time. */
+  /** Takes back the count of the latest attempt, which found no connection. Returns the ms until the next attempt. */
   unsent(): number {
     this.#attempts?.uncount();
     this.#unsentCount += 1;
     return (this.#unsentCount - 1) * watchLimits.unsentPauseMs;
   }
 
-  /** Uncounts the last attempt, because its backend is still filling the requested cache. */
+  /** Takes back the count of the latest attempt, because its backend is still filling the cache. */
   uncount(): void {
     this.#attempts?.uncount();
   }
 
-  /** Called when the last attempt lost its connection before any response. The first few such attempts do not count. */
+  /** Called when the latest attempt lost its connection before any response. The first few of these do not count. */
   lost(): void {
     this.#attempts?.lost();
   }
 
-  /** Records a 404. The first 404 of each backend does not count as an attempt, so that all backends can be asked. */
+  /** Records a 404. A backend's first 404 does not count as an attempt, so that all backends can be asked. */
   unserved(backend: string): void {
     if (this.#notServing.includes(backend)) return;
     this.#notServing = [...this.#notServing, backend];
@@ -107,7 +107,7 @@ export class ResumeRetry {
     return this.#attempts?.isExpired === true;
   }
 
-  /** Records a 410. `refusal`: the ERROR event if the 410 answers the client's own request, which begins the search. */
+  /** Records a 410. `refusal`: the 410's ERROR event, if it answers the client's own request. */
   expired(backend: string, refusal: Buffer | undefined): void {
     this.#attempts ??= new ResumeBudget();
     this.#attempts.expire(this.#stallAwareClock.now());
@@ -116,7 +116,7 @@ export class ResumeRetry {
     this.begin("expired", backend);
   }
 
-  /** The ERROR event to send to the client if no backend has the client's version. */
+  /** The ERROR event that the client gets if no backend has the version in its request. */
   get refusal(): Buffer | undefined {
     return this.isExpired ? this.#refusal : undefined;
   }
@@ -132,12 +132,12 @@ export class ResumeRetry {
     return this.#attempts?.hasProgressed === false;
   }
 
-  /** True if a backend ended the stream without a known reason, and the resume after that brought nothing new. */
+  /** True if a backend ended the stream without a known reason, and the resume after that has brought nothing new. */
   get hasEndedInVain(): boolean {
     return this.#hasEnded && this.hasNoProgress;
   }
 
-  /** Called when a second stream was refused: no other second stream is requested for `ms`. */
+  /** Called when a backend has refused a second stream: for `ms`, none is requested. */
   declined(ms: number): void {
     this.#declinedUntil = this.#stallAwareClock.now() + ms;
   }
@@ -157,7 +157,7 @@ export class ResumeRetry {
 
   progressed(): void {
     this.#tried = none;
-    // Another backend has delivered something, so the ERROR of the backend that refused the version is void.
+    // Another backend has delivered something, so the client must not get the ERROR of the backend that refused.
     this.#refusal = undefined;
     this.#attempts?.progressed();
   }
@@ -181,8 +181,8 @@ export class ResumeRetry {
   }
 
   /**
-   * Calls `giveUp` if the backend does not answer the request in time. Waits on while no other backend can be asked,
-   * because a new request would cost an attempt and the old request's place in the backend's queue.
+   * Calls `giveUp` if the backend does not answer the request in time. While no other backend can be asked, waits on: a
+   * new request would cost an attempt, and the place of the first one in the backend's queue.
    */
   untilAnswered(isAlone: () => boolean, giveUp: () => void): void {
     this.after(watchLimits.resumeAnswerMs, () => {
@@ -198,22 +198,22 @@ export class ResumeRetry {
 }
 
 /**
- * Limits how often a watch is requested again: for each lost stream, and in total while no new event comes. At the
- * limit the watch ends, which shows the client that the cluster cannot serve the watch (watch.md §5.2).
+ * Limits how often a watch is requested again, both for one lost stream and in total while no new event comes. At the
+ * limit the watch ends, which shows the client that the cluster cannot serve it (watch.md §5.2).
  */
 export class ResumeBudget {
   /** Clock reading at which the stream was lost; -1: no stream is lost now. */
   #lostAt = -1;
   #attempts = 0;
   #uncountedLosses = 0;
-  /** Clock reading at which a backend accepted the watch; -1: no backend has. */
+  /** Clock reading at which a backend accepted the watch; -1: none has yet. */
   #acceptedAt = -1;
   /** True if a backend answered that the watch's version is too old (410). */
   isExpired = false;
   #resumesSinceProgress = 0;
   #noProgressSince = 0;
 
-  /** True if the watch may be requested once more now. If so, counts the attempt. */
+  /** True if the watch may be requested again now. If so, counts the attempt. */
   mayTry(now: number): boolean {
     this.#beginIfOver(now);
     if (this.#attempts >= watchLimits.resumeAttempts || this.leftMs(now) <= 0) return false;
@@ -227,8 +227,8 @@ export class ResumeBudget {
   }
 
   /**
-   * Uncounts the last attempt, which lost its connection, because several apiservers may fail at once. Only a few
-   * attempts are uncounted, because the request itself may make the apiservers fail.
+   * Takes back the count of the latest attempt, which lost its connection: several apiservers may fail at once. Does so
+   * only a few times, because the request itself may make apiservers fail.
    */
   lost(): void {
     if (this.#uncountedLosses >= watchLimits.resumeLosses) return;
@@ -242,7 +242,7 @@ export class ResumeBudget {
   }
 
   #beginIfOver(now: number): void {
-    // The loss is over only `settledMs` after a backend accepts the watch, because an ERROR may follow at once.
+    // The loss is over only `settledMs` after a backend has accepted the watch, because an ERROR may follow at once.
     const isOver = this.#acceptedAt >= 0 && now - this.#acceptedAt > watchLimits.settledMs;
     if (this.#lostAt >= 0 && !isOver) return;
     this.#lostAt = now;
@@ -270,7 +270,7 @@ export class ResumeBudget {
     this.#resumesSinceProgress += 1;
   }
 
-  /** Called when a new event or bookmark has come, so that no stream is lost any more. */
+  /** Called when a new event or bookmark has come, so that the loss of the stream is over. */
   progressed(): void {
     this.#lostAt = -1;
     this.#resumesSinceProgress = 0;

@@ -1,6 +1,6 @@
 /**
- * Decides which events are forwarded to a watch's client, and from which version the watch can continue on another
- * backend (the table of watch.md §4; §5.6 for two streams). The phases of a watch:
+ * Decides which events of a watch the proxy forwards to the client, and from which version the watch can continue on
+ * another backend (the table of watch.md §4; §5.6 for two streams). The phases of a watch:
  *
  *     opening ──▶ listing ──▶ live          any ──▶ opaque: undecodable
  *        └───────────────────▶              any ──▶ ended:  an ERROR went to the client
@@ -13,38 +13,38 @@ import type { EventType, WatchEvent } from "../codec/event.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
-/** Sums over all watches, updated by each event, because adding up 50,000 watches would block the event loop. */
+/** Sums over all watches, updated with each event: a scrape that visited 50,000 watches would block the event loop. */
 export type WatchTally = {
   events: number;
   versionRegressions: number;
-  /** Bytes that have left for clients (exchange.ts). */
+  /** Number of bytes sent to clients. `exchange.ts` counts them. */
   bytes: number;
   readonly phases: Record<Phase, number>;
 };
 
 /**
- * `drop`: the client has got or did not request the event. `hold`: the event waits until the first stream delivers it,
- * too. `refused`: the event is an ERROR that answers the proxy's own request, or a 410 to the client's request while
- * another backend may have the version. `broken`: the stream is not what was requested.
+ * What happens to an event. drop: the client has it already, or did not request it. hold: it waits until the first
+ * stream delivers it, too. refused: it is an ERROR that answers the proxy's own request, or a 410 to the client's
+ * request while another backend may have the version. broken: the stream is not what was requested.
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
 
 export type ProgressOptions = {
   readonly start: Start;
-  /** Version of an `exact` start. */
+  /** The version after which the watch starts, if `start` is "exact". */
   readonly version: string;
   /** True if the client waits for the bookmark that ends its initial events, which no other stream would send. */
   readonly awaitsMarker?: boolean;
-  /** True if several events may share one version (`events`, whose leases expire in batches). */
+  /** True if several events may have the same version (`events`, whose etcd leases expire in batches). */
   readonly isRepeating: boolean;
-  /** `isForeign`: true if the versions are an aggregated server's, as far as is known. */
+  /** `isForeign`: true if an aggregated server assigns the versions, or it is unknown which server does. */
   readonly origin: Pick<Origin, "isForeign">;
   /** True if the proxy requested bookmarks that the client did not want. Such bookmarks are never forwarded. */
   readonly isInjected: boolean;
 };
 
 export class Progress {
-  /** The options are copied into fields, because 50,000 watches would otherwise each keep one more object. */
+  /** The options are copied into fields. Otherwise each of 50,000 watches would keep one more object. */
   readonly start: Start;
   readonly #awaitsMarker: boolean;
   readonly #mayRepeat: boolean;
@@ -55,12 +55,12 @@ export class Progress {
   #tally: WatchTally | undefined;
   /** Version of the newest event or bookmark; more events of this version may follow. "": not known. */
   #cursor: string;
-  /** Previous value of `#cursor`: all events up to and including this version have arrived. */
+  /** The previous value of `#cursor`: all events up to this version have arrived. */
   #previous = "";
   /** True if no further event can have the version `#cursor`. */
   #isComplete: boolean;
   #isRepeating: boolean;
-  /** True after an event without a version, or out of order, was forwarded: the watch can no longer move. */
+  /** True after the proxy forwarded an event without a version or out of order: the watch can no longer move. */
   #isLost = false;
   readonly #delivered = new Mark();
   /** Number of events forwarded since the client's request, bookmarks included. */
@@ -69,11 +69,11 @@ export class Progress {
   liveEvents = 0;
   /** Number of events older than an event that the same stream had already delivered (incident 001). */
   #versionRegressions = 0;
-  /** Clock reading of the last event or bookmark; -1: none yet. */
+  /** Clock reading of the latest event or bookmark; -1: none yet. */
   lastEventAt = -1;
-  /** Clock reading of the first stream's last bookmark; -1: none yet. */
+  /** Clock reading of the first stream's latest bookmark; -1: none yet. */
   lastBookmarkAt = -1;
-  /** Clock reading of the last event that was no bookmark; -1: none yet. */
+  /** Clock reading of the latest event that was no bookmark; -1: none yet. */
   lastChangeAt = -1;
   /** Clock reading at which the initial events ended; -1: not yet. */
   markerAt = -1;
@@ -110,7 +110,7 @@ export class Progress {
     this.#versionRegressions = count;
   }
 
-  /** Adds this watch, with its counts so far, to `tally`. */
+  /** Adds this watch, with the events that it has had so far, to `tally`. */
   countIn(tally: WatchTally): void {
     this.#tally = tally;
     tally.phases[this.#phase] += 1;
@@ -118,7 +118,7 @@ export class Progress {
     tally.versionRegressions += this.#versionRegressions;
   }
 
-  /** Removes this watch from the count of its phase. The events of the watch stay counted. */
+  /** Takes this watch out of its phase's count. Its events stay counted. */
   countOut(): void {
     if (this.#tally !== undefined) this.#tally.phases[this.#phase] -= 1;
     this.#tally = undefined;
@@ -129,8 +129,8 @@ export class Progress {
   }
 
   /**
-   * Version from which another backend can continue with no event missing and none twice; undefined if there is none.
-   * If more events of the newest version may follow, this is the version before the newest.
+   * The version from which another backend can continue so that no event is missing and none comes twice; undefined:
+   * none. It is the version before the newest if more events of the newest may follow.
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
@@ -149,19 +149,19 @@ export class Progress {
     if (this.phase !== "ended") this.phase = "opaque";
   }
 
-  /** True if the client has not got this event. `mark`: of the stream that has delivered the event. */
+  /** True if the client has not received this event. `mark`: the latest events of the stream that has delivered it. */
   isAhead({ version }: Pick<WatchEvent, "version">, { mark }: Reading): boolean {
     const ahead = compareVersions(version, this.#cursor);
     if (ahead !== 0) return ahead > 0;
     return !this.#isComplete && mark.version === version && mark.count >= this.#delivered.count;
   }
 
-  /** True if the stream has delivered the client's last events. A stream that has skipped these events never will. */
+  /** True if the stream has delivered the events that the client got last. If it has skipped them, it never will. */
   isShownBy(reading: Reading): boolean {
     return reading.hasReached(this.#delivered);
   }
 
-  /** Records when an event came. `isExpected`: false for a bookmark that says nothing about the first stream. */
+  /** Records when an event came. `isExpected`: false for a bookmark that only a stream for one bookmark has sent. */
   arrived(type: EventType, now: number, isExpected: boolean): void {
     if (type === "ERROR") return;
     this.lastEventAt = now;
@@ -169,12 +169,12 @@ export class Progress {
     else if (isExpected) this.lastBookmarkAt = now;
   }
 
-  /** Called when another stream becomes the first: that stream may not send a bookmark for long. */
+  /** Called when another stream becomes the first. It may not send a bookmark for long. */
   promoted(): void {
     this.lastBookmarkAt = -1;
   }
 
-  /** Decides about the next whole event of a stream. `isMerged`: true if two streams deliver this watch. */
+  /** Decides about the next whole event of a stream. `isMerged`: true if two streams deliver this watch's events. */
   take(event: WatchEvent, reading: Reading, isMerged: boolean, now: number): Fate {
     reading.events += 1;
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
@@ -193,7 +193,7 @@ export class Progress {
     return "forward";
   }
 
-  /** True if another backend's cache may have the version. `events` are in no cache, only in the common etcd. */
+  /** True if another backend's cache may have the version. `events` come from etcd, which all backends share. */
   get #mayBeKnownElsewhere(): boolean {
     const isOfCaches = this.start === "exact" && !this.#origin.isForeign && !this.#mayRepeat;
     return this.phase === "opening" && isOfCaches;
@@ -205,7 +205,7 @@ export class Progress {
     if (this.#tally !== undefined) this.#tally.events += 1;
   }
 
-  /** Live time and live events count from the end of the initial events, as in client-go (watch.md §5.1). */
+  /** From now on, `liveEvents` and the live time count, as in client-go (watch.md §5.1). */
   #endInitialEvents(now: number): void {
     this.markerAt = now;
     this.liveEvents = 0;
@@ -219,7 +219,7 @@ export class Progress {
       : this.#ordered(event, reading, isMerged);
   }
 
-  /** Forwards all events, but tracks their versions, because the resource may turn out to be a custom resource. */
+  /** Forwards all events of an API of unknown origin, and tracks their versions in case it is a custom resource's. */
   #unsure(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { versionRegressions } = this;
     const fate = isMerged ? "broken" : this.#ordered(event, reading, false);
@@ -236,9 +236,9 @@ export class Progress {
   }
 
   /**
-   * Returns true if the initial events are over. An ADDED proves that only if it is newer than each initial event; any
-   * other event always proves it (watch.md §3). If a bookmark is to end the initial events, only that bookmark proves
-   * it, because live events may come before the bookmark.
+   * True if the initial events are over. An ADDED proves it only if it is newer than each initial event; any other
+   * event always does (watch.md §3). If the client waits for the bookmark that ends the initial events, only that
+   * bookmark proves it, because live events may come before it.
    */
   #goLive(event: WatchEvent, reading: Reading): boolean {
     const isAwaited = this.#awaitsMarker && !event.endsInitialEvents;
@@ -248,7 +248,7 @@ export class Progress {
   }
 
   #lost(isMerged: boolean): Fate {
-    // If this event were forwarded, the client would get it twice, because the other stream delivers it as well.
+    // Forwarded, it would reach the client twice, because the other stream delivers this event as well.
     if (isMerged) return "broken";
     this.#isLost = true;
     if (this.phase === "opening") this.phase = this.start === "state" ? "listing" : "live";
@@ -257,7 +257,7 @@ export class Progress {
 
   #bookmark(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { version } = event;
-    // A bookmark of an older version would make the client resume too early, so it is dropped (incident 001).
+    // A bookmark that is older than the stream's last version would make the client resume too early (incident 001).
     const isBack = compareVersions(version, reading.bookmark) < 0;
     if (isBack || compareVersions(version, reading.mark.version) < 0) {
       this.versionRegressions += 1;
@@ -293,7 +293,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Decides about another event of the version delivered last: a duplicate, or the next event of a batch. */
+  /** Decides about an event with the version of the latest one: a duplicate, or the next event of a batch. */
   #same(event: WatchEvent, { mark }: Reading): Fate {
     const delivered = this.#delivered;
     if (this.#isComplete) return "drop";
@@ -304,7 +304,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Handles an event older than its stream's last event. After such an event is forwarded, the watch cannot move. */
+  /** Handles an event that is older than its stream's previous event. Once it is forwarded, the watch cannot move. */
   #regressed(isMerged: boolean): Fate {
     if (isMerged) return "broken";
     this.versionRegressions += 1;
@@ -314,16 +314,16 @@ export class Progress {
 }
 
 /**
- * The events that were delivered last, all of one version: nearly always one event, but an expired lease deletes up to
- * a thousand objects at once (watch.md §5.3). All backends deliver such a batch in the same order, so the number of
- * events and a hash of their names identify the events.
+ * The latest delivered events, which have one version: nearly always a single event, but an etcd lease that expires
+ * deletes up to a thousand objects at once (watch.md §5.3). All backends deliver such a batch in the same order, so the
+ * number of its events so far and a hash of their names identify a position in it.
  */
 export class Mark {
   version = "";
   count = 0;
   hash = 0;
 
-  /** Adds an event of the same version or a newer one. */
+  /** The event must have the same version or a newer one. */
   add(event: WatchEvent): void {
     if (event.version !== this.version) {
       this.version = event.version;
@@ -340,20 +340,20 @@ export class Mark {
 }
 
 /**
- * What one upstream stream of a watch has delivered. Every stream delivers all events after its requested version, in
- * order. So a watch can continue with another stream, or merge two streams (watch.md §5.6).
+ * What one upstream stream of a watch has delivered. Every stream delivers all events after the version it was
+ * requested from, in order. So a watch can continue with another stream, or merge two streams (watch.md §5.6).
  */
 export class Reading {
   /** Version that the stream was requested from; "" if the request named none. */
   readonly from: string;
-  /** True if the proxy itself requested the stream (a resume, a hedge): the client must not get the stream's ERRORs. */
+  /** True if the proxy requested the stream (a resume or a hedge): its ERRORs are no answer to the client's request. */
   readonly isOurs: boolean;
   readonly mark = new Mark();
-  /** Newest version of the stream's bookmarks: all events up to this version have arrived. "": no bookmark yet. */
+  /** Newest version of the stream's bookmarks, up to which all events have arrived; "": no bookmark yet. */
   bookmark = "";
   /** Number of whole events, bookmarks included. */
   events = 0;
-  /** No initial event of the stream is newer than this version. "": not known yet; undefined: not requested. */
+  /** No initial event is newer than this version. "": requested, but not known; undefined: not requested. */
   #initialUpTo: string | undefined;
 
   constructor(from: string, isOurs: boolean) {
@@ -366,12 +366,12 @@ export class Reading {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }
 
-  /** True if the bound of the initial events was requested (`InitialEvents`). */
+  /** True if a list that bounds the initial events' versions was requested (initial-events.ts). */
   get isBoundRequested(): boolean {
     return this.#initialUpTo !== undefined;
   }
 
-  /** Called with "" when the bound is requested, and with the result: "" if the list has shown no version. */
+  /** Called with "" when that list is requested, and then with its version, or "" if it has none. */
   boundInitialEvents(version: string): void {
     this.#initialUpTo = version;
   }
@@ -381,7 +381,7 @@ export class Reading {
     return upTo !== "" && compareVersions(version, upTo) > 0;
   }
 
-  /** True if this version is not newer than the requested one: the backend of such an event ignored the query. */
+  /** True if the version is not newer than the one requested: the backend has ignored the query's version. */
   isBefore(version: string): boolean {
     return this.from !== "" && compareVersions(version, this.from) <= 0;
   }
@@ -392,7 +392,7 @@ export class Reading {
   }
 }
 
-/** FNV-1a. A collision is harmless: the hash only compares the order of one batch at two backends. */
+/** FNV-1a. A collision does no harm: the hash only compares the order of one batch at two backends. */
 function hashed(seed: number, text: string): number {
   let hash = seed ^ 0x811c9dc5;
   for (let index = 0; index < text.length; index++)

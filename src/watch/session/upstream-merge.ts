@@ -1,7 +1,7 @@
 /**
  * Merges the upstream streams of a watch, one or two, into one stream of events. The first stream serves the client.
- * The second stream is a hedge, the successor of the first, the stream of a sentinel (detectors/sentinels.ts), or open
- * for one bookmark. If the first stream is lost, the second one is the attempt at the next backend.
+ * The second stream is a hedge, the successor of the first, a stream for comparison (D13, sentinels.ts), or open for
+ * one bookmark. If the first stream is lost, the second one is the attempt at the next backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
@@ -29,11 +29,11 @@ type UpstreamMergeParts = {
 
 export class UpstreamMerge implements EventTaker {
   readonly #parts: UpstreamMergeParts;
-  /** Number of times that the watch continued on another backend. */
+  /** Number of times that the watch has continued on another backend. */
   moves = 0;
   first: WatchStream | undefined;
   other: WatchStream | undefined;
-  /** True if the second stream was requested for comparison (sentinels.ts), even while it serves as a hedge. */
+  /** True if the second stream was requested for comparison (D13), even while it serves as a hedge. */
   isPosted = false;
 
   constructor(parts: UpstreamMergeParts) {
@@ -58,12 +58,12 @@ export class UpstreamMerge implements EventTaker {
     return (this.first?.heldBytes ?? 0) + (this.other?.heldBytes ?? 0);
   }
 
-  /** True if events of both streams may be forwarded, so that each event may come twice. */
+  /** True if events of both streams are forwarded, so that each event may come twice. */
   get isMerged(): boolean {
     return isMerging(this.#parts.session.state) && this.other?.isAccepted === true;
   }
 
-  /** True while the second stream's events are only compared, because they may be of another etcd history. */
+  /** True while the second stream's events are only compared (D13): they may be of another etcd history. */
   get isSentinel(): boolean {
     return this.#parts.session.state === "sentinel";
   }
@@ -72,18 +72,18 @@ export class UpstreamMerge implements EventTaker {
     return this.#parts.session.state === "refreshing";
   }
 
-  /** Returns what to do with the second stream, now that `stream` has delivered something. */
+  /** Decides what happens to the second stream after `stream` has delivered something. */
   fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";
-    // A slow client must not keep two streams.
+    // While the client is slow, the watch must not keep two streams.
     const { isBlocked } = this.#parts.writer;
     if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
     if (stream === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
     return this.#isVain(other) ? "drop" : "stays";
   }
 
-  /** True if the second stream is useless: the client is slow, or there is no version to continue from. */
+  /** True if the second stream is useless, because the client is slow or there is no version to continue from. */
   #isVain(other: WatchStream): boolean {
     const { writer, progress } = this.#parts;
     if (other.isAccepted && writer.isBlocked) return true;
@@ -111,7 +111,7 @@ export class UpstreamMerge implements EventTaker {
     return this.first === undefined || this.releaseAhead(this.first);
   }
 
-  /** Forwards events that waited for the first stream. Returns false if one does not follow the client's last event. */
+  /** Forwards the events that waited for the first stream. False if one does not follow the client's latest event. */
   releaseAhead(stream: WatchStream): boolean {
     for (let next = stream.shiftAhead(); next !== undefined; next = stream.shiftAhead()) {
       const fate = this.take(next.event, stream);
@@ -124,7 +124,7 @@ export class UpstreamMerge implements EventTaker {
   dropFirst(): void {
     this.first?.cancel();
     this.first = undefined;
-    // Without a first stream there is no comparison any more. The second stream is to replace the first.
+    // Without a first stream there is nothing to compare. The second stream is to replace it.
     this.isPosted = false;
   }
 
@@ -154,25 +154,25 @@ export class UpstreamMerge implements EventTaker {
   #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
-    // If a second stream was opened for a bookmark, that bookmark does not show that the first stream has bookmarks.
+    // A bookmark on a stream that was opened to get one does not show that the first stream has bookmarks.
     progress.arrived(event.type, now, from === this.first || !this.#isRefreshing);
     return progress.take(event, from.reading, this.isMerged, now);
   }
 
-  /** Holds an event of a sentinel's second stream until the first stream delivers that event, too. */
+  /** Holds an event of a sentinel's second stream (D13) until the first stream delivers it, too. */
   #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
-      // If the second stream, which is past the client's last event, has not delivered that event, it never will.
+      // This event is newer than the client's latest. If the second stream has not delivered that one, it never will.
       if (!from.isAhead && !progress.isShownBy(from.reading)) this.#reportUnlike(progress.cursor);
       else if (!from.isTooFarAhead) return "hold";
       return "broken";
     }
-    // `arrived` is not called, because an event of the second stream does not end the silence of the first one.
+    // Does not call `arrived`: an event of the second stream does not end the first one's silence.
     return progress.take(event, from.reading, true, now);
   }
 
-  /** Called after the first stream has delivered an event. Drops a second stream that has skipped the event. */
+  /** Called after the first stream has delivered an event. Drops a second stream that has skipped it. */
   #confirm(now: number): void {
     const { other } = this;
     const { progress } = this.#parts;
@@ -194,7 +194,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.session.dropSecond();
   }
 
-  /** Reports differing events, except of a watch with a selector, which two releases may evaluate differently. */
+  /** Reports that two backends' events differ, except with a selector, which two releases may evaluate differently. */
   #reportUnlike(version: string): void {
     const { asked, anomalies } = this.#parts;
     const isProof = asked.scope !== "" && !asked.isRepeating;
@@ -202,7 +202,7 @@ export class UpstreamMerge implements EventTaker {
       anomalies.unlike(this.sourceOf(this.first), this.other.attempt.backend, version);
   }
 
-  /** An injected bookmark counts as progress, too: all events up to its version have arrived (watch.md §5.2). */
+  /** A bookmark that only the proxy wanted is progress, too: all events up to its version are here (watch.md §5.2). */
   #countProgress(fate: Fate, before: string | undefined): void {
     const { progress, retry } = this.#parts;
     if (fate === "forward" || progress.cursor !== before) retry.progressed();
@@ -221,8 +221,8 @@ export class UpstreamMerge implements EventTaker {
   }
 
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void {
-    // While two upstreams are merged, sent bytes cannot be attributed to one of them, so flow-control credit is
-    // returned on receipt. That is safe, because a slow client does not keep two streams for long.
+    // While two streams are merged, bytes sent to the client cannot be attributed to one of them, so flow-control
+    // credit is returned on receipt. That is safe, because a slow client's watch does not keep two streams for long.
     if (this.isMerged) {
       this.#parts.writer.prepaid(end - start);
       from.attempt.up?.grant(end - start);
@@ -230,7 +230,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.writer.send(bytes, start, end);
   }
 
-  /** Sends bytes whose flow-control credit was returned on receipt, so that they give no credit again. */
+  /** Sends bytes that gave flow-control credit on receipt, and must not give it again. */
   release(held: Buffer): void {
     this.#parts.writer.prepaid(held.length);
     this.#parts.writer.send(held, 0, held.length);

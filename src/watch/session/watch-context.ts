@@ -18,13 +18,13 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 
-/** Records what a watch's client has seen of the resource, for the stale-read guard (stale-read-guard.ts). */
+/** Records which versions of the resource a watch's client has received, for stale-read-guard.ts. */
 type SeenVersionSink = {
   /** Called when an event or a bookmark of this version has gone to the client. */
   raise(version: string): void;
-  /** Called when the client has got the whole initial state, as of this version. */
+  /** Called when the client has received the whole initial state, as of this version. */
   shown(version: string): void;
-  /** Called if the backend's cache has not reached the requested version within 3 s (504). */
+  /** Called if the backend answers 504, because its cache has not reached the requested version within 3 s. */
   refused(): void;
 };
 
@@ -34,25 +34,25 @@ export type WatchContext = {
   readonly target: string;
   /** True if several events may share one version (`events`). */
   readonly isRepeating: boolean;
-  /** The server that assigns the events' versions. If the API is new to the proxy, known only from the response on. */
+  /** Which server assigns the versions. For an API that the proxy does not know yet, the response shows it. */
   readonly origin: Origin;
-  /** True if the proxy requests bookmarks that the client did not want: after a move, and from an `exact` start on. */
+  /** True if the proxy requests bookmarks that the client did not want: from an `exact` start on, or after a move. */
   readonly isInjected: boolean;
-  /** Group and name of the resource, as `resourceKey` returns them. */
+  /** Group and name of the resource, in the format of `resourceKey`. */
   readonly resource: string;
   /** True if the request is for the whole resource: every namespace, no name, no selector. */
   readonly isWhole: boolean;
-  /** The resource and namespace, if all objects in the namespace are watched; "" with a name or a selector. */
+  /** The resource and namespace of a watch of all objects in a namespace; "" with a name or a selector. */
   readonly scope: string;
-  /** Records what the client sees of the resource; undefined if reads of it are not guarded. */
+  /** Records what the client receives of the resource; undefined if its reads are not guarded (stale-read-guard.ts). */
   readonly seenVersion: SeenVersionSink | undefined;
   /** Clock reading of the client's request. */
   readonly at: number;
 };
 
 /**
- * The returned object is written out and not spread from another one, because V8 stores a spread object in two parts,
- * and 50,000 watches have one each.
+ * Writes the object out instead of spreading another one into it: V8 stores a spread object in two parts, and each of
+ * 50,000 watches has one.
  */
 export function watchContextOf(
   target: string,
@@ -78,7 +78,7 @@ export function watchContextOf(
   };
 }
 
-/** Called when the response to the watch has shown the origin of its API. */
+/** Called when the response to the watch has shown which server assigns the versions. */
 export function withOrigin(asked: WatchContext, origin: Origin): WatchContext {
   return asked.origin === origin ? asked : { ...asked, origin };
 }
@@ -89,15 +89,15 @@ export function resourceOf(scope: string): string {
   return scope.slice(0, scope.indexOf(scopeMark));
 }
 
-/** Returns the key of a resource. Overlong keys are cut, because keys stay in memory. */
+/** Cuts overlong keys, because they stay in memory. */
 export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "resource">): string {
   return clipped(`${group}/${resource}`, limits.resourceChars);
 }
 
 /**
- * Returns the watch with injected bookmarks, if possible: with one bookmark a minute, the resume version never grows
- * too old (watch.md §6.5). Aggregated servers and `events` may have no bookmarks. The proxy cannot remove bookmarks
- * from CBOR, or from Tables, in which a bookmark may have the column definitions (apiserver
+ * Lets the proxy request bookmarks for the watch, if possible: with one bookmark a minute, the resume version never
+ * grows too old (watch.md §6.5). Aggregated servers and `events` may have no bookmarks. The proxy could not remove
+ * bookmarks from CBOR, or from Tables, in which a bookmark may have the column definitions (apiserver
  * endpoints/handlers/response.go, NoHeaders).
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
@@ -109,7 +109,7 @@ export function withBookmarks(asked: WatchContext, fields: readonly Field[]): Wa
 
 const keepsBookmarks = /cbor|table/i;
 
-/** Requests bookmarks only for an `exact` start, because bookmarks would change the responses to other starts. */
+/** Returns the request, with bookmarks only for an `exact` start: they would change the responses to other starts. */
 export function firstFields(asked: WatchContext, fields: readonly Field[]): readonly Field[] {
   return asked.isInjected && asked.request.start === "exact"
     ? withPath(fields, bookmarkedTarget(asked.target))
@@ -131,8 +131,8 @@ export function withPath(fields: readonly Field[], path: string): readonly Field
 }
 
 /**
- * Durations in ms. `ageMs`: since the client's request. `leftMs`: until the client's deadline; undefined: none.
- * `liveMs`: since the watch's initial events ended.
+ * Durations in ms. ageMs: since the client's request. leftMs: until the client's deadline; undefined: none. liveMs:
+ * since the watch's initial events ended.
  */
 export type Times = { readonly ageMs: number; readonly leftMs: number | undefined; readonly liveMs: number };
 
@@ -182,13 +182,13 @@ export function listRequestOf(
   return barePath(context, path);
 }
 
-/** Returns a request for `path` with the client's identity, for callers that need only the response's beginning. */
+/** Returns a request for `path` with the client's identity, whose response the proxy reads only in part. */
 export function barePath(context: RequestContext, path: string): RequestContext {
   const kept = context.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
   return { ...context, fields: [...withPath(kept, path), ...bare] };
 }
 
-/** True if the streams that the proxy requests for the watch have bookmarks. */
+/** True if the streams that the proxy requests for this watch have bookmarks. */
 export function mayHaveBookmarks({
   request,
   isInjected,

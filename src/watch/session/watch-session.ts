@@ -1,5 +1,5 @@
 /**
- * A watch that outlives its backend: the client keeps one stream all along. `watch-state.ts` has the states of a watch
+ * A watch that outlives its backend: its client keeps one stream all along. `watch-state.ts` has the states of a watch
  * and their transitions. UpstreamMerge reads one or two upstream streams as one stream of events. Progress decides
  * which events are forwarded. `end-verdict.ts` decides what follows when a stream is over. Migrations decides when and
  * where another stream is opened (watch.md §5).
@@ -54,7 +54,7 @@ import {
 import { hasRoom, inputOf, next, violated, type WatchInput, type WatchState } from "./watch-state.ts";
 import { WatchStream } from "./watch-stream.ts";
 
-/** Answers which backends a watch may go to. `TargetPicker` implements it. */
+/** The questions of a session about backends. `TargetPicker` implements them. */
 type WatchTargets = {
   isLeaving(attempt: Attempt): boolean;
   isDoubtful(backend: string): boolean;
@@ -65,10 +65,9 @@ type WatchTargets = {
   isAlone(watch: WatchSession, attempt: Attempt): boolean;
 };
 
-/** Decides when a watch moves, and counts moves. `Migrations` implements it. */
 type WatchMigrations = {
   readonly clock: Clock;
-  /** A clock that stops while the proxy's event loop is blocked. */
+  /** A clock that stops while the proxy's event loop is stalled. */
   readonly stallAwareClock: Clock;
   readonly anomalies: AnomalyLog;
   readonly targets: WatchTargets;
@@ -78,7 +77,7 @@ type WatchMigrations = {
   };
   follow(stream: WatchStream, asked: WatchContext): void;
   boundInitialEvents(watch: WatchSession, stream: WatchStream): void;
-  /** Queues the watch for another backend, at the latest after `inMs`. Returns the function that cancels this. */
+  /** Queues the watch for another backend, at the latest after `inMs`. Returns a function that cancels this. */
   resume(watch: WatchSession, inMs: number): () => void;
   hedge(watch: WatchSession, attempt: Attempt): void;
   leave(watch: WatchSession, reason: LeaveReason): void;
@@ -94,11 +93,11 @@ export type WatchHost = {
   readonly context: RequestContext;
   readonly down: StreamWriter;
   poolKey(): PoolKey;
-  /** Called with the status of each response to the client's credential: a 401 shows that the credential is void. */
+  /** Called with the status of each response to the client's credential. A 401 means that it is no longer valid. */
   learnt(status: number): void;
   /** Called when the watch continues on this backend. */
   goesOn(backend: string): void;
-  /** Ends the client's stream between two events. `isWhole`: true if the server or the client's deadline ended it. */
+  /** Ends the client's stream between two events. `isWhole`: true if the backend or the client's deadline ended it. */
   endsHere(isWhole: boolean): void;
   /** Resets the client's stream, because its bytes could not be decoded or the client has to list again. */
   breaksOff(): void;
@@ -142,7 +141,7 @@ export class WatchSession implements AttemptOwner {
     if (migrations.targets.isLeaving(attempt)) migrations.leave(this, "draining");
   }
 
-  // --- the session's state ---
+  // --- the state of the session ---
 
   get state(): WatchState {
     return this.#state;
@@ -162,7 +161,7 @@ export class WatchSession implements AttemptOwner {
     return `${this.#state}${at}${why}, ${this.progress.phase} at ${this.progress.cursor || "no version"}`;
   }
 
-  /** Returns the invariant that does not hold; undefined if all hold. The simulation calls this after every step. */
+  /** Returns the first invariant that does not hold; undefined: all hold. The simulation calls it after every step. */
   check(): string | undefined {
     const { first, other, isPosted, heldBytes } = this.#merge;
     const { isWaiting } = this.#retry;
@@ -178,8 +177,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Applies an input to the state (watch-state.ts). An impossible input is an internal fault: the fault is journaled,
-   * this watch ends between two events, and the result is false.
+   * Applies an input to the state (watch-state.ts). An impossible input is an internal fault: it is journaled, this
+   * watch ends between two events, and the result is false.
    */
   #become(input: WatchInput): boolean {
     const state = next(this.#state, input);
@@ -203,7 +202,7 @@ export class WatchSession implements AttemptOwner {
     if (this.#merge.other !== undefined && this.#become("drop")) this.#merge.dropOther();
   }
 
-  // --- called by the watch's exchange ---
+  // --- methods for the watch's exchange ---
 
   get attempt(): Attempt | undefined {
     return this.#merge.first?.attempt;
@@ -213,12 +212,12 @@ export class WatchSession implements AttemptOwner {
     return this.#writer.creditFor(count);
   }
 
-  /** Ends the watch because the proxy itself is draining, so that the client continues elsewhere. */
+  /** Ends the watch because the proxy itself is draining; the client then watches again elsewhere. */
   finish(): void {
     this.#end("drained");
   }
 
-  /** Checks, every few seconds, for what no event shows: a missed deadline, missing bookmarks, a stalled cache. */
+  /** Finds, every few seconds, what no event shows: a missed deadline, missing bookmarks, a stalled cache. */
   look(): void {
     const { migrations } = this.#parts;
     const { leftMs } = this.#times;
@@ -228,7 +227,7 @@ export class WatchSession implements AttemptOwner {
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
     else if (this.mayHedge && this.isHung) {
-      // If a second stream on another backend delivers more events, the first stream hangs; if not, nothing is lost.
+      // If a second stream on another backend delivers more events, the first stream hangs. If not, nothing is lost.
       this.#journalHung();
       migrations.leave(this, "hung");
     }
@@ -240,9 +239,7 @@ export class WatchSession implements AttemptOwner {
     if (first !== undefined) this.#parts.migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
   }
 
-  /**
-   * Moves the watch off a stalled cache. If no move succeeds, ends the watch: the client's next one begins elsewhere.
-   */
+  /** Moves the watch off a stalled cache. If no move succeeds, ends it: the client's next watch begins elsewhere. */
   #leaveStalled(): void {
     const { migrations } = this.#parts;
     const isLate = this.stalledMs > watchLimits.caughtUpMs;
@@ -262,9 +259,9 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Leaves a backend whose etcd has another history than clients have seen. `version`: newest version of that history.
-   * If the client got events of that history, its stream is reset, so that client-go lists again. Otherwise the watch
-   * moves.
+   * Leaves a backend whose etcd has another history than clients have seen. `version`: the newest version of that
+   * history. If the client received events of that history, its stream is reset, so that client-go lists again.
+   * Otherwise the watch moves.
    */
   leaveHistory(backend: string, version: string): void {
     const { first, other } = this.#merge;
@@ -274,12 +271,12 @@ export class WatchSession implements AttemptOwner {
     else this.#giveUp(first);
   }
 
-  /** Makes the client list again, because no backend has the history that the client has seen. */
+  /** Makes the client list again, because no backend has the history of the events that it has received. */
   forgetHistory(): void {
     this.#parts.host.breaksOff();
   }
 
-  // --- called by Migrations ---
+  // --- methods for Migrations ---
 
   get client(): Client {
     return this.#parts.host.context.client;
@@ -295,18 +292,17 @@ export class WatchSession implements AttemptOwner {
     return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.isExpired;
   }
 
-  /** True if the client's credential has expired. The client itself has to present a new one (watch.md §8). */
+  /** True if the client's credential has expired. Only the client can present a new one (watch.md §8). */
   get isExpired(): boolean {
     return isCredentialOver(this.#parts.host.context, this.#parts.migrations.clock.wall());
   }
 
-  /** Returns a request for a list of the watched resource, with the client's identity (`listRequestOf`). */
   listed(least?: string): RequestContext | undefined {
     const { host, asked } = this.#parts;
     return listRequestOf(host.context, asked, least);
   }
 
-  /** Called if an API turns out to be a custom resource's: the versions of its events are compared from now on. */
+  /** Called if an API turns out to be a custom resource's. The versions of its events count from now on. */
   isOwnAfterAll(origin: Origin): void {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
@@ -314,12 +310,12 @@ export class WatchSession implements AttemptOwner {
     if (this.#merge.first !== undefined) migrations.follow(this.#merge.first, asked);
   }
 
-  /** Called with the status of a response to another request with the client's identity. */
+  /** Called with the status of a response to another request with this client's identity. */
   learnt(status: number): void {
     this.#parts.host.learnt(status);
   }
 
-  /** Requests another stream. Returns its attempt for the caller to dial; undefined if the state allows none. */
+  /** Requests another stream. Returns its attempt, which the caller must dial; undefined if the state allows none. */
   ask(backend: string, reason: AskReason): Attempt | undefined {
     if (this.#state === "refreshing" || this.#state === "sentinel") this.dropSecond();
     if (!this.#become(this.#state === "parked" ? "ask" : inputOf(reason))) return undefined;
@@ -333,7 +329,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Called if no backend can be asked. Ends the watch, and returns true, if it is too late to try again. `isForgotten`:
+   * Called if no backend can be asked. If it is too late to try again, ends the watch and returns true. `isForgotten`:
    * true if no backend has the watch's version.
    */
   isTooLate(isForgotten: boolean): boolean {
@@ -343,7 +339,7 @@ export class WatchSession implements AttemptOwner {
     return true;
   }
 
-  // --- read by the detectors, Migrations, and the admin API ---
+  // --- methods for the detectors, Migrations, and the admin API ---
 
   get moves(): number {
     return this.#merge.moves;
@@ -361,12 +357,11 @@ export class WatchSession implements AttemptOwner {
     return this.#parts.asked.resource;
   }
 
-  /** True if several events may share one version (`events`). Such a resource is in etcd but in no watch cache. */
   get isRepeating(): boolean {
     return this.#parts.asked.isRepeating;
   }
 
-  /** The second stream, whatever it was opened for. If there is no first stream: the attempt at the next backend. */
+  /** The second stream, whatever it was opened for. Without a first stream: the attempt at the next backend. */
   get second(): WatchStream | undefined {
     return this.#merge.other;
   }
@@ -379,31 +374,31 @@ export class WatchSession implements AttemptOwner {
     return this.#state === "sentinel";
   }
 
-  /** True if the second stream was requested for comparison (sentinels.ts), even while it serves as a hedge. */
+  /** True if the second stream was requested for comparison (D13), even while it serves as a hedge. */
   get isPosted(): boolean {
     return this.#merge.isPosted;
   }
 
-  /** The progress of the watch cache that the first stream reads. */
+  /** The progress of the watch cache from which the first stream's events come. */
   get cache(): CacheProgress | undefined {
     return this.#merge.first?.cache;
   }
 
-  /** Ms since the first stream's cache was found stalled; -1: the cache is not stalled. */
+  /** Ms since the cache of the first stream was found stalled; -1: it is not stalled. */
   get stalledMs(): number {
     return this.cache?.stalledMs(this.#now) ?? -1;
   }
 
-  /** True if a watch of a stalled cache can continue on its second stream at once. */
+  /** True if the watch of a stalled cache can continue on its second stream at once. */
   get mayPromote(): boolean {
     const { second, isSentinel } = this;
-    // A backend that has accepted a watch may send an ERROR at once, so an acceptance counts after `settledMs`.
+    // A backend that has accepted a watch may send an ERROR at once, so an acceptance counts only `settledMs` later.
     const isSettled = second?.isAccepted === true && this.#now - second.acceptedAt > watchLimits.settledMs;
     if (!isSettled || (isSentinel && second.cache?.isStalled(this.#now) === true)) return false;
     return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
   }
 
-  /** True if two bookmarks are missing although the client reads. False if no bookmark ever came (watch.md §6.2). */
+  /** True if two bookmarks are missing although the client reads. False if none ever came (watch.md §6.2). */
   get isHung(): boolean {
     const { lastEventAt, lastBookmarkAt } = this.progress;
     return lastBookmarkAt >= 0 && !this.#writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
@@ -419,7 +414,7 @@ export class WatchSession implements AttemptOwner {
     return !isShort && mayHaveBookmarks(this.#parts.asked);
   }
 
-  /** The streams that show how far their backends' caches have come: the first one, and a sentinel's second one. */
+  /** The streams that show how far their backends' caches are: the first, and the second of a sentinel (D13). */
   get compared(): readonly WatchStream[] {
     const { first, other } = this.#merge;
     return [first, this.isSentinel ? other : undefined].filter((stream) => stream !== undefined);
@@ -443,9 +438,9 @@ export class WatchSession implements AttemptOwner {
     return leftMs !== undefined && leftMs <= 0;
   }
 
-  // --- called by the watch's attempts ---
+  // --- methods for the watch's attempts ---
 
-  /** The next stream's request, computed when it is sent, because events until then change its version. */
+  /** The request for another stream. Computed when it is sent, because events change its version until then. */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
     return requestAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
@@ -517,7 +512,7 @@ export class WatchSession implements AttemptOwner {
     this.#parts.host.attemptFaulted(error);
   }
 
-  // --- what follows the response to a second stream ---
+  // --- after the response to a request for another stream ---
 
   #judge(stream: WatchStream, fields: readonly Field[], end: boolean): void {
     const { host, contentType } = this.#parts;
@@ -530,7 +525,7 @@ export class WatchSession implements AttemptOwner {
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
     this.#accept(stream);
-    // A second stream replaces the first only after an event, because that event may be an ERROR.
+    // A second stream replaces the first only after its first event, which may be an ERROR.
     if (this.#merge.first === undefined) this.promote();
   }
 
@@ -540,7 +535,7 @@ export class WatchSession implements AttemptOwner {
     else if (this.#merge.first === undefined) this.#retry.uncount();
   }
 
-  /** Records a 404 to the last attempt. Returns true if no backend serves the resource any more. */
+  /** Records a 404 to the latest attempt. True if no backend serves the resource any more. */
   #isGone(backend: string): boolean {
     this.#retry.unserved(backend);
     return this.#parts.migrations.targets.isServedNowhere(this.#retry.notServing);
@@ -560,8 +555,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Makes a sentinel's second stream the hedge of its suspect first stream, and forwards what only the second has
-   * delivered. Returns false if there is no second stream, or that stream's backend is suspect or in `except`.
+   * Makes a sentinel's second stream (D13) the hedge of its suspect first stream, and forwards the events that only the
+   * second stream has delivered. Returns false if there is no second stream, or its backend is suspect or in `except`.
    */
   hedgeWithSentinel(except: readonly string[]): boolean {
     const { first, other } = this.#merge;
@@ -589,13 +584,13 @@ export class WatchSession implements AttemptOwner {
     if (!isFit && this.#merge.first !== undefined) this.#broken(this.#merge.first);
   }
 
-  /** A sentinel's second stream was requested long ago, so the search for the next backend begins only now. */
+  /** A sentinel's second stream (D13) was requested long ago. The search for the next backend begins only now. */
   #leavePost(reason: AskReason): void {
     if (this.#retry.reason === "sentinel")
       this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from, true);
   }
 
-  /** Called if the first stream is not in the announced format: its bytes are forwarded as they come, without moves. */
+  /** Called if the first stream is not in the announced format: its bytes are forwarded as they are, without moves. */
   #lose(): void {
     this.progress.lose();
     this.dropSecond();
@@ -619,7 +614,7 @@ export class WatchSession implements AttemptOwner {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
-    // A temporary refusal of a sentinel's second stream must not delay a hedge.
+    // A refusal of the stream for comparison (D13) that may be temporary must not delay a hedge.
     if (this.#merge.first !== undefined)
       return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#retry.inVain(stream.attempt.backend);
@@ -631,13 +626,13 @@ export class WatchSession implements AttemptOwner {
   #broken(stream: WatchStream): void {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     this.#drop(stream);
-    // The client got no event of a sentinel's second stream, so the watch continues without it.
+    // The client has received no event of a second stream for comparison (D13), so the watch continues without it.
     if (isCompared) return;
     if (this.#merge.first === undefined) this.#end("out_of_order");
     else this.#decline(false);
   }
 
-  /** Continues with the first stream alone. `isPassing`: true if the refusal of the second stream is temporary. */
+  /** Continues with the first stream alone. `isPassing`: true if a backend refused the second one only temporarily. */
   #decline(isPassing: boolean): void {
     this.#retry.declined(isPassing ? watchLimits.declinedMs : Number.POSITIVE_INFINITY);
     if (isPassing && this.#retry.reason === "draining") this.#parts.migrations.leaveLater(this);
@@ -648,7 +643,7 @@ export class WatchSession implements AttemptOwner {
     this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
   }
 
-  /** Uncounts an unanswered attempt whose connection is lost or silent, if the watch has no other stream. */
+  /** Takes back the count of an unanswered attempt that lost its connection, if the watch has no other stream. */
   #lostUnanswered(stream: WatchStream | undefined): void {
     const isOnly = stream !== undefined && stream === this.#merge.other && this.#merge.first === undefined;
     if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();
@@ -668,7 +663,7 @@ export class WatchSession implements AttemptOwner {
     if (stream === this.#merge.first && this.#state === "refreshing") this.dropSecond();
   }
 
-  // --- what follows when a stream is over ---
+  // --- after the end of an upstream stream ---
 
   #over(attempt: Attempt, over: Over): void {
     const stream = this.#merge.of(attempt);
@@ -683,8 +678,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * If the second stream ends at the client's deadline, ends the watch, because the first stream may be silent. An
-   * earlier end is not the server's own timeout, because the proxy sets the timeout of a second stream.
+   * A second stream that ends at the client's deadline ends the watch, because the first may be silent. An earlier end
+   * is no server's own timeout, because the proxy sets the timeout of a second stream.
    */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.#times.leftMs)) this.#endAtDeadline();
@@ -692,8 +687,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Ends the watch, and returns true, if the client's deadline has passed and the watch's last stream is suspect. While
-   * all backends are silent, nothing else ends the watch (D14).
+   * If the client's deadline has passed and the watch's only remaining stream is suspect, ends the watch and returns
+   * true. While all backends are silent, nothing else ends the watch (D14).
    */
   #endIfPastDeadline(stream: WatchStream): boolean {
     const { first } = this.#merge;
@@ -753,19 +748,19 @@ export class WatchSession implements AttemptOwner {
     this.#retry.waitFor(this.#parts.migrations.resume(this, Math.min(inMs, this.#retry.leftMs)));
   }
 
-  // --- the end of a watch ---
+  // --- the end of the watch ---
 
   #endDue(): void {
     if (this.#close()) this.#whenOld(() => this.#parts.host.endsHere(true));
   }
 
-  /** Ends the watch for a reason of the proxy. If the watch is already about to end, the first reason stays. */
+  /** Ends the watch for a reason of the proxy. If the watch is about to end already, its first reason stays. */
   #end(reason: EndReason): void {
     if (this.#isOver || !this.#close()) return;
     const { host, migrations } = this.#parts;
     const { refusal } = this.#retry;
     if (refusal !== undefined && this.#merge.first === undefined) {
-      // The backend's ERROR answers the client's own request, so the backend ends the watch and not the proxy.
+      // The backend's ERROR answers the client's own request, so it is the backend that ends the watch.
       this.#merge.release(refusal);
       return host.endsHere(true);
     }

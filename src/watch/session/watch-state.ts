@@ -1,6 +1,6 @@
 /**
- * The states of a watch session. A session reads one upstream stream, the first. For a while a second one may be open
- * beside it.
+ * The states of a watch session. A session reads one upstream stream, the first. At times a second one is open beside
+ * it.
  *
  *                 ┌─ compare ─▶ sentinel ───┐
  *                 ├─ refresh ─▶ refreshing ─┤ promote, drop                        end (from any)
@@ -15,21 +15,21 @@
 import type { AskReason } from "./end-verdict.ts";
 
 export const watchStates = [
-  /** One upstream stream is open. */
+  /** Only the first upstream stream is open. */
   "streaming",
-  /** The first stream is suspect. A second stream is open elsewhere, and events of both are merged by version. */
+  /** The first stream is suspect. A second stream is open elsewhere, and both streams' events are merged by version. */
   "hedged",
-  /** A second stream is open to compare two caches. Only events of the first stream are forwarded. */
+  /** A second stream is open to compare two watch caches (D13). Only events of the first stream are forwarded. */
   "sentinel",
   /** A second stream is open on the same backend for a moment, to get one bookmark. */
   "refreshing",
-  /** The first stream still delivers, and a second stream is to replace the first. */
+  /** The first stream still delivers events, but a second stream on another backend is to replace it. */
   "migrating",
-  /** The stream is lost, and another backend has been asked to continue the watch. */
+  /** The first stream is lost, and another backend has been asked to continue the watch. */
   "resuming",
-  /** The stream is lost. The session waits for its turn, for a Retry-After, or for a backend that may be asked. */
+  /** The first stream is lost. The session waits for its turn, for a Retry-After, or for a backend to become ready. */
   "parked",
-  /** No backend is asked any more. The end is delayed until client-go does not treat the end as a failure (D5). */
+  /** The watch is about to end, but not so early that client-go would treat the end as a failure (D5). */
   "ending",
   /** The client's stream is over. */
   "ended",
@@ -37,7 +37,7 @@ export const watchStates = [
 export type WatchState = (typeof watchStates)[number];
 
 export const watchInputs = [
-  /** A second stream is requested: as a hedge, for comparison (a sentinel's), for a bookmark, or as a successor. */
+  /** A second stream is requested: as a hedge, for comparison (D13), for a bookmark, or to replace the first stream. */
   "hedge",
   "compare",
   "refresh",
@@ -65,7 +65,7 @@ export function inputOf(reason: AskReason): WatchInput {
 
 type Transitions = Partial<Record<WatchInput, WatchState>>;
 
-/** Transitions of the states in which a second stream can replace the first. */
+/** Transitions of every state in which a second stream can replace the first. */
 const second: Transitions = {
   promote: "streaming",
   drop: "streaming",
@@ -87,12 +87,12 @@ const table: Record<WatchState, Transitions> = {
   // After a false alarm, a sentinel's second stream is only compared again.
   hedged: { ...second, compare: "sentinel" },
   sentinel: { ...second, hedge: "hedged" },
-  // No `lose`: a stream for a bookmark ends soon, so the session drops it before it loses the first stream.
+  // No `lose`: the session drops a stream for a bookmark before it loses the first stream.
   refreshing: { promote: "streaming", drop: "streaming", end: "ending", cancel: "ended" },
   migrating: second,
   resuming: { promote: "streaming", drop: "parked", end: "ending", cancel: "ended" },
   parked: { ask: "resuming", end: "ending", cancel: "ended" },
-  // The client's deadline may pass while the end is still delayed.
+  // The first stream or the client's deadline may end while the end is delayed.
   ending: { lose: "ending", end: "ending", cancel: "ended" },
   ended: {},
 };
@@ -102,24 +102,24 @@ export function next(state: WatchState, input: WatchInput): WatchState | undefin
   return table[state][input];
 }
 
-/** True if a second stream may be requested. A second stream for a bookmark or a comparison is dropped first. */
+/** True if a second stream may be requested. One that is open for a bookmark or a comparison is dropped first. */
 export function hasRoom(state: WatchState): boolean {
   return state === "streaming" || state === "sentinel" || state === "refreshing";
 }
 
-/** True if the events of two streams may be forwarded, each event once. */
+/** True if events of both streams may be forwarded, each event once. */
 export function isMerging(state: WatchState): boolean {
   return state === "hedged" || state === "migrating" || state === "refreshing";
 }
 
-/** The facts that the invariants check. `answered`: a backend has accepted the stream's request with a 200. */
+/** The facts that the invariants check. answered: a backend has accepted the stream's request with a 200. */
 export type WatchFacts = {
   readonly state: WatchState;
   readonly first: "none" | "asked" | "answered";
   readonly second: "none" | "asked" | "answered";
-  /** True if the second stream was requested for comparison. */
+  /** True if the second stream was requested for comparison (D13). */
   readonly isPosted: boolean;
-  /** True if a timer, or a queue of Migrations, will continue the session. */
+  /** True if a timer or a queue of Migrations will continue the session. */
   readonly isWaiting: boolean;
   readonly heldBytes: number;
 };
@@ -128,7 +128,7 @@ const one: readonly WatchState[] = ["streaming"];
 const two: readonly WatchState[] = ["hedged", "sentinel", "refreshing", "migrating"];
 const none: readonly WatchState[] = ["resuming", "parked"];
 
-/** The conditions that hold while the session is not handling an input. */
+/** The conditions that hold whenever the session is not handling an input. */
 export const invariants: readonly {
   readonly says: string;
   readonly holds: (facts: WatchFacts) => boolean;
@@ -165,7 +165,7 @@ export const invariants: readonly {
   },
 ];
 
-/** Returns the first invariant that does not hold; undefined if all do. */
+/** Returns the first invariant that does not hold; undefined: all hold. */
 export function violated(facts: WatchFacts): string | undefined {
   return invariants.find(({ holds }) => !holds(facts))?.says;
 }

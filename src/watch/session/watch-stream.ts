@@ -1,6 +1,6 @@
 /**
- * One upstream stream of a watch. Forwards only whole events, and holds back the beginning of an incomplete event, so
- * that the watch can continue elsewhere if the backend dies in the middle of an event (D3).
+ * One upstream stream of a watch. Forwards only whole events, and keeps the beginning of an incomplete event, so that
+ * the watch can continue elsewhere if the backend dies in the middle of an event (D3).
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -11,21 +11,21 @@ import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../code
 import { watchLimits } from "../limits.ts";
 import { type Fate, Reading } from "./session-progress.ts";
 
-/** Decides what happens to each event, and forwards events: `UpstreamMerge` implements it. */
+/** Decides what happens to each event, and sends events to the client. `UpstreamMerge` implements it. */
 export type EventTaker = {
   take(event: WatchEvent, from: WatchStream): Fate;
-  /** Called if the stream is not in the announced format. Returns true if the bytes may be forwarded as they are. */
+  /** Called if the stream is not in the announced format. Returns true if its bytes may be forwarded as they are. */
   mayGoOn(from: WatchStream): boolean;
-  /** Forwards `bytes[start, end)`: whole events, or bytes of a stream that cannot be decoded. */
+  /** Sends `bytes[start, end)` to the client: whole events, or bytes of a stream that cannot be decoded. */
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void;
-  /** Forwards the held beginning of an event, for which flow-control credit was returned when it was held. */
+  /** Sends the kept beginning of an event, for which the stream got flow-control credit on receipt. */
   release(held: Buffer): void;
 };
 
-/** Result of reading. `opaque`: undecodable. `refused`, `broken`: the fate of the event at which reading stopped. */
+/** How reading ended. opaque: at undecodable bytes. refused, broken: at an event with this `Fate`. */
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
-/** The reading of every stream whose request has not been sent. */
+/** The `Reading` of every stream whose request has not been sent. */
 const unread = new Reading("", true);
 
 export class WatchStream {
@@ -33,19 +33,19 @@ export class WatchStream {
   readonly #taker: EventTaker;
   readonly #held: AccountedBuffer;
   readonly #buffered: Buffered;
-  /** Events of a sentinel's second stream that the first has not delivered; undefined before the first such event. */
+  /** Events that a sentinel's second stream (D13) has delivered before the first stream; undefined: none so far. */
   #ahead: Ahead | undefined;
   #decoder: EventDecoder | undefined;
   #isOpaque = false;
   #reading = unread;
-  /** Progress of the cache that the stream reads; undefined before the response and for aggregated servers. */
+  /** Progress of the watch cache behind the stream; undefined before the response, and for aggregated APIs. */
   cache: CacheProgress | undefined;
-  /** Progress of the cache within the watch's scope; undefined without `cache`, or with a name or a selector. */
+  /** Progress of that cache within the watch's scope; undefined also for a watch with a name or a selector. */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
   /** Clock reading at which the response was accepted; 0: not accepted yet. */
   acceptedAt = 0;
-  /** The bytes of an ERROR that answers the client's own request, if another backend may have the version. */
+  /** The bytes of a 410 to the client's own request. The client gets them if no other backend has the version. */
   refusal: Buffer | undefined;
 
   constructor(attempt: Attempt, taker: EventTaker, buffered: Buffered) {
@@ -55,7 +55,7 @@ export class WatchStream {
     this.#buffered = buffered;
   }
 
-  /** Called when the request is sent, because the requested version is not known earlier. */
+  /** Called when the request is sent: only then is it decided from which version. */
   open(reading: Reading): void {
     this.#reading = reading;
   }
@@ -81,7 +81,7 @@ export class WatchStream {
     this.acceptedAt = now;
   }
 
-  /** Makes the stream's events update the progress of the backend's caches. */
+  /** Makes the stream's events count as progress of its backend's caches. */
   join(cache: CacheProgress, isWhole: boolean, scopeCache: CacheProgress | undefined): void {
     this.#isWhole = isWhole;
     this.cache = cache;
@@ -95,7 +95,7 @@ export class WatchStream {
     this.scopeCache?.showEvent(version, now);
   }
 
-  /** True if no version that the stream delivered is newer than `version`, the newest of an etcd history. */
+  /** True if the stream's events may be of the etcd history whose newest version is `version`: none is newer. */
   isOfHistory(version: string): boolean {
     const { mark, bookmark, from, isOurs } = this.#reading;
     const shown = compareVersions(mark.version, bookmark) > 0 ? mark.version : bookmark;
@@ -103,19 +103,19 @@ export class WatchStream {
     return !isOurs && compareVersions(from, version) <= 0;
   }
 
-  /** True if the proxy requested the stream from a version that the backend's cache does not reach (`isRewound`). */
+  /** True if the proxy requested the stream from a version that its backend's etcd has not reached (`isRewound`). */
   isRewound(now: number): boolean {
     const { from, isOurs, events } = this.#reading;
     if (!isOurs || events > 0 || this.cache === undefined) return false;
     return isRewound({ from, since: this.acceptedAt }, this.cache, now);
   }
 
-  /** The code of the last event, if that was an ERROR; else 0. */
+  /** The code of the latest event if it was an ERROR; otherwise 0. */
   get errorCode(): number {
     return this.#decoder?.code ?? 0;
   }
 
-  /** Number of bytes of an incomplete event, and of events that wait for the first stream. */
+  /** Number of bytes of an incomplete event, and of events that wait for the first stream to deliver them. */
   get heldBytes(): number {
     return this.#held.length + (this.#ahead?.bytes ?? 0);
   }
@@ -128,7 +128,7 @@ export class WatchStream {
     return this.#ahead?.next;
   }
 
-  /** True if no more events may wait. The stream is then dropped, and requested again later. */
+  /** True if no more events may wait for the first stream. This stream is then dropped, and requested again later. */
   get isTooFarAhead(): boolean {
     const { count = 0, bytes = 0 } = this.#ahead ?? {};
     return count >= watchLimits.aheadEvents || bytes >= watchLimits.aheadBytes;
@@ -177,7 +177,7 @@ export class WatchStream {
     return "all";
   }
 
-  /** The ERROR is the first event of the stream, so the held bytes belong to the ERROR. */
+  /** Keeps an ERROR, which is the stream's first event, so all held bytes belong to it. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
     if (!this.#reading.isOurs) this.refusal = Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]);
   }
@@ -203,13 +203,13 @@ export class WatchStream {
     this.#taker.forward(bytes, start, end, this);
   }
 
-  /** Drops an event. Returns flow-control credit for its `count` unheld bytes; its held bytes already gave credit. */
+  /** Drops an event. Returns flow-control credit for its `count` bytes that were not held; held ones gave it before. */
   #drop(count: number): void {
     this.forget();
     this.attempt.up?.grant(count);
   }
 
-  /** Holds an incomplete event. Returns flow-control credit now, because the event may exceed the stream's window. */
+  /** Holds an incomplete event. Returns flow-control credit at once: the event may be larger than the window. */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     this.#held.add(bytes, start, end);
@@ -226,8 +226,8 @@ export class WatchStream {
 type HeldEvent = { readonly event: WatchEvent; readonly bytes: Buffer };
 
 /**
- * Whole events that a sentinel's second stream has delivered before the first stream. If the first stream is lost,
- * these events are forwarded to the client.
+ * Whole events that a sentinel's second stream (D13) has delivered before the first stream. They are forwarded to the
+ * client if the first stream is lost.
  */
 export class Ahead {
   readonly #waiting: HeldEvent[] = [];
@@ -245,10 +245,10 @@ export class Ahead {
     return this.#waiting[0];
   }
 
-  /** `event` is the decoder, whose fields change with the next event, so the fields are copied. */
+  /** Copies the fields of `event`, which is the decoder: they change with the next event. */
   push(event: WatchEvent, bytes: Buffer): void {
     const { type, version, endsInitialEvents, code, reason, oldest, key } = event;
-    // The last of several bookmarks in a row says all that the others say, so only the last is kept.
+    // Of several bookmarks in a row, only the last is kept, because it says all that the others say.
     if (type === "BOOKMARK" && this.#waiting.at(-1)?.event.type === "BOOKMARK")
       this.#drop(this.#waiting.pop());
     this.#waiting.push({

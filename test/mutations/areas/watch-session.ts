@@ -6,8 +6,8 @@ export const watchSession: readonly Defect[] = [
     "a sentinel's second stream stays a sentinel's when the first is lost",
     {
       file: "watch/session/upstream-merge.ts",
-      find: "The second stream is to replace the first.\n    this.isPosted = false;",
-      replace: "The second stream is to replace the first.",
+      find: "The second stream is to replace it.\n    this.isPosted = false;",
+      replace: "The second stream is to replace it.",
     },
     ["watch/detectors/sentinels", "waited for like any other, and asked elsewhere"],
   ),
