@@ -13,13 +13,13 @@ export type ApiSecurityParts = {
   /** Name of the certificate in the log and the metrics. */
   readonly name: "admin" | "metrics";
   readonly journal: Journal;
-  /** Returns the cluster of that name; undefined if a reload has removed it, so that no request is allowed. */
+  /** Returns the cluster with this name; undefined if a reload has removed it: the port then allows no request. */
   readonly clusterOf: (name: string) => Cluster | undefined;
 };
 
 export type ApiSecurity = {
   readonly name: string;
-  /** Undefined if the port uses plain HTTP. The certificate may still be missing or invalid. */
+  /** Undefined if the port uses plain HTTP. `certificate` may still have no valid certificate. */
   readonly tls:
     | { readonly certificate: ServingCertificate; readonly options: tls.SecureContextOptions }
     | undefined;
@@ -28,7 +28,7 @@ export type ApiSecurity = {
   readonly audiences: readonly string[];
 };
 
-/** Loads a port's certificate. A bad one disables only the port, because an outage of the proxy would cost more. */
+/** Loads a port's certificate. An unusable one disables only this port, because ending the process would cost more. */
 export async function apiSecurityOf(
   { authorization, tls: files }: AccessConfig,
   { name, journal, clusterOf }: ApiSecurityParts,

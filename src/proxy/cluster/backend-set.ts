@@ -25,17 +25,17 @@ const fallbackCheckMs = 1000;
 export type BackendSetParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Prefix of each backend name, so that names are unique: "eu/" if there are several clusters, else "". */
+  /** Prefix that makes backend names unique: "eu/" if there are several clusters, else "". */
   readonly prefix: string;
-  /** Called with the names of the present backends: on `start`, and at each change after `start`. */
+  /** Called with the names of all backends by `start`, and after each change. */
   readonly onChange: (names: readonly string[]) => void;
-  /** True if the backend is ready, so that Kubernetes can be queried there for other backends. */
+  /** True if the backend is ready, so that the proxy can ask it for the other backends. */
   readonly isReady: (name: string) => boolean;
   /** True if the backend is neither dead nor draining. */
   readonly answers: (name: string) => boolean;
 };
 
-/** `caBundle`: undefined if all backends use plain HTTP on loopback. */
+/** `caBundle`: undefined if all backends use plain HTTP, on loopback. */
 type Settings = { readonly config: ConfigForCluster; readonly caBundle: CaBundle | undefined };
 
 export class BackendSet {
@@ -53,7 +53,7 @@ export class BackendSet {
 
   /** Creates the set. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
-    // Undefined only until the set exists. The CA bundle reads the variable later.
+    // Stays undefined until the set exists, which the CA bundle needs only later.
     let set: BackendSet | undefined;
     const caBundle = caBundleOf(config, parts, { set: () => set });
     if (caBundle instanceof Failure) return caBundle;
@@ -68,7 +68,7 @@ export class BackendSet {
     this.#lookAtFallback();
   }
 
-  /** Returns the function that applies another configuration's backends. On a Failure, nothing has changed. */
+  /** Returns a function that applies the backends of another configuration. On a Failure, nothing has changed. */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const caBundle = await this.#caBundleFor(config);
     if (caBundle instanceof Failure) return caBundle;
@@ -103,7 +103,7 @@ export class BackendSet {
     return Array.from(this.#addresses.values()).filter(({ name }) => this.#parts.isReady(name));
   }
 
-  /** Returns the CA bundle for a configuration. If the file is the same, the present bundle is reloaded and kept. */
+  /** Returns the CA bundle for a configuration. If it names the same file, the present bundle is reloaded and kept. */
   async #caBundleFor(config: ConfigForCluster): Promise<CaBundle | undefined | Failure> {
     const { config: was, caBundle } = this.#settings;
     const [last, next] = [was.cluster.tls, config.cluster.tls];
@@ -113,11 +113,10 @@ export class BackendSet {
   }
 
   addressOf(name: string): BackendAddress {
-    // A dial may begin at the moment when its backend is removed. The dial to port 0 then fails.
+    // The backend may be removed just when a dial to it begins. A dial to port 0 fails.
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
   }
 
-  /** The discovery's results so far; undefined if no discovery is configured. */
   get record(): Discovery["record"] | undefined {
     return this.#discovery?.record;
   }
@@ -136,7 +135,7 @@ export class BackendSet {
     }
     const { clock, journal, prefix } = this.#parts;
     const answers = (name: string): boolean => this.#parts.answers(prefix + name);
-    // The present backends stay until the first result, so that clients do not notice a change of the discovery source.
+    // The present backends stay until the first result, so that clients do not notice a change of the discovery's type.
     const found = Array.from(this.#addresses.values(), (one) => this.#foundOf(one));
     const source = sourceOf(config, { clock, access: () => this.access });
     const { intervalMs } = config;
@@ -159,7 +158,7 @@ export class BackendSet {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
-  /** The apiservers to query: the ready ones, or all if none is ready, because others may still answer. */
+  /** The apiservers to ask for the list of backends: those that are ready or, if none is, all: some may answer. */
   get access(): Access {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
@@ -172,7 +171,7 @@ export class BackendSet {
     };
   }
 
-  /** Checks whether the fallback is needed. It polls, because this class gets no notice of changes in health. */
+  /** Checks from time to time whether the fallback is needed, because this class is not notified of changed health. */
   #lookAtFallback(): void {
     if (this.#settings.config.cluster.discovery?.fallback === undefined) return;
     this.#stopLooking = this.#parts.clock.after(fallbackCheckMs, () => {
@@ -240,12 +239,12 @@ function caBundleOf(
   });
 }
 
-/** Returns the name to verify in a certificate. With DNS discovery this is the host name that was looked up. */
+/** Returns the name that the backend's certificate must have. With DNS discovery, it is the host name looked up. */
 function nameFor({ host }: Discovered, discovery: DiscoveryConfig | undefined): string {
   return discovery?.type === "DNS" ? discovery.hostname : host;
 }
 
-/** True if the configuration lists this backend, whose settings then take precedence over discovery. */
+/** True if the configuration lists this backend; its settings then take precedence over what discovery has found. */
 function isListed(one: BackendAddress, listed: readonly BackendAddress[]): boolean {
   return listed.some(({ name, host, port }) => name === one.name || (host === one.host && port === one.port));
 }

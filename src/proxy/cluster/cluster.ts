@@ -37,7 +37,7 @@ import { DataPath, type PathSettings } from "./data-path.ts";
 export type ClusterParts = {
   readonly journal: Journal;
   readonly bufferLimiter: BufferLimiter;
-  /** Name in journal and metrics, which never changes; "" if the cluster was the only one when it was created. */
+  /** The cluster's name in journal and metrics, which never changes; "" if no other cluster existed at its creation. */
   readonly label: string;
 };
 
@@ -100,7 +100,7 @@ export class Cluster {
   /** Creates the cluster. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: ClusterParts): Cluster | Failure {
     const journal = parts.journal.of(parts.label);
-    // The backends are created before the cluster. They call the cluster only after they are started.
+    // The backends are created before the cluster, but call it only after they are started.
     let cluster: Cluster | undefined;
     const backends = BackendSet.of(config, {
       clock: wallClock,
@@ -125,7 +125,7 @@ export class Cluster {
       bufferLimiter: this.#bufferLimiter,
       versionOf: (backend) => this.#versions.of(backend),
       isPerClient: cluster.connectionPool.perClient,
-      // Address, credentials and CA are looked up at each dial, so that a change applies to the next connection.
+      // Address, credentials and CA are looked up at each dial, so that the next connection uses changed ones.
       connect: (backend, owner, trust) => {
         const pair = this.#credentials.pairFor(trust);
         return connectConnection(this.backends.addressOf(backend), owner, {
@@ -180,7 +180,7 @@ export class Cluster {
     });
   }
 
-  /** Loads the credentials for backends. Called before `start`, because `start` dials connections. */
+  /** Loads the proxy's credentials for backends. Called before `start`, which dials connections. */
   load(): Promise<Failure | undefined> {
     return this.#takeCredentials(this.#config);
   }
@@ -195,8 +195,8 @@ export class Cluster {
   }
 
   /**
-   * Prepares the backends and certificates of another configuration, and returns the function that applies the
-   * backends. Certificates apply at once, because clients of a new listener may need them.
+   * Prepares another configuration, and returns a function that applies its backends. Its certificates apply at once,
+   * because clients of a new listener may need them.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const take = await this.backends.prepare(config);
@@ -222,13 +222,13 @@ export class Cluster {
     this.#versions.reconcile(names);
   }
 
-  /** True if the cluster has this configuration, apart from the name. */
+  /** True if the cluster has this configuration. The name may differ. */
   isFor(config: ClusterConfig): boolean {
     const { name } = config;
     return JSON.stringify(config) === JSON.stringify({ ...this.#config.cluster, name });
   }
 
-  /** `backend`: the name in journal and metrics. */
+  /** `backend`: its name in journal and metrics. */
   has(backend: string): boolean {
     return this.path.backends.stateOf(backend) !== undefined;
   }
@@ -241,12 +241,12 @@ export class Cluster {
     return this.path.backends.stateOf(backend) === "ready";
   }
 
-  /** True if the backend is ready or suspect: after an outage of etcd, a suspect backend answers before it is ready. */
+  /** True if the backend is ready or suspect: after an outage of etcd, a suspect one answers before it is ready. */
   answers(backend: string): boolean {
     return this.isReady(backend) || this.path.backends.stateOf(backend) === "suspect";
   }
 
-  /** Expiry by purpose: "backend-ca", "client" (the proxy), "backend" and "backend-loopback" (the backends). */
+  /** When certificates expire: "backend-ca", "client" (the proxy's own), "backend" and "backend-loopback". */
   get certificates(): readonly Expiry[] {
     return [
       ...this.backends.certificates,
@@ -260,7 +260,7 @@ export class Cluster {
     return this.upgrades.openCount + this.passthrough.openCount;
   }
 
-  /** Stops discovery and file reloads; ends Upgrades and passthrough connections, which outlive their listeners. */
+  /** Stops discovery and file reloads. Ends Upgrades and passthrough connections, which outlive their listeners. */
   stop(): void {
     this.backends.stop();
     this.#credentials.stop();
@@ -280,7 +280,7 @@ function prefixOf(label: string): string {
 
 const verdictCheckMs = 20;
 
-/** Resolves when every backend has a verdict and one is ready, or after `withinMs`. True if a backend is ready. */
+/** Resolves when all backends have a known state and one is ready, or after `withinMs`. True if a backend is ready. */
 export function waitUntilReady(
   views: () => readonly BackendView[],
   clock: Clock,

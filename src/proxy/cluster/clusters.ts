@@ -1,5 +1,5 @@
 /**
- * All clusters that one process serves. No request of one cluster goes to another. All clusters share one limit on
+ * All clusters that the process serves. A request of one cluster never goes to another. All clusters share one limit on
  * buffered bytes. A reload adds, changes and removes clusters.
  */
 import { getHeapStatistics } from "node:v8";
@@ -13,15 +13,15 @@ import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
 
-/** Share of the heap limit for buffers of slow clients. Above half of this share, flow-control windows shrink (D2). */
+/** Share of the heap limit for buffers of slow clients. Above half of this, flow-control windows shrink (D2). */
 const bufferShare = 0.25;
 
-/** A removed cluster that still has clients. `stay` cancels the removal. */
+/** A removed cluster whose clients have not left yet. `stay` cancels the removal. */
 type Leaving = { readonly cluster: Cluster; readonly stay: () => void };
 
 export type Preparation = {
   readonly take: () => void;
-  /** Called instead of `take`: discards what was created for the reload. */
+  /** Discards what was created for the reload. Called instead of `take`. */
   readonly drop: () => void;
 };
 
@@ -35,7 +35,7 @@ export class Clusters {
   readonly bufferLimiter: BufferLimiter;
   readonly #journal: Journal;
   #byName: ReadonlyMap<string, Cluster> = new Map();
-  /** Undefined if no reload is being prepared. */
+  /** Undefined unless a reload is being prepared. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
   #onGone: (cluster: Cluster) => void = () => {};
@@ -71,12 +71,12 @@ export class Clusters {
     return this.#byName.get(name);
   }
 
-  /** `backend`: the name in journal and metrics. */
+  /** `backend`: its name in journal and metrics. */
   ownerOf(backend: string): Cluster | undefined {
     return this.all.find((cluster) => cluster.has(backend));
   }
 
-  /** Returns the gate of a cluster now or, while a reload is being prepared, after the reload. */
+  /** Returns the gate of a cluster (see `Gate`). While a reload is prepared: the gate after the reload. */
   gateOf(name: string): Gate {
     const cluster = (this.#nextByName ?? this.#byName).get(name);
     if (cluster === undefined) throw new Error(`There is no cluster "${name}"`); // the rules of a configuration forbid it
@@ -92,7 +92,7 @@ export class Clusters {
     for (const cluster of this.present) cluster.start();
   }
 
-  /** Resolves when each cluster has a ready backend or has waited `limits.settleMs`; true if any backend is ready. */
+  /** Resolves when each cluster has a ready backend or `limits.settleMs` has passed; true if any backend is ready. */
   async settled(): Promise<boolean> {
     const outcomes = await Promise.all(this.present.map((cluster) => cluster.settled()));
     return outcomes.includes(true);
@@ -149,7 +149,7 @@ export class Clusters {
     return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#renamed(config);
   }
 
-  /** Returns the single cluster if the configuration changes nothing but its name. */
+  /** Returns the only cluster, if the configuration changes nothing but its name. */
   #renamed({ cluster }: ConfigForCluster): Cluster | undefined {
     const [only, ...others] = this.present;
     return others.length === 0 && only?.isFor(cluster) === true ? only : undefined;
@@ -173,12 +173,12 @@ export class Clusters {
     for (const [name, cluster] of gone) this.#leave(name, cluster, graceMs);
   }
 
-  /** Calls `run` for each cluster that is removed from now on, before its metrics are dropped. */
+  /** Calls `run` for each cluster that will be removed, before its metrics are dropped. */
   onGone(run: (cluster: Cluster) => void): void {
     this.#onGone = run;
   }
 
-  /** Removes a cluster after the drain timeout, within which its listeners drain its clients. */
+  /** Removes a cluster after the drain timeout. Until then, its listeners drain its clients. */
   #leave(name: string, cluster: Cluster, graceMs: number): void {
     const stay = wallClock.after(graceMs, () => {
       this.#leaving.delete(name);

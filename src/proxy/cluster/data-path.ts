@@ -1,5 +1,5 @@
 /**
- * Connects the parts between a listener and the backends of one cluster: health, upstream connections, trust and the
+ * The path of requests between a listener and the backends of one cluster: health, upstream connections, trust and the
  * request handler. The options supply sockets and time: real ones in main.ts, virtual ones in tests and the simulation.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -72,12 +72,12 @@ export type PathOptions = PathSettings & {
   readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
   readonly asserted?: readonly AssertedTrust[];
   readonly isPerClient: boolean;
-  /** How backends are compared (D13): by one watch of each resource on two backends; "all" (default): also by lists. */
+  /** How backends are compared (D13): by one watch of each resource on two of them; "all" (default): also by lists. */
   readonly compares?: "all" | "watches" | "nothing";
   readonly bufferLimiter: BufferLimiter;
   /** Returns the version that a backend reports; default: "" for all. */
   readonly versionOf?: (backend: string) => string;
-  /** How backends are probed on fresh sockets. Undefined: no probes; a backend without upstream connections is dead. */
+  /** How backends are probed on new sockets. Without probes, a backend is dead once it has no upstream connection. */
   readonly probes?: Pick<ProberParts, "times" | "random"> & { readonly probe: Probe };
 };
 
@@ -85,7 +85,7 @@ export type PathOptions = PathSettings & {
 export type BackendMeasurements = {
   readonly pingP99Ms: number;
   readonly suspectMs: number;
-  /** Seconds that each answered PING took; undefined: the backend is removed. */
+  /** Seconds that each answered PING took; undefined: the backend has been removed. */
   readonly pings: Histogram | undefined;
   readonly probes: ProbeCounts;
   readonly isDrained: boolean;
@@ -219,7 +219,7 @@ export class DataPath {
       ping,
       learn: (evidence) => {
         backends.learn(backend, evidence);
-        // If all connections are silent or lost, the probe is sent at once instead of at the next interval.
+        // If all its connections are silent or lost, the backend is probed at once.
         if (isSilent(backends.factsOf(backend))) this.probers?.of(backend)?.probeNow();
       },
       probeLargePackets: () => this.probers?.of(backend)?.probeLargePackets(),
@@ -306,7 +306,7 @@ export class DataPath {
     });
   }
 
-  /** Applies other settings at once. Verdicts, connections and open requests stay. */
+  /** Applies other settings at once. Health states, connections and open requests stay. */
   configure(settings: PathSettings, probeTimes: ProbeTimes): void {
     const { ping, connections, staleReadGuard = defaultMode } = settings;
     this.#settings = settings;
@@ -319,7 +319,7 @@ export class DataPath {
     this.probers?.configure(probeTimes);
   }
 
-  /** Adds and removes backends. Backends that stay are not touched. */
+  /** Adds and removes backends. Nothing changes for backends that stay. */
   reconcile(names: readonly string[]): void {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
@@ -334,25 +334,25 @@ export class DataPath {
       else detector.stop();
   }
 
-  /** Ends all requests and connections, because the process ends. */
+  /** Ends all requests and connections, as the process ends. */
   close(): void {
     for (const exchange of this.exchanges.live) exchange.cut();
     this.#closeRest();
   }
 
-  /** Ends a removed cluster while others are served. Works in slices, because ending 50,000 watches takes 0.6 s. */
+  /** Ends a removed cluster while others are served: in slices, because ending 50,000 watches takes 0.6 s. */
   closeInSlices(): void {
     inSlices(this.clock, this.exchanges.live, cutLive, () => this.#closeRest());
   }
 
   #closeRest(): void {
     this.reconcile([]);
-    // The exchanges in `holders` have ended, but slow clients have not read all of their responses.
+    // These exchanges have ended, but slow clients have not read all of their responses.
     for (const exchange of this.exchanges.holders) exchange.cut();
     this.#leaveBufferLimiter();
   }
 
-  /** Called when a verdict has changed. `pick` is not called, because it reads verdicts itself. */
+  /** Called when a backend's health state has changed. */
   #judged({ name, state }: BackendView): void {
     const { pools } = this;
     if (state === "ready") this.#histories?.returned(name);
@@ -366,7 +366,7 @@ export class DataPath {
     if (state !== "dead") this.pending.release();
   }
 
-  /** Returns the send time (clock reading) of the latest PING or probe that another backend has answered. */
+  /** Returns when (clock reading) the proxy sent the latest PING or probe that another backend has answered. */
   #othersAnsweredAt(name: string): number {
     let latest = 0;
     for (const [other, { shards }] of this.pools.all) {

@@ -1,6 +1,6 @@
 /**
  * What an operator may do at runtime: drain and undrain a backend, move a watch, reload the configuration. Each
- * operation is journaled with the operator's name, whether the operation was done or refused.
+ * operation is journaled with the operator's name, whether it was done or refused.
  */
 import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -13,7 +13,7 @@ type OperatedPath = Pick<DataPath, "backends" | "exchanges" | "migrations">;
 
 export type OperationsParts = {
   readonly journal: Journal;
-  /** The paths of all clusters. Backend names are unique across clusters. */
+  /** The paths of all clusters (path.ts). Backend names are unique across clusters. */
   readonly paths: () => readonly OperatedPath[];
   /** Reloads the configuration; undefined if there is no configuration file. */
   readonly reload: (() => Promise<ReloadOutcome>) | undefined;
@@ -37,9 +37,9 @@ export class Operations {
   }
 
   /**
-   * Drains a backend, if another one is ready: stops new requests to the backend, and moves its watches gradually.
-   * exec, attach, port-forward and `logs -f` stay until they end. An undrain, the backend's removal or the end of this
-   * process ends the drain.
+   * Drains a backend, if another one is ready: new requests go elsewhere, and its watches move gradually. exec, attach,
+   * port-forward and `logs -f` stay until they end. The drain ends with an undrain, the backend's removal or the
+   * proxy's end.
    */
   drain(name: string, operator: Operator): Outcome {
     return this.#journaled("drain", name, operator, this.#drain(name, operator));
@@ -49,7 +49,7 @@ export class Operations {
     return this.#journaled("undrain", name, operator, this.#undrain(name, operator));
   }
 
-  /** Moves each watch with this audit id that another backend can continue. A client may use one id several times. */
+  /** Moves each watch with this audit id that can move. A client may use one id for several requests. */
   move(auditId: string, operator: Operator): Outcome {
     return this.#journaled("move", auditId, operator, this.#move(auditId));
   }
@@ -58,7 +58,7 @@ export class Operations {
     return this.#journaled("reload", "", operator, await this.#reload());
   }
 
-  /** Journals an operation that was refused for a reason unrelated to its target. */
+  /** Journals that an operation was refused for a reason that has nothing to do with its target. */
   refuse(operation: string, target: string, { by }: Operator, reason: string): void {
     this.#parts.journal.write({ kind: "operation.refused", operation, target, by, reason });
   }
@@ -75,7 +75,7 @@ export class Operations {
     if (backends === undefined) return unknown(name);
     if (backends.factsOf(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
-    // Without another ready backend, new requests would still go to this one, and the operator might stop it.
+    // Without another ready backend, new requests would still go to this one, but the operator might stop it now.
     if (!others.some(({ state }) => state === "ready"))
       return new Failure("no-backend", "proxy", `Cannot drain ${name}: no other backend is ready`);
     backends.learn(name, { kind: "drain", isDrained: true, by });

@@ -1,5 +1,5 @@
 /**
- * Drains the process. The order:
+ * Drains the process, in this order:
  *
  *     readiness fails ── shutdownDelay ──▶ no new sockets ──▶ GOAWAY, two steps ──▶ plain requests finish
  *                                                     └──▶ watches end one by one, between events, over half the time
@@ -16,7 +16,7 @@ export type DrainParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly exchanges: LiveRequests;
-  /** Returns the bytes buffered for slow clients, which may include the end of a response whose exchange is over. */
+  /** Returns the number of bytes buffered for slow clients, also of responses whose requests are over. */
   readonly queuedBytes: () => number;
   readonly upgrades: () => number;
   readonly close: () => void;
@@ -28,7 +28,7 @@ export type DrainTimes = { readonly shutdownDelayMs: number; readonly timeoutMs:
 
 const endCheckMs = 50;
 
-/** Resolves when no request and no tunnel is left. `times.timeoutMs` or `hurry` (a second signal) ends the rest. */
+/** Resolves when no request and no tunnel is left. `times.timeoutMs`, or `hurry` (a second signal), ends the rest. */
 export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
   const { clock, journal, exchanges } = parts;
   journal.write({ kind: "drain.started" });
@@ -52,7 +52,7 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
 
 /**
  * Ends watches evenly over the given number of checks, so that their clients do not all reconnect elsewhere at once
- * (F17). Each check counts the watches anew, because a client that has not read the GOAWAY yet may still open a watch.
+ * (F17). Each check counts the watches anew, because a client that has not read the GOAWAY yet may open another one.
  */
 class WatchDrainSchedule {
   readonly #exchanges: LiveRequests;

@@ -11,21 +11,21 @@ export type ClientOptions = {
   readonly listener: string;
   readonly alpn: "h2" | "http/1.1";
   readonly isTls: boolean;
-  /** True if the peer is a configured forwarder, whose X-Forwarded-For is kept. */
+  /** True if the configuration trusts the peer to name its clients in X-Forwarded-For. */
   readonly isTrustedForwarder: boolean;
-  /** The identity in the client's certificate; default: the client has presented no certificate. */
+  /** The identity in the client's certificate; default: it has presented none. */
   readonly identity?: Identity;
-  /** The host that SNI selected; default: no TLS. */
+  /** The host of the listener that the client's SNI selected; default: no TLS. */
   readonly host?: string;
-  /** True if the client may send requests to this authority on this connection; default: to any. */
+  /** True if the client may send requests with this `:authority` on this connection; default: with any. */
   readonly mayAsk?: (authority: string) => boolean;
-  /** Ms since 1970 at which the client should reconnect; default: never. */
+  /** When the client should reconnect, in ms since 1970; default: never. */
   readonly leavesAt?: number;
-  /** Both ends of the client's connection, if known, for a PROXY header to a backend behind a load balancer. */
+  /** Addresses of both ends of the client's connection, for a PROXY header to a backend behind a load balancer. */
   readonly ends?: Ends;
 };
 
-/** The caller of the latest request, kept with its lookup key, because most requests have the same caller. */
+/** The caller of the latest request and what it was looked up by: the next request mostly has the same caller. */
 export type CallerMemo = {
   readonly word: Bearer | Asserted | undefined;
   readonly userAgent: string;
@@ -36,7 +36,7 @@ export type CallerMemo = {
 export type ClientSession = {
   /** Closes the connection after its open requests. */
   drain(): void;
-  /** Called when a backend answered a request. HTTP/2 sessions limit control frames by the number of responses. */
+  /** Called when a backend has answered a request, which permits an HTTP/2 client a few more control frames (D16). */
   answered(): void;
 };
 
@@ -54,7 +54,7 @@ export class Client {
   readonly mayAsk: (authority: string) => boolean;
   readonly leavesAt: number;
   readonly ends: Ends | undefined;
-  /** One object for all of the client's requests, so that HPACK sends the field's text once. */
+  /** One object for all of the client's requests, so that HPACK sends the field's text only once. */
   readonly forwardedFor: Field;
   #session: ClientSession | undefined = undefined;
   readonly #connection = { isOpen: true };
@@ -95,7 +95,7 @@ export class Client {
     this.#connection.isOpen = false;
   }
 
-  /** A separate object, because observers keep it longer than they need the rest of the client. */
+  /** An object of its own, because observers keep it longer than they need the rest of the client. */
   get connection(): { readonly isOpen: boolean } {
     return this.#connection;
   }
@@ -108,7 +108,7 @@ export class Client {
     this.#caller = caller;
   }
 
-  /** The backend of the client's requests (D2), which rarely changes, because caches differ between backends. */
+  /** The backend that gets the client's requests (D2). It rarely changes, because backends' caches differ. */
   get backend(): string | undefined {
     return this.#backend;
   }
@@ -117,7 +117,7 @@ export class Client {
     this.#backend = backend;
   }
 
-  /** The backend to which the client's watches are moving, and its requests after them; undefined: none. */
+  /** The backend to which first the client's watches move, and then its requests; undefined: none. */
   get rebound(): string | undefined {
     return this.#rebound;
   }
@@ -126,7 +126,7 @@ export class Client {
     this.#rebound = backend;
   }
 
-  /** Binds the client to `to`, unless the client is bound to another backend than `from` by now. */
+  /** Binds the client to `to`, unless it is bound to another backend than `from` by now. */
   follow(from: string, to: string): void {
     if (this.#backend === from) this.#backend = to;
   }

@@ -1,4 +1,4 @@
-/** A request and its client, and what the proxy may do with such a request. */
+/** A request, its client, and what the proxy may do with the request. */
 
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
@@ -11,14 +11,14 @@ import type { Client } from "./client.ts";
 export type RequestContext = {
   readonly client: Client;
   readonly caller: Caller;
-  /** Clock reading at which the request's head was read. */
+  /** Clock reading at which the proxy had read the request's head. */
   readonly at: number;
-  /** The `resourceKey` of a watch; "" for other requests. */
+  /** For a watch: group and name of the resource, as `resourceKey` returns them; otherwise "". */
   readonly resource: string;
   readonly method: string;
   readonly kind: Kind;
   readonly verb: string;
-  /** True if the request reads, by name, one object that the apiserver itself stores, or a subresource of one. */
+  /** True if the request reads one object, or its subresource, by name, and the apiserver itself stores the object. */
   readonly isObjectRead: boolean;
   /** True if the request reads a container's log. */
   readonly isLogRead: boolean;
@@ -31,7 +31,7 @@ export type RequestContext = {
   readonly asserted?: Asserted | undefined;
 };
 
-/** Returns the size of an unusually long head, which counts as buffered bytes during the request; else 0. */
+/** Returns the bytes of an unusually long head, which count as buffered bytes during the request; otherwise 0. */
 export function longHeadBytes(fields: readonly Field[]): number {
   let bytes = 0;
   for (const { size } of fields) bytes += size;
@@ -41,7 +41,7 @@ export function longHeadBytes(fields: readonly Field[]): number {
 /** The safe methods (RFC 9110 §9.2.1). */
 const safeMethods = new Set(["GET", "HEAD"]);
 
-/** True if the request may be sent again when its stream was lost before the response (watch.md §10). */
+/** True if the request may be sent again after its stream was lost before the response (watch.md §10). */
 export function isSafe(context: RequestContext): boolean {
   return isRepeatable(context) || (context.isLogRead && context.isBodiless);
 }
@@ -54,13 +54,13 @@ export function isRepeatable({ method, kind, isBodiless }: RequestContext): bool
   return isBodiless && kind !== "long-running" && safeMethods.has(method);
 }
 
-/** True if no cache may answer: the apiserver reads a GET without a version from etcd (storage/cacher). */
+/** True if the apiserver reads the response from etcd, not from a cache: a GET without a version (storage/cacher). */
 export function isFreshRead({ isObjectRead, isBodiless, fields }: RequestContext): boolean {
   if (!isObjectRead || !isBodiless) return false;
   return !targetIn(fields).includes("resourceVersion=");
 }
 
-/** Returns the request target, with the query; "": the request has none. */
+/** Returns the request's path with its query; "": it has none. */
 export function targetIn(fields: readonly Field[]): string {
   return fields.find(({ name }) => name === ":path")?.value ?? "";
 }
@@ -70,7 +70,7 @@ export function isApiPath({ fields }: RequestContext): boolean {
   return /^\/(openapi\/v3\/)?apis?\//.test(targetIn(fields));
 }
 
-/** Returns a key of a client that survives new sockets, tokens and restarts: its address, a space, its User-Agent. */
+/** Returns a key that stays the same when a client reconnects or restarts: its address, a space, its User-Agent. */
 export function clientKey(client: Pick<Client, "address">, fields: readonly Field[]): string {
   return `${client.address} ${userAgentOf(fields)}`;
 }

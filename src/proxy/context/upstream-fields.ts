@@ -21,14 +21,14 @@ const auditIdChars = 256;
 
 export type Identified = {
   readonly fields: Field[];
-  /** The audit id for the journal, clipped to `auditIdChars`. The whole id goes upstream. */
+  /** The audit id as the journal has it, clipped to `auditIdChars`. The backend gets the whole id. */
   readonly auditId: string;
   /** The identity that the proxy asserts; undefined: the client's own credential goes upstream. */
   readonly asserted: Asserted | undefined;
 };
 
 const https = new Field(":scheme", "https");
-/** Random for each process, so that ids of several proxies never collide. A counter follows (RFC 9562, version 4). */
+/** Random for each process, so that several proxies never use one id twice. A counter follows (RFC 9562, version 4). */
 const idPrefix = randomBytes(9)
   .toString("hex")
   .replace(/^(.{8})(.{4})(.{3})(.{3})$/, "$1-$2-4$3-a$4-");
@@ -48,14 +48,14 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
   const { fields, auditId, forwardedFor } = allowedFieldsOf(request, dropsOf(client.identity, asserted));
   // Any client may write X-Forwarded-For, so only that of a configured forwarder is kept. All entries go into one
   // field, because the apiserver reads only the first field of that name (apimachinery util/net, SourceIPs). A list
-  // above `limits.fieldBytes` is dropped, because it would end an upstream connection that many clients share (A7).
+  // above `limits.fieldBytes` is dropped: it would end an upstream connection that many clients share (A7).
   const { name, value } = client.forwardedFor;
   const isFitting = forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes;
   const isBelieved = isFitting && client.isTrustedForwarder;
   fields.push(isBelieved ? new Field(name, forwardedFor + value) : client.forwardedFor);
   const id = auditId === "" ? newAuditId() : auditId;
   if (auditId === "") fields.push(new Field("audit-id", id));
-  // Added after the client's fields are filtered, so that no field of the client removes the identity fields (A40).
+  // Added after the client's fields were filtered, so that no field of the client can remove them (A40).
   if (asserted !== undefined) fields.push(...asserted.fields);
   return { fields, auditId: id, asserted };
 }
@@ -80,7 +80,7 @@ function allowedFieldsOf(request: RequestHead, drops: FieldRule | undefined): Cl
 
 /**
  * Returns the identity in the client's certificate, which takes precedence over a bearer token. If the certificate is
- * invalid or expired, the bearer token counts, as at the apiserver.
+ * invalid or has expired, the token counts, as at the apiserver.
  */
 function assertedIn(
   fields: readonly Field[],

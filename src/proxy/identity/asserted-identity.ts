@@ -10,8 +10,8 @@ import { Field, role } from "../../h2/core/field.ts";
 import { subjectOf } from "./subject.ts";
 
 /**
- * A client is disconnected this many ms before its certificate expires. On the next connection it presents its renewed
- * certificate, and it never gets 401 for the old one. Kubelets renew after 70 to 90 % of a certificate's lifetime.
+ * A client is disconnected this many ms before its certificate expires. It then connects with its renewed certificate,
+ * and never gets 401 for the old one. Kubelets renew after 70 to 90 % of a certificate's lifetime.
  */
 export const certificateLeaveMs = 5000;
 
@@ -32,7 +32,7 @@ type Common = {
 /** A client without a certificate, or with a certificate without a common name. The apiserver treats both alike. */
 export type Unidentified = Common & { readonly kind: "none" };
 
-/** `mayUseBearer`: true if the client may still use a bearer token, as at the apiserver. */
+/** `mayUseBearer`: true if the client's bearer token counts instead of its refused certificate, as at the apiserver. */
 export type Refused = Common & {
   readonly kind: "refused";
   readonly failure: Failure;
@@ -42,15 +42,15 @@ export type Refused = Common & {
 export type Asserted = Common & {
   readonly kind: "asserted";
   readonly user: string;
-  /** The trust class of the client's requests: its connections carry the proxy's own credential and nothing else. */
+  /** The trust class of the client's requests. Their upstream connections carry only the proxy's own credential. */
   readonly trust: AssertedTrust;
-  /** The fields that assert the identity, added after all fields of the client's own. */
+  /** The fields that assert the identity. They follow all fields of the client. */
   readonly fields: readonly Field[];
-  /** True for fields that `strips` selects, and for Authorization, because the certificate takes precedence. */
+  /** True for fields that `strips` selects, and for Authorization, because the certificate takes precedence over it. */
   readonly drops: FieldRule;
-  /** True for a client's impersonation field, if the apiserver could not authorize the client for it. */
+  /** True for an impersonation field of the client, if the apiserver could not check the client's right to send it. */
   readonly isPresumptuous: FieldRule;
-  /** The earliest expiry in the client's chain, in ms since 1970. */
+  /** The earliest expiry in the client's certificate chain, in ms since 1970. */
   readonly notAfter: number;
 };
 
@@ -61,11 +61,11 @@ export type PeerCertificate = {
   /** SHA-256 of `der` in lower-case hexadecimal digits, without colons. */
   readonly fingerprint: string;
   readonly notAfter: number;
-  /** Why the chain does not verify against the client CA, in OpenSSL's words; undefined: the chain verifies. */
+  /** Why OpenSSL cannot verify the chain against the client CA; undefined: it can. */
   readonly problem: string | undefined;
 };
 
-/** The identity of a client without TLS, or on a listener that ignores certificates. */
+/** The identity of a client without TLS, or on a listener that ignores client certificates. */
 export const unidentified: Unidentified = { kind: "none", strips: undefined };
 
 const rejected: Refused = {
@@ -131,14 +131,14 @@ function namedIn(
     : "The certificate's subject has bytes that no header field may carry";
 }
 
-/** Returns the rule that selects fields and trailers that do not go upstream; undefined: all fields go upstream. */
+/** Returns the rule for fields and trailers of the client that do not go upstream; undefined: all go upstream. */
 export function dropsOf(identity: Identity, asserted: Asserted | undefined): FieldRule | undefined {
   return asserted === undefined ? identity.strips : asserted.drops;
 }
 
 /**
- * Returns when a client should reconnect: shortly before its certificate expires, or at the expiry if less time is
- * left. `wallMs` is the present time; all times are in ms since 1970.
+ * Returns when a client should reconnect: shortly before its certificate expires or, if too little time is left, when
+ * it expires. `wallMs` is the present time; all times are in ms since 1970.
  */
 export function leavesAt(identity: Identity, wallMs: number): number {
   if (identity.kind !== "asserted") return Number.POSITIVE_INFINITY;
@@ -148,7 +148,7 @@ export function leavesAt(identity: Identity, wallMs: number): number {
 
 type AssertingPolicy = Exclude<IdentityPolicy, { readonly clientCerts: "Reject" }>;
 
-/** An impersonated user of this name is in system:unauthenticated, whatever groups the request names. */
+/** The apiserver puts an impersonated user of this name into system:unauthenticated, whatever groups are named. */
 const anonymous = "system:anonymous";
 
 type User = {
@@ -169,15 +169,15 @@ function frontProxyAssertion({ name, uid, groups, fingerprint }: User, names: He
   const fields = [fieldOf(userName, name)];
   if (uid !== undefined) fields.push(fieldOf(uidName, uid));
   fields.push(...groupFields(groupName, groups));
-  // The key contains a slash, which no field name may have, so the slash is escaped; the apiserver reverses the escape.
+  // No field name may have a slash. The key has one, which is escaped; the apiserver reverses the escape.
   fields.push(fieldOf(`${prefix}authentication.kubernetes.io%2fcredential-id`, `X509SHA256=${fingerprint}`));
-  // The apiserver gets the client's identity, so it authorizes impersonation itself.
+  // The apiserver gets the client's identity, so it checks itself whether the client may impersonate.
   return { user: name, trust: "front-proxy", fields, isPresumptuous: () => false };
 }
 
 /**
- * Returns the fields that impersonate the user under the proxy's own credential. The credential id is not sent, because
- * sending it would require a permission of its own (userextras), and no authorizer evaluates it.
+ * Returns the fields that impersonate the user with the proxy's own credential. The credential id is not sent, because
+ * it would require a permission of its own (userextras), and no authorizer evaluates it.
  */
 function impersonation({ name, uid, groups }: User): Assertion {
   const fields = [fieldOf("impersonate-user", name)];
@@ -185,13 +185,13 @@ function impersonation({ name, uid, groups }: User): Assertion {
   const own = groupFields("impersonate-group", groups);
   fields.push(...own);
   // For a service account without groups, the apiserver would add the account's own groups, which a certificate does
-  // not grant (endpoints/filters/impersonation, groupsSpecified). Naming a group of all service accounts prevents that.
+  // not grant (endpoints/filters/impersonation, groupsSpecified). Naming a group that all users have prevents that.
   if (own.length === 0 && name.startsWith("system:serviceaccount:"))
     fields.push(fieldOf("impersonate-group", "system:authenticated"));
   return { user: name, trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 
-/** Asserts no user: the request carries the proxy's credential alone. Any client with a certificate may use this. */
+/** Asserts no user: the request carries only the proxy's credential. Every client with a certificate may use it. */
 const lent: Assertion = {
   user: "impersonator",
   trust: "impersonate",
@@ -199,12 +199,12 @@ const lent: Assertion = {
   isPresumptuous: () => false,
 };
 
-/** Returns one field per group, because a group's name may contain a comma. The apiserver ignores empty names. */
+/** Returns one field for each group, because a group's name may contain a comma. The apiserver ignores empty names. */
 function groupFields(name: string, groups: readonly string[]): Field[] {
   return groups.filter((group) => group !== "").map((group) => fieldOf(name, group));
 }
 
-/** Fields hold bytes as latin1 text. The apiserver reads the bytes as UTF-8. */
+/** Returns a field whose latin1 text has the bytes of `value` in UTF-8, as the apiserver reads them. */
 function fieldOf(name: string, value: string): Field {
   return new Field(name, Buffer.from(value).toString("latin1"), true);
 }
@@ -225,7 +225,7 @@ function isImpersonation(field: Field): boolean {
 
 type Rules = { readonly strips: FieldRule | undefined; readonly drops: FieldRule };
 
-/** One set of rules per policy, shared by all clients of a listener or host. */
+/** The rules of each policy, shared by all clients of a listener or host. */
 const rulesOf = new WeakMap<IdentityPolicy, Rules>();
 
 function rulesUnder(policy: AssertingPolicy): Rules {
@@ -242,7 +242,7 @@ function identityRule(names: HeaderNames): FieldRule {
   const own = [...names.user, ...names.uid, ...names.group].map((name) => plain(name));
   const prefixes = [usual, ...names.extraPrefixes.map((prefix) => plain(prefix))];
   const isUsual = [...own, ...prefixes].every((name) => name.startsWith(usual));
-  // The field decoder already marks the usual names with a role, so most fields need no comparison of names.
+  // The decoder has already given the usual names the role `identity`, so most fields need no comparison of names.
   if (isUsual) return (field) => field.role === role.identity && !isImpersonation(field);
   const words = new Set(own);
   return (field) => {

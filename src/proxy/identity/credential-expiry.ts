@@ -1,11 +1,11 @@
 /**
- * Reads from a bearer token when it expires. The proxy checks this before it sends a token a second time, because the
- * 401 for an expired token would make the apiserver close a whole upstream connection (watch.md §8, W7).
+ * Reads from a bearer token when it expires. The proxy checks this before it sends a token again for a client: the 401
+ * for an expired token would make the apiserver close a whole upstream connection (watch.md §8, W7).
  */
 import { isRecord, parseJson } from "../../base/json.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 
-/** Expiry by Authorization field, kept because a watch is checked every 5 s, and parsing 64 KiB takes 0.3 ms. */
+/** Expiry by Authorization field. Kept, because a watch is checked every 5 s, and parsing 64 KiB takes 0.3 ms. */
 const known = new WeakMap<Field, { readonly end: number | undefined }>();
 
 /** In ms since 1970; undefined: the request has no token, or the token states no expiry. */
@@ -29,7 +29,7 @@ export function bearerEndsAt(value: string): number | undefined {
   return typeof exp === "number" ? exp * 1000 : undefined;
 }
 
-/** Returns the payload of a JWT after "Bearer", or "". Uses no regular expression, because clients can send 64 KiB. */
+/** Returns the payload of the JWT after "Bearer", or "". Uses no regular expression: clients can send 64 KiB. */
 function payloadIn(value: string): string {
   if (value.slice(0, 7).toLowerCase() !== "bearer ") return "";
   const parts = value.slice(7).split(".", 4);

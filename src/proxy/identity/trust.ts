@@ -1,9 +1,9 @@
 /**
  * Decides which upstream connections a request may share (D2), and remembers the bearer tokens that a backend accepted
- * recently.
+ * recently (*proven* tokens).
  *
  * After a single 401 or anonymous request, the apiserver sends GOAWAY on the whole session (watch.md W7). So requests
- * that may cause a GOAWAY do not share connections with proven clients.
+ * that may cause a GOAWAY do not share connections with clients whose tokens are proven.
  */
 import { hash, randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -13,36 +13,35 @@ import { type Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import { bearerEndsAt } from "./credential-expiry.ts";
 
-/** An accepted bearer token stays proven for this many ms (D2). */
+/** A bearer token that a backend has accepted stays proven for this many ms (D2). */
 export const provenMs = 600_000;
 /** Maximum number of accepted tokens that are remembered, each as a hash and a time. */
 export const rememberedBearers = 10_000;
-/** Apiservers accept a JWT for this many ms after its expiry (go-jose's leeway); its proof lasts `endedBearerMs`. */
+/** Apiservers accept a JWT for this many ms after its expiry (go-jose). `endedBearerMs` then replaces `provenMs`. */
 const bearerLeewayMs = 60_000;
 export const endedBearerMs = 5000;
 
 /**
- * `front-proxy` and `impersonate` are the classes of clients whose identity the proxy asserts. Their upstream
- * connections carry the proxy's own credential. Any other request on such a connection would have the proxy's rights
- * (D9).
+ * front-proxy and impersonate are the classes of clients whose identity the proxy asserts. Their upstream connections
+ * carry the proxy's own credential, so any other request on such a connection would have the proxy's rights (D9).
  */
 export const trustClasses = ["proven", "unproven", "private", "front-proxy", "impersonate"] as const;
 export type TrustClass = (typeof trustClasses)[number];
 
 /**
- * The form that the apiserver reads as a bearer token (k8s.io/apiserver, bearertoken.go). For the apiserver, a request
- * with any other value is anonymous and often gets 403. If a 403 proved such a value, GOAWAYs caused by its sender
- * would hit proven clients.
+ * The form that the apiserver reads as a bearer token (k8s.io/apiserver, bearertoken.go). With any other value the
+ * request is anonymous and often gets 403. If a 403 proved such a value, the GOAWAYs that its sender causes would hit
+ * clients with proven tokens.
  */
 const bearerForm = /^bearer [^ ]/i;
 
-/** True for a bearer token, also in the field that a browser's websocket has to use (websocket/protocol.go). */
+/** True for a bearer token, also in the field that a browser must use for a websocket (websocket/protocol.go). */
 export function isBearer({ role: of, name, value }: Field): boolean {
   if (of === role.authorization) return bearerForm.test(value);
   return name === "sec-websocket-protocol" && value.includes("base64url.bearer.authorization.k8s.io.");
 }
 
-/** What is known of a bearer token, by its salted hash; the token itself is not kept. */
+/** What the proxy knows of a bearer token. `key`: a salted hash; the token itself is not kept. */
 export type Bearer = {
   readonly key: string;
   /** Clock reading until which the token counts as proven; 0: not proven. */
@@ -54,7 +53,7 @@ export type Bearer = {
 /** The bearer token of a request; undefined: anonymous. */
 export type Credential = Bearer | undefined;
 
-/** True if this object says that the token is proven. Another object for the same token may know of a later proof. */
+/** True if the token is proven according to this object. Another object of the same token may know a later proof. */
 export function isProvenAt(credential: Credential, now: number): boolean {
   return credential !== undefined && credential.provenUntil > now;
 }
@@ -75,7 +74,7 @@ export class Trust {
     for (const field of request.fields) {
       if (field.role !== role.authorization) continue;
       if (!bearerForm.test(field.value)) return undefined;
-      // The memo lives as long as its client's connection, which may be idle, so no overlong token is kept (A26).
+      // The memo lives as long as the connection, which may be idle, so an overlong token is not kept in it (A26).
       if (field.value.length > limits.usualHeadBytes) return this.#bearer(field.value);
       if (memo.value !== field.value) {
         memo.bearer = this.#bearer(field.value);
@@ -91,19 +90,19 @@ export class Trust {
     return this.#known(credential).provenUntil > this.#clock.now() ? "proven" : "unproven";
   }
 
-  /** Records a backend's response: any status but 401 proves the credential for ten minutes. */
+  /** Records a backend's response. Any status but 401 proves the token for ten minutes. */
   learn(credential: Credential, status: number): void {
     if (credential === undefined) return;
     const known = this.#known(credential);
     known.provenUntil = status === 401 ? 0 : this.#clock.now() + this.#provenMs(known);
-    // Only accepted tokens are kept, so that ten thousand invented tokens cannot evict a valid one (A43).
+    // Only accepted tokens are kept: ten thousand invented tokens cannot evict a valid one (A43).
     if (status !== 401 && !this.#bearers.has(known.key)) this.#bearers.set(known.key, known);
   }
 
   /**
-   * Returns how long an accepted token stays proven. The proof ends with the token's own expiry, so that tokens that
-   * expire together cause no 401s on the connections of proven clients. If a token is accepted long after its expiry,
-   * the proxy's wall clock is wrong, so the expiry is ignored.
+   * Returns for how many ms an accepted token stays proven. The proof ends with the token's own expiry, so that tokens
+   * that expire together cause no 401s on connections of proven tokens. If a token is accepted long after its expiry,
+   * the proxy's wall clock is wrong, and the expiry is ignored.
    */
   #provenMs({ endsAt }: Bearer): number {
     const leftMs = endsAt - this.#clock.wall();
@@ -111,7 +110,7 @@ export class Trust {
     return Math.min(provenMs, Math.max(endedBearerMs, leftMs));
   }
 
-  /** Returns the stored object of this token, because a request may hold another object from before the proof. */
+  /** Returns the stored object of this token. A request may still have an object from before the proof. */
   #known(credential: Bearer): Bearer {
     return this.#bearers.get(credential.key) ?? credential;
   }
@@ -120,7 +119,7 @@ export class Trust {
     const key = hash("sha256", this.#salt + value);
     const known = this.#bearers.get(key);
     if (known === undefined) {
-      // An overlong token is not parsed: no real client has such a token, and parsing costs more than a missed expiry.
+      // An overlong token is not parsed. No real client has one, and parsing it costs more than a missed expiry.
       const endsAt = value.length > limits.usualHeadBytes ? undefined : bearerEndsAt(value);
       return { key, provenUntil: 0, endsAt: endsAt ?? Number.POSITIVE_INFINITY };
     }

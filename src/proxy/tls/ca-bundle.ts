@@ -1,5 +1,5 @@
 /**
- * A file of CA certificates that verifies backends or clients, and reloads when it changes. The last good CAs stay in
+ * A file of CA certificates that verifies backends or clients, and reloads when it changes. The last usable CAs stay in
  * use until new ones have passed every test, because a wrong CA would break all connections at once (D10).
  */
 import { wallOf } from "../../base/clock.ts";
@@ -11,7 +11,7 @@ import { certificatesIn, outOfDate } from "./serving-pair.ts";
 
 export type CaBundleOptions = Reloading & {
   readonly file: string;
-  /** Returns the reason why these CAs (PEM) are unsuitable; undefined if they are suitable. */
+  /** Returns the reason why these CAs (PEM) cannot be used; undefined if they can. */
   readonly prove: (ca: string) => Promise<Failure | undefined>;
   readonly onSwap: () => void;
 };
@@ -31,8 +31,8 @@ export class CaBundle {
   }
 
   /**
-   * Loads the CAs for the first time. Any readable file is accepted, because there are no older CAs to keep. The file
-   * is watched after `start`.
+   * Loads the CAs for the first time. Accepts any readable file, because there are no older CAs to keep. `start` begins
+   * to watch the file.
    */
   static load(options: CaBundleOptions): CaBundle | Failure {
     const ca = loadCa(options.file);
@@ -58,7 +58,7 @@ export class CaBundle {
     this.#file.stop();
   }
 
-  /** Reads the file now. Returns a Failure if the last good CAs stay in use. */
+  /** Reads the file now. Returns a Failure if the previous CAs stay in use. */
   reload(): Promise<Failure | undefined> {
     return this.#file.reload();
   }
@@ -76,7 +76,7 @@ async function loadOther(
   return failure === undefined ? ca : unusable(`"${file}"`, failure);
 }
 
-/** Returns the PEM certificates of a CA file, without anything else in the file. */
+/** Returns only the PEM certificates of a CA file, without its other text. */
 export function loadCa(file: string): string | Failure {
   const text = readPem(file);
   if (text instanceof Failure) return text;
@@ -95,8 +95,8 @@ export function unusable(files: string, { message, cause }: Failure): Failure {
 }
 
 /**
- * Returns the latest expiry among CAs from `loadCa`, in ms since 1970. The old CA of a rotation may expire earlier,
- * because by then the new CA has signed the certificates.
+ * Returns the latest expiry among CAs from `loadCa`, in ms since 1970. When a CA is rotated, the old one may expire
+ * earlier, because by then the new one has signed all certificates.
  */
 export function lastEndOf(ca: string): number {
   const certificates = certificatesIn(ca);
@@ -104,7 +104,7 @@ export function lastEndOf(ca: string): number {
   return Math.max(...certificates.map(({ validTo }) => wallOf(validTo)));
 }
 
-/** Returns a Failure if none of these CAs is valid now: every certificate that they have signed would be refused. */
+/** Returns a Failure if none of these CAs is valid now, because every certificate that they signed would be refused. */
 function outlived(ca: string, wallMs: number): Failure | undefined {
   const certificates = certificatesIn(ca);
   if (certificates instanceof Failure) return certificates;

@@ -1,6 +1,6 @@
 /**
- * A listener's serving certificate, which is reloaded when its files change. The last good certificate stays in use
- * until a new one has passed every test (D10, seed 000).
+ * A listener's serving certificate, which is reloaded when its files change. The last usable certificate stays in use
+ * until a new one has passed every test (D10, incident 000).
  */
 import { duplexPair } from "node:stream";
 import tls from "node:tls";
@@ -15,13 +15,13 @@ import { checkPair, type ServingPair } from "./serving-pair.ts";
 export type CertificateOptions = Reloading & {
   readonly certFile: string;
   readonly keyFile: string;
-  /** CA bundle that verifies client certificates; undefined: client certificates are ignored. */
+  /** The CA bundle that verifies client certificates; undefined: client certificates are ignored. */
   readonly clientCaFile?: string | undefined;
-  /** True if no TLS sessions may be resumed, because client certificates or host names matter on this listener. */
+  /** True if clients may not resume TLS sessions, because their certificates or host names matter on this listener. */
   readonly wholeOnly?: boolean;
-  /** Called after the pair or the client CA was replaced. `isOtherCa`: true if the client CA was replaced. */
+  /** Called after a reload has replaced the pair or the client CA. `isOtherCa`: true if it was the client CA. */
   readonly onSwap?: (isOtherCa: boolean) => void;
-  /** Returns the reason why a pair is unsuitable as a replacement of `was`; undefined if it is suitable. */
+  /** Returns the reason why a pair cannot replace `was`; undefined if it can. */
   readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
 };
 
@@ -36,7 +36,7 @@ type Loaded = {
 export class ServingCertificate {
   readonly #options: CertificateOptions;
   readonly #files: ReloadingFile<Loaded>;
-  /** Loaded separately, so that a bad client CA does not block a new certificate. */
+  /** Loaded separately from the pair, so that an unusable client CA does not block a new certificate. */
   #clientCa: CaBundle | undefined;
 
   private constructor(options: CertificateOptions) {
@@ -53,14 +53,14 @@ export class ServingCertificate {
     });
   }
 
-  /** Loads the certificate. Returns a Failure if it is unusable, so that nothing can be served. */
+  /** Loads the certificate. Returns a Failure if it is unusable, so that the listener can serve nothing. */
   static async load(options: CertificateOptions): Promise<ServingCertificate | Failure> {
     const { certificate, failure } = await ServingCertificate.keep(options);
     if (failure !== undefined) certificate.stop();
     return failure ?? certificate;
   }
 
-  /** Loads the certificate, and keeps retrying if that fails, so that the other hosts of the listener are served. */
+  /** Loads the certificate. If that fails, tries again and again, so that the listener can serve its other hosts. */
   static async keep(
     options: CertificateOptions,
   ): Promise<{ readonly certificate: ServingCertificate; readonly failure: Failure | undefined }> {
@@ -69,12 +69,12 @@ export class ServingCertificate {
     return { certificate, failure: await certificate.reload() };
   }
 
-  /** The certificate in use; undefined if no good one was ever loaded. */
+  /** The certificate in use; undefined until a usable one was loaded. */
   get current(): Loaded | undefined {
     return this.#files.current;
   }
 
-  /** Reads the files now. Returns a Failure if the last good certificate stays in use. */
+  /** Reads the files now. Returns a Failure if the previous certificate stays in use. */
   reload(): Promise<Failure | undefined> {
     return this.#files.reload();
   }
@@ -84,7 +84,7 @@ export class ServingCertificate {
     this.#clientCa?.stop();
   }
 
-  /** A replacement of a good pair must pass `prove`. */
+  /** A pair that replaces another one must pass `prove`. */
   async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
     const clientCa = await this.#loadClientCa();
     if (clientCa instanceof Failure) return clientCa;
@@ -99,7 +99,7 @@ export class ServingCertificate {
     const { clientCaFile: file, name } = this.#options;
     if (file === undefined) return undefined;
     if (this.#clientCa !== undefined) {
-      // If the reload fails, the CAs in use are still good, and the bundle journals the failure itself.
+      // If this fails, the CAs in use stay, and the bundle journals the failure itself.
       await this.#clientCa.reload();
       return this.#clientCa.ca;
     }
@@ -139,9 +139,7 @@ async function load(
     : refuse(failure);
 }
 
-/** The last check of a serving certificate: a real TLS handshake with it, over a pipe in memory. */
-
-/** Returns undefined if a client finishes the handshake and gets the certificate with this SHA-256 fingerprint. */
+/** The last test of a certificate. Returns undefined if a client gets it (SHA-256 `fingerprint`) in a handshake. */
 export function tryHandshake(
   context: tls.SecureContext,
   fingerprint: string,
@@ -149,7 +147,7 @@ export function tryHandshake(
 ): Promise<Failure | undefined> {
   const [near, far] = duplexPair();
   const server = new tls.TLSSocket(near, { isServer: true, secureContext: context });
-  // Tests only that both ends agree on a version and a cipher, not that clients trust the CA.
+  // The test only shows that both ends agree on a version and a cipher, not that clients trust the CA.
   const client = tls.connect({ socket: far, rejectUnauthorized: false });
   return new Promise((resolve) => {
     const end = (failure?: Failure): void => {
@@ -160,7 +158,7 @@ export function tryHandshake(
     };
     const fail = (reason: Error): void => end(new Failure("bad-file", "proxy", reason.message, reason));
     const cancel = clock.after(limits.handshakeMs, () => fail(new Error("the handshake timed out")));
-    // The listeners stay, because an "error" event without a listener would end the process.
+    // These listeners stay, because an "error" event without a listener would end the process.
     server.on("error", fail);
     client.on("error", fail);
     client.once("secureConnect", () => {

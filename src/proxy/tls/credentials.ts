@@ -17,11 +17,11 @@ import { provePair } from "./upstream-acceptance.ts";
 export type CredentialsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Prefix of the certificates' names: "eu/" if there are several clusters, else "". */
+  /** Prefix of the certificates' names in journal and metrics: "eu/" if there are several clusters, else "". */
   readonly prefix: string;
-  /** Called when a certificate was replaced: sessions that present the old one must end before it expires (A44). */
+  /** Called when a certificate was replaced. Sessions that present the old one must end before it expires (A44). */
   readonly onSwap: (trust: AssertedTrust) => void;
-  /** The backends that can be asked whether they accept a new certificate. */
+  /** The backends at which a new certificate can be tried. */
   readonly ready: () => readonly BackendAddress[];
 };
 
@@ -47,9 +47,9 @@ export class Credentials {
   }
 
   /**
-   * Loads the certificates of another configuration, and returns the function that puts them into use. On a Failure,
-   * nothing has changed. A certificate that is no longer configured stays for the clients that still use it; its
-   * listeners drain them.
+   * Loads the certificates of another configuration, and returns a function that puts them into use. On a Failure,
+   * nothing has changed. A certificate that is no longer configured stays for the clients that still use it, which
+   * their listeners drain.
    */
   async prepare(config: ConfigForCluster): Promise<(() => undefined) | Failure> {
     const { frontProxy, impersonator } = config.cluster.tls ?? {};
@@ -68,7 +68,7 @@ export class Credentials {
     return failure;
   }
 
-  /** Returns the certificate to present on a connection of this class; undefined if there is none. */
+  /** Returns the proxy's certificate for upstream connections of this trust class; undefined: none. */
   pairFor(trust: TrustClass | undefined): ServingPair | undefined {
     if (trust !== "front-proxy" && trust !== "impersonate") return undefined;
     return this.#loaded.get(trust)?.certificate.current?.pair;
@@ -114,8 +114,8 @@ export class Credentials {
 }
 
 /**
- * Returns the header that a front proxy's probe needs. Without a user header, the apiserver treats the front proxy as
- * an ordinary client, and rejects its certificate.
+ * Returns the header field with which a front proxy's certificate is tried. Without a user in it, the apiserver treats
+ * the front proxy as an ordinary client, and rejects its certificate.
  */
 function fieldFor(wanted: PairFiles | FrontProxy): string {
   return "names" in wanted ? `${wanted.names.user[0] ?? ""}: watchkeeper-probe` : "";

@@ -1,18 +1,18 @@
 /**
  * Limits how many TLS handshakes begin in one turn of the event loop. Each takes about a millisecond, so a few hundred
- * at once would delay every established stream (A51). Sockets wait by source address, and sources take turns, so that a
- * flood from one address delays only that address.
+ * at once would delay every established stream (A51). Sockets queue by source address, and addresses take turns, so
+ * that a flood from one address delays only that address.
  */
 import type { Clock } from "../../base/clock.ts";
 
-/** TLS handshakes started in one turn: 1.3 ms each with P-256 on a slow core, so about 5 ms of a turn (A51). */
+/** Maximum number of TLS handshakes that begin in one turn. Each takes 1.3 ms with P-256 on a slow core (A51). */
 export const handshakesPerTurn = 4;
 
 type Waiting = { readonly begin: () => void };
 
 export class HandshakeQueue {
   readonly #clock: Clock;
-  /** Waiting sockets by source. The source that was served last goes to the end. */
+  /** Waiting sockets by source address. The address that was served last goes to the end. */
   readonly #sources = new Map<string, Waiting[]>();
   #isTurning = false;
   #begun = 0;
@@ -27,7 +27,7 @@ export class HandshakeQueue {
     return size;
   }
 
-  /** Calls `begin` now, or in a later turn if this one is full. The returned function removes the socket. */
+  /** Calls `begin` now or, if this turn is full, in a later one. Returns a function that removes the waiting socket. */
   enter(source: string, begin: () => void): () => void {
     if (this.#begun < handshakesPerTurn && this.#sources.size === 0) {
       this.#begun += 1;

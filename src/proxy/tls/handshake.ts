@@ -22,7 +22,7 @@ export function shakeHands(
   clock: Clock,
   done: (outcome: HandshakeResult | undefined) => void,
 ): void {
-  // Node calls SNICallback only for clients that send SNI. Clients that dial an IP address do not (RFC 6066 §3).
+  // The host stays the default one for clients without SNI, such as those that dial an IP address (RFC 6066 §3).
   let host = hosts.default;
   const own = host.context();
   const secure = new tls.TLSSocket(socket, {
@@ -32,12 +32,12 @@ export function shakeHands(
     SNICallback: (name, answer) => {
       host = hosts.find(name);
       const context = host.context();
-      // This callback neither throws nor waits: an exception here would end the process (CVE-2026-21637).
+      // This callback neither throws nor waits, because an exception here would end the process (CVE-2026-21637).
       if (context === undefined) answer(new Error("No good certificate for this name"));
       else answer(null, context);
     },
     ALPNProtocols: ["h2", "http/1.1"],
-    // A certificate is always requested, so that any listener can refuse a certificate with a clear message.
+    // Always requests a certificate, so that any listener can refuse it later with a clear message.
     requestCert: true,
     rejectUnauthorized: false,
   });
@@ -62,7 +62,7 @@ export function shakeHands(
 export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | undefined {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
-  // No listener that requests certificates resumes sessions: a resumed session does not identify its client (A47).
+  // A resumed session does not identify its client. Listeners that verify certificates permit none (A47).
   const problem = socket.isSessionReused() ? "the TLS session was resumed" : problemOf(socket);
   return {
     der: certificate.raw,
@@ -73,8 +73,8 @@ export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | unde
 }
 
 /**
- * Returns why OpenSSL rejects the chain, its purpose and dates included; undefined if OpenSSL accepts the chain. Reads
- * the same internal result as Node, because Node sets the public `authorized` only on sockets that a tls.Server
+ * Returns why OpenSSL rejects the client's chain, including its purpose and dates; undefined if OpenSSL accepts it.
+ * Reads the same internal result as Node, because Node sets the public `authorized` only on sockets that a tls.Server
  * accepted. Any result but a clear success is a failure.
  */
 function problemOf(socket: tls.TLSSocket): string | undefined {
@@ -84,7 +84,7 @@ function problemOf(socket: tls.TLSSocket): string | undefined {
   if (typeof verifyError !== "function") return "it could not be verified";
   const error: unknown = Reflect.apply(verifyError, handle, []);
   if (error === null || error === undefined) return undefined;
-  // The text after the semicolon is Node's advice, which is not for clients.
+  // After the semicolon, Node's message has advice that is not for clients.
   return error instanceof Error ? error.message.replace(/;.*/s, "") : "it could not be verified";
 }
 
@@ -92,7 +92,7 @@ function problemOf(socket: tls.TLSSocket): string | undefined {
 function firstEnd(certificate: X509Certificate): number {
   let end = Number.POSITIVE_INFINITY;
   let last: X509Certificate | undefined = certificate;
-  // The depth is limited, because OpenSSL allows a chain of a hundred certificates, and a root CA is its own issuer.
+  // A limited number of steps: OpenSSL allows a chain of a hundred certificates, and a root CA is its own issuer.
   for (let depth = 0; last !== undefined && depth < 10; depth += 1) {
     end = Math.min(end, last.validToDate.getTime());
     const issuer: X509Certificate | undefined = last.issuerCertificate;

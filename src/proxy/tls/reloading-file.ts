@@ -1,13 +1,13 @@
 /**
  * A value that is loaded from certificate files, and reloaded when the files change. The last good value stays until a
- * new one has passed every test (D10, seed 000).
+ * new one has passed every test (D10, incident 000).
  */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import { watchFiles } from "../../base/file-watcher.ts";
 import type { Journal } from "../../events/journal.ts";
 
-/** Milliseconds between checks of a rejected certificate file, whose problem may be its validity dates. */
+/** Milliseconds until a rejected certificate file is checked again: the problem may be its validity dates. */
 export const certificateRetryMs = 60_000;
 
 export type Reloading = {
@@ -23,7 +23,7 @@ export type ReloadingFileParts<T> = Reloading & {
   /** Reads the files and checks the value. `was`: the value to replace; undefined: none. */
   readonly load: (was: T | undefined) => Promise<T | Failure>;
   readonly isSame: (one: T, other: T) => boolean;
-  /** True if the change is journaled; default: every change is journaled. */
+  /** True if this change should be journaled; default: every change is. */
   readonly isNews?: (now: T, was: T) => boolean;
   /** When the value expires, in ms since 1970. */
   readonly notAfterMs: (value: T) => number;
@@ -33,9 +33,9 @@ export type ReloadingFileParts<T> = Reloading & {
 export class ReloadingFile<T> {
   readonly #parts: ReloadingFileParts<T>;
   #current: T | undefined;
-  /** The problem that was last journaled, which is not journaled again every minute; "": none. */
+  /** The problem that was journaled last, so that it is not journaled again every minute; "": none. */
   #problem = "";
-  /** The latest reload. The next one starts when this one has ended, so that it reads the latest files. */
+  /** The reload that was requested last. The next one starts after it, and so reads the files as they are then. */
   #last: Promise<Failure | undefined> = Promise.resolve(undefined);
   #cancelRetry: () => void = () => {};
   #stopWatching: () => void = () => {};
@@ -61,7 +61,7 @@ export class ReloadingFile<T> {
     this.#cancelRetry();
   }
 
-  /** Reads the files now. Returns a Failure if the last good value stays in use. */
+  /** Reads the files now. Returns a Failure if the previous value stays in use. */
   reload(): Promise<Failure | undefined> {
     this.#last = this.#last.then(() => this.#reload());
     return this.#last;
@@ -99,13 +99,13 @@ export class ReloadingFile<T> {
     if (failure.message !== this.#problem || this.#current === undefined)
       journal.write({ kind: "certificate.refused", name, problem: failure.message });
     this.#problem = failure.message;
-    // Some problems end although the files do not change: a date is reached, or a disk answers again.
+    // Some problems end although the files do not change: a date comes, or a disk answers again.
     this.#cancelRetry = clock.after(certificateRetryMs, () => void this.reload());
     return failure;
   }
 }
 
-/** Turns an unexpected exception into a Failure, so that the last good value stays (seed 000). */
+/** Turns an unexpected exception into a Failure, so that the last good value stays (incident 000). */
 function unforeseen(reason: unknown): Failure {
   return new Failure("bad-file", "proxy", wordsOf(reason), reason);
 }

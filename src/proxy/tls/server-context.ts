@@ -4,12 +4,12 @@ import tls from "node:tls";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import type { ServingPair } from "./serving-pair.ts";
 
-/** Returns the options that a TLS context must be created with. `wholeOnly`: true if no session may be resumed. */
+/** Returns the options with which a TLS context must be created. `wholeOnly`: true if no session may be resumed. */
 export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
   return {
     minVersion: "TLSv1.2",
-    // For TLS 1.2 only the suites that RFC 9113 §9.2.2 and its appendix A allow (ECDHE, AEAD), because the proxy would
-    // have to reject any other suite with INADEQUATE_SECURITY. AES-128 comes first, as in the apiserver (Go).
+    // For TLS 1.2, only suites with ECDHE and AEAD: RFC 9113 §9.2.2 and its appendix A prohibit all others, so the
+    // proxy would have to reject them with INADEQUATE_SECURITY. AES-128 comes first, as in the apiserver (Go).
     ciphers: [
       "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384",
       "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
@@ -17,21 +17,21 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
       "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384",
     ].join(":"),
     honorCipherOrder: true,
-    // Each renegotiation costs a handshake, and Node alone would allow a client three in ten minutes (A46).
+    // A renegotiation costs as much as a handshake. Node alone would allow a client three in ten minutes (A46).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (wholeOnly ? constants.SSL_OP_NO_TICKET : 0),
     // A resumed session keeps the identity of the first session, whichever client presents its ticket (A47), and has no
-    // SNI. So no tickets are issued where certificates or names matter. Without this context id, OpenSSL also refuses
-    // older tickets.
+    // SNI. So no tickets are issued where certificates or names matter. Without this context id, OpenSSL refuses older
+    // tickets, too.
     ...(wholeOnly ? {} : { sessionIdContext: "watchkeeper" }),
   };
 }
 
-/** Returns a pair's TLS context. With `clientCa` (PEM), client certificates are verified, and no session is resumed. */
+/** Returns a pair's TLS context. With `clientCa` (PEM), it verifies client certificates and resumes no session. */
 export function serverContext(
   { chain, key }: ServingPair,
   { clientCa, wholeOnly }: { readonly clientCa: string | undefined; readonly wholeOnly: boolean },
 ): tls.SecureContext | Failure {
-  // The bundle may contain only an intermediate CA, because Go's verifier, and therefore the apiserver, accepts that.
+  // The bundle may contain only an intermediate CA, which Go's verifier, and therefore the apiserver, accepts.
   const asking = clientCa === undefined ? {} : { ca: clientCa, allowPartialTrustChain: true };
   try {
     return tls.createSecureContext({

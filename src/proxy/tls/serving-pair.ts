@@ -1,14 +1,14 @@
 /**
- * Checks that clients can accept a certificate with its key. Node itself accepts an empty file, or an RSA certificate
- * with an EC key, without an error, and then fails every handshake.
+ * Checks that clients can accept a certificate with its key. Node accepts an empty file, or an RSA certificate with an
+ * EC key, without an error, and then fails every handshake.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { Failure } from "../../base/failure.ts";
 
-/** How far a CA's clock may be ahead of the proxy's clock (the tolerance that Kerberos uses). */
+/** Maximum milliseconds by which a CA's clock may be ahead of the proxy's (Kerberos has the same tolerance). */
 export const clockSkewMs = 300_000;
 
-/** A checked pair. `chain`: the leaf first, then its intermediates in order. */
+/** A certificate with its key, both checked. `chain`: the leaf first, then its intermediates in order. */
 export type ServingPair = {
   readonly chain: string;
   readonly key: string;
@@ -27,7 +27,7 @@ export function checkPair(certText: string, keyText: string, wallMs: number): Se
   const chain = chainFrom(leaf, certificates);
   const failure = outOfDate(chain, wallMs);
   if (failure !== undefined) return failure;
-  // Certificates outside the chain go to the end: clients ignore them, and one may be a useful cross-signature.
+  // Other certificates of the file go to the end: clients ignore them, but one may be a useful cross-signature.
   const rest = certificates.filter((certificate) => !chain.includes(certificate));
   return {
     chain: [...chain, ...rest].map((certificate) => certificate.toString()).join(""),
@@ -37,7 +37,7 @@ export function checkPair(certText: string, keyText: string, wallMs: number): Se
   };
 }
 
-/** Returns all certificates of a PEM file. One truncated or broken certificate makes the whole file invalid. */
+/** Returns all certificates of a PEM file. A single truncated or broken one makes the whole file invalid. */
 export function certificatesIn(text: string): readonly X509Certificate[] | Failure {
   const blocks = splitPem(text);
   const cut = blocks.find((block) => !block.isWhole);
@@ -55,13 +55,12 @@ export function certificatesIn(text: string): readonly X509Certificate[] | Failu
   return certificates;
 }
 
-/** Returns the subjects of the certificates, one line each. */
 export function subjectsIn(text: string): readonly string[] {
   const certificates = certificatesIn(text);
   return certificates instanceof Failure ? [] : certificates.map(({ subject }) => oneLine(subject));
 }
 
-/** Node puts each part of a name on a line of its own. */
+/** Joins the parts of a name, which Node returns on separate lines. */
 function oneLine(subject: string): string {
   return subject.replaceAll("\n", ", ");
 }
@@ -81,7 +80,7 @@ function keyIn(text: string): KeyObject | Failure {
   }
 }
 
-/** Describes a file without quoting it, because the file may contain a key where a certificate is expected. */
+/** Describes a file without quoting it, because it may contain a key where a certificate is expected. */
 function contentsOf(text: string, blocks: readonly PemBlock[]): string {
   if (blocks.length === 0) return `${text.length} characters`;
   return `blocks: ${blocks.map(({ type }) => type).join(", ")}`;
@@ -98,7 +97,7 @@ function notAPair(certificates: readonly X509Certificate[], key: KeyObject): Fai
   );
 }
 
-/** Orders issuers after their subjects, whatever the file's order, because clients reject a chain in another order. */
+/** Returns the chain with each certificate before its issuer, as clients require, whatever the file's order. */
 function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate[]): X509Certificate[] {
   const chain = [leaf];
   for (let last: X509Certificate | undefined = leaf; last !== undefined; ) {
@@ -109,10 +108,10 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   return chain;
 }
 
-/** Parsed leaf certificates, kept because each new `:authority` of a session is checked against their names. */
+/** Parsed leaf certificates, kept because each new `:authority` of a session is compared with their names. */
 const leaves = new WeakMap<ServingPair, X509Certificate>();
 
-/** True if the certificate has one of these names. A name that begins with "*." matches only the same wildcard. */
+/** True if the certificate has one of these names. A name with "*." matches only an equal one in the certificate. */
 export function hasAnyOf(names: readonly string[], pair: ServingPair): boolean {
   const leaf = leaves.get(pair) ?? new X509Certificate(pair.chain);
   leaves.set(pair, leaf);

@@ -1,6 +1,6 @@
 /**
- * The hosts of one listener, selected by SNI: each host has a certificate, a client CA and a policy of its own (D9). A
- * bad certificate affects its own host only, and only if the host never had a good one (seed 000).
+ * The hosts of one listener, selected by SNI: each host has a certificate, a client CA and a policy of its own (D9). An
+ * unusable certificate affects only its own host, and only if the host never had a usable one (incident 000).
  */
 import type tls from "node:tls";
 import { isIpAddress } from "../../base/address.ts";
@@ -13,15 +13,15 @@ import { ServingCertificate } from "./certificates.ts";
 import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
 
 export type Host = {
-  /** The host's name in journal and metrics: the listener's, followed by the first server name of a named host. */
+  /** The host's name in journal and metrics: the listener's and, except for the default host, its first server name. */
   readonly name: string;
   /** Server names in lower case; `*.` stands for one label. Empty for the default host. */
   readonly names: readonly string[];
   readonly cluster: string;
   readonly policy: IdentityPolicy;
-  /** Hosts of one realm give clients the same identities, so a session of one host may serve all of them. */
+  /** Hosts with the same realm give clients the same identities, so a session of one may be used for all of them. */
   readonly realm: string;
-  /** Returns the host's TLS context; undefined until a good certificate was loaded. */
+  /** Returns the host's TLS context; undefined until a usable certificate was loaded. */
   readonly context: () => tls.SecureContext | undefined;
 };
 
@@ -44,14 +44,14 @@ export class Hosts {
     this.#served = served;
   }
 
-  /** Loads all hosts. If no host can be served, returns the default host's Failure; for plain text, undefined. */
+  /** Loads all hosts. If no host can be served, returns the default host's Failure; for plain HTTP, undefined. */
   static async load(
     { name, cluster, tls: own, hosts }: ListenerConfig,
     parts: HostsParts,
   ): Promise<Hosts | undefined | Failure> {
     if (own === undefined) return undefined;
-    // One setting for all hosts, because OpenSSL takes its ticket settings from the default host's context (A47). A
-    // resumed session has no SNI, so it would get the default host and the default host's cluster.
+    // The same for all hosts, because OpenSSL takes its ticket settings from the default host's context (A47). A
+    // resumed session has no SNI, so it would get the default host and its cluster.
     const wholeOnly = hosts.length > 0 || own.clientCaFile !== undefined;
     const load = async (
       config: HostConfig,
@@ -77,7 +77,7 @@ export class Hosts {
     return first.failure;
   }
 
-  /** Returns the host that this SNI selects: the default host for unknown names. */
+  /** Returns the host for this server name; for unknown names, the default host. */
   find(servername: string): Host {
     return this.#named(servername) ?? this.#served[0].host;
   }
@@ -87,7 +87,7 @@ export class Hosts {
   }
 
   /**
-   * Returns the function that decides which authorities a session of `host` may send requests to (421 otherwise). It
+   * Returns a function that decides to which authorities a session of `host` may send requests (421 otherwise). It
    * refuses the names of a host that belongs to another cluster or has another policy (A42).
    *
    * The default host's names are those in its certificate. A client that selected `host` by name may not use them: if
@@ -151,10 +151,10 @@ function plain(name: string): string {
   return name.toLowerCase().replace(/\.$/, "");
 }
 
-/** Names of the client's own cluster or machine, which every apiserver's certificate contains. */
+/** Names for the cluster or machine on which the client runs; every apiserver's certificate contains them. */
 const anyCluster = /^(?:localhost|kubernetes(?:\.default(?:\.svc(?:\..*)?)?)?)\.?$/i;
 
-/** Returns a Failure if the old certificate had one of the host's names and the new one has none. */
+/** Returns a Failure if the certificate in use has one of the host's names and the new one has none. */
 function strangeTo(names: readonly string[], pair: ServingPair, was: ServingPair): Failure | undefined {
   if (hasAnyOf(names, pair) || !hasAnyOf(names, was)) return undefined;
   const subject = JSON.stringify(subjectsIn(pair.chain)[0] ?? "");

@@ -1,6 +1,6 @@
 /**
- * Tries a new CA, or a new certificate of the proxy's own, on the ready backends before it replaces a working one. The
- * file may be valid and yet belong to another cluster.
+ * Tries a new CA, or a new certificate of the proxy, on the ready backends before it replaces one that works. The file
+ * may be valid and yet belong to another cluster.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -9,13 +9,13 @@ import { quote } from "../../config/problem.ts";
 import { type BackendAddress, openSocket } from "../net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 
-/** Milliseconds within which a backend must answer a trial. A backend that takes longer gives no result. */
+/** Milliseconds that a backend has to answer such a trial. A slower backend gives no result. */
 export const proofMs = 3000;
 
-/** `objection`: why the backend rejects the file; "": it accepts the file; undefined: no result. */
+/** objection: why the backend rejects the file; "": it accepts the file; undefined: no result. */
 type Result = { readonly backend: string; readonly objection: string | undefined };
 
-/** Returns undefined if the certificate of some backend verifies against these CAs, or if no backend gives a result. */
+/** Returns undefined if some backend's certificate verifies against these CAs, or if no backend gives a result. */
 export async function proveCaBundle(
   ca: string,
   ready: readonly BackendAddress[],
@@ -30,7 +30,7 @@ export async function proveCaBundle(
   return verdictOn(await Promise.all(results), subjectsIn(ca), "presents a certificate from another CA");
 }
 
-/** Returns undefined if some backend accepts the certificate, or if none gives a result. `field`: a header to send. */
+/** Returns undefined if some backend accepts the proxy's certificate, or if none gives a result. `field`: a header. */
 export async function provePair(
   pair: ServingPair,
   { ready, field }: { readonly ready: readonly BackendAddress[]; readonly field: string },
@@ -42,12 +42,12 @@ export async function provePair(
   return verdictOn(await Promise.all(results), subjectsIn(pair.chain).slice(0, 1), "rejects it");
 }
 
-/** What a backend answered: a status line ("" after the handshake alone), or the error on its socket. */
+/** A backend's response: its status line ("" after only a handshake), or the error on its socket. */
 type Outcome = string | Error;
 
 /**
  * Returns the status line if the backend rejects the certificate (401), and "" for any other status. Undefined for an
- * error, which says nothing about the certificate.
+ * error, which tells nothing about the certificate.
  */
 function unauthorized(outcome: Outcome): string | undefined {
   if (outcome instanceof Error) return undefined;
@@ -55,8 +55,8 @@ function unauthorized(outcome: Outcome): string | undefined {
 }
 
 /**
- * Returns "" after a finished handshake, and the message if the backend's certificate does not verify against the CA.
- * Undefined for any other error, which is a problem of that backend.
+ * Returns "" after a complete handshake, and the message if the backend's certificate does not verify against the CA.
+ * Undefined for any other error, which is a problem of that backend alone.
  */
 function untrusted(outcome: Outcome): string | undefined {
   if (!(outcome instanceof Error)) return "";
@@ -79,11 +79,11 @@ type Trial = {
   readonly address: BackendAddress;
   readonly clock: Clock;
   readonly objectionTo: (outcome: Outcome) => string | undefined;
-  /** The request to send; undefined: the TLS handshake alone is the test. */
+  /** The request to send; undefined: the test is a TLS handshake alone. */
   readonly request?: { readonly pair: ServingPair; readonly field: string };
 };
 
-/** Tries one backend on a socket of its own, which is closed after the first result. */
+/** Tries one backend on a new socket, which is closed after the first result. */
 function resultOf({ address, clock, objectionTo, request }: Trial): Promise<Result> {
   const backend = address.name;
   return new Promise((resolve) => {
@@ -94,7 +94,7 @@ function resultOf({ address, clock, objectionTo, request }: Trial): Promise<Resu
       resolve({ backend, objection });
     };
     const cancel = clock.after(proofMs, () => end(undefined));
-    // The listener stays, because an "error" event without a listener would end the process.
+    // This listener stays, because an "error" event without a listener would end the process.
     socket.on("error", (reason) => end(objectionTo(reason)));
     socket.once("close", () => end(undefined));
     socket.once("secureConnect", () => {
