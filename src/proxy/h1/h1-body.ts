@@ -10,10 +10,10 @@ const h1LineBytes = 8 * 1024;
 
 export type BodyFault = "chunk_line_too_long" | "malformed_chunks";
 
-/** Follows one body. `take` returns how many of the bytes belong to the body, or what is wrong with the bytes. */
+/** Follows one body. `take` returns how many of the bytes belong to it, or what is wrong with them. */
 export type BodyEnd = {
   take(bytes: Buffer): number | BodyFault;
-  /** True if the body is complete; undefined if the body ends with its connection. */
+  /** True if the body is complete; undefined: only the end of the connection shows it. */
   readonly isWhole: boolean | undefined;
 };
 
@@ -80,7 +80,7 @@ class Chunks implements BodyEnd {
     return skipped;
   }
 
-  /** Returns false if the line is not what was expected. */
+  /** Returns false if the line is not valid at its place. */
   #endLine(): boolean {
     const line = this.#line;
     this.#line = "";

@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 heads as bytes, for upstream attempts of Upgrades (upgrade-handler.ts): writes the request's head and parses
- * the response's head. A head that two parsers could read differently is refused (A37).
+ * HTTP/1.1 heads as bytes, for Upgrades to a backend (upgrade-handler.ts): writes the request's head and parses the
+ * response's head. A head that two parsers could read differently is refused (A37).
  */
 
 import { limits } from "../../base/limits.ts";
@@ -11,14 +11,14 @@ import { type RequestHead, type ResponseHead, readResponse } from "../../h2/core
 export type Framing = number | "chunked" | "close";
 
 export type AnswerHead = ResponseHead & {
-  /** Protocols that the `Upgrade` field names, in lower case. */
+  /** Protocols in the `Upgrade` field, in lower case. */
   readonly upgrades: readonly string[];
   readonly framing: Framing;
   /** Number of bytes of the head, with the empty line that ends it. */
   readonly length: number;
 };
 
-/** Returns a head as it is sent: the lines `before`, the fields in order, and the lines `after`. */
+/** Returns the bytes of a head: the lines `before`, the fields in order, and the lines `after`. */
 export function writeHead(
   before: readonly string[],
   fields: readonly Field[],
@@ -30,7 +30,7 @@ export function writeHead(
   return Buffer.from([...before, ...lines, ...after, "", ""].join("\r\n"), "latin1");
 }
 
-/** Returns the head of a bodiless request for `upgrades`. The fields must have passed `readRequest`. */
+/** Returns the head of a bodiless request for `upgrades`. `readRequest` must have accepted the fields before. */
 export function writeUpgrade(request: RequestHead, upgrades: readonly string[]): Buffer {
   return writeHead(
     [`${request.method} ${request.path} HTTP/1.1`, `host: ${request.authority}`],
@@ -69,14 +69,14 @@ function readFields(lines: readonly string[]): Field[] | string {
     const parts = fieldLine.exec(line);
     if (parts === null) return "field line is malformed";
     const field = new Field(String(parts[1]).toLowerCase(), withoutBlanks(String(parts[2])));
-    // A bare CR or LF is part of the value here, and `fault` reports it like any control character.
+    // A bare CR or LF is still in the value. `fault` reports it like any control character.
     if (field.fault !== undefined) return field.fault;
     fields.push(field);
   }
   return fields;
 }
 
-/** Interprets the fields about the connection. All other fields must form a valid response by the rules of HTTP/2. */
+/** Interprets the fields about the connection. All other fields must be a valid response by the rules of HTTP/2. */
 function judge(status: string, fields: readonly Field[], length: number): AnswerHead | string {
   const isSwitch = status === "101";
   const kept = fields.filter((field) => field.role !== role.connectionSpecific && field.role !== role.te);
@@ -93,8 +93,8 @@ function judge(status: string, fields: readonly Field[], length: number): Answer
 }
 
 /**
- * Returns the framing by RFC 9112 §6.3, as far as a response to GET or POST needs it. Returns undefined if the fields
- * state two framings, or a framing where no body is allowed.
+ * Returns where the body of a response to GET or POST ends (RFC 9112 §6.3). Undefined if the fields contradict each
+ * other, or state a body where none is allowed.
  */
 function framingOf(head: ResponseHead, codings: readonly string[]): Framing | undefined {
   const isBodiless = head.status < 200 || head.status === 204 || head.status === 304;

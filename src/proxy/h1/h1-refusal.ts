@@ -14,10 +14,10 @@ const reasons = {
 } as const;
 export type RefusalCode = keyof typeof reasons;
 
-/** Returns a whole HTTP/1.1 response that ends its connection. `message` must not quote field values (secrets). */
+/** Returns a response after which the connection ends. `message` must not quote field values, which may be secret. */
 export function refusal(code: RefusalCode, message: string): Buffer {
   const [phrase, reason] = reasons[code];
-  // The message names the proxy, as in local-reply.ts, so that the reader does not blame an apiserver.
+  // The message names the proxy, as in local-reply.ts, so that its reader does not blame an apiserver.
   const body = statusJson({ message: `watchkeeper: ${message}`, reason, code });
   const head = [
     `HTTP/1.1 ${code} ${phrase}`,
@@ -29,7 +29,7 @@ export function refusal(code: RefusalCode, message: string): Buffer {
   return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
 }
 
-/** Returns the response to plain HTTP on the TLS port. Go's server names the mistake in the same way. */
+/** Returns the response to plain HTTP on a TLS port. Go's server names the mistake in the same words. */
 export function plainHttpOnTls(): Buffer {
   return refusal(400, "Client sent an HTTP request to an HTTPS port: use https:// in the server's address");
 }

@@ -10,12 +10,12 @@ import { type RequestHead, readRequest, trailersFault } from "../../h2/core/fiel
 
 export type H1Head = {
   readonly method: string;
-  /** The request target of the first line, in any of its forms (RFC 9112 §3.2). */
+  /** The target in the request line, in any form (RFC 9112 §3.2). */
   readonly target: string;
   readonly version: string;
   readonly rawHeaders: readonly string[];
   readonly scheme: "http" | "https";
-  /** The proxy's address that the client dialled, used for HTTP/1.0 requests without Host (HAProxy's httpchk). */
+  /** The address of the proxy to which the client connected. It replaces the missing Host of an HTTP/1.0 request. */
   readonly ownAuthority: string;
 };
 
@@ -43,11 +43,11 @@ const hopByHop = new Set([
   "http2-settings",
 ]);
 
-/** Fields that `Connection` must not remove, because they state the identity, the request or the body's end (A40). */
+/** Fields that `Connection` cannot remove, because they state the identity, the request or the body's end (A40). */
 const kept =
   /^(authorization|cookie|host|content-.*|sec-websocket-.*|x[-_]remote[-_].*|x-forwarded-.*|impersonate[-_].*|audit-id)$/;
 
-/** Parses a request by the rules of HTTP/1.1, then by those of HTTP/2. A string says why the request is refused. */
+/** Checks a request by the rules of HTTP/1.1, then by those of HTTP/2. A string says why the request is refused. */
 export function readHead(head: H1Head): H1Request | string {
   if (head.version !== "1.1" && head.version !== "1.0") return "HTTP version is neither 1.1 nor 1.0";
   const pairs = pairsOf(head.rawHeaders);
@@ -71,7 +71,7 @@ export function readHead(head: H1Head): H1Request | string {
 export type H1Upgrade = { readonly head: RequestHead; readonly upgrades: readonly string[] };
 
 /**
- * Parses a request that may switch protocols. A body is refused: this proxy would read the bytes after the head as
+ * Checks a request that may switch protocols. A body is refused: this proxy would treat the bytes after the head as
  * tunnel data, other proxies as a second request (A34, CVE-2026-58055). `Content-Length: 0` is allowed because Go sends
  * it on kubectl's POST.
  */
@@ -84,7 +84,7 @@ export function readUpgrade(raw: H1Head): H1Upgrade | string {
   return { head: request.head, upgrades: upgradesOf(raw.rawHeaders) };
 }
 
-/** Parses trailers, which may describe the body, but not the identity or the message's end (A38, RFC 9110 §6.5.1). */
+/** Checks trailers, which may describe the body, but not the identity or the message's end (A38, RFC 9110 §6.5.1). */
 export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
   if (rawTrailers.length > 2 * limits.headerFields) return `More than ${limits.headerFields} trailers`;
   const fields = pairsOf(rawTrailers).map(([name, value]) => new Field(name, value));
@@ -92,12 +92,12 @@ export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
   return fault === undefined ? fields : `Malformed trailers: ${fault}`;
 }
 
-/** Returns the protocols in `Upgrade` as written, without h2c, which RFC 9113 §3.1 allows a server to ignore. */
+/** Returns the protocols in `Upgrade` as written. Ignores h2c, which RFC 9113 §3.1 permits a server to ignore. */
 export function upgradesOf(rawHeaders: readonly string[]): string[] {
   return tokensOf(valuesOf(pairsOf(rawHeaders), "upgrade")).filter((name) => name.toLowerCase() !== "h2c");
 }
 
-/** Returns names in lower case with their values, in order. */
+/** Returns pairs of a name in lower case and its value, in order. */
 function pairsOf(rawHeaders: readonly string[]): (readonly [string, string])[] {
   const pairs: (readonly [string, string])[] = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2)
@@ -139,7 +139,7 @@ function travelsOn(name: string, value: string, options: ReadonlySet<string>): b
   return name !== "host" && !hopByHop.has(name) && !options.has(name);
 }
 
-/** Accepts only `chunked` or one length, because any other framing enables request smuggling (A33). */
+/** Accepts only `chunked` or a single length, because any other framing enables request smuggling (A33). */
 function framingOf(
   pairs: Pairs,
   version: string,
@@ -155,7 +155,7 @@ function framingOf(
 
 type Target = { readonly authority: string; readonly path: string };
 
-/** Returns a request's authority and path. The path is never decoded or normalised (A30). */
+/** Returns a request's authority and path. Never decodes or normalises the path (A30). */
 function targetOf(head: H1Head, hosts: readonly string[]): Target | string {
   if (hosts.length > 1) return "More than one Host";
   if (hosts.length === 0 && head.version === "1.1") return "No Host";

@@ -15,7 +15,7 @@ const lengthBytes = new Map([
 
 export class Messages {
   count = 0;
-  /** Number of bytes of the present frame's header that have not arrived; 2 at the start of a frame. */
+  /** Number of bytes of this frame's header that have not arrived; 2 at the start of a frame. */
   #headerLeft = 2;
   #first = 0;
   /** True after the first two bytes of a header were read, while the extended length may follow. */
@@ -59,7 +59,7 @@ export class Messages {
     if (this.#headerLeft === 0) this.#beginPayload();
   }
 
-  /** The four bytes of a mask are skipped with the payload. */
+  /** Counts a mask's four bytes as payload, so that they are skipped with it. */
   #beginPayload(): void {
     this.#payloadLeft = this.#length + (this.#isMasked ? 4 : 0);
   }

@@ -21,13 +21,13 @@ const KiB = 1024;
 
 export const ledgerTapLimits = {
   /**
-   * Minimum number of lists in a relist storm: at least `stormCallers` callers list resources again that they watch,
-   * within `stormMs`. A single restarted client, which may make as many lists, is no storm.
+   * Minimum number of lists in a relist storm: at least `stormCallers` callers list, within `stormMs`, resources that
+   * they had watched before. A single restarted client, which may send as many lists, is no storm.
    */
   stormRelists: 40,
   stormCallers: 5,
   stormMs: 10_000,
-  /** Maximum number of bytes copied of a write to a lease. A Lease has 1 KiB, an annotated ConfigMap little more. */
+  /** Maximum size in bytes of the copy of a write to a lease. A Lease has 1 KiB, an annotated ConfigMap little more. */
   leaseBodyBytes: 16 * KiB,
 } as const;
 
@@ -59,8 +59,8 @@ function assertedSubject({ user }: Asserted): Subject {
 }
 
 /**
- * Copies a request's body, up to a limit, and passes the copy on after a backend has accepted the request. The ledger
- * copies only requests that show which clients hold leader leases or which pods are gone.
+ * Copies a request's body, up to a limit, and passes the copy on when a backend has accepted the request. Only for
+ * requests that show which clients hold leader leases or which pods are gone.
  */
 export class BodyCopy {
   readonly #taken: (body: Buffer) => void;
@@ -110,7 +110,7 @@ export class LedgerTap {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
     const isAlike = memo.word === word && memo.userAgent === userAgent;
-    // Bearer tokens and asserted identities are compared by object. For all other requests the caller is looked up.
+    // If `word` is the same object as for the latest request, the caller is the same. Otherwise it is looked up.
     if (isAlike && word !== undefined && memo.caller?.isForgotten === false) return memo.caller;
     const { address } = client;
     const subject =
@@ -118,7 +118,7 @@ export class LedgerTap {
         ? assertedSubject(word)
         : subjectOf(valueOf(fields, role.authorization));
     const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
-    // The memo lives as long as the connection, so callers with an overlong User-Agent are not kept in it (A26).
+    // The memo lives as long as the connection, so no caller with an overlong User-Agent is kept in it (A26).
     if (userAgent.length <= limits.targetChars) client.remember({ word, userAgent, caller });
     return caller;
   }
@@ -131,13 +131,13 @@ export class LedgerTap {
     } else if (info.verb === "list" && info.kind === "plain" && info.isResource) {
       const query = target.slice(target.indexOf("?") + 1);
       const resource = resourceKey(info);
-      // A request for the next page does not count as another list.
+      // A request for a list's next page is no other list.
       if (firstValue(query, "continue") === undefined && caller.listed(resource))
         this.#relisted(caller, resource);
     }
   }
 
-  /** Returns the copier of a request's body; undefined for nearly all requests. */
+  /** Returns an object that copies the request's body; undefined for nearly all requests. */
   copyFor(request: LedgerRequest): BodyCopy | undefined {
     const { info } = request;
     if (!info.isResource || info.kind !== "plain") return undefined;
@@ -157,7 +157,7 @@ export class LedgerTap {
         if (isNow || isImmediateDelete(body)) pods.deleted(namespace, name, this.#clock.now());
       });
     }
-    // The scheduler's binding, or a kubelet's write of the status, shows that the pod exists.
+    // A scheduler's binding, or a kubelet's write of the status, shows that the pod exists.
     const isThere = writes.has(verb) && (subresource === "status" || subresource === "binding");
     return isThere ? new BodyCopy(() => pods.exists(namespace, name)) : undefined;
   }
@@ -201,7 +201,7 @@ export class LedgerTap {
   }
 }
 
-/** A list of a resource that the caller had already watched. */
+/** A list of a resource that the caller had watched before. */
 type Relist = { readonly caller: Caller; readonly resource: string; readonly at: number };
 
 type Storm = {
@@ -211,11 +211,11 @@ type Storm = {
 };
 
 export class RelistStorm {
-  /** The latest relist of each pair of caller and resource, oldest first; at most `stormRelists`. */
+  /** The latest such list of each pair of caller and resource, oldest first; at most `stormRelists`. */
   #relists: Relist[] = [];
   #reportedAt = Number.NEGATIVE_INFINITY;
 
-  /** Records a relist. Returns a storm if this relist completes it or shows that it continues. */
+  /** Records a relist. Returns a storm if this relist completes one, or shows that one continues. */
   take(caller: Caller, resource: string, at: number): Storm | undefined {
     const isOther = (one: Relist): boolean => one.caller !== caller || one.resource !== resource;
     this.#relists = this.#relists.filter((one) => at - one.at < ledgerTapLimits.stormMs && isOther(one));
@@ -243,7 +243,7 @@ function mostOf(relists: readonly Relist[]): string {
 
 /**
  * Returns the product of a User-Agent (RFC 9110 §10.1.5), so that all builds and hosts of a program count as one:
- * "kubelet/v1.36.1 (linux/amd64)" is "kubelet". "unknown": there is none. Controllers of client-go append a component
+ * "kubelet/v1.36.1 (linux/amd64)" is "kubelet"; "unknown": there is none. Controllers of client-go append a component
  * (`.../leader-election`), which is kept because it distinguishes a controller's two clients.
  */
 export function agentOf(userAgent: string): string {

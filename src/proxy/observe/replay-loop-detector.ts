@@ -1,6 +1,6 @@
 /**
  * Reports clients that request one watch from one version again and again (incident 001), each at most once a minute.
- * Either an old event has led such a client back, or the client cannot process the events that it gets.
+ * Either an old event has set such a client back, or the client cannot process the events that it gets.
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -18,12 +18,12 @@ export class ReplayLoop {
   /** Number of requests in the `replayMs` before `#since`. */
   #countBefore = 0;
   #isTold = false;
-  /** Number of watches that have ended and that the client has not requested again yet. */
+  /** Number of ended watches that the client has not requested again yet. */
   #over = 0;
 
   /**
-   * Records an answered request. Returns the number of recent repetitions if it is too high, at most once a minute: of
-   * the last whole minute if that is higher, because the current minute is reported as soon as it reaches the limit.
+   * Records an answered request. If there were too many, returns their number, at most once a minute: that of the last
+   * whole minute if it was higher, because the current minute is reported as soon as it reaches the limit.
    */
   asked(now: number): number | undefined {
     if (now - this.#since >= limits.replayMs) {
@@ -32,7 +32,7 @@ export class ReplayLoop {
       this.#count = 0;
       this.#isTold = false;
     }
-    // A client that requests equal watches at the same time has several informers. That is no loop.
+    // A client with several informers requests equal watches at the same time, which is no loop.
     if (this.#over === 0) return undefined;
     this.#over -= 1;
     this.#count += 1;

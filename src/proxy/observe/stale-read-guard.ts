@@ -1,10 +1,10 @@
 /**
- * Detects or prevents stale reads: responses with older data than the client has already seen (k/k 59848, G8). One
+ * Detects or prevents stale reads: responses with older data than the client has already received (k/k 59848, G8). One
  * backend's cache may be behind another's, and a list, or a watch from version 0, returns whatever the cache contains.
  *
  * In mode `Observe` the guard reports each such response. In mode `Enforce` the guard requests at least the version
- * that the client has seen, so that a backend that is behind waits or refuses. Responses with unreadable versions are
- * ignored, and after several refusals requests pass unchanged.
+ * that the client has received, so that a backend that is behind waits or refuses. Responses with unreadable versions
+ * are ignored, and after several refusals requests pass unchanged.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -23,9 +23,9 @@ import type { Client } from "../context/client.ts";
 import { clientKey } from "../context/request-context.ts";
 
 export const staleReadLimits = {
-  /** Maximum number of remembered versions, one for each client and resource, at 250 bytes. A kubelet has five. */
+  /** Maximum number of remembered versions: one for each client and resource, at 250 bytes. A kubelet has five. */
   seenVersions: 50_000,
-  /** After this many refusals in a row (3 s each), a client's requests pass without a minimum version. */
+  /** After this many refusals in a row (504 after 3 s each), a client's requests pass without a minimum version. */
   refusals: 3,
   /** Minimum time in ms between two reports of stale responses to one client. */
   reportMs: 60_000,
@@ -34,8 +34,8 @@ export const staleReadLimits = {
 type ClientConnection = { readonly isOpen: boolean };
 
 /**
- * The newest version that one client has seen of one resource. No later response should be older. But a client that
- * reads again, after it was moved or restarted, may reach a backend that is behind.
+ * The newest version of one resource that one client has received. No later response should be older. But a client that
+ * reads again after a move or a restart may reach a backend that is behind.
  */
 export class SeenVersion {
   readonly client: string;
@@ -43,12 +43,12 @@ export class SeenVersion {
   #version = "";
   #latest: ClientConnection | undefined;
   /**
-   * The newest version of each connection, from the time at which a second connection is open, because several
-   * processes may share one address. Versions are never merged again, because a new connection may replace any of the
-   * old ones. Undefined: the client never had two connections at a time.
+   * The newest version of each connection since the client first had two open ones, which may belong to several
+   * processes at one address. They are never merged again, because a new connection may replace any of the old ones.
+   * Undefined: the client never had two open connections.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
-  /** Refusals in a row of requests with this version as their minimum. */
+  /** Number of refusals in a row of requests that demanded this version. */
   #refusals = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -57,12 +57,12 @@ export class SeenVersion {
     this.resource = resource;
   }
 
-  /** The newest version seen on any of the client's connections; "": none yet. */
+  /** The newest version received on any of the client's connections; "": none yet. */
   get version(): string {
     return this.#version;
   }
 
-  /** Records a request on this connection. If the client's previous connection is closed, both are of one process. */
+  /** Records a request on this connection. If the client's previous one is closed, one process had both connections. */
   meet(connection: ClientConnection): void {
     const before = this.#latest;
     if (before === connection) return;
@@ -70,7 +70,10 @@ export class SeenVersion {
     if (before?.isOpen === true) this.#apart ??= new WeakMap([[before, this.#version]]);
   }
 
-  /** Returns the newest version that the process on this connection has certainly received. */
+  /**
+   * Returns the newest resource version that the client process behind this connection must have received; "": none
+   * known. Other connections of the same client may belong to other processes, so what they received does not count.
+   */
   seenBy(connection: ClientConnection): string {
     return this.#apart === undefined ? this.#version : (this.#apart.get(connection) ?? "");
   }
@@ -88,14 +91,14 @@ export class SeenVersion {
     this.raise(version, connection);
   }
 
-  /** True if a stale response is to be reported: at most once in `staleReadLimits.reportMs`. */
+  /** True if this stale response should be reported: at most one in `staleReadLimits.reportMs`. */
   isNews(now: number): boolean {
     if (now - this.#reportedAt < staleReadLimits.reportMs) return false;
     this.#reportedAt = now;
     return true;
   }
 
-  /** Counts a refusal. After several in a row, forgets the version and returns true: old data is better than none. */
+  /** Counts a refusal. After several in a row, drops the version and returns true: old data is better than none. */
   refused(): boolean {
     this.#refusals += 1;
     if (this.#refusals < staleReadLimits.refusals) return false;
@@ -123,19 +126,19 @@ export type ClassifiedRequest = {
   readonly fields: readonly Field[];
 };
 
-/** One guarded request: what its client had seen of the resource before, and what the response contains. */
+/** One guarded request: which version its client had received before, and which version the response has. */
 export class GuardedRead {
   readonly #guard: StaleReadGuard;
   readonly #seenVersion: SeenVersion;
   readonly #connection: ClientConnection;
-  /** The newest version that the client had seen when the request was sent. */
+  /** The newest version that the client had received when the request was sent. */
   readonly #before: string;
-  /** The `:path` that goes upstream: the client's own, unless a minimum version is enforced. */
+  /** The `:path` that goes upstream: the client's own, or the same with a minimum version. */
   readonly target: string;
   readonly isDemanded: boolean;
   readonly #isList: boolean;
   #answeredBy = "";
-  /** Finds the version in a list; undefined before the response, and after the version was found. */
+  /** Searches a list for its version; undefined before the response, and once the version was found. */
   #reading: ListVersion | undefined;
 
   constructor(guard: StaleReadGuard, seenVersion: SeenVersion, { client, info, target }: ClassifiedRequest) {
@@ -155,7 +158,7 @@ export class GuardedRead {
     if (status === 200) this.#reading = new ListVersion(contentType, contentEncoding);
   }
 
-  /** Searches the forwarded bytes for the version of the list. */
+  /** Searches the forwarded bytes for the list's version. */
   read(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#reading === undefined) return;
     this.#reading.feed(bytes, start, end, endStream);
@@ -170,14 +173,14 @@ export class GuardedRead {
     this.#seenVersion.raise(version, this.#connection);
   }
 
-  /** Records that the client gets a state of this version, and reports a version older than the client has seen. */
+  /** Records that the client gets a state of this version. Reports it if the client had received a newer version. */
   shown(version: string): void {
     this.#seenVersion.shown(version, this.#connection);
     if (version === "" || compareVersions(version, this.#before) >= 0) return;
     this.#guard.outdated(this.#seenVersion, { backend: this.#answeredBy, version, seen: this.#before });
   }
 
-  /** Records that the backend did not reach the enforced version within 3 s (504, watch.md §3.1). */
+  /** Records that the backend did not reach the demanded version within 3 s (504, watch.md §3.1). */
   refused(): void {
     if (this.isDemanded) this.#guard.refused(this.#seenVersion, this.#seenVersion.version);
   }
@@ -188,7 +191,7 @@ export class StaleReadGuard {
   /** By client and resource. */
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
   mode: GuardMode;
-  /** Counted since the start: stale responses, requests with an enforced version, and refusals of such requests. */
+  /** Since the start: stale responses, requests that demanded a minimum version, and refusals of such requests. */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 
   constructor(parts: StaleReadGuardParts) {
@@ -200,7 +203,7 @@ export class StaleReadGuard {
     return this.mode === "Enforce";
   }
 
-  /** Returns undefined if the response to the request shows no version of the data. */
+  /** Returns undefined if the response will not show the version of its data. */
   guardedRead(request: ClassifiedRequest): GuardedRead | undefined {
     const { info, target, client, caller, fields } = request;
     if (this.mode === "Disabled" || !showsState(info, target) || this.#parts.origins.of(info).isForeign)
@@ -217,7 +220,7 @@ export class StaleReadGuard {
     return read;
   }
 
-  /** Returns the entry of a client and resource. Clients behind one address differ in `identity`. */
+  /** Returns the entry of a client and resource. `identity` distinguishes clients behind one address. */
   seenBy(client: string, identity: string, resource: string): SeenVersion {
     const key = `${client} ${identity} ${resource}`;
     const seenVersion = this.#seenVersions.get(key) ?? new SeenVersion(client, resource);
@@ -251,7 +254,7 @@ function queryOf(target: string): string {
   return target.slice(target.indexOf("?") + 1);
 }
 
-/** True for a watch, and for a list that does not request a state of the past. */
+/** True for a watch, and for a list that does not request a past state. */
 function showsState(info: RequestInfo, target: string): boolean {
   if (!info.isResource) return false;
   const isList = info.kind === "plain" && info.verb === "list";
@@ -259,8 +262,8 @@ function showsState(info: RequestInfo, target: string): boolean {
 }
 
 /**
- * True if the client requests a list of the past, by the apiserver's ShouldDelegateList (storage/cacher/delegator): a
- * later page, an exact version, or a version with a limit and without a match, which also means exact.
+ * True if the query requests a list of a past state, by the apiserver's ShouldDelegateList (storage/cacher/delegator):
+ * a later page, an exact version, or a version with a limit and without a match, which also means exact.
  */
 function asksForPast(query: string): boolean {
   if ((firstValue(query, "continue") ?? "") !== "") return true;
@@ -273,10 +276,10 @@ function asksForPast(query: string): boolean {
 }
 
 /**
- * True if a newer version can be enforced on the request. Only for version "0" does the apiserver return its cache
- * unchecked. A watch must itself request the initial state: servers before 1.34 refuse `sendInitialEvents` from clients
- * that do not support it, and all servers refuse it without `resourceVersionMatch`. Lists of events are exempt, because
- * etcd answers them.
+ * True if the guard can demand a newer version. Only for version "0" does the apiserver return its cache unchecked. A
+ * watch must itself request the initial state: servers before 1.34 refuse `sendInitialEvents` from clients that do not
+ * support it, and all servers refuse it without `resourceVersionMatch`. Lists of events are exempt, because etcd
+ * answers them.
  */
 function takesAnyState(info: RequestInfo, target: string): boolean {
   const query = queryOf(target);

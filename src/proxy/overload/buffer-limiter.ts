@@ -1,5 +1,5 @@
 /**
- * Bounds the bytes buffered in this process, over all clusters together. In the tick in which the limit is exceeded, it
+ * Bounds the bytes that the process buffers, over all clusters together. In the tick in which the limit is exceeded,
  * cuts the exchanges that hold the most bytes, largest first.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -22,7 +22,7 @@ export class BufferLimiter {
     this.buffered.onOver = () => this.#relieve();
   }
 
-  /** Adds the exchanges of a cluster. Returns the function that removes them. */
+  /** Adds the exchanges of a cluster. Returns a function that removes them. */
   add(side: BufferOwner): () => void {
     this.#owners.add(side);
     return () => this.#owners.delete(side);
@@ -49,7 +49,7 @@ export class BufferLimiter {
           ...namesOf(exchange.context),
         });
         exchange.cut();
-        // The first cut ends a watch after the bytes that its client has not read. The second cut drops those bytes.
+        // The first cut ends a watch after the bytes that its client has not read. A second one drops those bytes.
         if (exchange.queuedBytes > 0) exchange.cut();
       }
     });

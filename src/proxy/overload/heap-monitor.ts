@@ -9,18 +9,18 @@ const heapReserveBytes = 16 * 2 ** 20;
 /** perf_hooks' constant for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
 const fullCollection = 4;
 
-/** Size of a V8 semi-space, set by bin/watchkeeper.js; the default is V8's. The young space has three of them. */
+/** Size of a V8 semi-space, set by bin/watchkeeper.js; default: V8's. The young generation has three semi-spaces. */
 const semiSpaceMiB = Number(/semi-space-size=(\d+)/.exec(process.execArgv.join(" "))?.[1] ?? 64);
 
-/** Returns the maximum size of the old space, which contains the live objects. V8 aborts when the old space is full. */
+/** Returns the maximum size of the old generation, which contains the live objects. V8 aborts when it is full. */
 function roomBytes(): number {
   return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20 - heapReserveBytes;
 }
 
 export type HeapState = {
-  /** Live share of the old space. */
+  /** Share of the old generation that is live. */
   readonly share: number;
-  /** Bytes of the machine's memory that the heap's pages take. */
+  /** Number of bytes of the machine's memory that the heap takes. */
   readonly residentBytes: number;
 };
 
@@ -45,7 +45,7 @@ type Collect = NonNullable<typeof globalThis.gc>;
 
 let made: Collect | undefined;
 
-/** Returns V8's gc(). The flag is set at run time, so only a context that is created later has gc(). */
+/** Returns V8's gc(). The flag is set at run time, so only a context created afterwards has gc(). */
 function make(): Collect {
   setFlagsFromString("--expose-gc");
   const found: unknown = runInNewContext("gc");
@@ -59,7 +59,7 @@ function isCollect(found: unknown): found is Collect {
 
 /**
  * Runs a full collection that returns free pages to the kernel. The process stops meanwhile: 70 ms with 150 live MiB.
- * V8 itself runs such a collection only when its heap grows, or when the process is nearly idle. After a peak, that may
+ * V8 itself runs such a collection only when its heap grows, or when the process is nearly idle, which after a peak may
  * take a hundred seconds.
  */
 export function collect(): void {

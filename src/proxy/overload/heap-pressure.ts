@@ -4,7 +4,7 @@
  * after a full collection counts, because between two collections most of the heap is garbage.
  *
  * After the heap was full, this class also requests a collection that returns free pages to the kernel. V8 would keep
- * them until the process is nearly idle, a hundred MiB after an attack.
+ * them until the process is nearly idle: a hundred MiB after an attack.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -18,18 +18,18 @@ const MiB = 1024 * KiB;
 
 export const heapLimits = {
   /**
-   * Share of the heap limit that is live. Above `heapFull` new clients are refused, above `heapCrowded` idle sessions
-   * are drained, above `heapCritical` requests are cut, watches last. Below `heapEasy` normal operation resumes (A26).
+   * Live share of the heap limit. Above `heapFull` new clients are refused, above `heapCrowded` idle sessions are
+   * drained, above `heapCritical` requests are cut, watches last. Below `heapEasy` normal operation resumes (A26).
    */
   heapFull: 0.85,
   heapCrowded: 0.92,
   heapCritical: 0.97,
   heapEasy: 0.8,
-  /** The heap's pages are returned to the kernel after the heap has shrunk by this many bytes. */
+  /** Pages are returned to the kernel after the heap has shrunk by at least this many bytes. */
   heapPagesBytes: 48 * MiB,
   /** Minimum time in ms between two collections that return pages, because each stops the process for a moment. */
   heapPagesMs: 60_000,
-  /** Share of the idle sessions drained, or of the requests cut, at one check. The rest follows at later checks. */
+  /** Share of the idle sessions that one check drains, or of the requests that it cuts. */
   shedShare: 0.1,
   shedLeast: 10,
 } as const;
@@ -43,7 +43,7 @@ export type Sheddable = {
     readonly kind: Kind;
     readonly at: number;
   };
-  /** True if the request is over. Such a request is not cut, even if its client has not read the whole response yet. */
+  /** True if the request is over. It is then not cut, even if its client has not read the whole response yet. */
   readonly isEnded: boolean;
   cut(): void;
 };
@@ -51,16 +51,16 @@ export type Sheddable = {
 export type HeapPressureParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Stores the latest measurement. The intake of new clients reads it. */
+  /** Stores the latest measurement, which decides whether new clients are accepted. */
   readonly load: HeapLoad;
-  /** The clients that have no open request. The client that became idle last comes first. */
+  /** The clients without an open request. The client that became idle latest comes first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
   readonly exchanges: () => readonly Sheddable[];
-  /** Runs a full collection now, which returns free pages to the kernel, and then calls `look` with the result. */
+  /** Runs a full collection that returns free pages to the kernel, and then calls `look` with the result. */
   readonly collect: () => void;
 };
 
-/** Returns the load for this share of the heap. A full heap counts as full until the share is below `heapEasy`. */
+/** Returns the load for this share of the heap. Once memory is short, it stays short until `heapEasy` is reached. */
 export function loadOf(share: number, before: Load): Load {
   if (share >= heapLimits.heapCritical) return "critical";
   if (share >= heapLimits.heapCrowded) return "crowded";
@@ -92,9 +92,9 @@ type Kind = (typeof kinds)[number];
 
 export class HeapPressure {
   readonly #parts: HeapPressureParts;
-  /** True if the live heap should be measured again: while memory is short, and one more time afterwards. */
+  /** True if the heap must be collected and measured at the next check: while memory is short, and once afterwards. */
   #isDue = false;
-  /** Largest resident size in bytes after a full collection, since pages were last returned. */
+  /** Largest resident size in bytes after a full collection since pages were last returned to the kernel. */
   #peakBytes = 0;
   #hasPagesToReturn = false;
   #releasedAt = Number.NEGATIVE_INFINITY;
@@ -121,7 +121,7 @@ export class HeapPressure {
     if (this.load === "critical") this.#endRequests();
   }
 
-  /** Called every `limits.heapLookMs`: V8 may run no collection after the clients that filled the heap have left. */
+  /** Called every `limits.heapLookMs`: once the clients that filled the heap have left, V8 may collect nothing. */
   beat(): void {
     const now = this.#parts.clock.now();
     const isReleasing = this.#hasPagesToReturn && now - this.#releasedAt >= heapLimits.heapPagesMs;
@@ -157,7 +157,7 @@ export class HeapPressure {
     );
   }
 
-  /** Cuts the latest requests: the share `shedShare`. */
+  /** Cuts the latest of these requests: the share `shedShare` of them. */
   #endYoungest(all: readonly Sheddable[]): void {
     let left = shareOf(all.length);
     const times = new Float64Array(all.length);

@@ -1,8 +1,8 @@
 /**
- * Opens a socket to a backend that answers, for a passthrough. An open TCP connection proves little, because the kernel
- * of a frozen process still accepts connections. So if the client has sent only a ClientHello, which may be sent twice,
- * the first backend to send a byte is used. If a backend stays silent for so long that it is suspect, the next backend
- * is asked as well.
+ * Opens a socket to a backend that answers, for a passthrough connection. An open TCP connection proves little: the
+ * kernel of a frozen process still accepts connections. So while the client has sent only a ClientHello, which may be
+ * sent twice, the first backend to send a byte is used. If a backend stays silent for so long that it is suspect, the
+ * next one is tried as well.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -11,7 +11,7 @@ import { limits } from "../../base/limits.ts";
 import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
 import { Retries } from "../upstream/retries.ts";
 
-/** A backend's socket. In a passthrough the socket is paused, and the backend's first bytes are still to be read. */
+/** A backend's socket. For a passthrough connection it is paused, and the backend's first bytes are unread. */
 export type DialledSocket = { readonly socket: Socket; readonly backend: string };
 
 export type DialThroughParts = {
@@ -20,7 +20,7 @@ export type DialThroughParts = {
   readonly connect: (backend: string) => Socket;
   /** Returns the ms for which a backend may be silent before it is suspect. */
   readonly doubtMs: (backend: string) => number;
-  /** True if another backend may be asked while the first has not answered. */
+  /** True if another backend may be tried while the first has not answered. */
   readonly mayHedge: () => boolean;
 };
 
@@ -30,12 +30,12 @@ export type Opening = {
   readonly isRepeatable: boolean;
 };
 
-/** Resolves once, at the latest after `limits.attempts` dials or `limits.handshakeMs`. */
+/** Resolves after at most `limits.attempts` dials or `limits.handshakeMs`. */
 export function dialThrough(opening: Opening, parts: DialThroughParts): Promise<DialledSocket | Failure> {
   return new Promise((resolve) => new Race(opening, parts, resolve).start());
 }
 
-/** Events that end a socket. A backend whose socket ends without a byte has not answered. */
+/** Events that end a socket. A backend whose socket ends before its first byte has not answered. */
 const ends = ["error", "end", "close"] as const;
 
 class Race {
@@ -73,12 +73,12 @@ class Race {
   #attempt(): void {
     const backend = this.#retries.isSpent ? undefined : this.#parts.next(this.#retries);
     if (backend === undefined || backend instanceof Failure) {
-      // The other backends may still answer.
+      // Another backend may still answer.
       const failure = this.#failure ?? backend;
       if (this.#unansweredSockets.length === 0 && failure !== undefined) this.#finish(failure);
       return;
     }
-    // This backend counts as failed until it answers, so that a hedge goes to another one.
+    // The backend counts as failed until it answers, so that a hedge goes to another one.
     this.#retries.failed(backend);
     this.#run(backend);
     this.#stopDoubt();

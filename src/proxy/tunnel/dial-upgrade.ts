@@ -1,6 +1,6 @@
 /**
- * Opens a socket to a backend for an Upgrade, because shared HTTP/2 connections carry no Upgrade. Nothing is sent while
- * the socket opens, so after a failed dial the next backend is dialled.
+ * Opens a socket to a backend for an Upgrade, which shared HTTP/2 connections cannot carry. Nothing is sent until the
+ * socket is open, so after a failed dial the next backend is dialled.
  */
 import type { Socket } from "node:net";
 import { Failure } from "../../base/failure.ts";
@@ -18,19 +18,19 @@ export type DialUpgradeParts = {
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly pending: PendingQueue;
-  /** Returns the number of tunnels to a backend: load that the backend's upstream connections do not show. */
+  /** Returns the number of tunnels to a backend, a load that its upstream connections do not show. */
   readonly tunnels: (backend: string) => number;
-  /** Opens an http/1.1 socket to a backend within `withinMs`, with the proxy's own credential for `trust`. */
+  /** Opens an HTTP/1.1 socket to a backend within `withinMs`. `trust`: which certificate of the proxy it presents. */
   readonly connect: (
     backend: string,
     withinMs: number,
     of: { readonly trust: AssertedTrust | undefined; readonly ends: Ends | undefined },
   ) => Promise<Socket | Failure>;
-  /** The trust class of an asserted identity; undefined: the client's own credential is sent. */
+  /** The trust class of an identity that the proxy asserts; undefined: the client's own credential is sent. */
   readonly trust?: AssertedTrust | undefined;
 };
 
-/** Returns a socket to a backend. While all backends are silent, the Upgrade waits as a request does (D14). */
+/** Returns a socket to a backend. While no backend answers, the Upgrade waits as any request does (D14). */
 export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<DialledSocket | Failure> {
   const { backends, pending } = parts;
   for (;;) {

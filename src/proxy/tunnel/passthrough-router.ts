@@ -26,7 +26,7 @@ const alert = (code: number): Buffer => Buffer.from([0x15, 3, 3, 0, 2, 2, code])
 const decodeError = alert(50);
 const unrecognizedName = alert(112);
 
-/** Takes over a new socket. `receiverOf` returns the receiver for a cluster. */
+/** Takes over a new socket. `receiverOf` returns the receiver for a cluster's name. */
 export function routeBySni(
   down: Socket,
   caller: PassthroughClient & { readonly routes: readonly RouteConfig[] },
@@ -34,7 +34,7 @@ export function routeBySni(
   parts: RouterParts,
 ): void {
   peek(down, parts.clock, helloIn, ({ hello, bytes }) => {
-    // Set only now, because the socket of a client that ends without a ClientHello must be closed.
+    // Set only now: if a client closes its half without a ClientHello, Node must close the whole socket.
     down.allowHalfOpen = true;
     const bad = (message: string, answer: Buffer): void =>
       refuseCaller(down, caller, new Failure("bad-request", "client", message), { ...parts, answer });
@@ -47,7 +47,7 @@ export function routeBySni(
   });
 }
 
-/** The configuration's rules allow no server name twice. */
+/** Returns the only route with this name: the configuration's rules allow no name twice. */
 export function routeFor(
   routes: readonly RouteConfig[],
   serverName: string | undefined,
@@ -57,7 +57,7 @@ export function routeFor(
   return named ?? routes.find(({ serverNames }) => serverNames.length === 0);
 }
 
-/** Refuses a client. Without an `answer`, the connection is only closed, and client-go reconnects. */
+/** Refuses a client. Without an `answer`, the proxy only closes the connection, and client-go reconnects. */
 export function refuseCaller(
   down: Socket,
   { ends, listener }: PassthroughClient,
@@ -71,7 +71,7 @@ export function refuseCaller(
   closeAfterFlush(down, clock);
 }
 
-/** Consumes all bytes, because they go to the backend. The buffer that holds them is not reused. */
+/** Takes all bytes, because they go to the backend. Their buffer is not used again. */
 function helloIn(seen: Buffer): Decision<{ readonly hello: Hello; readonly bytes: Buffer }> | undefined {
   const hello = readHello(seen);
   return hello.state === "partial" ? undefined : { verdict: { hello, bytes: seen }, taken: seen.length };

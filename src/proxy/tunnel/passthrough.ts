@@ -1,10 +1,10 @@
 /**
- * Connections whose TLS ends at a backend. The backend is picked once, by SNI and by the number of connections that
- * each backend has, and both sockets are joined until one side ends.
+ * Connections whose TLS ends at a backend. The proxy picks the backend once, by SNI and by the number of connections
+ * that each backend has, and joins both sockets until one side ends.
  *
- * The proxy cannot send PINGs inside these connections, so they depend on their backend's verdict (D6). If the backend
- * is dead, both sockets are reset, and client-go reconnects at once instead of after its own 45 s. A fault of one
- * connection alone shows in the kernel's socket table (stuck-sockets.ts). No connection is cut for silence (D7).
+ * The proxy cannot send PINGs inside these connections, so they depend on their backend's health state (D6). If the
+ * backend is dead, both sockets are reset, and client-go reconnects at once instead of after its own 45 s. A fault of
+ * one connection alone shows in the kernel's socket table (stuck-sockets.ts). No connection is cut for silence (D7).
  */
 
 import type { Socket } from "node:net";
@@ -45,7 +45,7 @@ export class Passthrough {
   readonly #hedges: TokenBucket;
   readonly #live: JoinedConnection[] = [];
   readonly #socketCounts = new Map<string, number>();
-  /** Removed backends that still have connections, each with the function that lets these connections stay. */
+  /** Removed backends that still have connections. The value cancels the end of these connections. */
   readonly #leaving = new Map<string, () => void>();
   #withoutBackend = 0;
   readonly #endedBytes = { sent: 0, received: 0 };
@@ -64,7 +64,7 @@ export class Passthrough {
     return this.#socketCounts;
   }
 
-  /** Bytes sent to clients, and received from them, since the start. */
+  /** Bytes sent to clients, and received from them, since the process started. */
   get bytes(): { readonly sent: number; readonly received: number } {
     let { sent, received } = this.#endedBytes;
     for (const { relay } of this.#live) {
@@ -75,8 +75,8 @@ export class Passthrough {
   }
 
   /**
-   * Ends connections to backends that are no longer configured or discovered, after `graceMs`, because such backends
-   * get no verdicts. If a backend comes back before that, its connections stay.
+   * After `graceMs`, ends the connections to backends that are no longer configured or discovered, because such a
+   * backend has no health state. If it comes back before, its connections stay.
    */
   reconcile(names: readonly string[], graceMs: number): void {
     for (const [name, stop] of this.#leaving)
@@ -104,7 +104,7 @@ export class Passthrough {
     for (const { relay } of Array.from(this.#live)) relay.cut("draining");
   }
 
-  /** Takes over a socket whose ClientHello was read. Journals its own internal faults. */
+  /** Takes over a socket whose ClientHello was read. Journals an internal fault. */
   pass(down: Socket, read: ReceivedHello, caller: PassthroughClient, route: RouteConfig): void {
     this.#pass(down, read, caller, route).catch((reason: unknown) => {
       const { message } = failureFrom(reason, "proxy");
@@ -132,7 +132,7 @@ export class Passthrough {
       });
   }
 
-  /** Returns a socket to a backend. While none can be reached, the connection waits as long as a request would. */
+  /** Returns a socket to a backend. While none can be reached, the connection waits as long as any request would. */
   async #reach(
     opening: Opening,
     { ends }: PassthroughClient,

@@ -1,8 +1,8 @@
 /**
  * Finds tunnels whose own connection is stuck although their backend answers. The proxy cannot send PINGs inside
  * tunnels, and the kernel's keepalive sends nothing while a byte is unacknowledged, but the kernel's socket table shows
- * retransmissions (D6). The proxy reads this table once a second while there are tunnels. While a whole backend is
- * silent, the backend's verdict decides instead.
+ * retransmissions (D6). While there are tunnels, the proxy reads this table once a second. While a whole backend is
+ * silent, its health state decides instead.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -12,25 +12,25 @@ import { keyOf } from "../../health/probes/retransmissions.ts";
 
 export const socketTableMs = 1000;
 /**
- * A tunnel is stuck if its backend's socket shows this many retransmissions in `hungLooks` consecutive checks. Four
- * retransmissions take 3.0 s, so shorter outages do no harm, and an outage that begins 5 s before kubectl's next ping
- * ends its exec within 10 s.
+ * A tunnel is stuck if the socket to its backend shows this many retransmissions in `hungLooks` checks in a row. Four
+ * retransmissions take 3.0 s, so shorter outages do no harm, and after an outage that begins 5 s before kubectl's next
+ * ping, its exec ends within 10 s.
  */
 export const hungRetransmits = 4;
-/** Retransmissions (about 51 s) after which a client's socket counts as stuck: its network may fail for a while. */
+/** For the client's socket: its network may fail for a while. This many retransmissions take about 51 s. */
 export const hungClientRetransmits = 8;
 export const hungLooks = 2;
 
 export type HungTunnelsParts = {
   readonly clock: Clock;
   readonly backends: Pick<Backends, "factsOf" | "onLost">;
-  /** Returns the retransmissions of each socket's oldest bytes, by the socket's key. No entry: none. */
+  /** Returns how often each socket's oldest bytes were retransmitted, by the socket's key. No entry: never. */
   readonly read: () => Promise<ReadonlyMap<string, number>>;
 };
 
 export type WatchTunnel = HungTunnels["watchTunnel"];
 
-/** The keys of a tunnel's two sockets in the socket table. */
+/** The keys of a tunnel's two sockets in the kernel's socket table. */
 export type TunnelKeys = { readonly down: string; readonly up: string };
 
 type WatchedTunnel = {
@@ -38,7 +38,7 @@ type WatchedTunnel = {
   readonly isWell: () => boolean;
   readonly run: () => void;
   looks: number;
-  /** Retransmissions of the backend's socket while its whole backend was silent: no evidence about the socket. */
+  /** Retransmissions to the backend while all of it was silent, which are no evidence against the socket. */
   excused: number;
 };
 
@@ -51,7 +51,7 @@ export class HungTunnels {
     this.#parts = parts;
   }
 
-  /** Calls `cut` once, when the backend is dead or a socket is stuck. The returned function stops the checks. */
+  /** Calls `cut` once, when the backend is dead or a socket is stuck. Returns a function that ends the checks. */
   watchTunnel(
     { down, up, backend }: { readonly down: Socket; readonly up: Socket; readonly backend: string },
     cut: (reason: "backend_dead" | "connection_stuck") => void,
@@ -68,7 +68,7 @@ export class HungTunnels {
   }
 
   /**
-   * Calls `run` once, when one of the sockets is stuck. Returns the function that stops watching. `isWell`: true if the
+   * Calls `run` once, when one of the sockets is stuck. Returns a function that ends the checks. `isWell`: true if the
    * backend answers on other connections.
    */
   watch(keys: TunnelKeys, isWell: () => boolean, run: () => void): () => void {
@@ -100,10 +100,10 @@ export class HungTunnels {
   }
 }
 
-/** After a silence of the whole backend, this many retransmissions show a fault of the socket. One may be chance. */
+/** Once the whole backend was silent, this many more retransmissions show a fault of the socket. One may be chance. */
 const triesAfterHole = 2;
 
-/** The client's socket is judged alone, because nothing else shows whether the client still exists. */
+/** The client's socket alone decides about the client, because nothing else shows whether it still exists. */
 function isStuck(watched: WatchedTunnel, counts: ReadonlyMap<string, number>): boolean {
   if ((counts.get(watched.keys.down) ?? 0) >= hungClientRetransmits) return true;
   const tries = counts.get(watched.keys.up) ?? 0;

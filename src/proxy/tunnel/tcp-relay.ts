@@ -57,7 +57,7 @@ export class TcpRelay {
     if (this.#isOver) return;
     if (other.closed) this.#end("ended");
     else if (gone.readableEnded && gone.writableFinished) return;
-    // All bytes of the backend have arrived, so a client that reads slowly gets the time it needs.
+    // The proxy has received all bytes of the backend, so a client that reads slowly gets time to read them.
     else if (gone === this.#up && gone.readableEnded) closeAfterFlush(other, this.#clock);
     else this.cut(reason);
   }

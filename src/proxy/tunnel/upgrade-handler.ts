@@ -1,7 +1,7 @@
 /**
  * Handles an Upgrade (SPDY/3.1 and websocket: exec, attach, port-forward): identifies the client, dials a backend, and
- * joins both sockets in a tunnel. A tunnel may be silent, so it has no idle timer (D7). No PING can be sent in a
- * tunnel, so the tunnel ends when its backend is found dead (D6).
+ * joins both sockets in a tunnel. A tunnel may be silent, so it has no idle timer (D7). The proxy cannot send PINGs in
+ * it, so it ends when its backend is found dead (D6).
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -36,7 +36,7 @@ export type UpgradeParts = {
         readonly asserted?: Asserted | undefined;
       }
     | Failure;
-  /** Dials backends until one accepts. `trust`: the class of the proxy's own credential to present. */
+  /** Dials backends until one accepts. `trust`: which certificate of the proxy is presented. */
   readonly dialUpgrade: (
     client: Client,
     trust: AssertedTrust | undefined,
@@ -118,7 +118,7 @@ export class UpgradeHandler {
       .catch((reason: unknown) => this.#refuse(socket, named, failureFrom(reason, "proxy")));
   }
 
-  /** The closures live as long as the tunnel, so they keep only the request's `Requester` (A26). */
+  /** The closures live as long as the tunnel, so they keep only a small `Requester` of the request (A26). */
   #open(parts: TunnelParts, backend: string, requester: Requester): void {
     const { down, up } = parts;
     if (down.destroyed || down.readableEnded) {
@@ -157,7 +157,7 @@ export class UpgradeHandler {
     const stopWatching = this.#parts.watchTunnel({ down, up, backend }, (reason) => tunnel.cut(reason));
   }
 
-  /** Sends the last response on a socket. Further bytes of the client are discarded. */
+  /** Sends the last response on a socket. Whatever the client still sends is discarded. */
   #refuse(socket: Socket, { method, ...names }: Requester, failure: Failure): void {
     const { code, origin, message } = failure;
     this.#parts.journal.write({ kind: "request.failed", code, origin, message, ...names });
@@ -170,5 +170,5 @@ export class UpgradeHandler {
   }
 }
 
-/** `auditId`: "" if the request could not be parsed. */
+/** `auditId` is "" if the request could not be parsed. */
 type Requester = Omit<RequestNames, "user"> & { readonly method: string };

@@ -1,6 +1,6 @@
 /**
- * One Upgrade between two sockets. Only after a 101 to a requested protocol do bytes pass both ways, and each half is
- * then closed on its own. Any other response is relayed as the last one on its socket, and no byte that the client sent
+ * One Upgrade between two sockets. Bytes pass both ways only after a 101 to a requested protocol, and then each half is
+ * closed on its own. Any other response is relayed as the last one on its socket, and no byte that the client sent
  * after its head reaches the backend (A35, CVE-2018-1002105). A redirect is relayed like any other response, never
  * followed (A36, CVE-2020-8559).
  */
@@ -16,7 +16,7 @@ export type TunnelParts = {
   readonly down: Socket;
   readonly up: Socket;
   readonly head: Buffer;
-  /** The protocols that the `Upgrade` field names, as the client wrote them. */
+  /** The protocols in the `Upgrade` field, as the client wrote them. */
   readonly upgrades: readonly string[];
   /** Bytes that the client sent after its head, kept until the 101. */
   readonly early: Buffer;
@@ -25,13 +25,13 @@ export type TunnelParts = {
 };
 
 export type TunnelOwner = {
-  /** Called when the backend has switched protocols, so that this is a tunnel from now on. */
+  /** Called when the backend has switched protocols: from now on this is a tunnel. */
   opened(): void;
-  /** Called if the backend sent no usable response, and nothing was written to the client. */
+  /** Called if the backend sent no usable response. Nothing has been written to the client. */
   failed(failure: Failure): void;
   /** Called when an internal fault has ended this tunnel. */
   contained(message: string): void;
-  /** Called when the tunnel is over: the client's socket is ending, the backend's is destroyed. */
+  /** Called when the tunnel is over: the client's socket is ending, and the backend's is destroyed. */
   ended(reason: TunnelEnd): void;
 };
 
@@ -59,10 +59,10 @@ export class Tunnel {
   readonly #isWatch: boolean;
   readonly #owner: TunnelOwner;
   #state: State = "asking";
-  /** Requested protocols, cleared when the tunnel opens. */
+  /** The protocols that the client requested. Emptied when the tunnel opens. */
   #upgrades: readonly string[];
   #early: Buffer;
-  /** The response's head while it is incomplete. */
+  /** The received part of the response's head, while it is incomplete. */
   #received: Buffer = nothing;
   #interimHeads = 0;
   #body: BodyEnd | undefined;
@@ -72,7 +72,7 @@ export class Tunnel {
   constructor(parts: TunnelParts, owner: TunnelOwner) {
     const { down, up, upgrades, early, isWatch } = parts;
     this.#upgrades = upgrades;
-    // Copied, because a slice would keep the whole chunk, up to 64 KiB, in memory.
+    // A copy: a slice would keep the whole chunk, up to 64 KiB, in memory.
     this.#early = Buffer.from(early);
     this.#isWatch = isWatch;
     this.#owner = owner;
@@ -92,19 +92,19 @@ export class Tunnel {
     up.write(parts.head);
   }
 
-  /** Number of messages of a watch over a websocket; undefined for any other tunnel. */
+  /** Number of events of a watch over a websocket; undefined for any other tunnel. */
   get events(): number | undefined {
     return this.#messages?.count;
   }
 
-  /** Ends the tunnel because the backend is dead or the proxy stops: with FIN, so that the client notices at once. */
+  /** Ends the tunnel, because the backend is dead or the proxy stops: with FIN, so that the client notices at once. */
   cut(reason: TunnelEnd): void {
     if (this.#state === "asking") this.#fail(`Upgrade was not answered: ${reason}`);
     else if (this.#state === "answering") this.#breakOff(reason);
     else this.#finish(reason);
   }
 
-  /** Ends the tunnel because memory is short. An unanswered request gets no response: a backend may have begun. */
+  /** Ends the tunnel, because memory is short. An unanswered request gets no response: its backend may have begun. */
   shed(): void {
     if (this.#state === "open") this.#finish("memory_short");
     else if (this.#state !== "over") this.#breakOff("memory_short");
@@ -126,7 +126,7 @@ export class Tunnel {
     this.#readHeads();
   }
 
-  /** Reads all complete heads: several interim heads and the final one may arrive in one chunk. */
+  /** Reads all complete heads in the received bytes: there may be several interim heads and the final one. */
   #readHeads(): void {
     const head = readAnswer(this.#received);
     if (head === undefined) return;
@@ -136,7 +136,7 @@ export class Tunnel {
     else if (this.#interimHeads > before) this.#readHeads();
   }
 
-  /** Returns what is wrong with the head; undefined if nothing is wrong. */
+  /** Returns what is wrong with the head; undefined: nothing. */
   #takeHead(head: AnswerHead): string | undefined {
     const bytes = this.#received.subarray(0, head.length);
     this.#received = this.#received.subarray(head.length);
@@ -163,7 +163,7 @@ export class Tunnel {
     this.#upgrades = [];
     this.#received = this.#early = nothing;
     backend.off("data", this.#receive);
-    // The 101 is forwarded byte for byte: it was parsed strictly, and old clients may depend on its exact spelling.
+    // Forwards the 101 byte for byte: it was parsed strictly, and old clients may depend on its exact spelling.
     client.write(bytes);
     if (received.length > 0) client.write(received);
     if (this.#isWatch && head.upgrades.includes("websocket")) this.#count(backend, received);
@@ -174,7 +174,7 @@ export class Tunnel {
     return undefined;
   }
 
-  /** Counts messages of the backend. The events of a watch in a tunnel are counted, but the watch never moves. */
+  /** Counts the events of a watch in a tunnel. Such a watch never moves to another backend. */
   #count(backend: Socket, received: Buffer): void {
     const messages = new Messages();
     messages.feed(received, 0, received.length);
@@ -182,7 +182,7 @@ export class Tunnel {
     this.#messages = messages;
   }
 
-  /** Forwards the body of a response other than 101, and nothing after it. */
+  /** Forwards the body of a response other than 101, and no byte after it. */
   #pass(chunk: Buffer): void {
     const taken = this.#body?.take(chunk) ?? 0;
     if (typeof taken === "string") return this.#breakOff(taken);
@@ -204,7 +204,7 @@ export class Tunnel {
   }
 
   #endAnswer(): void {
-    // Without a length the body ends where the connection ends in order (RFC 9112 §6.3).
+    // A body without a length ends where the connection ends in order (RFC 9112 §6.3).
     if (this.#body?.isWhole === undefined) this.#finish("refused_by_backend");
     else this.#breakOff("response_truncated");
   }
@@ -221,7 +221,7 @@ export class Tunnel {
     this.#owner.failed(new Failure(code, "backend", message));
   }
 
-  /** Ends the tunnel in order, because everything that was sent is complete. */
+  /** Ends the tunnel in order, after everything that was sent is complete. */
   #finish(reason: TunnelEnd): void {
     this.#state = "over";
     this.#up.unpipe(this.#down);
@@ -231,7 +231,7 @@ export class Tunnel {
     this.#owner.ended(reason);
   }
 
-  /** Resets both sockets, because what was sent is incomplete and must not look complete. */
+  /** Resets both sockets, so that an incomplete response cannot look complete. */
   #breakOff(reason: TunnelEnd): void {
     this.#state = "over";
     abort(this.#up);
