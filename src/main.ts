@@ -1,4 +1,4 @@
-/** Connects all parts of the process. Turns a Config into a running proxy, or returns a Failure. */
+/** Connects all parts of the process: turns a Config into a running proxy, or returns a Failure. */
 
 import { AdminRecords, AdminServers } from "./admin/admin-servers.ts";
 import { type Readiness, readinessOf } from "./admin/server/probes.ts";
@@ -29,17 +29,17 @@ export type Running = {
   /** The address of each listener, such as "127.0.0.1:8443", by the listener's name. */
   readonly addresses: ReadonlyMap<string, string>;
   readonly adminAddress: string;
-  /** The address of the JSON API; "": another process still uses its port. */
+  /** The address of the JSON API; "" while another process still has its port. */
   readonly apiAddress: string;
   readonly exchanges: LiveRequests;
   /**
-   * Applies another config as a whole, or nothing of it. Returns the names of changed parts that take effect only after
-   * a restart. `loaded`: undefined if the file could not be loaded.
+   * Applies another config as a whole, or nothing of it. Returns the names of the changed settings that take effect
+   * only after a restart. `loaded`: undefined if the file could not be loaded.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
-  /** The file descriptor of each listening socket, by its listener's name. A successor inherits them. */
+  /** The file descriptor of each listening socket, by its listener's name. A successor process inherits them. */
   readonly descriptors: ReadonlyMap<string, number>;
-  /** Drains and stops. `hurry` ends the drain early. `isHandedOver`: another process already accepts the clients. */
+  /** Drains and stops. `hurry` shortens the drain. `isHandedOver`: true if another process already accepts clients. */
   stop(hurry: AbortSignal, isHandedOver?: boolean): Promise<void>;
 };
 
@@ -48,9 +48,9 @@ export type Surroundings = {
   readonly droppedLogLines?: () => number;
   /** Called with each configuration that takes effect. */
   readonly configureLog?: (logging: Config["logging"]) => void;
-  /** Listening sockets that another process has opened. Their clients are accepted only after a backend is ready. */
+  /** Listening sockets that another process has opened. Clients are accepted on them only once a backend is ready. */
   readonly inherited?: Descriptors;
-  /** True if another process serves until this one is ready. The start then fails without a ready backend. */
+  /** True if another process serves until this one is ready. Without a ready backend, the start then fails. */
   readonly isSuccessor?: boolean;
   readonly readAgain?: () => Promise<ReloadOutcome>;
 };
@@ -131,17 +131,17 @@ class Watchkeeper implements Running {
     const failure =
       (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
-      // The admin port opens first, because health checks may follow as soon as clients are accepted.
+      // The admin port opens first: health checks may come as soon as clients are accepted.
       (await this.#openAdmin()) ??
       (await this.#listen());
-    // Backends are dialled last: a port in use must be reported first, and the dials need the certificates.
+    // Backends are dialled last: a port in use is reported before that, and the dials need the certificates.
     if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
     if (failure !== undefined) await this.#abandon();
     return failure;
   }
 
-  /** Returns the pages of the garbage from the start, 10 MB, before the first client connects: V8 would keep them. */
+  /** Before the first client connects, returns 10 MB of garbage from the start to the kernel, which V8 would keep. */
   #listen(): Promise<Failure | undefined> {
     collect();
     return this.#listeners.reconcile(this.#config.listeners);
@@ -153,8 +153,8 @@ class Watchkeeper implements Running {
   }
 
   /**
-   * True if a backend must be ready before the proxy accepts: clients may already wait in the queues of inherited
-   * sockets, and on a shared port the kernel gives this process clients that another process would serve at once.
+   * True if a backend must be ready before the proxy accepts clients. Clients may wait in the queues of inherited
+   * sockets; on a shared port, the kernel gives this process clients that another process would serve at once.
    */
   get #awaitsBackends(): boolean {
     const isShared = this.#config.listeners.some(({ reusePort }) => reusePort);
@@ -212,7 +212,7 @@ class Watchkeeper implements Running {
 
   async stop(hurry: AbortSignal, isHandedOver = false): Promise<void> {
     this.#isDraining = true;
-    // The successor has the admin port now, so a request to this process is meant for the successor.
+    // The successor has the admin port now. A request that still reaches this process is meant for the successor.
     if (isHandedOver) await this.#servers?.close();
     const times = isHandedOver ? { ...this.#config.drain, shutdownDelayMs: 0 } : this.#config.drain;
     const parts = {

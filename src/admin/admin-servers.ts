@@ -46,19 +46,19 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   /** Returns all clusters, including those that are being removed. */
   readonly clusters: () => readonly ListedCluster[];
   readonly current: () => Config;
-  /** Descriptor of an inherited listening socket for metrics and probes; undefined: none. */
+  /** Descriptor of the listening socket for metrics and probes that the process has inherited; undefined: none. */
   readonly inherited: number | undefined;
-  /** Loads TLS and authorization of the API. AdminServers closes them. */
+  /** Loads a port's TLS certificate and authorization, which AdminServers stops later. */
   readonly secure: (port: "admin" | "metrics", config: AccessConfig) => Promise<ApiSecurity>;
   readonly operations: Operations;
-  /** Returns the checks of /readyz, which fail if new clients should connect to another instance. */
+  /** Returns the checks of /readyz, which fail if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
 };
 
-/** A check of /livez that always passes. CachedProbes adds one that fails if the event loop hangs. */
+/** Checks for /livez that always pass. CachedProbes adds a check that fails if the event loop hangs. */
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
-/** The journal's incidents, state changes and latest entries. Must be constructed before the first entry is written. */
+/** What the admin ports show of the journal: incidents, state changes, latest entries. Created before any entry. */
 export class AdminRecords {
   readonly journal: Journal;
   readonly clock: Clock = wallClock;
@@ -194,7 +194,7 @@ export class AdminServers {
     return failure;
   }
 
-  /** True if two processes of this configuration serve one node. One of them has the API's port, and the other one retries. */
+  /** True if two processes of this configuration serve one node. One has the API's port, the other one tries again. */
   get #isShared(): boolean {
     return this.#parts.current().listeners.some(({ reusePort }) => reusePort);
   }
@@ -225,8 +225,8 @@ export class AdminServers {
   }
 
   /**
-   * Applies another configuration. A port whose settings stay the same stays open. If a port cannot be bound, returns a
-   * Failure, and both ports have their old settings.
+   * Applies another configuration. A port whose settings stay the same stays open. If a port cannot be bound, both
+   * ports keep their settings, and the result is a Failure.
    */
   async apply(config: AdminConfig): Promise<Failure | undefined> {
     const failure = await this.#probes?.move(probeSettings(config));
@@ -251,12 +251,12 @@ export class AdminServers {
     return this.#api?.port?.port.address ?? "";
   }
 
-  /** Descriptor of the listening socket of metrics and probes, for a process that takes over; undefined: none. */
+  /** Descriptor of the listening socket of metrics and probes, which a successor process inherits; undefined: none. */
   get descriptor(): number | undefined {
     return this.#probes?.port?.descriptor;
   }
 
-  /** Removes a cluster from the metrics. The cluster's counts stay, with the label backend="other". */
+  /** Removes a cluster from the metrics. Its counts stay, with the label backend="other". */
   gone(cluster: LiveCluster): void {
     this.#metrics.gone(cluster);
   }
@@ -315,7 +315,7 @@ function apiRoutesOf(
   return (path) => api(path) ?? z(path) ?? described(path) ?? page(path);
 }
 
-/** Returns the options of a port of metrics and probes that the data path's thread serves. */
+/** Returns the options for a port of metrics and probes that needs no thread of its own. */
 function inThisThread(port: ProbeThreadParts): AdminOptions {
   const { answers, clock, journal } = port;
   return { ...port, asker: new CachedProbes({ clock, journal, loop: answers, first: answers.standing() }) };

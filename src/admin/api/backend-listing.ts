@@ -118,7 +118,7 @@ export function backendListing(sources: BackendSources, times: Times): Listing<B
   );
 }
 
-/** Returns a row for each backend. Visits all open requests only once, because there may be 50,000 of them. */
+/** Returns a row for each backend. Visits the open requests, of which there may be 50,000, once for all rows. */
 function rowsOf(sources: BackendSources): readonly BackendRow[] {
   const loads = new Map<string, OpenRequestCounts>();
   for (const { backend, context } of sources.live()) {

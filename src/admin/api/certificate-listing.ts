@@ -1,4 +1,4 @@
-/** `/api/v1/certificates`: when each certificate expires, and why the newest files could not be loaded. */
+/** `/api/v1/certificates`: when each certificate expires, and why its latest files could not be loaded. */
 import { dateOf } from "../../base/clock.ts";
 import { levelOf } from "../../incidents/certificate-expiry.ts";
 import type { Listing } from "../http/listing.ts";
@@ -6,7 +6,7 @@ import type { Times } from "../http/times.ts";
 import type { CertificateFacts } from "../metrics/metric.ts";
 import { type Fields, listingOf, maybeMs, oneOf, text } from "./fields.ts";
 
-/** `notAfterMs`: NaN if no certificate is valid. `refused`: why the newest files could not be loaded; "" if they were. */
+/** `notAfterMs`: NaN if no certificate is valid. `refused`: why the latest files were not loaded; "": they were. */
 export type CertificateRow = CertificateFacts & { readonly refused?: string };
 
 export type CertificateSources = {
@@ -61,7 +61,7 @@ export function certificateListing(
   );
 }
 
-/** Adds the reasons for failed loads. A host without any valid certificate gets a row of its own. */
+/** Adds the reasons why files were not loaded. A host without any valid certificate gets a row of its own. */
 function withRefusals(
   rows: readonly CertificateRow[],
   refusals: ReadonlyMap<string, string>,

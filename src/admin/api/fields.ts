@@ -1,6 +1,6 @@
 /**
- * Declares each field of the JSON API's rows once: its schema for /openapi.json, its value, and its key for filters and
- * sorting. The types of the rows (`ViewOf`) follow from these declarations.
+ * Declares each field of the JSON API's rows once: its schema for /openapi.json, its value, and the key by which rows
+ * are filtered and sorted. The types of the rows (`ViewOf`) follow from these declarations.
  */
 import type { Json, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
@@ -10,7 +10,7 @@ export type Schema = Readonly<Record<string, unknown>>;
 export type Field<T, V extends Json = Json> = {
   readonly schema: Schema;
   readonly view: (row: T, times: Times) => V;
-  /** The value by which rows are filtered and sorted; -1 stands for a missing number. */
+  /** The value by which rows are filtered and sorted; -1: the number is missing. */
   readonly key: (row: T, times: Times) => string | number;
 };
 
@@ -19,7 +19,7 @@ export type Fields<T> = Readonly<Record<string, Field<T>>>;
 /** The JSON object that the API returns for one row. */
 export type ViewOf<F> = { readonly [K in keyof F]: F[K] extends Field<never, infer V> ? V : never };
 
-/** The type of the rows that the fields `F` are read from. */
+/** The type of the objects from which the fields `F` are read. */
 export type RowOf<F> = F extends Readonly<Record<string, Field<infer T>>> ? T : never;
 
 type Table<F> = F & Fields<RowOf<F>>;
@@ -73,7 +73,7 @@ export function maybeMs<T>(
   return { schema, view: of, key: (row, times) => of(row, times) ?? -1 };
 }
 
-/** Returns a field with the time since a clock reading, in milliseconds; null if the reading is -1. */
+/** Returns a field with the milliseconds since a clock reading; null if the reading is -1. */
 export function age<T>(description: string, of: Read<T, number>): Field<T, number | null> {
   const at = reader(of);
   return maybeMs(description, (row, times) => times.ageOf(at(row, times)));
@@ -132,7 +132,7 @@ export function list<T, F>(
   );
 }
 
-/** Returns the fields of an inner row as fields of rows `T`, each of which contains such a row. */
+/** Returns the fields of an object that each row `T` contains, as fields of `T`. */
 export function within<T, F>(
   fields: Table<F>,
   of: (row: T) => RowOf<F>,
@@ -164,7 +164,7 @@ export function viewOf<F>(fields: Table<F>, row: RowOf<F>, times: Times): ViewOf
   return Object.fromEntries(views);
 }
 
-/** `by`: names of the fields to filter and sort by, separated by spaces. `columns`: more of them, which are not shown. */
+/** `by`: names of the fields to filter and sort by, separated by spaces. `columns`: further ones that no row shows. */
 export type Rows<T> = Pick<Listing<T>, "kind" | "rows" | "sort"> & {
   readonly fields: Fields<T>;
   readonly by: string;

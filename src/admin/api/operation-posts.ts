@@ -42,7 +42,7 @@ const table: readonly (OperationPath & { readonly run: RunOperation })[] = [
 
 export const operationPaths: readonly OperationPath[] = table;
 
-/** Group 1 of each pattern matches the text in place of `{name}`, or "" in a path without `{name}`. */
+/** Each pattern matches one operation's paths. Its first group is the text for `{name}`, or "" without `{name}`. */
 const runs = table.map(({ path, operation, run }) => {
   const pattern = path.includes("{") ? path.replace(/\{\w+\}/, "([^/]+)") : `${path}()`;
   return { pattern: new RegExp(`^${pattern}$`), operation, run };

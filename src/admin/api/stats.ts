@@ -1,4 +1,4 @@
-/** `/api/v1/stats`: counters since the start, as one JSON object. The admin page reads it every second. */
+/** `/api/v1/stats`: counters since the process started, as one JSON object. The admin page reads it every second. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Times } from "../http/times.ts";
 import type { Metrics } from "../metrics/registry.ts";
@@ -91,7 +91,7 @@ export class ProcessMonitor {
     this.#delay.disable();
   }
 
-  /** Returns the current measurements, and starts a new measurement of the event-loop delay. */
+  /** Returns the current measurements. Begins to measure the event-loop delay anew. */
   read(): ProcessStats {
     const now = this.#times.now();
     const { user, system } = process.cpuUsage();
@@ -110,8 +110,7 @@ export class ProcessMonitor {
     try {
       this.#rssBytes = process.memoryUsage.rss();
     } catch {
-      // Reading /proc fails with EMFILE when the process has no free descriptor. The last known value is returned
-      // instead.
+      // Without a free descriptor, reading /proc fails with EMFILE. The previous value is returned instead.
     }
     return this.#rssBytes;
   }

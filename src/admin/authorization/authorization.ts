@@ -1,6 +1,6 @@
 /**
  * Authorizes requests to the API by TokenReview and SubjectAccessReview, as kube-rbac-proxy does. Rejects every request
- * while no cluster answers reviews. Keeps only a salted hash of a token, and sends the token only to a cluster.
+ * while the cluster answers no reviews. Keeps only a salted hash of a token, and sends the token only to the cluster.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -20,11 +20,13 @@ export type AuthorizationParts = {
   readonly reviewer: Pick<Reviewer, "ask">;
   /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
-  /** Prefix of the paths in reviews; default: `apiPrefix`. The metrics port has none, as other components have none. */
+  /**
+   * Prefix of the request's path in reviews; default: `apiPrefix`. Other components, and the metrics port, have none.
+   */
   readonly pathPrefix?: string;
 };
 
-/** Without this prefix, the ClusterRole system:discovery would allow all users to get the API's /api/. */
+/** Without this prefix, the ClusterRole system:discovery, which allows /api/*, would open the API to every user. */
 const apiPrefix = "/watchkeeper";
 
 export type AccessRequest = {
@@ -38,7 +40,7 @@ export type AccessRequest = {
 
 export type Admitted = { readonly username: string };
 
-/** The result of a TokenReview. `user`: undefined if the cluster does not accept the token. */
+/** The result of a TokenReview. `user` is undefined if the cluster does not accept the token. */
 type TokenResult = { readonly user: User | undefined };
 
 export class Authorization {
@@ -49,7 +51,7 @@ export class Authorization {
   readonly #reviewsByAddress = new Map<string, number>();
   readonly #reviewsByUser = new Map<string, number>();
   readonly #openReviews = { TokenReview: 0, SubjectAccessReview: 0 };
-  /** Why the last review failed, so that a repeated reason is journalled only once; "": the last review succeeded. */
+  /** Why the latest review failed, so that a repeated reason is journalled only once; "": it succeeded. */
   #lastFailureReason = "";
 
   constructor(parts: AuthorizationParts) {
@@ -60,7 +62,7 @@ export class Authorization {
     this.#accesses = new Recent({ clock, most, keepMs });
   }
 
-  /** Returns the user, or the response that rejects the request: 401, 403, or 503 while no cluster answers reviews. */
+  /** Returns the user, or the response that rejects the request: 401, 403, or 503 if the cluster answers no reviews. */
   async admit(request: AccessRequest): Promise<Admitted | Reply> {
     const asked = { ...request, path: `${this.#parts.pathPrefix ?? apiPrefix}${request.path}` };
     const token = tokenIn(asked.authorization);
@@ -111,7 +113,7 @@ export class Authorization {
     });
   }
 
-  /** Sends a review. The reason of a failure goes only to the journal, because the client may be unauthenticated. */
+  /** Sends a review. Only the journal gets the reason of a failure, because the client may be unauthenticated. */
   async #ask(review: Review): Promise<ReviewOutcome> {
     const { kind } = review;
     if (this.#openReviews[kind] >= limits.reviewsAtOnce) return tooMany();

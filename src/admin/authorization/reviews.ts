@@ -30,11 +30,11 @@ export function accessReview(user: User, verb: "get" | "post", path: string): Re
   };
 }
 
-/** Returns the user of a TokenReview; undefined if the token is not authenticated, or is for other audiences. */
+/** Returns the user of a TokenReview; undefined if the token is not authenticated, or for none of these audiences. */
 export function userIn(answer: unknown, audiences: readonly string[]): User | undefined {
   const status = fieldsOf(fieldsOf(answer)["status"]);
   if (status["authenticated"] !== true) return undefined;
-  // `status.audiences` is empty if the authenticator does not support audiences (k8s.io/api, authentication/v1).
+  // `status.audiences` is empty if the apiserver does not check audiences (k8s.io/api, authentication/v1).
   const named = textsIn(status["audiences"]);
   if (audiences.length > 0 && !audiences.some((one) => named.includes(one))) return undefined;
   const { username, uid, groups, extra } = fieldsOf(status["user"]);

@@ -1,6 +1,6 @@
 /**
- * The fields of a journal entry as the log and the event stream write them. One thing has one name in all entries. What
- * kube-apiserver's request log (httplog) has, too, gets the name that it has there, so that queries can join both logs.
+ * The fields of a journal entry in the log and in the event stream. A thing has the same name in all entries. What
+ * kube-apiserver's request log (httplog) has as well is named as there, so that queries can join both logs.
  */
 import type { Entry } from "../../events/journal.ts";
 

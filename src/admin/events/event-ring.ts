@@ -1,4 +1,4 @@
-/** Keeps the latest journal entries with ids, so that a reconnecting client can continue after its last entry. */
+/** Keeps the latest journal entries with ids, so that a client that reconnects can continue after its latest entry. */
 import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
@@ -6,11 +6,11 @@ import type { Times } from "../http/times.ts";
 import { fieldsOf } from "./entry-fields.ts";
 import { withoutSecrets } from "./log.ts";
 
-/** The entry is formatted only when a client reads it, because most entries are never read. */
+/** An entry is formatted only when a client reads it: most never are. */
 export type NumberedEntry = { readonly id: number; readonly entry: Entry; readonly at: number };
 
 export class EventRing {
-  /** Start time of this process, which is part of each id: clients may still have ids of an earlier process. */
+  /** Start time of the process, the first part of each id: a client may still have ids of an earlier process. */
   readonly epoch: string;
   readonly #times: Times;
   readonly #entries: NumberedEntry[] = [];
@@ -33,7 +33,7 @@ export class EventRing {
     return `${this.epoch}-${id}`;
   }
 
-  /** Returns the entries after `id`. `isWhole`: false if some of them were dropped, or if another process made `id`. */
+  /** Returns the entries after `id`. `isWhole`: false if some were dropped, or if `id` is of another process. */
   after(id: string): { readonly entries: readonly NumberedEntry[]; readonly isWhole: boolean } {
     const [epoch = "", number = ""] = id.split("-");
     const last = epoch === this.epoch && /^\d{1,15}$/.test(number) ? Number(number) : -1;

@@ -1,6 +1,6 @@
 /**
- * Writes the journal to stdout, as JSON in the format of Kubernetes' components, or as text. Writes as many lines as
- * stdout takes. Drops and counts the others, so that stdout never blocks the data path (F20), as it would with pino.
+ * Writes the journal to stdout, as JSON in the format of Kubernetes' components, or as text. Drops and counts the lines
+ * that stdout does not take, so that stdout never blocks requests (F20), as it would with the package pino.
  */
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -23,7 +23,7 @@ export type LogOptions = {
   readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
 };
 
-/** The field that contains the error message, by kind of entry. The log names this field `err`, as klog does. */
+/** By kind of entry: the field with the error message. The log names it `err`, as klog does. */
 const complaints = new Map<Entry["kind"], string>([
   ["listener.lost", "reason"],
   ["metrics.unprotected", "reason"],
@@ -50,7 +50,7 @@ export class Log {
 
   constructor(journal: Journal, options: LogOptions) {
     this.#options = options;
-    // Without this listener an EPIPE or ENOSPC would end the process. The callback of each write counts the error.
+    // Without this listener, an EPIPE or ENOSPC would end the process. Each write's callback counts its error.
     options.out.on("error", () => {});
     this.#unsubscribe = journal.subscribe((entry) => this.#take(entry));
   }
@@ -60,7 +60,6 @@ export class Log {
     return this.#dropped;
   }
 
-  /** Applies to the entries that follow. */
   configure(changed: Pick<LogOptions, "level" | "format" | "accessLog">): void {
     this.#options = { ...this.#options, ...changed };
   }
@@ -82,7 +81,7 @@ export class Log {
     this.#write(level, entry.kind, namedFields(entry));
   }
 
-  /** At most one line in `logDropsMs`, because stdout may have room for one line at a time. */
+  /** Writes at most one line in `logDropsMs`: stdout may have room for only one line at a time. */
   #reportDrops(): void {
     const now = this.#options.clock.now();
     if (this.#unreportedDrops === 0 || now - this.#reportedAt < limits.logDropsMs) return;
@@ -144,7 +143,7 @@ function clipped(text: string): string {
 }
 
 /**
- * Matches what looks like a token, as a last safeguard: no token should reach the journal (A55). In a WebSocket
+ * Matches what looks like a token. A last safeguard, because no token should reach the journal (A55). In a WebSocket
  * subprotocol, the token follows `bearer.authorization.k8s.io.`; a JWT begins with `{"` in base64.
  */
 const secret =

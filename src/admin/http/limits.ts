@@ -10,7 +10,7 @@ export const adminLimits = {
   accessDeniedMs: 30_000,
   /** Maximum number of cached results of each kind of review: enough for each operator's token at each path. */
   reviewsKept: 2000,
-  /** Milliseconds for which all scrapes get the same text, because a new text delays the data path's thread. */
+  /** Milliseconds for which all scrapes get the same text, because making it delays requests. */
   scrapeReuseMs: 1000,
   /** Maximum number of sockets on each admin port. A few Prometheus servers, kubelets and operators connect. */
   adminSockets: 64,
@@ -20,13 +20,13 @@ export const adminLimits = {
   adminRequestMs: 10_000,
   /** Maximum number of unanswered requests on one socket: 2,000 pipelined requests would allocate 8 MiB. */
   adminWaiting: 4,
-  /** Heap limit of the probe thread in MiB: the thread needs 5, and 64 sockets at their limits take 10 more. */
+  /** Heap limit in MiB of the thread that answers probes. It needs 5, and 64 sockets at their limits take 10 more. */
   probeThreadHeapMiB: 32,
-  /** Milliseconds that a probe waits for the event loop: half of the shortest usual timeout of load balancers. */
+  /** Milliseconds that a probe waits for the main event loop: half of the shortest usual timeout of load balancers. */
   probePatienceMs: 50,
   /**
-   * Milliseconds without an answer from the event loop after which probes fail. Garbage collections and reloads take
-   * less than a tenth of this time.
+   * Milliseconds without an answer of the main event loop after which probes fail. Garbage collections and reloads take
+   * less than a tenth of this.
    */
   standstillMs: 5000,
   /** Default number of rows on a page of a list. */
@@ -38,16 +38,16 @@ export const adminLimits = {
   eventsKept: 2000,
   /** Maximum number of open event streams. */
   eventStreams: 16,
-  /** Maximum bytes that wait for one slow client of an event stream. */
+  /** Maximum number of bytes that wait for one slow client of an event stream. */
   eventBacklogBytes: MiB,
   eventBeatMs: 15_000,
   /** Maximum bytes of the body of a request for an operation. */
   apiBodyBytes: 4 * KiB,
   /** Maximum length of the operator's name, and of the reason for an operation. */
   operatorChars: 128,
-  /** Milliseconds between attempts to open the API's port while another process, such as a predecessor, uses it. */
+  /** Milliseconds between tries to open the API's port while another process, such as a predecessor, has it. */
   apiRetryMs: 1000,
-  /** Failed attempts to open the API's port before a report: a predecessor closes it about a second after the handover. */
+  /** Number of failed tries before a report: a predecessor closes the port about a second after the handover. */
   apiFailures: 4,
   /** Maximum number of state changes kept for each backend: enough for an hour of failures every two minutes. */
   backendHistory: 64,

@@ -10,7 +10,7 @@ export type Listing<T> = {
   /** Value of "kind" in the response, such as "WatchList". */
   readonly kind: string;
   readonly rows: () => readonly T[];
-  /** Columns that a query can filter and sort by. They return -1 for a missing number. */
+  /** Columns by which a query can filter and sort. They return -1 for a missing number. */
   readonly columns: Readonly<Record<string, (row: T) => string | number>>;
   /** Column by which rows are sorted by default; with "-" before it, in descending order. */
   readonly sort: string;
@@ -64,9 +64,9 @@ class PageBuilder<T> {
   readonly #textColumns: readonly Column<T>[];
   readonly #sortColumn: Column<T>;
   #matching = 0;
-  /** Rows that may be on the page: first those of the last sort, in order, then those that were added since. */
+  /** Rows that may be on the page: first those that were kept at the latest sort, in order, then those added since. */
   #first: RowWithKey<T>[] = [];
-  /** Key of the page's last row at the last sort; undefined: the page was not full. */
+  /** Key of the page's last row at the latest sort; undefined: the page was not full. */
   #last: RowWithKey<T>["key"] | undefined;
 
   constructor(listing: Listing<T>, query: ListQuery) {
@@ -139,7 +139,7 @@ function fits<T>({ columns }: Listing<T>, row: T, { filters }: ListQuery): boole
 
 type Column<T> = Listing<T>["columns"][string];
 
-/** Returns the columns with text, which `q` searches. The first row shows which columns these are. */
+/** Returns the columns with text, which `q` searches, as the first row shows. */
 function textColumns<T>({ columns }: Listing<T>, first: T | undefined): readonly Column<T>[] {
   if (first === undefined) return [];
   return Object.values(columns).filter((of) => typeof of(first) === "string");

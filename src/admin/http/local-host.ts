@@ -1,7 +1,7 @@
-/** Protects the API from DNS rebinding: an attacker's host name can resolve to 127.0.0.1 in a browser (A56). */
+/** Protects the API from DNS rebinding: a foreign web page's host name may resolve to 127.0.0.1 in a browser (A56). */
 import { isLoopback } from "../../base/address.ts";
 
-/** True if the Host header names the loopback of this machine, with or without a port. */
+/** True if the Host header names this machine's loopback, with or without a port. */
 export function isLocalHost(host: string): boolean {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(host) ?? [];
   const name = (bracketed ?? plain ?? "").toLowerCase();

@@ -1,7 +1,7 @@
 /**
- * Runs operations, and rejects requests from foreign web pages (A56), because every browser of this machine can reach
- * the API on loopback. An operation needs a header with the operator's name. Before a foreign page can send this
- * header, the browser sends a CORS preflight, which the API never allows.
+ * Runs operations, and rejects requests from foreign web pages (A56): every browser on this machine can reach the API
+ * on loopback. An operation needs a header with the operator's name. Before a foreign page can send this header, the
+ * browser sends a CORS preflight, which the API never allows.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isRecord, parseJson } from "../../base/json.ts";

@@ -3,7 +3,7 @@ export type Reply = {
   readonly status: number;
   readonly type: string;
   readonly text: string;
-  /** Content-Security-Policy of the response; default: the response may load nothing. */
+  /** Content-Security-Policy of the response; default: a page that may load nothing. */
   readonly policy?: string;
   /** Value of the Location field; default: none. */
   readonly location?: string;

@@ -5,7 +5,7 @@ export function codeOf(code: number): string {
   return code >= 100 && code <= 599 ? String(code) : "other";
 }
 
-/** Returns the label of a backend. With several clusters, the label names the cluster even if `backend` is "". */
+/** Returns the label of a backend. `label`: prefix of the cluster's backends, or "" if there is only one cluster. */
 export function backendIn(label: string, backend: string): string {
   return label === "" || backend.startsWith(`${label}/`) ? backend : `${label}/${backend}`;
 }

@@ -10,7 +10,7 @@ import type { Sample } from "./exposition.ts";
 import { backendIn, codeOf } from "./labels.ts";
 import type { BackendStatus, ClusterView, HistogramMetric, LiveCluster, Metric } from "./metric.ts";
 
-/** A series for each backend that a configuration may have, for a fallback and for "other". */
+/** Enough for as many backends as a configuration may have, a fallback and "other". */
 const backendCap = limits.discoveredBackends + 2;
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
@@ -400,9 +400,9 @@ export const metrics: readonly Metric[] = [
     name: "incident_active",
     help: "1 for each active incident, by kind and backend",
     labels: ["kind", "backend"],
-    // Enough for a series of each kind of incident, and for eight backends of each kind that names a backend.
+    // A series for each kind of incident, and eight for each kind that names a backend.
     cap: 90,
-    // Each kind without an active incident has the value 0, so that its alert resolves.
+    // A kind without an active incident has the value 0, so that its alert resolves.
     process: ({ incidents }) => [
       ...Object.keys(incidentKinds).map((kind): Sample => [[kind, ""], 0]),
       ...incidents.active.map(({ kind, backend }): Sample => [[kind, backend], 1]),
@@ -473,7 +473,7 @@ function perBackendHistogram(
     });
 }
 
-/** Backends with a histogram of their own: enough for the control planes that are in use. */
+/** Number of backends with a histogram of their own: more than the usual control planes have. */
 const backendHistograms = 12;
 
 export const histograms: readonly HistogramMetric[] = [

@@ -18,7 +18,7 @@ export type Process = {
   readonly config: () => {
     readonly isGood: boolean;
     readonly loadedAtMs: number;
-    /** Names of the parts that have changed in the file and take effect only after a restart. */
+    /** Names of the settings that have changed in the file and take effect only after a restart. */
     readonly waiting: readonly string[];
   };
   readonly certificates: () => readonly CertificateFacts[];
@@ -49,7 +49,7 @@ type LiveLease = Pick<DataPath["ledgerTap"]["leases"]["all"][number], "name" | "
 };
 
 export type LiveCluster = {
-  /** Prefix of the names of this cluster's backends; "" if there is only one cluster. */
+  /** Prefix of the cluster's backend names; "" if there is only one cluster. */
   readonly label: string;
   readonly path: {
     readonly admission: Pick<DataPath["admission"], "waiting">;
@@ -99,13 +99,13 @@ export type LeaseFacts = {
   readonly verdict: string;
 };
 
-/** A cluster with data that several metrics read. It is collected once for each scrape. */
+/** A cluster with data that several metrics use. Collected once for each scrape. */
 export type ClusterView = LiveCluster & {
   readonly backendStatuses: readonly BackendStatus[];
   readonly leases: readonly LeaseFacts[];
 };
 
-/** Values of a metric: one number if the metric has no labels. A string is the value of the metric's only label. */
+/** Values of a metric: one number if the metric has no labels. With one label, a string is its value. */
 export type Values = number | Iterable<Sample | readonly [label: string, value: number]>;
 
 /** For each kind of journal entry that increases the counter by one: a function that returns the labels. */
@@ -121,7 +121,7 @@ type Source =
    * `cluster` and `backend`, because a counter must not decrease.
    */
   | { readonly cluster: (cluster: ClusterView) => Values }
-  /** Counted from the journal, for things that are too rare for a counter in the data path. */
+  /** Counted from the journal: events that are too rare for a counter in the request path. */
   | { readonly counted: Counted };
 
 export type Metric = Source & {

@@ -1,6 +1,6 @@
 /**
- * Answers scrapes. A scrape reads the plain fields in which the data path counts, so that counting costs almost
- * nothing. Only this file imports prom-client, for the metrics of the process itself.
+ * Answers scrapes by reading the plain fields in which the request path counts, so that counting costs almost nothing.
+ * Only this file imports prom-client, for the metrics of the process itself.
  */
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Histogram } from "../../base/histogram.ts";
@@ -103,7 +103,7 @@ function rowsOf(values: Values): readonly Sample[] {
   return Array.from(values, ([labels, value]) => [typeof labels === "string" ? [labels] : labels, value]);
 }
 
-/** Returns undefined if the metric does not count the entry. TypeScript needs `kind` to connect function and entry. */
+/** Returns undefined if the metric does not count the entry. Only `kind` connects function and entry for TypeScript. */
 function countedBy<K extends Entry["kind"]>(
   counted: Counted,
   kind: K,

@@ -1,7 +1,7 @@
 /**
  * Lists all alerts. The Prometheus rules (config/monitoring) are generated from this list. An alert is about a cluster,
- * an apiserver, a certificate or a lease, and never about one instance of watchkeeper: every proxy on every node sees
- * the same dead apiserver. `critical` means that clients get no service; with `warning`, they do.
+ * an apiserver, a certificate or a lease, and never about a single watchkeeper instance: all instances see the same
+ * dead apiserver. `critical` means that clients get no service; with `warning`, they do.
  */
 import type { IncidentKind } from "../../incidents/kinds.ts";
 import { docsPage } from "../../program/docs.ts";
@@ -11,22 +11,22 @@ export type Alert = {
   readonly name: string;
   readonly severity: "critical" | "warning";
   readonly expr: string;
-  /** Time for which the expression must hold before the alert fires. */
+  /** How long the expression must hold before the alert fires. */
   readonly holds: string;
   readonly kinds: readonly IncidentKind[];
   readonly summary: string;
-  /** Which clients are affected, and how. This text and `summary` may be templates of Prometheus. */
+  /** Which clients are affected, and how. This text and `summary` may be Prometheus templates. */
   readonly affected: string;
   readonly first: string;
-  /** What the instances report. */
+  /** What the watchkeeper instances report, as the alert's text shows it. */
   readonly facts: readonly Fact[];
-  /** Labels that distinguish two firing alerts of this rule. */
+  /** Labels that distinguish firing alerts of this rule. */
   readonly by: readonly string[];
 };
 
 /** A line that an alert's text repeats for each result of a query. */
 type Fact = {
-  /** PromQL with `%q` for the value of each label in `of`. `topk` keeps the text short: there may be 5,000 instances. */
+  /** PromQL, with `%q` for the value of each label in `of`. `topk` keeps the text short: there may be 5,000 results. */
   readonly query: string;
   readonly of?: readonly string[];
   /** Label that orders the lines; default: instance. */
@@ -36,7 +36,7 @@ type Fact = {
 
 const day = 86_400;
 
-/** The kinds of incident with which an apiserver is of no use. Instances may see different ones for the same cause. */
+/** The kinds of incident in which an apiserver is of no use. Instances may see different kinds for the same cause. */
 const downKinds = [
   "backend-dead",
   "backend-blackholed",
@@ -47,7 +47,7 @@ const downKinds = [
   "backend-flapping",
 ] as const satisfies readonly IncidentKind[];
 
-/** The kinds of incident with which an apiserver answers, but with old data or not on some watches. */
+/** The kinds of incident in which an apiserver answers, but with old data or not on some watches. */
 const staleKinds = [
   "backend-stale",
   "watch-hung",
@@ -59,17 +59,17 @@ function active(kinds: readonly IncidentKind[], more = ""): string {
   return `watchkeeper_incident_active{${kind}${more}}`;
 }
 
-/** Returns an expression for the number of instances with an active incident of these kinds, by the labels. */
+/** Returns an expression for the number of watchkeeper instances with an active incident of these kinds, by `by`. */
 function instancesWith(kinds: readonly IncidentKind[], by: string): string {
   return `count by (${by}) (max by (${by}, instance) (${active(kinds)} > 0))`;
 }
 
-/** Returns the expression with a label that says why it holds. */
+/** Returns the expression with a label "reason" that says why the alert fires. */
 function because(expr: string, reason: string): string {
   return `label_replace(${expr}, "reason", "${reason}", "", "")`;
 }
 
-/** With several clusters, the label `backend` begins with the cluster's name, which becomes a label here. */
+/** The label `cluster` comes from the label `backend`, which begins with the cluster's name if there are several. */
 const readyBackends =
   'sum by (cluster, instance) (label_replace(watchkeeper_backend_ready, "cluster", "$1", "backend", "([^/]+)/.*"))';
 
@@ -79,7 +79,7 @@ const loopbackExpiry =
 const otherExpiry =
   'min by (cluster, purpose, name) (watchkeeper_certificate_expiry_timestamp_seconds{purpose!="backend-loopback"}) - time()';
 
-/** Connections and requests that watchkeeper itself refuses, per second. */
+/** Number of connections and requests per second that watchkeeper itself refuses. */
 const refusals =
   "sum by (cluster) (rate(watchkeeper_requests_refused_total[5m]) or rate(watchkeeper_downstream_connections_refused_total[5m]))";
 
@@ -115,7 +115,7 @@ export const alerts: readonly Alert[] = [
       because(`${readyBackends} == 0`, "no-ready-backend"),
       `label_replace(${active(["listener-lost", "internal-error"])} > 0, "reason", "$1", "kind", "(.*)")`,
     ].join(" or ")})`,
-    // A rolling update of the instances themselves, and a reboot of one node, take less.
+    // A rolling update of the watchkeeper instances, and a reboot of one node, take less.
     holds: "5m",
     kinds: ["listener-lost", "internal-error"],
     by: ["cluster", "reason"],
@@ -136,7 +136,7 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperNoReadyBackends",
     severity: "critical",
     expr: `count by (cluster) (${readyBackends} == 0) / count by (cluster) (${readyBackends}) >= 0.5`,
-    // An instance that has just started has no ready backend until its first probes are answered.
+    // A watchkeeper instance that has just started has no ready backend until its first probes are answered.
     holds: "30s",
     kinds: ["all-backends-down"],
     by: ["cluster"],
@@ -334,7 +334,7 @@ export const alerts: readonly Alert[] = [
       because("max by (cluster, instance) (watchkeeper_config_restart_required) > 0", "restart-required"),
       because(`${active(["discovery-failed"])} > 0`, "discovery-failed"),
     ].join(" or ")})`,
-    // The restarts that a change needs take a while; a file that is being edited may be wrong for a while.
+    // After a change, the necessary restarts take a while, and a file that is being edited may be wrong for a while.
     holds: "10m",
     kinds: ["config-refused", "discovery-failed"],
     by: ["cluster", "reason"],

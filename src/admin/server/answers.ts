@@ -1,4 +1,4 @@
-/** Computes, on the data path's thread, the answers to probes and scrapes that the probe thread receives. */
+/** Computes, in the main thread, the answers to the probes and scrapes that the probe thread (probe-thread.ts) gets. */
 import type { Clock } from "../../base/clock.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
@@ -23,12 +23,12 @@ export type AnswersParts = {
   readonly clock: Clock;
   /** Returns the checks of /livez. They fail only if a restart would help, so dead backends do not make them fail. */
   readonly live: () => readonly Readiness[];
-  /** Returns the checks of /readyz, which fail if new clients should connect to another instance. */
+  /** Returns the checks of /readyz, which fail if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
   readonly metrics: () => Promise<string>;
 };
 
-/** Kinds of journal entries after which the result of a probe may differ: all inputs of readinessOf (probes.ts). */
+/** Kinds of journal entries after which a probe may have another result: whatever `readinessOf` depends on. */
 const changingKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "backend.added",
   "backend.changed",
@@ -72,7 +72,7 @@ export class Answers implements ProbeSource {
     return journal.subscribe(({ kind }) => {
       if (isDue || !changingKinds.has(kind)) return;
       isDue = true;
-      // Deferred to the next turn of the event loop, because the reported change may not be complete yet.
+      // In the next turn of the event loop, because the change that the entry reports may not be complete yet.
       clock.soon(look);
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Opens the API's port, and retries while another process uses it; meanwhile the proxy serves without the API. During
- * an update, the other process is this proxy's own predecessor, and no incident is reported.
+ * Opens the API's port, and tries again while another process has it; meanwhile the proxy serves without the API.
+ * During an update, the other process is the proxy's own predecessor, and no incident is reported.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure, isPortTaken } from "../../base/failure.ts";
@@ -16,7 +16,7 @@ export class ApiPort {
   #failuresInRow = 0;
   #stopTimer: (() => void) | undefined;
 
-  /** `isShared`: true if another process of this configuration may keep the port, as the second pod of a node does. */
+  /** `isShared`: true if another process of this configuration may keep the port, as a node's second pod does. */
   constructor(options: ApiOptions, clock: Clock, isShared: () => boolean = () => false) {
     this.#options = options;
     this.#clock = clock;
@@ -28,7 +28,7 @@ export class ApiPort {
     return this.#admin?.address ?? "";
   }
 
-  /** Makes the first attempt to open the port. If it fails, returns the Failure; further attempts follow until `stop`. */
+  /** Tries for the first time to open the port. After a failure, returns it, and goes on trying until `stop`. */
   async start(): Promise<Failure | undefined> {
     const outcome = await startApi(this.#options);
     if (outcome instanceof Failure) {
@@ -40,7 +40,7 @@ export class ApiPort {
     return undefined;
   }
 
-  /** True if another process of this configuration has the port, so that this process waits for its end. */
+  /** True if another process with this configuration has the port, so that this process waits for its end. */
   isExpected(failure: Failure): boolean {
     return this.#isShared() && isPortTaken(failure);
   }
@@ -51,7 +51,7 @@ export class ApiPort {
     await this.#admin?.stop();
   }
 
-  /** Schedules the next attempt. Reports the failure once, but only after a predecessor had time to close the port. */
+  /** Tries again later. Reports the failure once, but only after a predecessor has had time to close the port. */
   #retry(failure: Failure): void {
     if (this.#isStopped) return;
     this.#failuresInRow += 1;

@@ -1,7 +1,7 @@
 /**
- * Answers probes in the probe thread. If the data path's event loop answers too late, returns the last known result,
- * because a busy loop is no reason to restart the process. If the loop leaves a question unanswered for `standstillMs`,
- * the check "loop" fails.
+ * Answers probes in a thread of its own. If the main thread's event loop answers too late, returns the last known
+ * result, because a busy loop is no reason to restart the process. If the loop leaves a question unanswered for
+ * `standstillMs`, the check "loop" fails.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -11,16 +11,16 @@ import type { Check, ProbeChecks, ProbeName, ProbeSource } from "./answers.ts";
 export type CachedProbesParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** The data path's thread, which answers when its event loop is free. */
+  /** The main thread, which answers when its event loop is free. */
   readonly loop: ProbeSource;
-  /** The checks that are returned before the data path's thread has answered for the first time. */
+  /** The checks that are returned until the main thread has answered for the first time. */
   readonly first: ProbeChecks;
 };
 
 export class CachedProbes implements ProbeSource {
   readonly #parts: CachedProbesParts;
   readonly #known: Record<ProbeName, readonly Check[]>;
-  /** Unanswered questions to the data path's thread. Several probes may share one question. */
+  /** Unanswered questions to the main thread. Several probes may share one. */
   readonly #asked = new Map<ProbeName | "metrics", { readonly at: number; readonly answer: Promise<void> }>();
   #scraped = "";
   #isHung = false;
@@ -30,12 +30,12 @@ export class CachedProbes implements ProbeSource {
     this.#known = { ...parts.first };
   }
 
-  /** Stores changed checks that the data path's thread has sent. */
+  /** Stores changed checks that the main thread has sent. */
   learn(probe: ProbeName, checks: readonly Check[]): void {
     this.#known[probe] = checks;
   }
 
-  /** Returns the checks of a probe. Waits for the data path's thread, unless another probe has waited in vain. */
+  /** Returns the checks of a probe. Waits for the main thread, unless another probe is already waiting in vain. */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {
@@ -78,7 +78,7 @@ export class CachedProbes implements ProbeSource {
     }
   }
 
-  /** True if the data path's event loop answers. Unanswered scrapes do not count, because they may take longer. */
+  /** True if the main thread's event loop answers. Unanswered scrapes do not count, because they may take longer. */
   #judge(): boolean {
     const { clock, journal } = this.#parts;
     const now = clock.now();

@@ -1,6 +1,6 @@
 /**
- * A port that a reload can move to another address. The new port opens before the old one closes, unless both have the
- * same number: two sockets cannot listen on overlapping addresses.
+ * A port that a reload can move to another address. The new address opens before the old one closes, unless both have
+ * the same port number: two sockets cannot listen on overlapping addresses.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Address } from "../../base/address.ts";
@@ -33,12 +33,12 @@ export class MovablePort<Settings extends { readonly address: Address }, Port ex
     this.#parts = parts;
   }
 
-  /** Undefined while the port cannot be bound again after a failed move. */
+  /** Undefined while the port cannot be opened again after a failed move. */
   get port(): Port | undefined {
     return this.#port;
   }
 
-  /** Applies other settings. On a Failure, the port has its old settings. */
+  /** Applies other settings. On a Failure, the old settings apply. */
   async move(settings: Settings): Promise<Failure | undefined> {
     const was = this.#settings;
     if (isDeepStrictEqual(was, settings)) return undefined;

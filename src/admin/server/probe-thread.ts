@@ -1,6 +1,6 @@
 /**
- * Runs the port of metrics and probes in a separate thread, which answers probes even if the data path is busy. This
- * file runs in the data path's thread. It starts the probe thread, answers its questions, and replaces it if it dies.
+ * Runs the port of metrics and probes in a thread of its own, which answers probes even while requests keep the main
+ * thread busy. This file runs in the main thread: it starts, answers and, if necessary, replaces the other thread.
  */
 import type { SecureContextOptions } from "node:tls";
 import { Worker } from "node:worker_threads";
@@ -22,15 +22,15 @@ export type ProbeThreadOrder = {
   readonly inherited: number | undefined;
   readonly first: ProbeChecks;
   readonly contentType: string;
-  /** The first certificate with the TLS options; undefined: plain HTTP. */
+  /** TLS options and the certificate at the start; undefined: plain HTTP. */
   readonly tls:
     | { readonly pair: ServingPair | undefined; readonly options: SecureContextOptions }
     | undefined;
-  /** True if the data path's thread authorizes requests for /metrics. */
+  /** True if requests for /metrics need an authorization, which the main thread decides. */
   readonly isGuarded: boolean;
 };
 
-/** What the probe thread asks the data path's thread, and the answers. */
+/** What the probe thread asks the main thread, and the answers. */
 export type Question = ProbeName | "metrics" | AccessRequest;
 export type Answer = readonly Check[] | string | Admitted | Reply;
 
@@ -43,14 +43,14 @@ export type FromThread =
 export type ToThread =
   | { readonly kind: "answer"; readonly id: number; readonly answer: Answer }
   | { readonly kind: "refusal"; readonly id: number; readonly message: string }
-  /** Sent whenever the checks change, so that the probe thread has the latest ones if the data path becomes busy. */
+  /** Sent whenever checks change, so that the probe thread has the latest ones if the main thread becomes busy. */
   | { readonly kind: "known"; readonly probe: ProbeName; readonly checks: readonly Check[] }
   | { readonly kind: "pair"; readonly pair: ServingPair };
 
 export type ProbeThreadParts = {
   readonly host: string;
   readonly port: number;
-  /** Descriptor of an inherited listening socket, which is used if it has the configured address; undefined: none. */
+  /** Descriptor of an inherited listening socket, used if it has the configured address; undefined: none. */
   readonly inherited: number | undefined;
   readonly journal: Journal;
   readonly clock: Clock;
@@ -64,7 +64,7 @@ export type ProbeThreadParts = {
 };
 
 const threadFile = ownModule("admin/server/probe-thread-main");
-/** Memory limits of the thread; the flags of the process do not apply to it. */
+/** Memory limits of the thread, to which the options of the process do not apply. */
 const resourceLimits = {
   maxOldGenerationSizeMb: adminLimits.probeThreadHeapMiB,
   maxYoungGenerationSizeMb: adminLimits.probeThreadHeapMiB / 16,
@@ -74,9 +74,9 @@ export class ProbeThread implements Admin {
   readonly #parts: ProbeThreadParts;
   readonly #unsubscribe: () => void;
   #worker: Worker | undefined;
-  /** host:port; keeps the last address while the thread is replaced; "" before the first address. */
+  /** host:port. Stays while the thread is replaced; "" before the first address. */
   #address = "";
-  /** Undefined as soon as the thread has ended, because the kernel may then give the number to another socket. */
+  /** Undefined once the thread has ended: the kernel may then give the number to another socket. */
   #descriptor: number | undefined;
   #isOpen = false;
   #isLost = false;
@@ -87,7 +87,7 @@ export class ProbeThread implements Admin {
     this.#parts = parts;
     const stops = [
       parts.answers.onChange((probe, checks) => this.#tell({ kind: "known", probe, checks })),
-      // The entry is written just before the new certificate is in use.
+      // This entry is written just before the certificate is used.
       parts.journal.subscribe(({ kind }) => {
         if (kind === "certificate.loaded") parts.clock.soon(() => this.#sendPair());
       }),
@@ -204,11 +204,11 @@ export class ProbeThread implements Admin {
     this.#worker = undefined;
     this.#descriptor = undefined;
     this.#isOpen = false;
-    // If a thread ends before it listens, the caller of #open handles the failure.
+    // If a thread ends before it listens, `#open` returns the failure to its caller.
     if (wasOpen) this.#retry();
   }
 
-  /** Starts new threads at the same address until one of them listens. */
+  /** Starts threads for the same address until one of them listens. */
   #retry(): void {
     if (this.#isStopped) return;
     this.#cancel = this.#parts.clock.after(adminLimits.apiRetryMs, () => void this.#reopen());

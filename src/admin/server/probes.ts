@@ -8,17 +8,17 @@ export type ProbeReply = { readonly ok: boolean; readonly text: string };
 type ReadinessFacts = {
   /** The states of each cluster's backends. */
   readonly clusters: readonly (readonly string[])[];
-  /** Names of the listeners that have lost their address. */
+  /** Names of the listeners whose port another process has taken. */
   readonly lost: readonly string[];
   readonly isDraining: boolean;
-  /** Why new clients are rejected (proxy/downstream/intake.ts); "": they are accepted. */
+  /** Why new clients are refused (proxy/downstream/intake.ts); "": they are accepted. */
   readonly refusing: string;
 };
 
-/** Returns the checks of /readyz, which all pass if new clients can be served here. */
+/** Returns the checks of /readyz. All of them pass if new clients can be served by this process. */
 export function readinessOf({ clusters, lost, isDraining, refusing }: ReadinessFacts): readonly Readiness[] {
-  // One ready backend of any cluster is enough: a cluster without backends must not make the proxy unready for clients
-  // of the others.
+  // One ready backend of any cluster is enough: a cluster without backends must not stop the service for the others'
+  // clients.
   const states = clusters.flat();
   const ready = states.filter((state) => state === "ready").length;
   return [

@@ -1,4 +1,4 @@
-/** Serves the API over TLS. Each connection gets the certificate that is current when the client connects. */
+/** Serves the API over TLS. Each new connection gets the certificate that is in use at that moment. */
 import type { RequestListener, Server, ServerOptions } from "node:http";
 import { createServer } from "node:https";
 import type { Socket } from "node:net";
@@ -27,8 +27,8 @@ export function secureServer(
       return;
     }
     if (pair === used) return;
-    // The pair was verified when it was loaded. Node would accept an invalid pair here, and then every handshake would
-    // fail.
+    // Node would accept an unusable pair here, and every handshake would fail. This pair was checked when it was
+    // loaded.
     server.setSecureContext({ ...options, cert: pair.chain, key: pair.key });
     used = pair;
   });

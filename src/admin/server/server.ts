@@ -1,6 +1,6 @@
 /**
- * Serves the two admin ports. The probes are open to every client, and the metrics unless they have a guard, so their
- * responses contain no reasons and no client names. The API's port is on loopback by default; its responses contain no secrets.
+ * Serves the two admin ports. Every client may read the probes, and the metrics unless they have a guard, so these
+ * responses contain no reasons and no client names. The API's port is on loopback by default; it shows no secrets.
  */
 import {
   createServer,
@@ -42,7 +42,7 @@ export type AdminOptions = {
 
 export type Admin = {
   readonly address: string;
-  /** Descriptor of the listening socket, for a successor; undefined if there is none. */
+  /** Descriptor of the listening socket, which a successor process inherits; undefined: none. */
   readonly descriptor: number | undefined;
   stop(): Promise<void>;
 };
@@ -71,7 +71,7 @@ export type Guard = {
   admit(request: IncomingMessage, path: string): Promise<Admitted | Reply | undefined>;
 };
 
-/** `isPublic`: true for paths that need no user: a browser loads the page before its user can enter a token. */
+/** `isPublic`: true for paths that need no user. A browser loads the page before its user can enter a token. */
 export function guardOf(
   authorization: Pick<Authorization, "admit">,
   isPublic: (path: string) => boolean,
@@ -91,7 +91,7 @@ export function guardOf(
   };
 }
 
-/** Only /metrics needs a user: probes come from the kubelet, which has no token. */
+/** Only /metrics needs a user. Probes come from the kubelet, which has no token. */
 export function metricsGuard(authorization: Pick<Authorization, "admit">): Guard {
   return guardOf(authorization, (path) => path !== "/metrics");
 }
@@ -118,7 +118,7 @@ export function startApi(options: ApiOptions): Promise<Admin | Failure> {
   const { events, routes: others } = options;
   const routes: Routes = (path) =>
     path === eventsPath && events !== undefined ? () => eventReply : others(path);
-  // With authorization, the Host is not checked: a browser that uses a foreign name for the API has no token to send.
+  // With authorization, the Host is not checked: a page under a foreign name has no token to send.
   return open({ ...options, routes, listener: "admin", isLocal: options.guard === undefined });
 }
 
@@ -176,7 +176,7 @@ type Parts = {
   readonly posts?: Posts;
   readonly events?: EventStreams;
   readonly journal: Journal;
-  /** True if only a Host that names the loopback of this machine is accepted, against DNS rebinding. */
+  /** True if the Host must name the loopback of this machine, against DNS rebinding (A56). */
   readonly isLocal: boolean;
   readonly tls?: ApiTls | undefined;
   readonly guard?: Guard | undefined;
@@ -205,12 +205,12 @@ function headOf({ status, type, text, policy = "default-src 'none'", location }:
     ...(location === undefined ? {} : { location }),
     ...(status === 401 ? { "www-authenticate": 'Bearer realm="watchkeeper"' } : {}),
     ...(status === 503 ? { "retry-after": "1" } : {}),
-    // The connection is closed after a 413, because the rest of the request's body is not read.
+    // A 413 ends the connection, because the rest of the request's body is not read.
     ...(status === 413 ? { connection: "close" } : {}),
   };
 }
 
-/** Authorizes an event stream again: the token may have expired or been revoked since the stream began. */
+/** Authorizes an event stream anew: the token may have expired or been revoked since the stream began. */
 async function permissionOf(request: IncomingMessage, { guard }: Parts): Promise<Permission> {
   const admitted = await guard?.admit(request, pathOf(request));
   if (admitted === undefined || !("status" in admitted)) return "yes";
@@ -232,7 +232,7 @@ async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
 }
 
 function hostRefused({ headers, headersDistinct }: IncomingMessage, isLocal: boolean): Reply | undefined {
-  // Two Host headers are rejected (RFC 9112 §3.2), because Node would use only the first one.
+  // Two Host headers are rejected (RFC 9112 §3.2). Node would use only the first.
   if ((headersDistinct["host"] ?? []).length > 1) return twoHosts;
   return isLocal && !isLocalHost(headers.host ?? "") ? foreignHost : undefined;
 }
@@ -303,7 +303,7 @@ function stop(server: Server): Promise<void> {
   });
 }
 
-/** Closes the oldest socket if there are too many, so that idle sockets do not prevent a kubelet's new probe. */
+/** Closes the oldest socket if there are too many, so that idle sockets cannot keep out a kubelet's new probe. */
 function keepNewest(server: Server): void {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -316,7 +316,7 @@ function keepNewest(server: Server): void {
 
 const waiting = new WeakMap<Socket, number>();
 
-/** True if the socket has fewer unanswered requests than the limit. Otherwise closes the socket. */
+/** True if the socket has fewer unanswered requests than the limit. Otherwise, closes it. */
 function mayAsk({ socket }: IncomingMessage, response: ServerResponse): boolean {
   const count = waiting.get(socket) ?? 0;
   if (count >= adminLimits.adminWaiting) {
