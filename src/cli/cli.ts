@@ -48,7 +48,7 @@ async function runCommand(name: CommandName, args: string[]): Promise<number> {
   try {
     return await runs[name](args);
   } catch (reason) {
-    // The message of parseArgs names the option. Any other error is a bug; it is thrown, so that Node prints its stack.
+    // For invalid usage, the message of parseArgs names the option. Any other error is a bug, whose stack Node prints.
     const isUsage =
       reason instanceof TypeError && "code" in reason && String(reason.code).startsWith("ERR_PARSE_ARGS");
     if (!isUsage) throw reason;
@@ -68,8 +68,8 @@ function main([name = "", ...args]: string[]): Promise<number> {
 }
 
 process.channel?.unref();
-// With an older Node, bin/watchkeeper.js starts this process and passes signals on. If that parent exits, this process
-// would get no more signals, so it ends. Only a successor outlives its parent.
+// With an older Node, bin/watchkeeper.js starts this process and passes signals on to it. If that parent exits, no more
+// signals come, so this process ends. Only a successor outlives its parent.
 if (!isSuccessor()) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
 
 // Without this listener, `get watches | head` would end with an error when `head` closes the pipe.

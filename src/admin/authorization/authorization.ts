@@ -20,9 +20,7 @@ export type AuthorizationParts = {
   readonly reviewer: Pick<Reviewer, "ask">;
   /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
-  /**
-   * Prefix of the request's path in reviews; default: `apiPrefix`. Other components, and the metrics port, have none.
-   */
+  /** Prefix of paths in reviews; default: `apiPrefix`. The metrics port has none, as in other components. */
   readonly pathPrefix?: string;
 };
 

@@ -1,6 +1,6 @@
 /**
  * `watchkeeper bundle`: writes all lists of the API, the metrics and versions to files, for a bug report. Replaces
- * names and addresses, unless `--names` is given. Never includes a request or response body, a token, or the
+ * names and addresses, unless `--names` is given. Never includes bodies of requests or responses, tokens, or the
  * configuration.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import type { Row, RowList } from "../commands/rows.ts";
 import { json } from "../commands/screen.ts";
 import { Redactor } from "./redact.ts";
 
-/** Maximum number of rows of each list in a bundle, which then has a few MB. */
+/** Maximum number of rows of each list, so that a bundle has at most a few MB. */
 const mostRows = 5000;
 
 type BundleContents = {
@@ -48,7 +48,7 @@ async function readAll(client: AdminClient, metrics: AdminClient): Promise<Bundl
   if (figures instanceof Failure) return figures;
   const lists = new Map<string, RowList>();
   for (const kind of kinds) {
-    // The lists are read one after another, to keep the load on the proxy low.
+    // One list after another, to keep the load on the proxy low.
     const list = await client.list(kind, {}, mostRows);
     if (list instanceof Failure) return list;
     lists.set(kind, list);

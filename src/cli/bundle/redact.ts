@@ -28,7 +28,7 @@ export class Redactor {
   readonly #aliases = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
-  /** Must be called for all lists before `rows`, because the sentences of one list contain names of another list. */
+  /** Gives a list's names their aliases. Called for all lists before `rows`: sentences contain names of other lists. */
   learn(list: string, rows: readonly Row[]): void {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }
@@ -42,7 +42,7 @@ export class Redactor {
     const labels = /\b(namespace|holder|source|name)="((?:[^"\\]|\\.)*)"/g;
     const redacted = text.replace(labels, (_all, label: string, value: string) => {
       const kind = { source: "client", name: "lease" }[label] ?? label;
-      // Names of certificates and listeners are not replaced, because they come from watchkeeper's own configuration.
+      // Names of certificates and listeners have no alias: they come from watchkeeper's own configuration.
       const isOurs = label === "name" && !this.#aliases.has(value);
       return `${label}="${isOurs || value === "" ? value : this.#alias(kind, value)}"`;
     });
@@ -61,7 +61,7 @@ export class Redactor {
   #name(kind: string, name: string): void {
     if (name === "") return;
     this.#alias(kind, name);
-    // A pod's name is "namespace/pod", a holder's "pod_uuid". Sentences may contain each part alone, so each gets an
+    // A pod's name is "namespace/pod", a holder's "pod_uuid". Sentences may contain a part alone, so each gets an
     // alias.
     const [first = "", second] = name.split("/");
     if (second !== undefined && kind === "pod") {
@@ -86,7 +86,7 @@ export class Redactor {
 
   #field(text: string, field: string, own: string | undefined): string {
     if (text === "") return "";
-    // Redacted as a whole, because a path contains namespaces, names and selectors.
+    // Redacted as a whole: a path contains namespaces, names and selectors.
     if (field === "path") return "[redacted]";
     const kind = aliasKinds[field] ?? (field === "name" ? own : undefined);
     // The text may be a sentence, such as an incident's subject that names a client and its watch.
@@ -114,7 +114,7 @@ export class Redactor {
     );
   }
 
-  /** Returns the alias of a name, if it has one. Names of one or two characters may be ordinary words. */
+  /** Returns a name's alias. Names of one or two characters have none, because they may be ordinary words. */
   #known(word: string): string | undefined {
     return word.length < 3 ? undefined : this.#aliases.get(word);
   }

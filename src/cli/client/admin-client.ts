@@ -21,7 +21,7 @@ const requestTimeoutMs = 10_000;
 /** Maximum size of a response: a page of 500 rows of 2 KiB takes 1 MiB. */
 export const responseBytes = 16 * 1024 * 1024;
 
-/** Files with the bearer token and the CA bundle for the API; "" or undefined: no file. */
+/** Files with the bearer token and the CA bundle for the API; "" or undefined: none. */
 export type AccessFiles = { readonly token?: string | undefined; readonly ca?: string | undefined };
 
 type RequestParts = Pick<RequestOptions, "signal" | "method"> & {
@@ -67,7 +67,7 @@ export class AdminClient {
         "client",
         `${quote(address)} must be host:port or an http:// or https:// URL`,
       );
-    // Rejected, because a token that is sent over plain HTTP can be read on the network.
+    // A token that is sent over plain HTTP can be read on the network.
     if (access.token !== undefined && url.protocol === "http:" && !isLocalHost(url.host))
       return new Failure(
         "bad-request",
@@ -87,7 +87,7 @@ export class AdminClient {
     return answer instanceof Failure ? answer : rowOf(answer);
   }
 
-  /** Reads at most `most` rows, page by page. If the list changes meanwhile, a row may be missing or be read twice. */
+  /** Reads at most `most` rows, page by page. If the list changes meanwhile, a row may be missing or come twice. */
   async list(
     name: string,
     query: Readonly<Record<string, string>>,
@@ -107,7 +107,7 @@ export class AdminClient {
     return all;
   }
 
-  /** Runs an operation of the API. `by`: the operator's name in ASCII. */
+  /** Runs an operation of the API. `by`: the operator's name, in ASCII. */
   async post(path: string, body: object, by: string): Promise<Row | Failure> {
     const text = await this.#ask(`/api/v1/${path}`, { text: JSON.stringify(body), by });
     return text instanceof Failure ? text : rowOf(parseJson(text) ?? {});
@@ -163,7 +163,7 @@ export class AdminClient {
     return promise;
   }
 
-  /** Sends the request without an HTTP agent, because a kept-alive socket would keep this process running. */
+  /** Sends the request without an HTTP agent, whose kept-alive socket would keep this process running. */
   #request(path: string, options: RequestParts): ClientRequest {
     const { token, ca } = this.#access;
     const shown = token === undefined ? {} : { authorization: `Bearer ${token}` };
@@ -211,7 +211,7 @@ type ApiCommand = {
   readonly clock: Clock;
 };
 
-/** Returns a command that uses the API. The command parses its arguments, and prints the Failure if `run` returns one. */
+/** Returns a command that uses the API: parses its arguments, calls `run`, and prints a Failure that `run` returns. */
 export function apiCommand(
   name: CommandName,
   run: (command: ApiCommand) => Promise<number | Failure>,

@@ -63,7 +63,7 @@ function head(incident: Row): string {
   ].join("");
 }
 
-/** Returns the meaning and the summary. The kind is unknown here if the proxy is newer than this command. */
+/** Returns the incident's meaning and summary. Without a meaning if the proxy is newer and its kind is unknown here. */
 function meaning(incident: Row): string {
   const about = Object.entries(incidentKinds).find(([kind]) => kind === incident["kind"])?.[1].about;
   return `${about === undefined ? "" : `${about}.\n`}${text(incident, "summary")}\n`;
@@ -100,7 +100,7 @@ function measured(path: string): (row: Row) => string {
   };
 }
 
-/** Returns a time in milliseconds if it is short, and in hours or days if it is that of a certificate. */
+/** Returns a short time in milliseconds, and a long one, such as a certificate's, in hours or days. */
 function measuredTime(ms: number): string {
   const isLong = Math.abs(ms) >= longMs;
   return isLong ? `${ms < 0 ? "-" : ""}${age(Math.abs(ms))}` : `${Math.round(ms)}ms`;

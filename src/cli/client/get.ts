@@ -35,7 +35,7 @@ export const get = apiCommand("get", async ({ options, client, screen }) => {
 
 function askedIn(options: Given): GetRequest | Failure {
   const [kind, ...rest] = options.words;
-  // The default is never used, because `given` rejects unknown kinds.
+  // The default is never used: `given` has rejected unknown kinds.
   const known = kinds.find((one) => one === kind) ?? "backends";
   const names = rest.filter((word) => !word.includes("="));
   if (names.length > 1) return usage(`Too many NAMEs: ${names.join(" ")}`);
@@ -59,7 +59,7 @@ function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {
   const look = { isWide: format === "wide", hasHeads: !options.has("no-headers") };
   if (list.items.length > 0) screen.print(tableOf(views[kind].columns, list.items, look));
   const { matching, items } = list;
-  // These notes go to stderr, so that `wc -l` counts only rows.
+  // On stderr, so that `wc -l` counts only rows.
   if (items.length === 0) screen.complain(`No ${kind} found\n`);
   else if (matching > items.length) screen.complain(`${items.length} of ${matching}: --limit shows more\n`);
 }

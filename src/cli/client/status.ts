@@ -8,7 +8,7 @@ import { views } from "./columns.ts";
 import { tableOf } from "./table.ts";
 import { age, amount, counted, marked } from "./words.ts";
 
-/** The lists that `status` reads: path, query and maximum number of rows, which is 1 where only the total matters. */
+/** The lists that `status` reads: path, query, and maximum number of rows (1 if only the total matters). */
 const lists = {
   backends: ["backends", {}, adminLimits.apiPageMost],
   incidents: ["incidents", { state: "active" }, adminLimits.apiPageMost],

@@ -4,7 +4,7 @@ import { type Row, shown } from "../commands/rows.ts";
 export type Column = {
   readonly head: string;
   readonly of: (row: Row) => string;
-  /** True if the column is shown with `-o wide` only; default: false. */
+  /** True if only `-o wide` shows the column; default: false. */
   readonly isWide?: boolean;
   /** True if the column is omitted when no row has a value; default: false. */
   readonly isRare?: boolean;
@@ -41,7 +41,7 @@ function cell(text: string, isWide: boolean): string {
         .join("")}…`;
 }
 
-/** Returns the number of code points as the width in a terminal, which is right for nearly all text. */
+/** Returns the number of code points, which is nearly always the width in a terminal. */
 function widthOf(text: string): number {
   return Array.from(text).length;
 }

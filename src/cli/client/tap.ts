@@ -4,11 +4,11 @@ import { Failure } from "../../base/failure.ts";
 import { type Row, rowOf, shown, textAt } from "../commands/rows.ts";
 import { type AdminClient, apiCommand, type ServerSentEvent } from "./admin-client.ts";
 
-/** Attempts to reconnect, `retryMs` apart: enough for a restart of the proxy. */
+/** Number of attempts to reconnect, `retryMs` apart: enough for a restart of the proxy. */
 const attempts = 10;
 const retryMs = 1000;
 
-/** Runs until the time of `--for` is over, or until a signal. Exit codes: 0 time over, 2 usage error, 3 API unreachable. */
+/** Runs until a signal, or for the time of `--for`. Exit codes: 0 time over, 2 usage error, 3 API unreachable. */
 export const tap = apiCommand("tap", async ({ options, client, screen, clock }) => {
   const seconds = options.whole("for", 0, [0, 86_400]);
   if (seconds instanceof Failure) return seconds;
@@ -38,7 +38,7 @@ async function follow(
       show(told);
     });
     if (stop.aborted) return undefined;
-    // Gives up at once if no event has arrived yet, because the address is probably wrong.
+    // If no event has come yet, the address is probably wrong.
     if (ended.code !== "backend-lost" || (lastId === "" && failures === 0)) return ended;
     await new Promise<void>((resolve) => {
       clock.after(retryMs, resolve);

@@ -54,12 +54,12 @@ function optionsIn(given: Given, screen: Screen): TopOptions | Failure {
     everyMs: seconds * 1000,
     rows,
     isJson: given.text("output") === "json",
-    // A file or a pipe gets one measurement only, because a file must not grow without end.
+    // A file or a pipe gets only one measurement, because a file must not grow for ever.
     isOnce: given.has("once") || screen.lines === 0,
   };
 }
 
-/** Reads only the rows with the highest counters, because a row with a high rate soon has a high counter. */
+/** Reads only the rows with the highest counters: a row with a high rate soon has a high counter. */
 async function look(client: AdminClient, { subject }: TopOptions): Promise<Reading | Failure> {
   const { count } = subjects[subject];
   const [rows, figures] = await Promise.all([
@@ -92,7 +92,7 @@ function secondsBetween(before: Row, now: Row): number {
   return Math.max(0.001, ((numberAt(now, "uptimeMs") ?? 0) - (numberAt(before, "uptimeMs") ?? 0)) / 1000);
 }
 
-/** Returns the rows with their rates, the fastest first. A row that is new is counted from 0. */
+/** Returns the rows with their rates, fastest first. A new row's counter counts from 0. */
 function ratedRows(
   before: readonly Row[],
   now: readonly Row[],

@@ -5,11 +5,11 @@ import { docsPage } from "../../program/docs.ts";
 export type Option = {
   readonly name: string;
   readonly short?: string;
-  /** Placeholder of the value in a usage text; default: none, the option is a flag. */
+  /** Placeholder of the option's value in a usage text; default: none, because the option is a flag. */
   readonly value?: string;
   readonly isRequired?: boolean;
   readonly isMultiple?: boolean;
-  /** First arguments with which the option is valid; default: all. */
+  /** First arguments of the command for which the option is valid; default: all. */
   readonly only?: readonly string[];
   /** All valid values; default: any value is valid. */
   readonly choices?: readonly string[];
@@ -17,7 +17,7 @@ export type Option = {
   readonly usual?: string;
 };
 
-/** Returns an option from its usage text: "-o, --output FORMAT", "--once", or "--host NAME..." if it may be repeated. */
+/** Returns an option from its usage text: "-o, --output FORMAT", "--once", or "--host NAME..." (can be repeated). */
 function option(
   flags: string,
   about: string,

@@ -7,9 +7,8 @@ import { quote } from "../../config/problem.ts";
 export type NewFile = { readonly path: string; readonly text: string };
 
 /**
- * Makes a directory and its missing parents, accessible to their owner only. Node's own `recursive` is not used: it
- * never returns if the kernel reports ENOENT although the parent exists, as in /proc.
- * @throws the system's error
+ * Makes a directory and its missing parents, accessible to their owner only. Does not use Node's own `recursive`, which
+ * never returns if the kernel reports ENOENT although the parent exists, as in /proc. @throws the system's error
  */
 export function makeDirectory(path: string): void {
   if (existsSync(path)) return;
@@ -30,7 +29,7 @@ export function writeNewFiles(files: readonly NewFile[]): Failure | undefined {
   try {
     for (const { path, text } of files) {
       makeDirectory(dirname(path));
-      // The flag "wx" fails if another process has created the path since the check above, for example as a link.
+      // "wx" fails if another process has created the path since the check above, for example as a link.
       writeFileSync(path, text, { flag: "wx", mode: 0o600 });
       written.push(path);
     }

@@ -1,4 +1,4 @@
-/** Adds a sidecar to the workloads of a manifest. A second run changes at most the sidecar's image and port. */
+/** Adds watchkeeper as a sidecar to the workloads of a manifest. A second run changes at most its image and port. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { at, type Row, rowOf, rowsAt } from "../commands/rows.ts";
@@ -27,7 +27,7 @@ export type Patched = {
   readonly remarks: readonly string[];
 };
 
-/** Adds the sidecar to each workload; there must be at least one. Other documents stay. `file`: the name for messages. */
+/** Adds the sidecar to each workload, at least one. Other documents stay. `file`: the name for messages. */
 export function addSidecar(text: string, file: string, addition: Addition): Patched | Failure {
   const others: string[] = [];
   const remarks: string[] = [];
@@ -81,7 +81,7 @@ class PodPatch {
     const { addition, name, remarks, place } = this.#parts;
     if (this.#document.valueAt([...place, "automountServiceAccountToken"]) === false)
       remarks.push(`${name} had no token (automountServiceAccountToken: false), and now has one`);
-    // The other containers are changed first, because their indexes change when the sidecar is inserted.
+    // The other containers are changed first, because inserting the sidecar changes their indexes.
     for (const container of this.#containersAfterSidecar()) this.#direct(container);
     const own = sidecarContainer(addition);
     this.#document.put([...place, "initContainers"], own, { key: "name", end: "first" });

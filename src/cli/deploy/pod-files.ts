@@ -1,6 +1,6 @@
 /**
- * Writes a sidecar's files into its pod: a serving certificate, and a directory in which in-cluster clients find token,
- * CA and namespace at the usual paths.
+ * Writes the sidecar's files into its pod: a serving certificate, and a directory in which in-cluster clients find
+ * token, CA and namespace at the usual paths.
  */
 import { readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { makeDirectory } from "./new-files.ts";
 import { sidecarHosts, stateFiles } from "./sidecar-shape.ts";
 
 export type PodDirectories = {
-  /** Directory in which the kubelet puts the service account's files. */
+  /** Directory into which the kubelet writes the service account's files. */
   readonly direct: string;
   /** Directory in which clients look for the service account's files. */
   readonly shared: string;
@@ -25,7 +25,7 @@ export type PodDirectories = {
   readonly state: string;
 };
 
-/** Validity of the certificate in milliseconds: longer than any pod lives, because its CA's key is discarded. */
+/** Validity of the certificate in milliseconds. No pod lives longer. No other can follow: its CA's key is discarded. */
 const certificateMs = 10 * 365 * 86_400_000;
 /** An existing certificate that is valid for fewer milliseconds is replaced. */
 const leastLeftMs = 30 * 86_400_000;
@@ -56,8 +56,8 @@ function refuse(message: string): Failure {
 }
 
 /**
- * Makes a CA and one certificate, and discards the CA's key, because the application trusts the CA. CA and certificate
- * survive a restart of the sidecar, because clients read ca.crt only once.
+ * Makes a CA and one certificate, and discards the CA's key, because the application trusts the CA. Both survive a
+ * restart of the sidecar, because clients read ca.crt only once.
  */
 async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const files = stateFiles(state);
@@ -68,7 +68,7 @@ async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const { certificate, key } = authority.issue({ name: "watchkeeper", hosts: sidecarHosts, notAfter });
   replace(files.key, key, 0o600);
   replace(files.cert, certificate, 0o600);
-  // The CA is written last. Without it, the files are incomplete, and the next start makes new ones.
+  // The CA is written last: without it, the next start makes all files anew.
   replace(files.ca, authority.certificate, 0o644);
 }
 
@@ -109,7 +109,7 @@ function linkedTo(link: string): string | undefined {
   }
 }
 
-/** Writes a CA bundle with the cluster's CAs, too, because clients that use the service's name bypass the sidecar. */
+/** Writes a CA bundle that also contains the cluster's CAs: clients that use the service's name bypass the sidecar. */
 function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined {
   const cluster = loadCa(join(direct, "ca.crt"));
   if (cluster instanceof Failure) return cluster;
@@ -127,7 +127,7 @@ function replace(path: string, text: string, mode: number): void {
   renameSync(`${path}.new`, path);
 }
 
-/** Rewrites the bundle when the cluster's CA changes, and calls `onChange`. Returns a function that ends this. */
+/** Writes the bundle anew when the cluster's CA changes, and calls `onChange`. Returns a function that ends this. */
 export function followCa(
   directories: PodDirectories,
   parts: { readonly clock: Clock; readonly onChange: (failure: Failure | undefined) => void },

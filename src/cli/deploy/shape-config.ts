@@ -10,7 +10,7 @@ export type ConfigWishes = {
   readonly address: string;
   /** True if two pods of a node share the port. */
   readonly reusesPort?: boolean;
-  /** Certificate and key of the proxy; default: none, because TLS passes through to the apiservers. */
+  /** Certificate and key of the proxy; default: none, which is enough for passthrough to the apiservers. */
   readonly serving?: ServingFiles;
   readonly backends: readonly NamedBackend[];
   readonly cluster?: readonly string[];

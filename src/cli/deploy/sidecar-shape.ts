@@ -1,4 +1,4 @@
-/** A sidecar's configuration, paths, ports and names, and its part of a manifest: in one file, because they must agree. */
+/** The sidecar's configuration, paths, ports, names, and part of a manifest: in one file, because they must agree. */
 import { join } from "node:path";
 
 export const usual = {
@@ -6,7 +6,7 @@ export const usual = {
   shared: "/var/run/secrets/kubernetes.io/serviceaccount",
   /** Directory in which the kubelet puts the token, the cluster's CA and the namespace. */
   direct: "/var/run/secrets/watchkeeper",
-  /** Directory of the sidecar's certificate. It survives restarts, because the application reads the CA only once. */
+  /** Directory of the sidecar's certificate. It survives restarts: the application reads the CA only once. */
   state: "/var/run/watchkeeper",
   port: 7443,
   metricsPort: 7481,
@@ -41,8 +41,8 @@ export function stateFiles(state: string): {
 }
 
 /**
- * Returns the sidecar's configuration file. The backend is the service's address until discovery finds an apiserver,
- * which a missing permission or a network policy may prevent.
+ * Returns the sidecar's configuration file. Until discovery finds an apiserver, which a missing permission or a network
+ * policy may prevent, the backend is the service's address.
  */
 export function sidecarConfig({ direct, state, port, metricsPort, service }: Shape): string {
   const { cert, key } = stateFiles(state);
@@ -73,7 +73,7 @@ export type Addition = { readonly image: string; readonly port: number; readonly
 export const sidecarName = "watchkeeper";
 const volumes = { shared: "kube-api-via-watchkeeper", direct: "kube-api-direct", state: "watchkeeper-state" };
 
-/** Volumes that the application's containers mount. A second run recognises a patched container by them. */
+/** Volumes that the application's containers mount. A second run recognises a changed container by them. */
 export const clientMounts = [
   { name: volumes.shared, mountPath: usual.shared, readOnly: true },
   { name: volumes.direct, mountPath: usual.direct, readOnly: true },
@@ -88,7 +88,7 @@ export function clientEnv({ port }: Addition): readonly { readonly name: string;
 }
 
 export const podVolumes = [
-  // Because of this volume, the admission plugin does not mount a token at the service account's path.
+  // At the service account's path, this volume keeps the admission plugin from mounting a token there.
   { name: volumes.shared, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   { name: volumes.state, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   {
@@ -103,7 +103,7 @@ export const podVolumes = [
   },
 ];
 
-/** Returns the container, a native sidecar: it starts before the application and ends after it. */
+/** Returns the sidecar container. It is a native sidecar, which starts before the application and ends after it. */
 export function sidecarContainer({ image, port, metricsPort }: Addition): Readonly<Record<string, unknown>> {
   const args = [
     ...(port === usual.port ? [] : ["--port", String(port)]),

@@ -1,6 +1,6 @@
 /**
- * Generates a static pod for a control-plane node, which replaces the load balancer of kubeadm's HA guide, and the
- * pod's configuration file, because a static pod cannot use a ConfigMap.
+ * Generates a static pod for a control-plane node, which replaces the load balancer of kubeadm's HA guide. Also
+ * generates its configuration file, because a static pod cannot use a ConfigMap.
  */
 import { type NamedBackend, shapeConfig } from "./shape-config.ts";
 
@@ -55,13 +55,13 @@ export function staticPodConfig({
   });
 }
 
-/** The pod mounts only these files of kubeadm, because their directory also contains the CA's key. */
+/** The only files of kubeadm that the pod mounts: their directory also contains the CA's key. */
 function filesOf({ isPassthrough }: StaticPodWishes): readonly string[] {
   if (isPassthrough) return ["ca.crt"];
   return ["ca.crt", "apiserver.crt", "apiserver.key", "front-proxy-client.crt", "front-proxy-client.key"];
 }
 
-/** The name of a volume must be a DNS label. */
+/** Returns a volume's name, which must be a DNS label. */
 const volumeOf = (file: string): string => file.replaceAll(".", "-");
 
 const passthroughUser = "runAsUser: 65532";
@@ -72,7 +72,7 @@ export function staticPod(wishes: StaticPodWishes): string {
   return `${podOf(wishes)}${volumesOf(filesOf(wishes))}`;
 }
 
-/** The kubelet runs two static pods at once only if their names differ. */
+/** The second pod has another name: the kubelet runs two static pods at once only if their names differ. */
 function podOf({ image, metricsPort: first, isPassthrough, isSecond }: StaticPodWishes): string {
   const name = isSecond ? "watchkeeper-b" : "watchkeeper";
   const metricsPort = isSecond ? first + 1 : first;

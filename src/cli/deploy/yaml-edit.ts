@@ -1,4 +1,4 @@
-/** Edits YAML text. Keeps comments and order and, unlike the `yaml` package, every byte of an unchanged document. */
+/** Edits YAML text. Keeps comments, order and, unlike the `yaml` package, every byte of an unchanged document. */
 import { type Document, isAlias, isMap, isScalar, isSeq, parseAllDocuments, YAMLMap, YAMLSeq } from "yaml";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -22,7 +22,7 @@ export class EditedDocument {
     return isScalar(node) ? node.value : undefined;
   }
 
-  /** Returns the first alias on the path to a place; undefined: none. An edit below an alias would change all its uses. */
+  /** Returns the first alias on the way to a place; undefined: none. An edit below it would change all its uses. */
   aliasOn(place: Place): string | undefined {
     for (let length = 1; length <= place.length; length++) {
       const node: unknown = this.#document.getIn(place.slice(0, length), true);
@@ -55,7 +55,7 @@ export class EditedDocument {
   #listAt(place: Place): YAMLSeq {
     const there: unknown = this.#document.getIn(place, true);
     if (isSeq(there) && there.items.length > 0) return there;
-    // An empty list is replaced, because a list that is written as [] would get its new items on the same line.
+    // A list written as [] is replaced, because its new items would stand on the same line.
     const list = new YAMLSeq(this.#document.schema);
     const parent: unknown = this.#document.getIn(place.slice(0, -1), true);
     if (!(parent instanceof YAMLMap))

@@ -13,7 +13,7 @@ export type BackendQuestion = {
   /** CA bundle in PEM that verifies the backend; undefined for a backend without TLS. */
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
-  /** The file that `ca` was read from, for error messages. */
+  /** The file with `ca`, for messages. */
   readonly caFile?: string | undefined;
   /** Version of the PROXY protocol header to send; undefined: none. */
   readonly proxyProtocol?: "V1" | "V2" | undefined;
@@ -33,7 +33,7 @@ export type BackendAnswer = {
 const versionBytes = 4096;
 
 /**
- * Sends GET /readyz, which apiservers answer for anonymous clients, and returns a Failure if there is no answer within
+ * Sends GET /readyz, which apiservers answer for anonymous clients. Returns a Failure if there is no answer within
  * `withinMs`. Then sends GET /version, whose answer may be missing.
  */
 export function askBackend(question: BackendQuestion): Promise<BackendAnswer | Failure> {

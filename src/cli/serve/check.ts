@@ -20,7 +20,7 @@ import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { askBackend, type BackendAnswer } from "./ask-backend.ts";
 
-/** One result of a check. ✗ is a failure, which changes the exit code; ! is a warning, and – a skipped check. */
+/** One result of a check. ✗: a failure, which changes the exit code. !: a warning. –: a check that was skipped. */
 type Finding = {
   readonly mark: "✓" | "!" | "✗" | "–";
   readonly subject: string;
@@ -100,7 +100,7 @@ function clustersIn({ clusters }: Config): readonly Cluster[] {
   }));
 }
 
-/** Returns the backends in the file of discovery type File; none for other types, which need credentials. */
+/** Returns the backends in a discovery file; none for other types of discovery, which need credentials. */
 function listIn({ discovery }: ClusterConfig): readonly BackendConfig[] | Failure {
   if (discovery?.type !== "File") return [];
   const read = readList(discovery.file);
@@ -140,7 +140,7 @@ function caFindings({ config, prefix, ca }: Cluster): Finding[] {
   const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
   if (certificates instanceof Failure)
     return [{ mark: "✗", subject, text: certificates.message, page: tlsPage }];
-  // The latest expiry counts, because a bundle may contain an old CA and its successor.
+  // The latest expiry counts, because a bundle may contain an old CA beside its successor.
   return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
 }
 
@@ -150,7 +150,7 @@ function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
   return tls === undefined ? [{ mark: "✓", subject, text: "plain HTTP on loopback" }] : [];
 }
 
-/** Loads the certificate as the proxy would, including a TLS handshake of the proxy with itself. */
+/** Loads the certificate as the proxy would, including a TLS handshake with itself. */
 async function pairFinding({ what, name, names = [], files }: NamedPair): Promise<Finding> {
   const subject = `${what} ${name}`.trimStart();
   const clock = wallClock;
@@ -183,7 +183,7 @@ async function backendFinding(
 ): Promise<Finding> {
   const subject = `backend ${prefix}${backend.name}`;
   const ca = loaded instanceof Failure ? undefined : loaded;
-  // Without a CA bundle, TLS verification would fail. Another finding reports the missing bundle.
+  // Without its CA bundle, the backend could not be verified. Another finding reports the missing bundle.
   if (loaded instanceof Failure && backend.isEncrypted)
     return { mark: "–", subject, text: "not asked (no CA)" };
   const { tls, proxyProtocol } = config;
@@ -213,12 +213,12 @@ function said(backend: BackendConfig, answer: BackendAnswer): Omit<Finding, "sub
   return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiring") };
 }
 
-/** True if a live apiserver sends this status, which is 401 if anonymous requests are disabled. */
+/** True if a live apiserver sends this status. It sends 401 if anonymous requests are disabled. */
 function isAlive({ status }: BackendAnswer): boolean {
   return [200, 401, 403].includes(status);
 }
 
-/** True if the apiserver asks etcd for progress, as it does by default since 1.31. Also true for an unknown version. */
+/** True if the apiserver asks etcd for progress (watch.md §6.6): by default since 1.31. True for unknown versions. */
 function asksForProgress({ version }: BackendAnswer): boolean {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   return major === undefined || Number(major) > 1 || Number(minor) >= 31;
@@ -232,7 +232,7 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
   const page = runbook("CertificateExpiring");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
-  // The warning begins at the same threshold as the alert with the runbook `page`.
+  // The warning begins at the same time as the alert whose runbook is `page`.
   return {
     mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
     text: `certificate good until ${timestampOf(notAfter)}`,

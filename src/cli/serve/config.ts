@@ -41,7 +41,7 @@ function linesOf(problems: readonly Problem[]): string {
   return problems.map(lineOf).join("\n");
 }
 
-/** Inserts this installation's path of the schema, and the usual name of the configuration file. */
+/** Returns the sample with this installation's path of the schema, and the configuration file's usual name. */
 function printed(sample: string): string {
   const schemas = ownFile("../config/schema");
   return sample

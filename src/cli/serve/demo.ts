@@ -15,12 +15,12 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 /**
  * `watchkeeper demo [--port N] [--once] [--faults LIST]`: starts two apiservers, the proxy in front of them, and a
  * client. Then plays the faults of LIST (default: all; "none") with watchkeeper and with a naive proxy, and serves
- * until a signal. With `--once` it exits after the last fault, with code 1 if watchkeeper's client noticed a fault.
+ * until a signal. With `--once`, exits after the last fault, with code 1 if watchkeeper's client noticed one.
  */
 export async function demo(args: string[]): Promise<number> {
   const options = optionsOf(args);
   if (options instanceof Failure) return failed(options);
-  // Signals are handled before anything is started, because a signal would otherwise leave files and apiservers behind.
+  // Handled before anything is started: a signal would otherwise leave files and apiservers behind.
   const { drain: signal, hurry } = listenForSignals();
   const isOver = (): boolean => signal.aborted;
   const started = await Demo.start(options.port);

@@ -1,7 +1,6 @@
 /**
- * Restarts the proxy without an interruption for clients. On SIGUSR2, this process starts a successor, which inherits
- * the listening sockets. This process drains when the successor serves, and continues to serve if the successor does
- * not start.
+ * Restarts the proxy without an interruption for clients. On SIGUSR2, the process starts a successor, which inherits
+ * the listening sockets. It drains when the successor serves, and goes on serving if the successor does not start.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
@@ -20,10 +19,10 @@ export function isSuccessor(environment = process.env): boolean {
   return environment[envMark] !== undefined;
 }
 
-/** Informs the predecessor that this process serves. From then on this process is not a successor any more. */
+/** Informs the predecessor that this process serves. From now on this process counts as no successor. */
 export function tellPredecessor(): void {
   Reflect.deleteProperty(process.env, envMark);
-  // The send fails if the predecessor has exited. The successor then serves all the same.
+  // If the predecessor has exited, sending fails. This process serves all the same.
   if (process.connected) process.send?.(readyMessage, () => process.connected && process.disconnect());
 }
 
@@ -48,13 +47,13 @@ export class Handover {
   #freeze: Freeze | undefined;
   readonly #onSignal = (): void => void this.begin();
 
-  /** Handles SIGUSR2 from the construction on, because the signal's default action would end the process. */
+  /** Handles SIGUSR2 from now on, because the signal's default action would end the process. */
   constructor(parts: HandoverParts) {
     this.#parts = parts;
     process.on("SIGUSR2", this.#onSignal);
   }
 
-  /** Sets the function that returns the sockets to hand over. Before this call, SIGUSR2 has no effect. */
+  /** `freeze` returns the sockets to hand over. Before this call, SIGUSR2 has no effect. */
   apply(freeze: Freeze): void {
     this.#freeze = freeze;
   }
@@ -81,13 +80,13 @@ export class Handover {
     }
   }
 
-  /** Kills a successor that is not ready yet, because the operator wants to stop the service. */
+  /** Kills a successor that is not ready yet, because the operator stops the service. */
   stop(): void {
     this.#freeze = undefined;
     this.#child?.kill("SIGKILL");
   }
 
-  /** Starts the process of a successor. Resolves with its process id when it serves. */
+  /** Starts a successor. Resolves with its process id when it serves. */
   #start(descriptors: ReadonlyMap<string, number>): Promise<number | Failure> {
     // The exit of process 1 would end its container, and the successor in it.
     if (process.pid === 1)
@@ -102,7 +101,7 @@ export class Handover {
         child.on("error", () => {});
         if (outcome instanceof Failure) child.kill("SIGKILL");
         this.#child = undefined;
-        // Without `unref`, this process would wait for the successor to end.
+        // Without `unref`, this process would not exit before its successor.
         if (child.connected) child.disconnect();
         child.unref();
         resolve(outcome);
@@ -124,7 +123,7 @@ export class Handover {
     const own = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
     const [program = "", ...args] = this.#parts.command ?? own;
     const child = spawn(program, args, {
-      // The IPC channel comes last, because the successor expects the sockets at fixed descriptors.
+      // The IPC channel comes last, because the successor expects the sockets at descriptors 3, 4, ….
       stdio: ["ignore", "inherit", "inherit", ...descriptors.values(), "ipc"],
       env: { ...process.env, ...passedOn(Array.from(descriptors.keys())), [envMark]: String(process.pid) },
     });

@@ -13,14 +13,14 @@ import { docsPage } from "../../program/docs.ts";
 import { given } from "../commands/options.ts";
 import { complain } from "../commands/screen.ts";
 
-/** Event-loop delay in ms above which a hint is printed: half of the silence that makes a backend suspect. */
+/** Event-loop delay in ms from which on a hint is printed: half of the silence that makes a backend suspect. */
 const tellsLateMs = 250;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * `settings`: the apiservers to use. Exit codes: 0 all expectations about watchkeeper held, 1 an expectation failed or
- * the incident could not be played, 2 usage error.
+ * `settings`: which apiservers to use. Exit codes: 0 watchkeeper met all expectations, 1 it missed one or the incident
+ * could not be played, 2 usage error.
  */
 export async function incident(args: string[], settings: Settings = embeddedSettings): Promise<number> {
   const options = given("incident", args);

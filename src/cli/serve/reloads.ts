@@ -7,7 +7,7 @@ import type { Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
 import type { ReloadOutcome } from "../../proxy/cluster/operations.ts";
 
-/** Watches the configuration file and handles SIGHUP, from construction on. */
+/** Watches the configuration file and handles SIGHUP, from its construction on. */
 export class Reloads {
   readonly #file: string;
   readonly #journal: Journal;
@@ -17,10 +17,10 @@ export class Reloads {
   #last: Promise<void> = Promise.resolve();
   #reread: ReloadOutcome = { problems: [], waiting: [] };
   readonly #hangUp = (): void => this.#take(loadConfig(this.#file));
-  /** The configuration that was read before the proxy was running; undefined: none. */
+  /** A configuration that was read while the proxy was still starting; undefined: none. */
   #early: Config | readonly Problem[] | undefined;
 
-  /** `adjust`: applied to each configuration that was read. */
+  /** `adjust` is applied to each configuration that was read. */
   constructor(file: string, journal: Journal, adjust: (config: Config) => Config = (config) => config) {
     this.#file = file;
     this.#journal = journal;
@@ -29,7 +29,7 @@ export class Reloads {
     process.on("SIGHUP", this.#hangUp);
   }
 
-  /** Reads the file now. Resolves with the result after the configuration was applied. */
+  /** Reads the file now. Resolves with the outcome after the configuration was applied. */
   async now(): Promise<ReloadOutcome> {
     this.#take(loadConfig(this.#file));
     await this.#last;
@@ -41,7 +41,7 @@ export class Reloads {
     if (this.#early !== undefined) this.#take(this.#early);
   }
 
-  /** Resolves when no reload is running. No other reload begins until the returned function is called. */
+  /** Resolves when no reload is running. No other begins until the returned function is called. */
   async freeze(): Promise<() => void> {
     const thawed = Promise.withResolvers<undefined>();
     const before = this.#last;
@@ -61,10 +61,10 @@ export class Reloads {
       return;
     }
     const running = this.#running;
-    // Configurations are applied one after another, because a reload opens and closes listeners.
+    // One after another, because a reload opens and closes listeners.
     this.#last = this.#last
       .then(async () => this.#report(loaded, await running.reload(this.#configIn(loaded))))
-      // An exception here is a bug of this program. It rejects only this configuration.
+      // An exception here is a bug of watchkeeper. It only makes this reload fail.
       .catch((reason: unknown) => this.#report(loaded, failureFrom(reason, "proxy")));
   }
 

@@ -28,7 +28,7 @@ export async function run(args: string[]): Promise<number> {
   const loaded = await loadWhenComplete(options.text("config") ?? "", wishes.waitMs);
   if (isProblems(loaded)) return complain(loaded.map(lineOf).join("\n"), 2);
   const config = wishes.adjust(loaded);
-  // Signals and file changes are handled from here on, so that none is lost during the start.
+  // From here on, no signal and no file change is lost during the start.
   const { signals, parts } = beginServing({ out: process.stdout, ...config.logging });
   const { journal } = parts;
   const reloads = new Reloads(config.file, journal, wishes.adjust);
@@ -62,7 +62,7 @@ export async function run(args: string[]): Promise<number> {
 type Wishes = {
   /** Milliseconds to wait for files that do not exist yet. */
   readonly waitMs: number;
-  /** Applies the options that take the place of keys of the configuration, after each load. */
+  /** Applies the command line's options, which replace keys of the configuration, after each load. */
   readonly adjust: (config: Config) => Config;
 };
 
@@ -94,7 +94,7 @@ function writePid(file: string, journal: Journal): void {
   }
 }
 
-/** Removes the file, unless a successor has overwritten it. */
+/** Removes the file, unless a successor has overwritten it with its own id. */
 function removePid(file: string): void {
   if (readText(file, 32) === `${process.pid}\n`) rmSync(file, { force: true });
 }

@@ -7,7 +7,7 @@ import { Journal } from "../../events/journal.ts";
 import type { Surroundings } from "../../main.ts";
 
 export type Signals = {
-  /** Resolves at the first signal with false, which means that no successor continues to serve. */
+  /** Resolves at the first signal with false: no successor goes on serving. */
   readonly first: Promise<false>;
   /** Aborts at the first signal. */
   readonly drain: AbortSignal;
@@ -34,7 +34,7 @@ export function listenForSignals(): Signals {
   return { first, drain: drain.signal, hurry: hurry.signal, raise: () => drain.abort() };
 }
 
-/** Starts what every serving command needs: a journal that is logged, and handlers for signals and uncaught exceptions. */
+/** Returns what a serving command needs: a journal that is logged; handlers for signals and uncaught exceptions. */
 export function beginServing(options: Omit<LogOptions, "clock">): {
   readonly signals: Signals;
   readonly parts: Pick<Required<Surroundings>, "journal" | "droppedLogLines" | "configureLog">;
@@ -52,8 +52,8 @@ export function beginServing(options: Omit<LogOptions, "clock">): {
 }
 
 /**
- * Handles exceptions that no stream and no session has caught: journals the exception and drains the process, because
- * the state of the process is then unknown (D10).
+ * Handles exceptions that no stream and no session has caught: journals them and drains the process, whose state is
+ * then unknown (D10).
  */
 export function containFaults(journal: Journal, drain: () => void): void {
   const contain = (reason: unknown): void => {
@@ -69,7 +69,7 @@ export function containFaults(journal: Journal, drain: () => void): void {
   process.on("unhandledRejection", contain);
 }
 
-/** Exits after 100 ms, because the last lines of the log may still be in a pipe. Returns `code`. */
+/** Exits after 100 ms, because the log's last lines may still be in a pipe. Returns `code`. */
 export function exitSoon(code: number): number {
   wallClock.after(100, () => process.exit(code));
   return code;

@@ -1,6 +1,6 @@
 /**
  * `run --wait-for-files`: loads the configuration when its file and all files that it names exist. A static pod or a
- * unit may start before kubeadm or cert-manager has written them, and an exit would make the kubelet back off.
+ * systemd unit may start before kubeadm or cert-manager has written them. If it exited, the kubelet would back off.
  */
 import { existsSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";
@@ -10,7 +10,7 @@ import { complain } from "../commands/screen.ts";
 
 const checkMs = 1000;
 
-/** Loads `file`. While files are missing, loads it again every second for up to `waitMs`, and prints the missing ones. */
+/** Loads `file`. While files are missing, prints their names and tries again every second, for up to `waitMs`. */
 export async function loadWhenComplete(file: string, waitMs: number): Promise<Config | readonly Problem[]> {
   const deadline = wallClock.now() + waitMs;
   const stopLeaving = leaveOnSignal();
@@ -32,13 +32,13 @@ export async function loadWhenComplete(file: string, waitMs: number): Promise<Co
 
 const leave = (): void => process.exit(0);
 
-/** Returns the files that do not exist. A file with problems is no reason to wait, because waiting does not correct it. */
+/** Returns the files that do not exist. An invalid file is no reason to wait, because waiting does not correct it. */
 function missingFiles(file: string, loaded: Config | readonly Problem[]): readonly string[] {
   const files = isProblems(loaded) ? [file] : loaded.files;
   return files.filter((one) => !existsSync(one));
 }
 
-/** Without a handler the kernel ignores SIGTERM for process 1, so a container would not end while it waits. */
+/** Without a handler the kernel ignores SIGTERM for process 1, so a container could not be stopped while it waits. */
 function leaveOnSignal(): () => void {
   process.on("SIGTERM", leave);
   process.on("SIGINT", leave);

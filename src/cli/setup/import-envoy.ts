@@ -1,4 +1,4 @@
-/** Reads the clusters with static endpoints from an envoy.yaml, and makes a note for each setting that is not imported. */
+/** Reads the clusters with static endpoints from an envoy.yaml, and notes each setting that is not imported. */
 import { Failure } from "../../base/failure.ts";
 import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import { readYaml, type YamlDocument } from "../../config/yaml-document.ts";
@@ -63,7 +63,7 @@ function distinct(backends: readonly NamedBackend[]): NamedBackend[] {
   );
 }
 
-/** Returns the address of the first listener, because the right one would need an analysis of all filter chains. */
+/** Returns the first listener's address: to find the right one, all filter chains would have to be analysed. */
 function addressOf({ value }: YamlDocument): { address?: string } {
   const [first] = rowsAt(value, "static_resources.listeners");
   const address = at(first, "address.socket_address");

@@ -1,4 +1,4 @@
-/** Reads the servers from a haproxy.cfg, and makes a note for each line that is not imported. */
+/** Reads the servers from a haproxy.cfg, and notes each line that is not imported. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
@@ -23,7 +23,7 @@ const unneeded: readonly (readonly [begins: string, why: string])[] = [
   ["balance", "a new client uses the apiserver with the fewest"],
 ];
 
-/** Lines without a note, because they are imported, or nothing is lost without them. */
+/** Lines that need no note: they are imported, or nothing is lost without them. */
 const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
 
 /** Options of a `server` line that matter but are not imported, and what watchkeeper does instead. */

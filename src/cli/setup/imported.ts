@@ -9,7 +9,7 @@ export type Note = { readonly at: string; readonly text: string };
 export type Group = {
   readonly name: string;
   readonly backends: readonly NamedBackend[];
-  /** Address to which clients connect, such as ":8443"; default: the file has none. */
+  /** The load balancer's address, to which clients connect, such as ":8443"; default: the file has none. */
   readonly address?: string;
   readonly caFile?: string;
   readonly notes: readonly Note[];
@@ -18,7 +18,7 @@ export type Group = {
 const apiserverPort = ":6443";
 const usualCa = "/etc/kubernetes/pki/ca.crt";
 
-/** Returns the group of this name. Without a name, returns the only group, or the only one with backends on port 6443. */
+/** Returns the group with this name. Without a name: the only group, or the only one whose backends have port 6443. */
 export function chosenOf(groups: readonly Group[], name: string | undefined): Group | Failure {
   const wanted = name === undefined ? groups : groups.filter((group) => group.name === name);
   const likely = wanted.filter(({ backends }) => backends.every(({ url }) => url.endsWith(apiserverPort)));
@@ -31,7 +31,7 @@ export function chosenOf(groups: readonly Group[], name: string | undefined): Gr
   );
 }
 
-/** Returns a passthrough configuration. It needs no key, because the imported load balancer passed TLS through as well. */
+/** Returns a passthrough configuration. It needs no key, as the imported load balancer passed TLS through as well. */
 export function configOf(
   { name, backends, address = ":8443", caFile = usualCa }: Group,
   file: string,
@@ -50,7 +50,7 @@ export function configOf(
   });
 }
 
-/** Returns a valid name for a backend: characters that watchkeeper does not allow are replaced. */
+/** Returns a valid backend name. Replaces characters that watchkeeper does not allow. */
 export function nameOf(text: string): string {
   const name = text
     .toLowerCase()

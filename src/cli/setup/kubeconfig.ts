@@ -1,6 +1,6 @@
 /**
- * Reads a kubeconfig as kubectl does: the first of several files wins, and relative paths start at their own file.
- * Keeps unknown fields, because the entries are written to a new kubeconfig.
+ * Reads a kubeconfig as kubectl does: of several files the first wins, and a relative path starts at its own file.
+ * Keeps unknown fields, because entries are written to a new kubeconfig.
  */
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
@@ -22,14 +22,14 @@ export type Context = {
   readonly user: Row;
 };
 
-/** Returns the files that kubectl reads: the flag's, or those of $KUBECONFIG, or the one in the home directory. */
+/** Returns the files that kubectl reads: that of the flag, those of $KUBECONFIG, or the one in the home directory. */
 export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv): readonly string[] {
   if (flag !== undefined) return [flag];
   const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   return listed.length > 0 ? listed : [join(env["HOME"] ?? homedir(), ".kube", "config")];
 }
 
-/** Returns the context `wanted`; without it, the current one. If there are several files, ignores missing ones. */
+/** Returns the context `wanted`; without it, the current one. Of several files, missing ones are ignored. */
 export function readContext(files: readonly string[], wanted: string | undefined): Context | Failure {
   const configs = readConfigs(files);
   if (configs instanceof Failure) return configs;
@@ -92,7 +92,7 @@ function withPaths(fields: Row, directory: string, names: readonly string[]): Ro
   return { ...fields, ...Object.fromEntries(paths) };
 }
 
-/** Applies `change` to the fields of each `{name, [field]: fields}` in a list. */
+/** Applies `change` to the object in `field` of each entry of a kubeconfig's list. */
 function inside(list: unknown, field: string, change: (fields: Row) => Row): readonly Row[] {
   return (Array.isArray(list) ? list : []).map((item) => {
     const fields = rowOf(item);
@@ -111,13 +111,13 @@ function entry(
   return undefined;
 }
 
-/** A certificate or key: an existing file, or PEM text that must be written to a file. */
+/** A certificate or key: an existing file, or PEM text that still has to be written to one. */
 export type FileOrText = { readonly file: string } | { readonly text: string };
 
 export type ClusterAccess = {
-  /** Address of the apiserver without a path, "https://host:port", as a configuration requires. */
+  /** The apiserver's address without a path, "https://host:port", as a configuration requires it. */
   readonly origin: string;
-  /** Path below the address, such as "/k8s/clusters/c-1" on a server for many clusters; "": none. */
+  /** The path after the address, such as "/k8s/clusters/c-1" on a server for many clusters; "": none. */
   readonly path: string;
   /** Value of tls-server-name; undefined: the host of the server's address. */
   readonly serverName: string | undefined;
@@ -156,7 +156,7 @@ export function pairOf(user: Row): UserPair | undefined {
   return certificate === undefined || key === undefined ? undefined : { certificate, key };
 }
 
-/** Returns a field's data, or its file. Data takes precedence, as in client-go. */
+/** Returns a field's data, or its file. If there are both, the data counts, as in client-go. */
 function fileOrText(fields: Row, name: string): FileOrText | undefined {
   const data = textAt(fields, `${name}-data`);
   if (data !== "") return { text: Buffer.from(data, "base64").toString() };
@@ -170,7 +170,7 @@ export function impersonationOf(user: Row): Readonly<Record<string, unknown>> {
   return Object.fromEntries(names.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])));
 }
 
-/** Describes the type of a user's credentials, without their values. */
+/** Names the kind of a user's credentials, without their values. */
 export function kindOf(user: Row): string {
   if (pairOf(user) !== undefined) return "a client certificate";
   if (user["exec"] !== undefined) return `a bearer token from ${quote(rowOf(user["exec"])["command"])}`;

@@ -74,7 +74,7 @@ export class TryFiles {
             : { backends: [server] }),
           tls: {
             caFile: this.#half("upstream-ca.crt", access.ca),
-            // Discovered apiservers have different addresses, but this one name is in all their certificates.
+            // Discovered apiservers have different addresses, but all of their certificates have this name.
             serverName: access.serverName ?? (discovers ? "kubernetes.default.svc" : undefined),
             ...(lent === undefined ? {} : { impersonator: lent }),
           },
@@ -103,7 +103,7 @@ export class TryFiles {
     });
   }
 
-  /** Returns a client certificate for this proxy. A client with it may act as the user while `try` runs. */
+  /** Returns a client certificate for this proxy, whose bearer may act as the user while `try` runs. */
   #ticket(): Readonly<Record<string, string>> {
     const { certificate, key } = this.#authority.issue({
       name: "a client of watchkeeper try",
@@ -129,7 +129,7 @@ export class TryFiles {
     return this.#write(file, `${JSON.stringify(kubeconfig, undefined, 2)}\n`);
   }
 
-  /** Writes a new certificate of the credential plugin. The proxy reloads it when both files are written. */
+  /** Writes a new certificate from the credential plugin. The proxy reloads it when both files are there. */
   renew({ certificate, key }: Pair): void {
     this.#write("user.key", key);
     this.#write("user.crt", certificate);

@@ -1,7 +1,7 @@
 /**
  * `watchkeeper try`: serves the cluster of the current context at an address of this machine, until a signal. Tokens
- * pass through, and the client runs credential plugins. If the user has a client certificate, the proxy presents it to
- * the apiserver, but only for clients with the kubeconfig that `try` writes.
+ * pass through, and the client runs its credential plugin. If the user has a client certificate, the proxy presents it
+ * to the apiserver, but only for clients with the kubeconfig that `try` writes.
  */
 import { X509Certificate } from "node:crypto";
 import { wallClock } from "../../base/clock.ts";
@@ -16,7 +16,7 @@ import { beginServing, exitCode, exitSoon } from "../serve/signals.ts";
 import { accessOf, type Context, kindOf, kubeconfigFiles, pairOf, readContext } from "./kubeconfig.ts";
 import { TryFiles, type TryOptions } from "./try-files.ts";
 
-/** Shortest pause in ms before the credential plugin runs again, after a failure or for a short-lived certificate. */
+/** Minimum ms until the credential plugin runs again, after a failure or for a short-lived certificate. */
 const pluginRetryMs = 30_000;
 
 const usualPort = 7443;
@@ -45,7 +45,7 @@ export async function tryOut(args: string[]): Promise<number> {
   return serve(files, { wanted, mayMove: port === undefined, issued });
 }
 
-/** Runs the user's credential plugin, if there is one. Only then imports the code for it, which takes 85 MB. */
+/** Runs the user's credential plugin, if there is one. Only then loads the code for it, which takes 85 MB. */
 async function askPlugin(context: Context): Promise<Pair | undefined | Failure> {
   if (context.user["exec"] === undefined) return undefined;
   const { certificateFromPlugin } = await import("./exec-credential.ts");
@@ -58,9 +58,9 @@ function halves({ certificate, key }: Pair): TryOptions["pair"] {
 
 type Serving = {
   readonly wanted: TryOptions;
-  /** True if no port was given. If the default port is in use, a free port is then used. */
+  /** True if the user named no port. Then, if the default port is in use, a free one is used. */
   readonly mayMove: boolean;
-  /** Certificate of the credential plugin, which must run again before it expires; undefined: no plugin. */
+  /** The credential plugin's certificate, before whose expiry the plugin runs again; undefined: no plugin. */
   readonly issued: Pair | undefined;
 };
 
@@ -91,7 +91,7 @@ function start(
   return Promise.resolve(new Failure("bad-file", "client", config.map(lineOf).join("\n")));
 }
 
-/** Prints what `try` serves. Only the line that the user copies goes to stdout. */
+/** Prints what `try` serves. On stdout only the line that the user copies. */
 function introduce({ context, access, pair }: TryOptions, address: string, kubeconfig: string): void {
   const as =
     pair === undefined
@@ -102,7 +102,7 @@ function introduce({ context, access, pair }: TryOptions, address: string, kubec
   process.stdout.write(`export KUBECONFIG=${kubeconfig}\n`);
 }
 
-/** Runs the plugin again after a failure, or after 80 % of its certificate's validity. Returns a function that ends it. */
+/** Runs the plugin again after a failure, and after 80 % of its certificate's validity. Returns a stop function. */
 function renew(files: TryFiles, context: Context, issued: Pair): () => void {
   const look = async (): Promise<void> => {
     const outcome = await askPlugin(context);
