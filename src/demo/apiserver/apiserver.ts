@@ -24,7 +24,7 @@ import { type Encode, encodeJson, WatchStream } from "./watch-stream.ts";
 const json = "application/json";
 /** Unread bytes above which a watch is ended. A real apiserver ends a watch that is about a second of events behind. */
 export const watchQueueBytes = 4 * 1024 * 1024;
-/** Value of `--min-request-timeout` in ms: a watch without timeoutSeconds lasts between this long and twice as long. */
+/** The default of `--min-request-timeout` in ms: a watch without timeoutSeconds lasts once to twice as long. */
 const watchFloorMs = 1_800_000;
 
 type ApiserverOptions = {
@@ -37,7 +37,7 @@ type ApiserverOptions = {
   readonly encodingFor?: (accept: string) => Encoding | undefined;
   readonly mostWatchQueueBytes?: number;
   readonly clock: Clock;
-  /** Prefix of the audit ids, which shows which apiserver answered. */
+  /** Prefix of the audit ids, so that they show which apiserver has answered. */
   readonly name: string;
 };
 
@@ -87,12 +87,12 @@ export class Apiserver {
     try {
       return this.#reply(ask, answer, auditId);
     } catch (reason) {
-      // An exception, for example for JSON that nests too deep for the stack, fails only this request.
+      // An exception, for example because JSON nests too deep for the stack, fails only this request.
       return refused(internalError(String(reason)));
     }
   }
 
-  /** Returns the response; undefined if a watch stream sends it. */
+  /** Returns the response; undefined if it is a watch stream. */
   #reply(ask: Ask, answer: Answer, auditId: string): WholeReply | undefined {
     const [path = "", ...rest] = ask.path.split("?");
     const plain = plainReply(ask.method, path);
@@ -133,7 +133,7 @@ export class Apiserver {
   #watch(request: WatchRequest, written: { form: Form; encode: Encode }, answer: Answer): void {
     const { store, clock, cache = store, uncached } = this.#options;
     const isUncached = uncached?.has(request.target.resource.plural) === true;
-    // Within the range of a real apiserver's random choice, but the same in every run.
+    // A real apiserver chooses at random. This value is in the same range, but the same in every run.
     const pickedMs = watchFloorMs * (1 + ((this.#askedCount * 0.618) % 1));
     const timeoutMs = request.timeoutSeconds === undefined ? pickedMs : request.timeoutSeconds * 1_000;
     const watch = new WatchStream(

@@ -1,8 +1,8 @@
-/** The interface between an embedded apiserver and its transport: a session, a test, or the simulation. */
+/** The interface between an embedded apiserver and its host: a server on a socket, a test, or the simulation. */
 /** Maximum size of a request body, as in a real apiserver (k8s.io/apiserver pkg/server/config.go). */
 export const bodyBytes = 3 * 1024 * 1024;
 
-/** A complete request. The host cuts a body that exceeds `bodyBytes`; the apiserver then rejects the request. */
+/** A complete request. The host cuts off a body beyond `bodyBytes`; the apiserver then rejects the request. */
 export type Ask = {
   readonly method: string;
   /** Path and query of the request, as received. */
@@ -11,7 +11,7 @@ export type Ask = {
   readonly body: Buffer;
 };
 
-/** Takes the response. No write may follow `end()`, or the disconnection of the client. */
+/** Takes the response. No call may follow `end()`, or the client's disconnection. */
 export type Answer = {
   head(status: number, fields: readonly (readonly [string, string])[]): void;
   write(bytes: Buffer): void;

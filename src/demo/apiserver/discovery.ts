@@ -26,7 +26,7 @@ function pathOf(resource: Resource): string {
   return resource.group === "" ? `/api/${resource.version}` : `/apis/${apiVersionOf(resource)}`;
 }
 
-/** Returns a document for each key, such as a group and version, made from the resources with this key. */
+/** Returns a document for each key, such as a group and version, made from the resources that have it. */
 function gathered(
   keyOf: (resource: Resource) => string,
   document: (rows: readonly Resource[]) => JsonMap,
@@ -64,7 +64,7 @@ function listOf(rows: readonly Resource[]): JsonMap {
   };
 }
 
-/** Returns a version that no Kubernetes release has, so that the demo is not mistaken for a real cluster. */
+/** Returns a version that no Kubernetes release has, so that the demo cannot be mistaken for a real cluster. */
 function versionOf(): JsonMap {
   return {
     major: "1",

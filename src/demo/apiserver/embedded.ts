@@ -1,5 +1,5 @@
 /**
- * An embedded apiserver with injectable faults. Clients reach it through a relay in a separate process, which can be
+ * An embedded apiserver with injectable faults. Clients reach it through a relay in a process of its own, which can be
  * frozen or killed. The stored objects are in the parent process, so they survive every fault.
  */
 
@@ -35,7 +35,7 @@ export class Embedded {
   readonly #host: Host;
   #targetPort = 0;
   #child: ChildProcess | undefined;
-  /** Port of the relay, which stays the same over restarts; 0 before the first start. */
+  /** Port of the relay, which a restart does not change; 0 before the first start. */
   #port = 0;
 
   constructor({ pair, loopback, ...options }: EmbeddedOptions) {

@@ -11,7 +11,7 @@ import { bindLoopback } from "./loopback-server.ts";
 
 /** Maximum number of streams on a connection, as in kube-apiserver (k8s.io/apiserver pkg/server/secure_serving.go). */
 const maxConcurrentStreams = 100;
-/** Milliseconds for which `stop` keeps sockets open after the end of the watches, so that clients receive it. */
+/** Milliseconds for which `stop` keeps sockets open after it has ended the watches, so that clients receive the end. */
 const flushMs = 50;
 
 export type HostOptions = Pair & {
@@ -66,7 +66,7 @@ function handleWhenComplete(request: http2.Http2ServerRequest, handle: (ask: Ask
   const chunks: Buffer[] = [];
   let size = 0;
   request.on("data", (chunk: Buffer) => {
-    // The chunk that exceeds the limit is kept, so that the apiserver rejects the request; later ones are dropped.
+    // The chunk that exceeds the limit is kept, so that the apiserver rejects the request. Later chunks are dropped.
     if (size <= bodyBytes) chunks.push(chunk);
     size += chunk.length;
   });

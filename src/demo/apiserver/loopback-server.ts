@@ -51,19 +51,19 @@ export function startServerProcess(file: string, order: object): ServerProcess {
   return { child, port, ended };
 }
 
-/** Sends the result of the first order to the parent process. Called in the child process. */
+/** Called in the child process. Sends the outcome of the first order to the parent process. */
 export async function reportToParent(outcome: Promise<number | Failure>): Promise<void> {
   const bound = await outcome;
   // Without a callback, Node would print the error if the parent was killed meanwhile.
   if (process.connected) process.send?.(bound instanceof Failure ? bound.message : bound, () => {});
 }
 
-/** Ends this process when its parent ends, and not before. Called in the child process. */
+/** Called in the child process. Ends it when its parent ends, and not before. */
 export function endWithParent(): void {
   // If the parent was killed while this process loaded its modules, "disconnect" was emitted already.
   if (!process.connected) process.exit();
   process.on("disconnect", () => process.exit());
-  // Ignored, because Ctrl-C sends SIGINT to all processes of the terminal, and the parent needs this process while it
+  // Ctrl-C sends SIGINT to all processes of the terminal. It is ignored, because the parent needs this process while it
   // drains.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});

@@ -1,6 +1,6 @@
 /**
- * A TCP relay in front of an embedded apiserver. During a block, neither end gets data, an error or a FIN. After the
- * block, the buffered data flows on, as after a real outage.
+ * A TCP relay in front of an embedded apiserver. While it is blocked, neither end gets data, an error or a FIN.
+ * Afterwards, the buffered data flows on, as after a real outage.
  */
 import net from "node:net";
 import type { Failure } from "../../base/failure.ts";
@@ -10,7 +10,7 @@ export class Relay {
   readonly #targetPort: number;
   readonly #sockets = new Set<net.Socket>();
   readonly #acceptedWhileBlocked = new Set<net.Socket>();
-  /** Functions that close sockets whose other end was lost during a block. They run when the block ends. */
+  /** Functions that close sockets whose other end was lost during the block. They run after the block. */
   readonly #deferred = new Set<() => void>();
   readonly #server: net.Server;
   #isBlocked = false;
@@ -50,7 +50,7 @@ export class Relay {
 
   #join(near: net.Socket): void {
     const far = net.connect({ port: this.#targetPort, host: "127.0.0.1", noDelay: true });
-    // If the apiserver refuses the connection, the client's socket is reset, because it was accepted already.
+    // The client's connection was accepted already, so if the apiserver refuses, the client's socket is reset.
     far.on("error", () => this.#unlessBlocked(() => near.resetAndDestroy()));
     this.#pour(near, far);
     this.#pour(far, near);
@@ -71,7 +71,7 @@ export class Relay {
     from.resume();
   }
 
-  /** Calls `run` now, or after the block: during an outage, a client must not see a FIN or RST of the other end. */
+  /** Calls `run` now or, during a block, after it: in an outage, one end must not get a FIN or RST of the other. */
   #unlessBlocked(run: () => void): void {
     if (this.#isBlocked) this.#deferred.add(run);
     else run();

@@ -1,4 +1,4 @@
-/** Executes requests for objects: takes a target, a query and a body; returns an object, a list or a Refusal. */
+/** Executes requests for objects: gets a target, a query and a body; returns an object, a list or a Refusal. */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import {
   type Json,
@@ -184,7 +184,7 @@ export class Rest {
     return found;
   }
 
-  /** Removes an object. For a namespace, also removes all objects in it at once: there are no finalizers here. */
+  /** Removes an object. A namespace is removed at once with all objects in it, as there are no finalizers here. */
   #remove(resource: Resource, { metadata }: KubeObject): void {
     if (resource === namespaces) {
       for (const [plural, object] of this.#store.within(metadata.name))
@@ -201,7 +201,7 @@ export class Rest {
     };
   }
 
-  /** Returns a suffix for generateName. It is unique, because each creation has a version of its own. */
+  /** Returns a suffix for generateName, which is unique, because each creation has another version. */
   #suffix(): string {
     return (this.#store.revision + 1).toString(36).padStart(5, "0");
   }

@@ -82,7 +82,7 @@ function timeoutOf(text: string | null): number | undefined {
   return Number.isSafeInteger(seconds) && seconds !== 0 ? seconds : undefined;
 }
 
-/** Returns the query for `/watch/.../NAME`, which watches one object as `fieldSelector=metadata.name=NAME` does. */
+/** Returns the query for `/watch/.../NAME`, which has the effect of `fieldSelector=metadata.name=NAME`. */
 function named(target: Target, query: URLSearchParams): URLSearchParams {
   if (target.name === undefined) return query;
   const narrowed = new URLSearchParams(query);

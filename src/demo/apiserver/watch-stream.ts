@@ -1,6 +1,6 @@
 /**
- * Serves one watch: first the state or the history, then every change when it is written, a bookmark every minute, and
- * the end at the deadline. Timing and order are as measured on kube-apiserver 1.36.
+ * Serves one watch: first the state or the history, then every change as it is written, a bookmark every minute, and
+ * the end at the deadline. Timing and order are those measured on kube-apiserver 1.36.
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Form, renderObject } from "../objects/form.ts";
@@ -26,7 +26,7 @@ type Parts = {
   readonly encode: Encode;
   readonly answer: Answer;
   readonly source: Source;
-  /** False for resources without periodic bookmarks: real apiservers serve `events`, for example, from etcd itself. */
+  /** False for resources without periodic bookmarks, such as `events`, which real apiservers serve from etcd. */
   readonly hasPeriodicBookmarks: boolean;
   /** Maximum number of bytes that wait for the client. Above this number, the watch is ended. */
   readonly mostQueuedBytes: number;
@@ -37,7 +37,7 @@ type Parts = {
 export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
-  /** Version at which the watch started. Only later changes are sent, and bookmarks only after such a change. */
+  /** Version from which the watch started. Only later changes are sent, and bookmarks only after such a change. */
   #start = 0;
   #hasSentColumns = false;
   #stops = new Set<() => void>();
@@ -69,7 +69,7 @@ export class WatchStream {
     this.#onStop();
   }
 
-  /** Version up to which the source has all changes of the watched resource. */
+  /** The version up to which the source has all changes of the watched resource. */
   get #revision(): number {
     const { source, request } = this.#parts;
     return source.revisionOf(request.target.resource.plural);
@@ -116,7 +116,7 @@ export class WatchStream {
 
   #commit(change: Change): void {
     this.#change(change);
-    // Like a real apiserver, ends a watch that is too far behind, because a watch must never skip an event.
+    // A real apiserver ends a watch that is too far behind, too, because a watch must never skip an event.
     if (this.#parts.answer.queued() > this.#parts.mostQueuedBytes) this.end();
   }
 
@@ -131,7 +131,7 @@ export class WatchStream {
     const was = previous !== undefined && matches(previous);
     const is = type !== "DELETED" && matches(object);
     if (is) this.#event(was ? "MODIFIED" : "ADDED", object);
-    // An object that no longer matches the selector is sent as DELETED: its previous state, with the new version.
+    // The object no longer matches the selector: the event has its previous state, with the new version.
     else if (was) this.#event("DELETED", withVersion(previous, object.metadata.resourceVersion));
   }
 

@@ -13,7 +13,7 @@ import type { Setting, Settings, Wishes } from "./setting.ts";
 
 export const embeddedSettings: Settings = { about: "two apiservers", make };
 
-/** Encodes events as JSON, but gives a deleted object an old version instead of the version of its deletion. */
+/** Encodes events as JSON. Gives a deleted object an old version, not the version of its deletion. */
 export const encodeOld: Encode = (type, object) =>
   encodeJson(
     type,
@@ -36,7 +36,7 @@ async function make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure
     token: "demo",
     writeBeat: beatInto(store, wallClock),
     oldVersion: "version 1, from long ago",
-    // Not "backend-blackholed", because the kernel still accepts sockets for the relay.
+    // Not "backend-blackholed": the kernel still accepts connections for the relay.
     silentKind: "backend-frozen",
     async silence(name) {
       await apiservers.find((one) => one.name === name)?.strike("hole");

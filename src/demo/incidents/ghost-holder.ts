@@ -1,4 +1,4 @@
-/** Incident 002: the process of a deleted pod continues to run on an unreachable node, and holds a leader lease. */
+/** Incident 002: the process of a deleted pod goes on running on an unreachable node, and holds a leader lease. */
 import { dateOf, wallClock } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
 import type { DemoClient } from "../story/client.ts";
@@ -49,7 +49,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   };
 }
 
-/** Returns what kubectl shows some time later, through the naive proxy. */
+/** Returns what kubectl shows later, through the naive proxy. */
 async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; readonly isNamed: boolean }> {
   const kubectl = scene.client("naive proxy");
   const look = async (): Promise<string> =>

@@ -6,7 +6,7 @@ import type { Wishes } from "./setting.ts";
 
 export type Incident = {
   readonly title: string;
-  /** What happened in reality, by public reports, in a few lines. */
+  /** What happened in reality, according to public reports, in a few lines. */
   readonly before: readonly string[];
   /** The kind of incident that watchkeeper must report. */
   readonly kind: string;

@@ -1,4 +1,4 @@
-/** The result of a story: the measurements with the naive proxy and with watchkeeper, and the expectations that failed. */
+/** The outcome of a story: the measurements with the naive proxy and with watchkeeper, and failed expectations. */
 export type Comparison = { readonly what: string; readonly without: string; readonly with: string };
 
 export type Outcome = {

@@ -22,7 +22,7 @@ export type ReportedIncident = {
   readonly backend: string;
   readonly summary: string;
   readonly isActive: boolean;
-  /** The evidence of the incident, each row as a sentence. */
+  /** The evidence in the incident, each row as a sentence. */
   readonly evidence: readonly string[];
   /** Milliseconds from the beginning of the story until watchkeeper reported the incident. */
   readonly afterMs: number;
@@ -131,7 +131,7 @@ export class Scene {
     void this.latenessMs(); // Resets the measurement, because earlier delays do not matter.
   }
 
-  /** Resolves with the longest event-loop delay (ms) since the last call. All actors run in this process. */
+  /** Resolves with the longest event-loop delay (ms) since the previous call. All actors run in this process. */
   async latenessMs(): Promise<number> {
     const { eventLoopDelayMs } = await this.#api("stats");
     return typeof eventLoopDelayMs === "number" ? eventLoopDelayMs : 0;
@@ -147,7 +147,7 @@ export class Scene {
     this.#say(`${(this.ms / 1_000).toFixed(2).padStart(7)} s  ${who.padEnd(actorColumnChars)}  ${what}`);
   }
 
-  /** Resolves after `ms`. After the end of the scene it never resolves, so that the story does not continue. */
+  /** Resolves after `ms`; never after the end of the scene, so that the story does not continue. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isOver) return;

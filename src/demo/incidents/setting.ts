@@ -1,10 +1,10 @@
-/** Types of a story's apiservers. They are either embedded ones (embedded-setting.ts) or real ones. */
+/** The apiservers of a story, which are either embedded ones (embedded-setting.ts) or real ones. */
 import type { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
 import type { WriteBeat } from "../story/beat.ts";
 import type { DemoBackend, DemoFiles } from "../story/files.ts";
 
-/** What a story needs in addition to the scene that all stories have. */
+/** What a story needs besides the scene that all stories have. */
 export type Wishes = {
   /** True if deletions must be sent with an old version, as some releases of Kubernetes did; default: false. */
   readonly tellsOldVersions?: boolean;
@@ -20,7 +20,7 @@ export type Setting = {
   readonly ca: string;
   readonly token: string;
   readonly writeBeat: WriteBeat;
-  /** Description of the old version that a deletion has, for the output. */
+  /** Describes, for the output, the old version that a deleted object has. */
   readonly oldVersion: string;
   /** Kind of the incident that watchkeeper must report when an apiserver stops answering. */
   readonly silentKind: string;

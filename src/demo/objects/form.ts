@@ -9,7 +9,7 @@ const json = new Set(["application/json", "application/*", "*/*", ""]);
 export const offered = "application/json";
 
 /**
- * Returns the form of the first supported entry in an Accept header; undefined: answer 406. Clients that prefer
+ * Returns the form of the first supported entry in an Accept header; undefined: none, answer 406. Clients that prefer
  * protobuf or CBOR accept JSON as well.
  */
 export function formOf(accept: string): Form | undefined {

@@ -12,7 +12,7 @@ export type Metadata = {
   readonly resourceVersion: string;
   readonly creationTimestamp: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** All other metadata: annotations, finalizers and so on. */
+  /** All other metadata, such as annotations and finalizers. */
   readonly rest: JsonMap;
 };
 
@@ -55,7 +55,7 @@ export function mapOf(value: Json | undefined): JsonMap {
   return isMap(value) ? value : {};
 }
 
-/** Returns JSON with its keys in the order of Go servers, in which resourceVersion comes before any long text. */
+/** Returns JSON with the keys in the order of Go servers, in which resourceVersion precedes any long text. */
 export function jsonOf(object: KubeObject): JsonMap {
   return { kind: object.kind, apiVersion: object.apiVersion, metadata: metadataOf(object), ...object.fields };
 }

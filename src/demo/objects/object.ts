@@ -5,7 +5,7 @@ import { badRequest, invalid, Refusal } from "./status.ts";
 
 const rfc1123Subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const longestName = 253;
-/** Maximum nesting of an object. A CRD's schema nests about 60 levels; recursive serialisation works with over 500. */
+/** Maximum nesting of an object. A CRD's schema has about 60 levels; recursive serialisation copes with over 500. */
 const jsonLevels = 500;
 
 /** Keys of metadata that only the server writes, or that have a field of their own in `Metadata`. */
@@ -19,10 +19,10 @@ const ownedKeys = new Set([
   "generateName",
 ]);
 
-/** Returns the object in `body`, or a Refusal if it does not fit the target. `suffix` completes a `generateName`. */
+/** Returns the object in `body`, or a Refusal if it does not fit the target. `suffix` completes a generateName. */
 export function readObject(body: Json | undefined, target: Target, suffix: string): KubeObject | Refusal {
   if (!isMap(body)) return badRequest("the body of the request is not a JSON object");
-  // Checked here, because every list serialises the object recursively.
+  // Checked here, because lists serialise their objects recursively.
   if (!isWithin(jsonLevels, body)) return badRequest("the body of the request is nested too deep");
   const metadata = mapOf(body["metadata"]);
   const name = nameOf(metadata, target, suffix);
@@ -48,7 +48,7 @@ export function readObject(body: Json | undefined, target: Target, suffix: strin
   );
 }
 
-/** Returns kind and version of the object. A body may omit them, because the path contains both. */
+/** Returns kind and version of the object. A body may omit them, because the path names both. */
 function typeOf(body: JsonMap, resource: Resource): { kind: string; apiVersion: string } {
   return {
     kind: textOf(body["kind"]) || resource.kind,

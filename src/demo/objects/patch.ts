@@ -22,7 +22,7 @@ function merge(before: Json | undefined, patch: Json, listRule: ListRule): Json 
   if (!isMap(patch)) return patch;
   const merged = new Map(Object.entries(mapOf(before)));
   for (const [key, value] of Object.entries(patch)) {
-    // Keys such as `$patch` and `$setElementOrder/...` control the merge, and are not fields of the object.
+    // Keys such as `$patch` and `$setElementOrder/...` control the merge and are no fields of the object.
     if (key.startsWith("$")) continue;
     if (value === null) merged.delete(key);
     else merged.set(key, merge(merged.get(key), value, listRule));

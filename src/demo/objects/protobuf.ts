@@ -1,6 +1,6 @@
 /**
  * Decodes Kubernetes protobuf, which typed clients such as `kubectl create configmap` send, to the same object in JSON.
- * Supports only the kinds served here. Responses are always JSON, which those clients accept.
+ * Knows only the kinds that the embedded apiserver serves. Responses are always JSON, which those clients accept.
  */
 import { timestampOf } from "../../base/clock.ts";
 import { isList, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
@@ -11,7 +11,7 @@ const magic = Buffer.from("k8s\0");
 /** The value of a protobuf field: a varint or bytes. The messages decoded here have no other wire types. */
 type Value = number | Buffer;
 
-/** Decodes one occurrence of a field; undefined: it is malformed. `before`: the result of earlier occurrences. */
+/** Decodes one occurrence of a field; undefined: it is malformed. `before`: the result for its earlier occurrences. */
 type Read = (value: Value, before: Json | undefined) => Json | undefined;
 
 const string: Read = (value) => (typeof value === "number" ? undefined : value.toString());
@@ -147,7 +147,7 @@ function splitFields(bytes: Buffer): [number, Value][] | undefined {
   return parts;
 }
 
-/** Returns a varint's value and the position after it. If it is truncated or too long, the position is after the end. */
+/** Returns a varint's value and the position after it, which is beyond the end if it is truncated or too long. */
 function readVarint(bytes: Buffer, from: number): [number, number] {
   let value = 0;
   for (let at = from; at < bytes.length && at < from + 10; at += 1) {

@@ -49,7 +49,7 @@ export function apiVersionOf({ group, version }: Resource): string {
 
 export type Target = {
   readonly resource: Resource;
-  /** The namespace in the path; undefined: all namespaces, or a cluster-scoped resource. */
+  /** The namespace in the path; undefined: all namespaces, or a resource outside of namespaces. */
   readonly namespace: string | undefined;
   readonly name: string | undefined;
   readonly subresource: string | undefined;

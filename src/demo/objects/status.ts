@@ -1,6 +1,6 @@
 /**
- * Makes errors in the format of Kubernetes. Clients decide by `code` and `reason`, and show `message`. Wording and
- * details are those of k8s.io/apimachinery/pkg/api/errors, because some clients match parts of them.
+ * Makes errors in the format of Kubernetes. Clients act on `code` and `reason`, and show `message`. Wording and details
+ * are those of k8s.io/apimachinery/pkg/api/errors, because some clients compare parts of them.
  */
 import { statusOf } from "../../kube/status.ts";
 import type { JsonMap } from "./json.ts";

@@ -1,6 +1,6 @@
 /**
  * Stores objects as etcd does: with one global revision and a limited history of changes. Several apiservers share one
- * store. It is single-threaded, so a read and a write in the same turn of the event loop need no lock.
+ * store. It is single-threaded, so a read and a write in one turn of the event loop need no lock.
  */
 import type { KubeObject } from "./json.ts";
 
@@ -13,15 +13,15 @@ export type Change = {
   readonly resource: string;
   readonly version: number;
   readonly object: KubeObject;
-  /** The object before this change; undefined: there was none. It shows whether the object has left a watch's selector. */
+  /** The object before this change; undefined: there was none. Shows whether the object leaves a watch's selector. */
   readonly previous: KubeObject | undefined;
 };
 
-/** A source for reads and watches: the store itself, or the cache of one apiserver. */
+/** Where reads and watches get objects: the store itself, or the cache of one apiserver. */
 export type Source = {
-  /** Version of the latest change, of any resource, that this source contains. */
+  /** Version of the latest change, of any resource, that the source contains. */
   readonly revision: number;
-  /** Returns the version up to which this source contains all changes of the resource; may be below `revision`. */
+  /** Returns the version up to which the source contains all changes of the resource. It may be below `revision`. */
   revisionOf(resource: string): number;
   /** The lowest version from which `since` can return the complete history. */
   readonly oldest: number;
@@ -37,7 +37,7 @@ export class Store implements Source {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   readonly #historyLimit: number;
   #history: Change[] = [];
-  /** Version up to which the history was dropped. A watch may start after it, but not after an older version. */
+  /** The newest version whose change was dropped from the history. A watch may start after it, but not before it. */
   #forgotten = 1;
   readonly #watchers = new Set<(change: Change) => void>();
 
@@ -103,7 +103,7 @@ export class Store implements Source {
     return object;
   }
 
-  /** Removes objects at one version, as when a lease of etcd expires (k/k 110210). Returns how many existed. */
+  /** Removes objects at one version, as when an etcd lease expires (k/k 110210). Returns how many existed. */
   expire(resource: string, objects: readonly KubeObject[]): number {
     const present = objects.flatMap(({ metadata: { namespace, name } }) => {
       const previous = this.get(resource, namespace, name);
@@ -130,7 +130,7 @@ export class Store implements Source {
     return this.#history.filter((change) => change.version > version && change.resource === resource);
   }
 
-  /** Returns a copy with the state at `version`, like a restored backup: its later history differs from this store's. */
+  /** Returns a copy as of `version`, like a restored backup. Its later history differs from this store's. */
   copyAt(version: number): Store {
     const copy = new Store(this.#historyLimit);
     copy.#revision = Math.min(this.#revision, Math.max(version, this.#forgotten));
@@ -160,14 +160,14 @@ export class Store implements Source {
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } };
   }
 
-  /** Passes a change to all watchers. A watcher must not write: other watchers would get the new change before this one. */
+  /** Passes a change to all watchers. A watcher must not write: others would get its change before this one. */
   #commit(change: Change): void {
     this.#history.push(change);
     if (this.#history.length > this.#historyLimit * 2) this.#forget();
     for (const watcher of this.#watchers) watcher(change);
   }
 
-  /** Drops half of the history at a time, because each drop copies the history. */
+  /** Drops half of the history at a time, because each time the rest is copied. */
   #forget(): void {
     const kept = this.#history.slice(-this.#historyLimit);
     this.#forgotten = this.#history.at(-this.#historyLimit - 1)?.version ?? this.#forgotten;

@@ -1,6 +1,6 @@
 /**
- * Writes a ConfigMap several times a second without a proxy, so that no fault delays the writes. The writes are counted
- * and timed, so that a client's watch shows missing events and delays.
+ * Writes a ConfigMap several times a second, past all proxies, so that no fault delays the writes. The writes are
+ * counted and timed, so that a client's watch shows missing events and delays.
  */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
@@ -37,7 +37,7 @@ export class Beat {
 
   start(): void {
     this.#times.push(this.#clock.now());
-    // The next write starts after this one is done, so that the writes arrive in order.
+    // The next write begins after this one is done, so that they arrive in order.
     const written = this.#write(this.count);
     if (written === undefined) this.#again();
     else void written.then(() => this.#again());
@@ -53,7 +53,7 @@ export class Beat {
   }
 }
 
-/** Makes the write with this count. A returned promise resolves when the write is done, and never rejects. */
+/** Makes the write with this count. A returned promise resolves when the write is done, and is never rejected. */
 export type WriteBeat = (count: number) => void | Promise<void>;
 
 /** Returns a function that makes each write in the store of embedded apiservers. */

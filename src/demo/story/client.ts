@@ -11,17 +11,17 @@ export type DemoClientOptions = {
   readonly port: number;
   /** CA that verifies the proxy, in PEM. */
   readonly ca: string;
-  /** Header fields of each request; default: none. */
+  /** Header fields that each request gets; default: none. */
   readonly fields?: Readonly<Record<string, string>>;
   /** Loopback address from which the client connects; default: 127.0.0.1. */
   readonly localAddress?: string;
-  /** Requested server name (SNI), which the certificate must contain; default: localhost. */
+  /** Server name (SNI) that the client requests and verifies; default: localhost. */
   readonly serverName?: string;
   /** Timeout of a request in milliseconds; default: 3,000. */
   readonly withinMs?: number;
 };
 
-/** A response. `status` 0: there was none; `problem` says why. */
+/** A response. `status` 0: there was none, and `problem` says why. */
 export type Reply = { readonly status: number; readonly body: Json; readonly problem: string };
 
 /** Callbacks of a watch: for each event, and for the end. `isClean`: false if the watch was cut off. */
@@ -56,7 +56,7 @@ export class DemoClient {
     return !this.#session.destroyed && !this.#session.closed;
   }
 
-  /** Sends a request. Resolves with the status; 0: there was no response. `what`: "METHOD /path". */
+  /** Sends a request. Resolves with the status; 0: no response. `what`: "METHOD /path". */
   async ask(what: string, body?: object): Promise<number> {
     return (await this.read(what, body)).status;
   }
@@ -92,8 +92,8 @@ export class DemoClient {
   }
 
   /**
-   * Opens a watch. Resolves when the response has begun, or the watch has ended. Without a watcher, `events` collects
-   * the events. If the status is not 200, there are no events and no clean end.
+   * Opens a watch. Resolves when the response has begun or the watch has ended. Without a watcher, `events` collects
+   * the events. After another status than 200, there are no events and no clean end.
    */
   async watch(path: string, watcher?: Watcher): Promise<OpenWatch> {
     const events: Json[] = [];
@@ -135,7 +135,7 @@ export class DemoClient {
   }
 
   close(): void {
-    // An error, so that no open stream looks complete.
+    // With an error, so that no open stream looks complete.
     this.#session.destroy(new Error("Closed by this client"));
   }
 

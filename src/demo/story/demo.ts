@@ -1,6 +1,6 @@
 /**
- * The demo: two embedded apiservers with a common store, each behind a relay in a separate process, and the real proxy
- * in front of them in this process. The faults are also played with a naive proxy.
+ * The demo: two embedded apiservers with a common store, each behind a relay in a process of its own, and the real
+ * proxy in front of them in this process. The faults are also played with a naive proxy.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -56,7 +56,7 @@ export class Demo {
     this.kubeconfig = parts.files.writeKubeconfig(this.address);
   }
 
-  /** Starts the demo, or returns a Failure. Without `port`, it uses the default port or, if that is in use, a free one. */
+  /** Starts the demo, or returns a Failure. Without `port`: at the default port or, if it is in use, at a free one. */
   static async start(port: number | undefined): Promise<Demo | Failure> {
     const journal = new Journal(wallClock);
     const files = await DemoFiles.make(wallClock);
@@ -91,8 +91,8 @@ export class Demo {
   }
 
   /**
-   * Plays faults with watchkeeper and a naive proxy, until all are over or `signal` aborts. Returns a Failure if a
-   * fault affected watchkeeper's client, or could not be played.
+   * Plays faults with watchkeeper and with a naive proxy, until all are over or `signal` aborts. Returns a Failure if a
+   * fault affected watchkeeper's client or could not be played.
    */
   async playFaults({ faults, faultMs, say, signal }: FaultsRequest): Promise<Failure | undefined> {
     const { apiservers, files, store, journal } = this.#parts;

@@ -1,6 +1,6 @@
 /**
- * Plays faults: cuts off, freezes and restarts apiservers, each time the apiserver with the most watches. Two equal
- * clients measure the effects, one through watchkeeper and one through a naive proxy.
+ * Plays faults: cuts off, freezes and restarts apiservers, each time the one with the most watches. Two equal clients
+ * measure the effects, one through watchkeeper and one through a naive proxy.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -10,11 +10,11 @@ import { Pause } from "./pause.ts";
 import type { Seen, SteadyClient } from "./steady-client.ts";
 
 const names = { watchkeeper: "watchkeeper", naive: "naive proxy" };
-/** Milliseconds before the first fault, in which clients open watches and watchkeeper measures round-trip times. */
+/** Milliseconds before the first fault. Meanwhile, clients open watches and watchkeeper measures round-trip times. */
 const warmMs = 1_000;
-/** Milliseconds within which a healed backend must become ready; otherwise the story ends with a Failure. */
+/** Milliseconds after its repair within which a backend must become ready. Otherwise the story ends with a Failure. */
 const returnMs = 20_000;
-/** Milliseconds after each fault, in which delayed responses arrive and verdicts change. */
+/** Milliseconds after each fault. Meanwhile, delayed responses arrive and backends' health states change. */
 const calmMs = 500;
 const lookMs = 20;
 
@@ -92,8 +92,8 @@ export class Faults {
   }
 
   /**
-   * Waits until every request is answered or has timed out, and the backend is ready or `returnMs` is over. Returns
-   * false if the story was ended meanwhile.
+   * Waits until every request is answered or has timed out, and the backend is ready or `returnMs` is over. False if
+   * the story was ended meanwhile.
    */
   async #settle(victim: string): Promise<boolean> {
     const { clients, clock } = this.#parts;
@@ -113,7 +113,7 @@ export class Faults {
     say(row("  through the naive proxy", cellsOf(clients.naive.seen())));
     if (!this.#isReady(victim))
       return new Failure("no-backend", "proxy", `${victim} did not recover within ${returnMs / 1_000} s`);
-    // The remaining faults are played all the same, because their results are valid.
+    // The remaining faults are played all the same: their results are valid.
     if (seen.failedGets + seen.wrongEvents > 0)
       this.#felt ??= new Failure("backend-lost", "proxy", `Watchkeeper's client was affected by ${victim}`);
     return undefined;
@@ -142,7 +142,7 @@ export class Faults {
 
 const titles = ["GETs failed", "slowest", "watches hung", "latest event", "ended", "relisted", "amiss"];
 
-/** Returns the values of the columns in `titles`. Hung: more than a second late. Amiss: events missing or repeated. */
+/** Returns the values of the columns `titles`. Hung: more than a second late. Amiss: events missing or repeated. */
 function cellsOf(seen: Seen): string[] {
   return [
     `${seen.failedGets} of ${seen.gets}`,

@@ -34,7 +34,7 @@ export class DemoFiles {
     return this.authority.issue({ name, hosts: certificateHosts });
   }
 
-  /** Writes a configuration; `listener` and `ca` are added to the usual ones. Returns its path. */
+  /** Writes a configuration with `listener` and `ca` added to the usual ones. Returns its path. */
   writeConfig(
     backends: readonly DemoBackend[],
     port: number,
@@ -57,7 +57,7 @@ export class DemoFiles {
       apiVersion: "v1",
       kind: "Config",
       clusters: [{ name, cluster: { server: `https://${address}`, "certificate-authority-data": ca } }],
-      // Any token is accepted, because the demo's apiservers do not authenticate clients.
+      // Any token will do, because the demo's apiservers do not authenticate clients.
       users: [{ name, user: { token: "demo" } }],
       contexts: [{ name, context: { cluster: name, user: name, namespace: "default" } }],
       "current-context": name,
@@ -93,7 +93,7 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (reason) {
-    // EPERM means that the process runs, but for another user.
+    // EPERM means that the process runs for another user.
     return reason instanceof Error && "code" in reason && reason.code !== "ESRCH";
   }
 }

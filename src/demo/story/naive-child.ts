@@ -1,6 +1,6 @@
 /**
- * The main file of the naive proxy's process (naive-process.ts). It reads the certificate files of its hosts every
- * second, and applies changes without validation, as a simple implementation would.
+ * The main file of the naive proxy's process (naive-process.ts). Reads the certificate files of its hosts every second,
+ * and applies changes without validation, as a simple implementation would.
  */
 import { readFileSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";

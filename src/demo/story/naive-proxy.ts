@@ -1,6 +1,6 @@
 /**
  * A simple proxy for comparison with watchkeeper: it pipes streams of node:http2. It has the usual measures against
- * unhealthy backends: round robin over those that are up, a new session if one is lost, and a check on a new connection
+ * unhealthy backends: round robin over those that are up, a new session for a lost one, and checks on new connections
  * (HAProxy's defaults: every 2 s, down after 3 failures, up after 2 successes).
  */
 import http2 from "node:http2";
@@ -115,7 +115,7 @@ class NaiveBackend {
   #session: http2.ClientHttp2Session | undefined;
   #isUp = true;
   #isStopped = false;
-  /** Number of checks in a row with a result that contradicts the backend's current state. */
+  /** Number of checks in a row that contradict the backend's present state. */
   #contrary = 0;
 
   constructor(backend: DemoBackend, options: NaiveProxyOptions, onChange: OnChange) {
@@ -183,8 +183,7 @@ class NaiveBackend {
     const session = http2.connect(`https://${host}:${port}`, { createConnection: () => socket });
     this.#sessionClosers.set(session, () => {
       session.destroy();
-      // Without this, Node would keep a socket with an unanswered SYN for two more minutes, and report "close" only
-      // then.
+      // Otherwise Node would keep a socket with an unanswered SYN for two more minutes, and only then report "close".
       socket.destroy();
     });
     session.on("error", () => {}); // Ignored, because "close" follows.

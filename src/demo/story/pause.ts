@@ -1,4 +1,4 @@
-/** A pause that its owner can end early. Only one pause may run at a time. */
+/** A pause that `wake` can end early. Only one pause may run at a time. */
 import type { Clock } from "../../base/clock.ts";
 
 export class Pause {

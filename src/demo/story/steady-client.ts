@@ -11,12 +11,12 @@ const getPeriodMs = 50;
 const watchCount = 4;
 /** Delay of an event in milliseconds above which its watch counts as hung. */
 const hungMs = 1_000;
-/** Milliseconds between a rejected or cut-off watch and the list that follows it. */
+/** Milliseconds between a watch that was rejected or cut off and the list that follows. */
 const backoffMs = 100;
-/** Milliseconds between the end of a watch and the next watch, as short as in client-go. */
+/** Milliseconds between the end of a watch and the next one, as few as in client-go. */
 const rewatchMs = 10;
 
-/** The measurements of one client since the last `reset`. All times are in milliseconds. */
+/** The measurements of one client since the latest `reset`. All times are in milliseconds. */
 export type Seen = {
   readonly gets: number;
   readonly failedGets: number;
@@ -31,7 +31,7 @@ export type Seen = {
   readonly hung: number;
   /** Longest time from a write to its event, in milliseconds. */
   readonly latestEventMs: number;
-  /** Number of events that were skipped or repeated without a list in between that explains it. */
+  /** Number of events that were skipped or repeated, unless a list in between explains it. */
   readonly wrongEvents: number;
 };
 
@@ -62,11 +62,11 @@ export class SteadyClient {
     return this.#waiting;
   }
 
-  /** Opens the watches one after another, and then starts the GETs. */
+  /** Opens one watch after another, and then starts the GETs. */
   async start(): Promise<void> {
     for (const watch of this.#watches) {
       await watch.begin();
-      // Without this GET between them, round robin over two backends would give all watches to the same backend.
+      // Without a GET between them, round robin over two backends would give all watches to one backend.
       await this.#get();
     }
     this.#tick();
@@ -131,7 +131,7 @@ class SteadyWatch {
   #version = "";
   /** Count of the latest write in an event or a list; 0: none was received yet. */
   #count = 0;
-  /** True if the client must list first, because the server cannot continue from the last version. */
+  /** True if the client must list first, because the server cannot continue from its version. */
   #mustList = false;
   #isOver = false;
   #cancel = (): void => {};
@@ -165,7 +165,7 @@ class SteadyWatch {
     this.#watch();
   }
 
-  /** Updates the longest delay, including the delay of an event that is overdue. */
+  /** Updates the longest delay, which may be that of an event that has not come yet. */
   look(): void {
     this.latestMs = Math.max(this.latestMs, this.#parts.beat.age(this.#count + 1));
   }

@@ -9,7 +9,7 @@ import type { DemoClient } from "./client.ts";
 import { Pause } from "./pause.ts";
 
 const configmaps = "/api/v1/namespaces/default/configmaps";
-/** Number of writes that get a line of their own. After them, one line is printed every `summaryMs`. */
+/** Number of writes that get a line each. After them, one line is printed every `summaryMs`. */
 const printedWrites = 5;
 const writeMs = 250;
 const calmWriteMs = 2_000;
@@ -54,7 +54,7 @@ export class Story {
     return this.#settle();
   }
 
-  /** Continues to write and watch until `end`. Prints a line every `summaryMs`. */
+  /** Goes on writing and watching until `end`. Prints a line every `summaryMs`. */
   async goOn(): Promise<void> {
     let printedAt = this.#parts.clock.now();
     for (;;) {
@@ -124,7 +124,7 @@ export class Story {
     );
   }
 
-  /** Waits for all events that are still missing, then prints a summary. Returns a Failure if some do not arrive. */
+  /** Waits for all events that are still missing, then prints a summary. Returns a Failure if some do not come. */
   async #settle(): Promise<Failure | undefined> {
     const { clock, say } = this.#parts;
     const until = clock.now() + missingAfterMs;
