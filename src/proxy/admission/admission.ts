@@ -1,13 +1,13 @@
 /**
- * Bounds the active requests that have no bearer token, or a token that no backend has accepted yet (D15): in all, for
- * each client address and for each token. A request counts until it ends or its token is accepted. Requests above a
- * bound wait here, unsent, and client addresses take turns. How many requests of one address may wait depends on the
- * free room, so that no address fills the queue.
+ * Bounds the active requests without a bearer token, or with a token that no backend has accepted yet (*unproven*, D15):
+ * in all, for each client address and for each token. A request counts until it ends or its token is accepted. Requests
+ * above a bound wait here, unsent, and client addresses take turns. How many requests of one address may wait depends on
+ * the free room, so that no address fills the queue.
  *
  * Only a few requests with a new token are sent before the token's first response. The token's other requests wait for
- * that response, because with an accepted token they use connections that no 401 ends. They wait only for a short time,
- * because the first request may hang, and then queue for a place behind the first requests of all other tokens from the
- * same address.
+ * that response, because once the token is accepted, they use connections that no 401 ends. They wait only for a short
+ * time, because the first request may hang. Then they queue for a place, behind the first requests of all other tokens
+ * from the same address.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Lru } from "../../base/lru.ts";
@@ -20,30 +20,30 @@ export const admissionLimits = {
   unprovenPerSource: 256,
   /** Maximum number of concurrent requests with one unproven token. More wait for the token's first response. */
   unprovenPerBearer: 2,
-  /** Maximum wait in ms for the first response to a token. At a healthy apiserver, it rarely takes longer. */
+  /** Maximum ms that requests wait for the first response to their token. A healthy apiserver rarely takes longer. */
   unprovenHeldMs: 250,
-  /** Maximum wait in ms for a place. A refusal before an apiserver's own timeout would only make client-go retry. */
+  /** Maximum ms that a request waits for a place. After an earlier refusal, client-go would only send it again. */
   unprovenWaitMs: 60_000,
   /** Milliseconds between checks of the queue. */
   unprovenLookMs: 50,
   /** Maximum number of requests that wait for a place. */
   unprovenWaiting: 62_500,
   /**
-   * Ratio of one address's waiting requests to the room that they leave free. One address alone gets 50,000 (5,000 pods
-   * behind one address start with ten watches each) and leaves 12,500; a second address then leaves 2,500.
+   * How many requests of one address may wait for each request for which there still is room. One address alone gets
+   * 50,000 (5,000 pods at one address start with ten watches each) and leaves 12,500; a second one then leaves 2,500.
    */
   unprovenWaitingShare: 4,
   /**
-   * An address with a higher count of 401s than this is rejected. The count falls with time and with each accepted
-   * token. A node with a few expired tokens stays below this number; a flood exceeds it at once.
+   * An address with more 401s than this is *rejected*. The count falls with time and with each accepted token. A node
+   * with a few expired tokens stays below it; a flood exceeds it at once.
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
-  /** The count of 401s of one address stops here, so that the address is accepted again a minute after a flood. */
+  /** Maximum of this count, so that an address is accepted again a minute after its flood. */
   rejectionsMost: 80,
   /** Maximum number of addresses whose 401s are counted. */
   rejectedAddresses: 10_000,
-  /** Maximum number of waiting requests of a rejected address; not 0, so that expired tokens still get a 401. */
+  /** Maximum number of requests of a rejected address that wait; not 0, so that expired tokens still get a 401. */
   rejectedWaiting: 8000,
 } as const;
 
@@ -51,21 +51,21 @@ export type Applicant = {
   readonly address: string;
   /** Hash of the request's bearer token; "": the request has none. */
   readonly bearer: string;
-  /** Called in a later tick if the request had to wait and now has a place, or its token is proven. */
+  /** Called in a later tick when a request that had to wait gets a place, or its token is accepted. */
   readonly place: () => void;
-  /** Called instead of `place` if no place became free in time. Neither function is called after `leave`. */
+  /** Called instead of `place` if no place became free in time. After `leave`, neither is called. */
   readonly refuse: () => void;
 };
 
-/** The requests of one address, or of one token. */
+/** The requests of one client address, or with one token. */
 class Group {
   open = 0;
-  /** For a token: number of requests that have a place, or wait for one in the queue of their address. */
+  /** For a token: number of its requests that have a place, or wait for one in their address's queue. */
   firsts = 0;
   readonly all = new Set<Entry>();
-  /** Waiting requests, oldest first. For an address: its tokens' first requests. For a token: all other requests. */
+  /** Waiting requests, oldest first. For an address: its tokens' first requests. For a token: all of its others. */
   readonly queue = new Set<Entry>();
-  /** For an address: requests that wait behind all of `queue`, because their token already has a place. */
+  /** For an address: requests that wait behind `queue`, because their token already has requests with a place. */
   readonly later = new Set<Entry>();
   readonly key: string;
   readonly #home: Map<string, Group>;
@@ -95,9 +95,9 @@ class Group {
 
 /** A request that has a place or waits. */
 export class Entry {
-  /** `held`: waits for the token's first response. `queued`: waits for a place. `open`: has a place. */
+  /** held: waits for its token's first response. queued: waits for a place. open: has a place. */
   state: "held" | "queued" | "open" | "over" = "held";
-  /** True if the request may take a place before any request with the same token is answered. */
+  /** True if the request may take a place before any request with its token was answered. */
   isFirst = true;
   readonly applicant: Applicant;
   readonly source: Group;
@@ -123,7 +123,7 @@ export class Admission {
   #open = 0;
   #isLooking = false;
 
-  /** `clock` stands still while the proxy's own event loop is blocked, so that a stall refuses no request. */
+  /** `clock` stands still while the proxy's event loop is stalled, so that a stall refuses no request. */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#rejections = new Rejections(clock);
@@ -147,7 +147,7 @@ export class Admission {
     return this.#rejections.isRejected(keyOf(address));
   }
 
-  /** Counts a request, which gets a place (`open`) at once or waits. Returns undefined if too many wait already. */
+  /** Counts a request, which gets a place (`open`) at once or waits. Undefined: too many requests wait already. */
   enter(applicant: Applicant): Entry | undefined {
     const source = Group.in(this.#sources, keyOf(applicant.address));
     const bearer = applicant.bearer === "" ? undefined : Group.in(this.#bearers, applicant.bearer);
@@ -171,22 +171,22 @@ export class Admission {
     const free = admissionLimits.unprovenWaiting - this.#waitingSince.size;
     const waiting = all.size - open;
     if (!this.#rejections.isRejected(key)) return waiting <= free * admissionLimits.unprovenWaitingShare;
-    // Rejected addresses together never get more than half of the queue.
+    // All rejected addresses together never get more than half of the queue.
     return waiting <= admissionLimits.rejectedWaiting && free > admissionLimits.unprovenWaiting / 2;
   }
 
-  /** Called when the request has ended, or its client has given up. */
+  /** Called when the request has ended, or its client has given it up. */
   leave(entry: Entry): void {
     if (entry.state === "over") return;
     this.#remove(entry);
     this.#next();
   }
 
-  /** Called for each response. After a backend has accepted a token, all requests with the token are sent. */
+  /** Called for each response. Once a backend has accepted a token, all requests with it are sent. */
   answered({ bearer, source, state }: Entry, status: number): void {
     if (status === 401) return this.#rejections.add(source.key);
     if (bearer === undefined) return;
-    // Counted once for each accepted token, because the first accepted response ends all entries of the token.
+    // Counted once for each accepted token: from then on, its entries are over.
     if (state !== "over") this.#rejections.accepted(source.key);
     // The queue is emptied first. Otherwise `#remove` would give a place to another request with this token.
     bearer.queue.clear();
@@ -209,7 +209,7 @@ export class Admission {
     source.remove(entry);
     bearer?.remove(entry);
     if (source.next === undefined) this.#turns.delete(source);
-    // If the token's first response did not come, or was a 401, one request that waited for the response is sent.
+    // The token's first response was a 401, or there was none: one of the requests that waited for it is sent.
     const [held] = isFirst && bearer !== undefined ? bearer.queue : [];
     if (held !== undefined) this.#queueFirst(held);
   }
@@ -239,7 +239,7 @@ export class Admission {
       source.later.delete(entry);
       entry.bearer?.queue.delete(entry);
       this.#turns.delete(source);
-      // An address that is added at the end is visited again by this loop.
+      // The loop comes to this address again, because it is now the last of the set.
       if (source.next !== undefined) this.#turns.add(source);
       this.#take(entry);
     }
@@ -277,9 +277,9 @@ export class Admission {
 type RejectionCount = { count: number; at: number };
 
 /**
- * Counts the 401s of each client address, minus the tokens that a backend accepted. The count falls with time. An
- * address with a high count is *rejected*: fewer of its requests may wait, and they get connections of their own,
- * because each 401 ends the connection that carried the response.
+ * Counts the 401s of each client address, minus its accepted tokens. The count falls with time. An address with a high
+ * count is *rejected*: fewer of its requests may wait, and they get connections of their own, because each 401 ends the
+ * connection on which it came.
  */
 export class Rejections {
   readonly #clock: Pick<Clock, "now">;

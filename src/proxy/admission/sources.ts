@@ -9,7 +9,7 @@ export class Sources {
     this.#most = most;
   }
 
-  /** Counts one more socket of an address. Returns the function that releases it; undefined if the limit is reached. */
+  /** Counts one more socket of an address. Returns a function that releases it; undefined: the limit is reached. */
   take(address: string): (() => void) | undefined {
     const key = keyOf(address);
     const count = this.#counts.get(key) ?? 0;
@@ -22,7 +22,7 @@ export class Sources {
     };
   }
 
-  /** Open sockets of the address with the most of them, as a share of the limit. */
+  /** Number of open sockets of the address that has the most, as a share of the limit. */
   get fullestShare(): number {
     let most = 0;
     for (const count of this.#counts.values()) most = Math.max(most, count);

@@ -1,7 +1,7 @@
 /**
  * Evens the load after a backend has come back (F16): binds a few clients to another backend, at most 1 % of all
- * clients each second. The watches of these clients move first, and their next requests also go to the new backend
- * (D2). No client moves to a backend that is still warming up.
+ * clients each second. First the watches of such a client move, and then its requests go to the new backend, too (D2).
+ * No client moves to a backend that is still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -37,7 +37,7 @@ type ClientStreams = {
 
 export class Balance extends Interval {
   readonly #parts: BalanceParts;
-  /** Number of clients that may be moved now. Fractions carry over: of 20 clients, one may move every 5 s. */
+  /** Number of clients that may be moved now. Fractions add up: of 20 clients, one may move every 5 s. */
   #allowance = 0;
   #endWalk = (): void => {};
 
@@ -51,7 +51,7 @@ export class Balance extends Interval {
     this.#endWalk();
   }
 
-  /** Collects the clients with long-lived streams. A short request would be over before a move could help. */
+  /** Collects the clients with long-lived streams. A short request ends before a move could help. */
   #look(): void {
     const clients = new Map<Client, ClientStreams>();
     const { clock, exchanges } = this.#parts;
@@ -78,7 +78,7 @@ export class Balance extends Interval {
     const isWarm = Array.from(shares.values()).every((share) => share === 1);
     if (shares.size < 2 || !isWarm) return;
     const gained = allowanceOf(loads.length, balanceLimits.balanceMs);
-    // Unused allowance is not saved for a later burst.
+    // Unused allowance cannot be saved up for a burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
     const moves = planMoves(loads, shares, Math.floor(this.#allowance));
     this.#allowance -= moves.length;
@@ -88,7 +88,7 @@ export class Balance extends Interval {
     }
   }
 
-  /** Ends a move if all watches have arrived or the target backend is gone; otherwise sends the watches again. */
+  /** Ends a client's move if all its watches have moved or the new backend is gone. Otherwise tries again. */
   #finish(streams: ClientStreams, shares: ReadonlyMap<string, number>): void {
     const { client, watches } = streams;
     const { rebound } = client;
@@ -125,7 +125,7 @@ export type ClientLoad<T> = {
   readonly client: T;
   readonly backend: string;
   readonly load: number;
-  /** True if all streams can continue on another backend unnoticed. A client with an exec cannot be moved. */
+  /** True if another backend can continue all streams unnoticed. A client with an exec cannot be moved. */
   readonly isMovable: boolean;
 };
 
@@ -136,8 +136,8 @@ export function allowanceOf(clients: number, sinceMs: number): number {
 }
 
 /**
- * Returns at most `most` moves, each from the most overloaded backend to the most underloaded one. No move makes the
- * load less even. `shares`: share of the load of each backend that takes clients (slow-start.ts).
+ * Returns at most `most` moves, each from the backend with the most streams above its share to the one with the fewest.
+ * No move makes the load less even. `shares`: share of the load of each backend that takes clients (slow-start.ts).
  */
 export function planMoves<T>(
   loads: readonly ClientLoad<T>[],
@@ -179,7 +179,7 @@ function excessOf(
 
 type ByLoad<T> = Map<number, ClientLoad<T>[]>;
 
-/** Movable clients by backend and load, because searching all of 50,000 clients for each move would take a second. */
+/** Clients that can move, by backend and load. To search all 50,000 clients for each move would take a second. */
 function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad<T>> {
   const left = new Map<string, ByLoad<T>>();
   for (const one of loads.toReversed()) {
@@ -194,7 +194,7 @@ function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad
   return left;
 }
 
-/** Takes the largest load that fits into the gap, so that few clients move. */
+/** Takes the client with the largest load that fits into the gap, so that few clients move. */
 function takeLargest<T>(left: ByLoad<T> = new Map(), gap: number): ClientLoad<T> | undefined {
   let most = 0;
   for (const [load, { length }] of left) if (length > 0 && load <= gap && load > most) most = load;

@@ -1,6 +1,6 @@
 /**
  * The requests of one HTTP/1.1 socket, one at a time and in order, with the socket's deadlines and refusals. node:http
- * only parses. Http1StreamWriter and an exchange handle each request.
+ * only parses them. Http1StreamWriter and an exchange handle each request.
  */
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -16,7 +16,7 @@ import { abort, closeAfterFlush, stopParsing } from "../net/socket-end.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
 
-/** Maximum number of unused HTTP/1.1 parsers that Node keeps (default: 1,000). Each keeps the longest parsed head. */
+/** Maximum number of idle HTTP/1.1 parsers that Node keeps (default: 1,000). Each keeps its longest parsed head. */
 const h1IdleParsers = 16;
 /** Maximum number of parsed requests that wait behind the current one. No Kubernetes client pipelines (A33). */
 export const h1Waiting = 16;
@@ -40,10 +40,10 @@ export class Http1Connection implements H1End {
   readonly #parts: H1Parts;
   readonly #socket: Socket;
   readonly client: Client;
-  /** Clock reading of the last response; before the first response, of the connection's acceptance. */
+  /** Clock reading of the latest response; before the first, of the time when the connection was accepted. */
   idleSince: number;
   readonly #waiting: PendingExchange[] = [];
-  /** The writer of the request whose response is due, or of the last request while its upload continues (A26). */
+  /** The writer for the request whose response is due, or for the previous one while its upload goes on (A26). */
   #writer: Http1StreamWriter | undefined;
   #hasRequested = false;
   #isBusy = false;
@@ -57,7 +57,7 @@ export class Http1Connection implements H1End {
     this.client = client;
     this.idleSince = parts.clock.now();
     client.attach(this);
-    // Added at once, because an 'error' event without a listener ends the process (A52).
+    // Added at once: an "error" event without a listener would end the process (A52).
     socket.on("error", () => {});
     socket.on("close", () => {
       client.disconnected();
@@ -67,14 +67,14 @@ export class Http1Connection implements H1End {
     this.#awaitHead(limits.idleSessionMs, true);
   }
 
-  /** True if the client has sent a request, has none open, and is neither draining nor refused. */
+  /** True if the client has sent a request before, has none open, and is neither draining nor refused. */
   get isIdle(): boolean {
     return !this.#isBusy && this.#hasRequested && !this.#isDraining && !this.#isRefused;
   }
 
   take(request: IncomingMessage, response: ServerResponse): void {
     for (const each of [request, response]) each.on("error", () => {});
-    // No response can follow the proxy's FIN. A request that crosses the FIN is not executed: the client may repeat it.
+    // After the proxy's FIN no response can follow, so this request is not executed. Its client may repeat it.
     if (this.#isRefused || this.#socket.destroyed || this.#socket.writableEnded)
       return stopParsing(this.#socket);
     this.#waiting.push({ request, response });
@@ -92,7 +92,7 @@ export class Http1Connection implements H1End {
   upgrade(request: IncomingMessage, head: Buffer): void {
     request.on("error", () => {});
     if (this.#socket.writableEnded) return this.destroy();
-    // Otherwise the response to the Upgrade and the response to the open request would mix on one socket (A33).
+    // Otherwise the responses to the Upgrade and to the open request would mix on one socket (A33).
     if (this.#isBusy) return this.#abandon("Upgrade while another request is unanswered");
     this.#isBusy = true;
     this.#stopTimer();
@@ -127,10 +127,10 @@ export class Http1Connection implements H1End {
     abort(this.#socket);
   }
 
-  /** Does nothing: HTTP/1.1 has no control frames to limit. */
+  /** HTTP/1.1 has no control frames that would have to be limited. */
   answered(): void {}
 
-  /** Ends an idle connection now. A busy or new connection ends with its next response. */
+  /** Ends an idle connection now. A busy or new connection ends after its next response. */
   drain(): void {
     this.#isDraining = true;
     if (this.#isBusy || !this.#hasRequested) return;
@@ -184,7 +184,7 @@ export class Http1Connection implements H1End {
     else this.#awaitRest();
   }
 
-  /** Reads and discards the rest of a request whose response was sent before its end, within a time limit. */
+  /** Reads and discards the rest of a request that was answered before it was complete, within a time limit. */
   #awaitRest(): void {
     if (this.#writer?.isReceived !== false) return this.#awaitNext();
     this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
@@ -199,8 +199,8 @@ export class Http1Connection implements H1End {
   }
 
   /**
-   * Sets the deadline of the next request's head (A22) and the idle limit of the socket (A25). Node does not report an
-   * incomplete head, so `bytesRead` is compared every `h1HeadMs` to find one.
+   * Sets the deadline of the next request's head (A22) and the idle limit of the socket (A25). Node does not report
+   * that a head has begun, so `bytesRead` is compared every `h1HeadMs`.
    */
   #awaitHead(leftMs: number, hasBegun: boolean): void {
     const { bytesRead } = this.#socket;
@@ -211,7 +211,7 @@ export class Http1Connection implements H1End {
     });
   }
 
-  /** A client that has closed its half of the socket counts as gone, as in Go's server: its watch ends at once. */
+  /** Called when the client has closed its half of the socket. It counts as gone, as in Go's server: its watch ends. */
   #receiveEnd(): void {
     if (this.#isBusy && this.#writer?.isEnded === false) this.destroy();
   }
@@ -241,7 +241,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   http.setMaxIdleHTTPParsers(h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
-    // Http1Connection has deadlines, because node's need a listening server. node's Host check would send no Status.
+    // Node's own deadlines need a listening server, so Http1Connection has some. Its Host check would send no Status.
     requestTimeout: 0,
     headersTimeout: 0,
     keepAliveTimeout: 0,
@@ -253,7 +253,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   const take = (request: http.IncomingMessage, response: http.ServerResponse): void =>
     connections.get(request.socket)?.take(request, response);
   server.on("request", take);
-  // Without these listeners node itself would send 100 or 417, which only the backend can decide (RFC 9110 §10.1.1).
+  // Without these listeners Node would answer 100 or 417 itself, which only the backend can decide (RFC 9110 §10.1.1).
   server.on("checkContinue", take);
   server.on("checkExpectation", take);
   server.on("upgrade", (request, socket, head) => connections.get(socket)?.upgrade(request, head));

@@ -1,6 +1,6 @@
 /**
- * One HTTP/1.1 request and its response, with the interface of an HTTP/2 stream, so that the exchange treats both
- * alike. node:http frames the response: by length, in chunks, or until the connection's end for HTTP/1.0.
+ * One HTTP/1.1 request and its response, with the interface of an HTTP/2 stream, so that an exchange treats both alike.
+ * node:http frames the response: by length, in chunks, or until the connection's end for HTTP/1.0.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Failure } from "../../base/failure.ts";
@@ -15,7 +15,7 @@ import { sendLocalReply } from "../request/local-reply.ts";
 /** Maximum number of buffered upload bytes. With Node's own buffer and one read, the total is below 200 KiB (A19). */
 const h1HeldBytes = 32 * 1024;
 
-/** State of the response: no final head yet, in its body, all of it passed to node, or torn down. */
+/** State of the response: no final head yet, in its body, passed to Node as a whole, or the socket is gone. */
 type State = "waiting" | "answering" | "ended" | "gone";
 
 export type H1End = {
@@ -40,7 +40,7 @@ export class Http1StreamWriter implements StreamWriter {
   readonly #socket: H1End;
   #owner: StreamListener | undefined;
   #state: State = "waiting";
-  /** Bytes of the request's body that the owner has received without returning credit for them. */
+  /** Number of body bytes that the owner has received and has not returned credit for. */
   #ungranted = 0;
   #isReceived = false;
 
@@ -48,11 +48,11 @@ export class Http1StreamWriter implements StreamWriter {
     this.#request = request;
     this.#response = response;
     this.#socket = socket;
-    // The apiserver's own Date is forwarded, so node must not add another one.
+    // The apiserver's own Date is forwarded, so Node must not add another one.
     response.sendDate = false;
   }
 
-  /** Sets the listener for the request's body and its end. `hasBody`: false if the request is only a head. */
+  /** Sets the listener for the request's body and its end. `hasBody`: false if the request ends with its head. */
   attach(owner: StreamListener, hasBody: boolean): void {
     if (this.#state === "gone") return;
     this.#owner = owner;
@@ -78,7 +78,6 @@ export class Http1StreamWriter implements StreamWriter {
     return this.#state !== "waiting";
   }
 
-  /** True if the whole response has been passed to node. */
   get isEnded(): boolean {
     return this.#state === "ended";
   }
@@ -95,7 +94,7 @@ export class Http1StreamWriter implements StreamWriter {
     this.#state = "answering";
     this.#response.writeHead(status, this.#flat(fields, status));
     if (end) this.#end(nothing);
-    // flushHeaders() would encode the head as UTF-8 and so change obs-text. An empty write sends the head unchanged.
+    // flushHeaders() would encode the head as UTF-8 and so change obs-text. An empty write sends it unchanged.
     else this.#response.write(nothing);
   }
 
@@ -105,7 +104,7 @@ export class Http1StreamWriter implements StreamWriter {
 
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#state !== "answering") return;
-    // Copied, because node keeps the bytes until the socket has taken them.
+    // A copy, because Node keeps the bytes until the socket has taken them.
     const chunk = Buffer.from(bytes.subarray(start, end));
     if (endStream) return this.#end(chunk);
     if (chunk.length > 0) this.#response.write(chunk, () => this.#owner?.sent(chunk.length));
@@ -115,7 +114,7 @@ export class Http1StreamWriter implements StreamWriter {
     this.#owner = undefined;
     if (this.#state === "gone") return;
     if (this.#state === "waiting") return this.#answerReset(code);
-    // The response is complete and the rest of the request is not needed. The socket may stay open, as in Go's server.
+    // The response is complete, and the rest of the request is not needed. The socket may stay open, as in Go's server.
     if (this.#state === "ended" && (code === errorCode.NO_ERROR || this.#response.writableFinished)) {
       this.#request.resume();
       return;
@@ -129,11 +128,11 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   /**
-   * Sends a response instead of a reset, which HTTP/1.1 does not have. Some clients (curl) repeat even a write if a
+   * Sends a response in place of a reset, which HTTP/1.1 does not have. Some clients (curl) repeat even a write if a
    * reused connection ends without a response.
    */
   #answerReset(code: number): void {
-    // Go's h2 server resets a request that its parser refuses (`%zz` in a path); Go's h1 server would have sent 400.
+    // Go's HTTP/2 server resets a request that its parser refuses (`%zz` in a path); its HTTP/1.1 server sends 400.
     if (code === errorCode.PROTOCOL_ERROR)
       return this.#socket.refuse("The backend rejected the request as malformed");
     const failure =
@@ -146,7 +145,7 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   grant(count: number): void {
-    // If a backend refused the first attempt, the body is sent twice, and credit is granted twice.
+    // If a backend refused the first attempt, the body is sent twice, and credit comes twice.
     this.#ungranted = Math.max(0, this.#ungranted - count);
     if (this.#ungranted < h1HeldBytes) this.#request.resume();
   }
@@ -170,7 +169,7 @@ export class Http1StreamWriter implements StreamWriter {
   #sendInterim(status: number, fields: readonly Field[]): void {
     // HTTP/1.0 has no interim responses (RFC 9110 §15.2). A 101 without an Upgrade would open a tunnel to the proxy.
     if (this.#request.httpVersion === "1.0" || status === 101) return;
-    // writeContinue, because otherwise node closes after a response to `Expect`, although the body may follow.
+    // Without writeContinue, Node closes the connection after a response to `Expect`, although a body may follow.
     if (status === 100) return this.#response.writeContinue();
     this.#request.socket.write(writeHead([`HTTP/1.1 ${status} ${phrases.get(status) ?? ""}`], fields));
   }
@@ -187,9 +186,7 @@ export class Http1StreamWriter implements StreamWriter {
     });
   }
 
-  /**
-   * Returns the fields as a flat list, which keeps order and duplicates. Drops `Trailer` if node would throw for it.
-   */
+  /** Returns the fields as a flat list, in order and with duplicates. Drops `Trailer` where Node would throw for it. */
   #flat(fields: readonly Field[], status: number): string[] {
     const isChunked =
       this.#request.httpVersion !== "1.0" &&

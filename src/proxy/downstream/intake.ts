@@ -1,13 +1,13 @@
 /**
- * Accepts new clients only while the process has enough descriptors (A24) and memory (A26). /readyz reports the same,
- * with hysteresis, so that a load balancer does not remove and add this proxy again and again.
+ * Accepts new clients only while the process has enough descriptors (A24) and memory (A26). /readyz fails meanwhile and
+ * for some time after, so that a load balancer does not remove and add this proxy again and again.
  */
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";
 
 /** Share of the process's file descriptor limit that client sockets may use. An Upgrade takes two descriptors (A24). */
 export const connectionShare = 0.45;
-/** /readyz succeeds again below this share of the maximum, if no client was refused for `intakeCalmMs`. */
+/** /readyz succeeds again below this share of the maximum, once no client was refused for `intakeCalmMs`. */
 const intakeEasy = 0.9;
 export const intakeCalmMs = 10_000;
 
@@ -22,14 +22,14 @@ export type IntakeParts = {
 export class Intake {
   readonly #parts: IntakeParts;
   #count = 0;
-  /** Clock reading at which a client was last refused, or would have been; undefined: not recently. */
+  /** Clock reading at which a client was refused last, or would have been; undefined: not recently. */
   #refusedAt: number | undefined;
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
   }
 
-  /** Counts one accepted socket. Returns the function that releases it; undefined if the socket must be closed. */
+  /** Counts one accepted socket. Returns a function that releases it; undefined: the socket must be closed. */
   enter(): (() => void) | undefined {
     const { clock, most, isShort } = this.#parts;
     if (this.#count >= most || isShort()) {
@@ -42,7 +42,7 @@ export class Intake {
     };
   }
 
-  /** The reason why clients should go to another proxy; "": none. */
+  /** Why clients should go to another watchkeeper instance; "": they should not. */
   get complaint(): string {
     const { clock, most, isShort } = this.#parts;
     if (isShort()) {
@@ -64,7 +64,7 @@ export function mostSockets(): number {
   return Math.floor(openFilesLimit() * connectionShare);
 }
 
-/** Linux has the limit in /proc. For other systems, the usual soft limit of POSIX is assumed. */
+/** Returns the limit from /proc on Linux. On other systems, assumes the usual soft limit of POSIX. */
 function openFilesLimit(): number {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];

@@ -29,10 +29,10 @@ import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
-/** Milliseconds from a forced close's last responses to the end of its sockets. The process exits after 100 ms. */
+/** When connections are cut: milliseconds from their last responses to the end of the sockets. */
 const cutGraceMs = 50;
 
-/** Connects a listener's sockets and requests to one cluster. */
+/** The way into one cluster: what a listener needs to pass sockets and requests to it. */
 export type Gate = DownstreamParts & {
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
   /** Forwards the bytes of sockets whose TLS ends at a backend. */
@@ -45,7 +45,7 @@ export type ListenParts = {
   /** The gates of the clusters that the listener, its hosts or its routes name. */
   readonly gates: ReadonlyMap<string, Gate>;
   readonly handshakes: HandshakeQueue;
-  /** One object for all listeners, because descriptors and memory belong to the process. */
+  /** Shared by all listeners, because descriptors and memory belong to the process. */
   readonly intake: Intake;
   readonly keepalive: () => Keepalive;
 };
@@ -56,12 +56,12 @@ type NegotiatedProtocol = {
   readonly identity?: Identity;
 };
 
-/** Milliseconds between two checks of all sessions. The deadlines of sessions are ten seconds and more. */
+/** Milliseconds between two checks of all sessions. Their deadlines are ten seconds and more. */
 const checkMs = 1000;
 
 export class Listener {
   readonly #config: ListenerConfig;
-  /** The hosts that TLS can select; undefined for plain text (on loopback only) and for passthrough. */
+  /** The hosts among which SNI selects; undefined for plain HTTP (on loopback only) and for passthrough. */
   readonly #hosts: Hosts | undefined;
   readonly #parts: ListenParts;
   readonly #proxyProtocol: ProxyProtocolRules;
@@ -74,9 +74,9 @@ export class Listener {
   #stopChecks: () => void = () => {};
   #checkedAt = 0;
   #isDraining = false;
-  /** The listening port. If it was chosen by the kernel (configured as 0), later binds use the same port. */
+  /** The listening port. If the kernel chose it (0 in the configuration), the listener keeps it when it binds again. */
   #port: number;
-  /** Descriptor of a listening socket that was passed in. Used if the socket is bound to this listener's address. */
+  /** Descriptor of an inherited listening socket, which is used if it has this listener's address. */
   #inherited: number | undefined;
   handshakeErrors = 0;
   #onEmpty: () => void = () => {};
@@ -99,12 +99,12 @@ export class Listener {
       this.#accept(socket),
     );
     this.#server.on("error", (error) => {
-      // An error before the server listens is returned by `start`.
+      // Before the server listens, `start` returns the error.
       if (this.#server.listening) this.#contained(error);
     });
   }
 
-  /** Binds the listener. Returns the address with the assigned port. */
+  /** Binds the listener. Returns its address, with the port that the kernel assigned. */
   async start(): Promise<string | Failure> {
     const { name, reusePort } = this.#config;
     const { host } = this.#config.address;
@@ -142,7 +142,7 @@ export class Listener {
     });
   }
 
-  /** The descriptor of the listening socket, for the process that takes over; undefined if there is none. */
+  /** The descriptor of the listening socket, which a successor process inherits; undefined: none. */
   get descriptor(): number | undefined {
     return descriptorOf(this.#server);
   }
@@ -164,7 +164,7 @@ export class Listener {
   }
 
   /**
-   * Drains all clients: HTTP/2 clients in two GOAWAY steps, HTTP/1.1 clients with the present response, and also
+   * Drains all clients: HTTP/2 clients in two GOAWAY steps, HTTP/1.1 clients after their present response, and also
    * clients whose TLS handshake is still under way. Calls `onEmpty` when the last socket has closed.
    */
   drain(onEmpty: () => void = () => {}): void {
@@ -173,14 +173,13 @@ export class Listener {
     inSlices(this.#parts.clock, this.#sessions(), (one) => one.drain());
   }
 
-  /** Drains the clients that a certificate identified at this host, so that they reconnect with a valid one. */
+  /** Drains the clients that a certificate identifies at this host: when they reconnect, they present a valid one. */
   sendAway(host: string): void {
     inSlices(this.#parts.clock, this.#sessions(), ({ client }) => {
       if (client.host === host && client.identity.kind !== "none") client.sendAway();
     });
   }
 
-  /** Clients may come and go during the iteration. */
   *#sessions(): Iterable<Downstream | H1Client> {
     yield* this.#h1Clients;
     yield* this.#downstreams;
@@ -191,7 +190,7 @@ export class Listener {
   }
 
   /**
-   * Ends all connections now. The sockets are closed a moment later: closing a socket with unread bytes resets the
+   * Ends all connections now. Closes the sockets only a moment later: closing a socket with unread bytes resets the
    * connection, and the last responses would be lost (RFC 9112 §9.6).
    */
   cut(): void {
@@ -204,7 +203,7 @@ export class Listener {
   }
 
   #accept(socket: net.Socket): void {
-    // Closed at once: a socket left in the kernel's queue would take the next descriptor that becomes free (A24).
+    // Closes an unwanted socket at once. Left in the kernel's queue, it would take the next free descriptor (A24).
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
     socket.on("close", leave);
@@ -213,7 +212,7 @@ export class Listener {
       this.#sockets.delete(socket);
       if (this.#sockets.size === 0) this.#onEmpty();
     });
-    // An "error" without a listener would end the process (A52).
+    // An "error" event without a listener would end the process (A52).
     socket.on("error", () => {});
     setKeepalive(socket, this.#parts.keepalive());
     readProxyHeader(socket, this.#proxyProtocol, this.#parts.clock, (ends) => this.#located(socket, ends));
@@ -228,7 +227,7 @@ export class Listener {
     socket.once("close", leave);
     const { mode, name, cluster, routes } = this.#config;
     if (mode === "Passthrough") {
-      // Without routes, connections for every server name go to all backends of the listener's cluster.
+      // Without routes, all backends of the listener's cluster serve every server name.
       const all = routes.length > 0 ? routes : [{ serverNames: [], cluster, backends: [] }];
       return routeBySni(
         socket,
@@ -248,14 +247,14 @@ export class Listener {
   }
 
   /**
-   * True if the source is a trusted load balancer, because no PROXY header names the client. All clients behind a load
-   * balancer have its address, so a limit for this address would refuse clients that open few connections.
+   * True if the source is a trusted load balancer itself, because no PROXY header names its client. All of its clients
+   * then have its address, so a limit for the address would refuse clients that open few connections.
    */
   #isBalancer(socket: net.Socket, source: string): boolean {
     return this.#proxyProtocol.trusted.has(source) && source === withoutMapping(socket.remoteAddress ?? "");
   }
 
-  /** Ends the connection even if the client does not, because otherwise the client would keep its descriptor. */
+  /** Ends the connection even if the client does not, because it would keep its descriptor. */
   #refusePlain(socket: net.Socket): void {
     socket.end(plainHttpOnTls());
     closeAfterFlush(socket, this.#parts.clock);
@@ -286,7 +285,7 @@ export class Listener {
       isTrustedForwarder: this.#trustedForwarders.has(source.address),
       ...(identity && { identity, leavesAt: leavesAt(identity, this.#parts.clock.wall()) }),
       ...(host && { host: host.name }),
-      // The authority is checked only if the listener has several hosts.
+      // Only a listener with several hosts has to check the authority.
       ...(host && this.#hosts?.hasSeveral === true && { mayAsk: this.#hosts.judge(host) }),
     });
     const gate = this.#gateOf(host?.cluster ?? this.#config.cluster);
@@ -321,7 +320,7 @@ export class Listener {
   #check(): void {
     const { clock } = this.#parts;
     const now = clock.now();
-    // After a stall of the event loop, bytes of clients are still unread, so the check follows a second later (F11).
+    // After a stall of the event loop, clients' bytes are still unread, so the check follows a second later (F11).
     const isJudged = now - this.#checkedAt < 2 * checkMs;
     this.#checkedAt = now;
     const wall = clock.wall();
@@ -352,7 +351,7 @@ const preface = "PRI * HTTP/2.0";
 export function detect(socket: net.Socket, clock: Clock, done: (protocol: Protocol) => void): void {
   peek(socket, clock, look, (protocol) => {
     done(protocol);
-    // For TLS, another object takes over the socket's handle. For other protocols, the socket is read from now on.
+    // For TLS, another object takes over the socket's handle. Otherwise the socket itself is read from now on.
     if (protocol !== "tls") socket.resume();
   });
 }

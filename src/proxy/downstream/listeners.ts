@@ -1,6 +1,6 @@
 /**
- * All configured listeners. A changed configuration opens new listeners, closes removed ones, and does not touch the
- * rest. If a new listener cannot be opened, all listeners stay as they were (D10).
+ * All configured listeners. A changed configuration opens new listeners, closes removed ones, and leaves the others
+ * alone. If a new listener cannot be opened, all listeners stay as they were (D10).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -15,7 +15,7 @@ import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type Gate, Listener } from "./listen.ts";
 
-/** Milliseconds between attempts to bind a port that another process took while a reload failed. */
+/** Milliseconds between tries to bind a port that another process took while a reload failed. */
 const rebindMs = 1000;
 
 type Opened = {
@@ -28,22 +28,22 @@ type Opened = {
 export type ListenersParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Returns the gate of a cluster. A listener keeps the gate as long as the listener has clients. */
+  /** Returns the way into a cluster. A listener keeps it as long as it has clients. */
   readonly gateOf: (cluster: string) => Gate;
   readonly intake: Intake;
-  /** Returns the kernel's keepalive times for a client's connection that opens now. */
+  /** Returns the kernel's keepalive times for new connections of clients. */
   readonly keepalive: () => Keepalive;
 };
 
 export class Listeners {
   readonly #parts: ListenersParts;
-  /** One queue for all listeners, because one event loop computes all handshakes. */
+  /** Shared by all listeners, because one event loop computes all handshakes. */
   readonly #handshakes: HandshakeQueue;
   readonly #inherited: Descriptors;
   #opened: readonly Opened[] = [];
   #pastHandshakeErrors = 0;
   readonly #draining = new Set<Listener>();
-  /** Listeners that could not be bound again after a failed reload, each with the function that ends its retries. */
+  /** Listeners that could not be bound again after a failed reload. The value ends the tries. */
   readonly #lost = new Map<Listener, () => void>();
 
   constructor(parts: ListenersParts, inherited = new Descriptors()) {
@@ -57,7 +57,7 @@ export class Listeners {
     return new Map(this.#opened.map(({ config, address }) => [config.name, address]));
   }
 
-  /** The listening sockets that can be handed over, by the listeners' names. */
+  /** Descriptors of the listening sockets that a successor process can inherit, by listener. */
   get descriptors(): ReadonlyMap<string, number> {
     return new Map(
       this.#opened.flatMap(({ config, listener: { descriptor } }) =>
@@ -74,14 +74,14 @@ export class Listeners {
     };
   }
 
-  /** The clients that have no open request. The client that became idle last comes first. */
+  /** The clients without an open request. The one that became idle latest comes first. */
   get idle(): readonly (Downstream | H1Client)[] {
     return this.#all()
       .flatMap((listener) => listener.idle)
       .toSorted((a, b) => b.idleSince - a.idleSince);
   }
 
-  /** Connections of the client address that is closest to a listener's limit, as a share of the limit. */
+  /** Number of connections of the client address that is closest to a listener's limit, as a share of the limit. */
   get fullestSourceShare(): number {
     return Math.max(0, ...this.#all().map((listener) => listener.fullestSourceShare));
   }
@@ -90,7 +90,7 @@ export class Listeners {
     return this.#all().reduce((sum, listener) => sum + listener.handshakeErrors, this.#pastHandshakeErrors);
   }
 
-  /** Names of listeners that accept no new clients, because another process has their port. */
+  /** Names of listeners that cannot accept clients, because another process has their port. */
   get lost(): readonly string[] {
     return this.#opened.filter(({ listener }) => this.#lost.has(listener)).map(({ config }) => config.name);
   }
@@ -104,7 +104,7 @@ export class Listeners {
   async reconcile(wanted: readonly ListenerConfig[]): Promise<Failure | undefined> {
     const stay = this.#opened.filter(({ config }) => wanted.some((one) => isSame(one, config)));
     const leave = this.#opened.filter((opened) => !stay.includes(opened));
-    // A changed listener usually keeps its port, so the old socket must be closed before the new one is bound.
+    // A changed listener usually keeps its port, so its old socket must be closed before the new one is bound.
     for (const { listener } of leave) listener.close();
     const come = wanted.filter((one) => !stay.some(({ config }) => isSame(one, config)));
     const newcomers = await this.#openAll(come);
@@ -145,7 +145,7 @@ export class Listeners {
     this.#forgetLost(listener);
     const forget = (): void => {
       this.#draining.delete(listener);
-      // The count is kept here, because the metric must not fall when a listener is gone.
+      // Kept here, because the metric must not fall when a listener is gone.
       this.#pastHandshakeErrors += listener.handshakeErrors;
       listener.cut();
     };
@@ -155,8 +155,8 @@ export class Listeners {
   }
 
   /**
-   * Reopens a listener that was closed to make room for a new listener that could not be opened. If another process has
-   * taken the port by now, binding is retried.
+   * Opens a listener again that was closed for a new one that could not be opened. If another process has taken the
+   * port by now, tries again and again.
    */
   async #reopen(opened: Opened): Promise<void> {
     const { listener, config } = opened;
@@ -201,7 +201,7 @@ export class Listeners {
     const { name } = config;
     const { clock, journal, intake, keepalive } = this.#parts;
     const onOtherCa = (host: string): void => listener?.sendAway(host);
-    // The listener is created with its hosts, and a host's CA may change before the listener exists.
+    // Stays undefined until the hosts are loaded; a host's CA may change before that.
     let listener: Listener | undefined;
     const hosts = await Hosts.load(config, { clock, journal, onOtherCa });
     if (hosts instanceof Failure)

@@ -1,5 +1,5 @@
 /**
- * Determines both ends of a new connection: the socket's own addresses, or those that a trusted load balancer states in
+ * Determines both ends of a new connection: the socket's own addresses, or those that a trusted load balancer names in
  * a PROXY header. A header from any other peer is refused, never skipped.
  */
 import type net from "node:net";

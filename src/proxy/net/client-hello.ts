@@ -19,7 +19,7 @@ export type WholeHello = {
   readonly state: "whole";
   /** Number of bytes up to the end of the ClientHello's last record. */
   readonly length: number;
-  /** Lower-case, printable, without a trailing dot. Clients that dial an IP address send no name. */
+  /** In lower case, without a trailing dot. Undefined for clients that dial an IP address. */
   readonly serverName: string | undefined;
   /** True if the client may send a request before the server has answered (0-RTT). */
   readonly hasEarlyData: boolean;
@@ -37,7 +37,7 @@ const earlyDataExtension = 42;
 
 class Malformed extends Error {}
 
-/** Parses a ClientHello from all bytes that the client has sent so far. */
+/** `seen`: all bytes that the client has sent so far. */
 export function readHello(seen: Buffer): Hello {
   if (seen.length > 0 && seen[0] !== handshakeRecord) return { state: "foreign" };
   try {
@@ -51,7 +51,7 @@ export function readHello(seen: Buffer): Hello {
   }
 }
 
-/** Returns the contents of the ClientHello's records and where the last ends; undefined: bytes are missing. */
+/** Returns the contents of the ClientHello's records, and where the last ends; undefined: bytes are missing. */
 function findMessage(seen: Buffer): { readonly pieces: Buffer[]; readonly length: number } | undefined {
   const pieces: Buffer[] = [];
   const header: number[] = [];
@@ -77,7 +77,7 @@ function lengthOfRecord(seen: Buffer, at: number): number {
   const length = seen.readUInt16BE(at + 3);
   if (seen[at] !== handshakeRecord || seen[at + 1] !== 3)
     throw new Malformed("not all of its records are handshake records");
-  // RFC 8446 §5.1 forbids empty records, and an empty record would make the loop of `findMessage` endless.
+  // RFC 8446 §5.1 forbids empty records. One would also make the loop of `findMessage` endless.
   if (length === 0 || length > recordBytes) throw new Malformed(`it has a record of ${length} bytes`);
   return length;
 }
@@ -89,7 +89,7 @@ function lengthOfMessage([type = 0, high = 0, middle = 0, low = 0]: readonly num
   return length;
 }
 
-/** Throws if a field is longer than the rest of the message. */
+/** Reads the fields of a message. Throws if a field is longer than the rest of the message. */
 class Cursor {
   readonly #bytes: Buffer;
   #at = 0;
@@ -157,7 +157,7 @@ function readServerName(body: Cursor): string {
   return text;
 }
 
-/** Returns the entry with this lower-case name, or else the entry with `*` in place of the first label. */
+/** Returns the entry with this lower-case name; otherwise the one with `*` in place of the name's first label. */
 export function entryNamed<T>(
   entries: readonly T[],
   namesOf: (entry: T) => readonly string[],

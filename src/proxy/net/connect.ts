@@ -1,4 +1,4 @@
-/** Opens sockets to backends: TLS verified against the cluster's CA and server name, or plain TCP, on loopback only. */
+/** Opens sockets to backends: TLS, verified against the cluster's CA and server name, or plain TCP on loopback. */
 import net from "node:net";
 import tls from "node:tls";
 import { Failure, failureFrom, timeout } from "../../base/failure.ts";
@@ -17,7 +17,7 @@ export type BackendAddress = {
   readonly port: number;
   /** Undefined: h2c without TLS, which the configuration allows on loopback only. */
   readonly tls: ({ readonly ca: string | undefined } & Trusted) | undefined;
-  /** Set if the backend's own load balancer needs a PROXY header with the client of each connection. */
+  /** Set if a load balancer in front of the backend needs a PROXY header that names each connection's client. */
   readonly proxyProtocol?: HeaderVersion | undefined;
 };
 
@@ -25,8 +25,8 @@ export type BackendAddress = {
 export type ClientPair = { readonly chain: string; readonly key: string };
 
 /**
- * Returns a socket that is still connecting. `ends`: both ends of the client's connection, if the socket serves one
- * client only. Failures are reported by the socket's "error" and "close".
+ * Returns a socket that is still connecting. `ends`: both ends of the client's connection, if the socket serves only
+ * one client. The socket's "error" and "close" report failures.
  */
 export function openSocket(
   address: BackendAddress,
@@ -46,14 +46,14 @@ export function openSocket(
     ALPNProtocols: [alpn],
   };
   const socket = openTls(address, options, ends);
-  // This listener runs first, so that all other listeners get the error message in the proxy's own words.
+  // Runs before all other listeners, so that they get the error message in the proxy's own words.
   socket.prependListener("error", (reason) => reword(reason, trusted));
   return socket;
 }
 
 /**
- * Opens a TLS socket that accepts any certificate, to read the certificate that a backend presents for this SNI name.
- * Sends no request. Returns undefined if the backend has no TLS.
+ * Opens a TLS socket that accepts any certificate, to read the one that a backend presents for this SNI name. Sends no
+ * request. Returns undefined if the backend has no TLS.
  */
 export function openUntrusting(address: BackendAddress, name: string): tls.TLSSocket | undefined {
   if (address.tls === undefined) return undefined;
@@ -64,7 +64,7 @@ export function openUntrusting(address: BackendAddress, name: string): tls.TLSSo
   });
 }
 
-/** Opens a TCP socket. Without a client's `ends`, the PROXY header says that the connection is the proxy's own. */
+/** Opens a TCP socket. Without a client's `ends`, a PROXY header says that the connection is the proxy's own. */
 function openTcp(
   address: BackendAddress,
   options: { ends?: Ends | undefined; allowHalfOpen?: boolean } = {},
@@ -72,7 +72,7 @@ function openTcp(
   const { host, port, proxyProtocol } = address;
   const { ends, allowHalfOpen = false } = options;
   if (proxyProtocol === undefined) return net.connect({ host, port, allowHalfOpen });
-  // `autoSelectFamily` is off, because it replaces the TCP socket's handle even while TLS is using the handle.
+  // Without `autoSelectFamily`, which would replace the TCP socket's handle even while TLS is using it.
   const socket = net.connect({ host, port, allowHalfOpen, autoSelectFamily: false });
   socket.write(writeHeader(proxyProtocol, ends));
   return socket;
@@ -83,7 +83,7 @@ function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?:
   if (proxyProtocol === undefined) return tls.connect({ host, port, ...options });
   const socket = openTcp(address, { ends });
   const secure = tls.connect({ socket, ...options });
-  // Node reports an error of the TCP socket also on the TLS socket, and a failed dial twice. Repeats are ignored.
+  // Node reports an error of the TCP socket on the TLS socket, too, and a failed dial twice. Repeats are ignored.
   secure.on("error", () => {});
   socket.on("error", () => {});
   socket.on("close", () => secure.destroy());
@@ -97,7 +97,7 @@ type CachedContext = {
   readonly context: tls.SecureContext;
 };
 
-/** The latest first. TLS contexts are kept because parsing a CA at each dial costs more than the handshake. */
+/** TLS contexts, the latest first. Kept, because parsing a CA at each dial costs more than the handshake. */
 let contexts: readonly CachedContext[] = [];
 
 function contextFor(ca: string | undefined, pair: ClientPair | undefined): tls.SecureContext {
@@ -135,7 +135,7 @@ export function connectConnection(
   return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
 }
 
-/** Opens a TCP socket for a TLS passthrough. Reports every failure as "close". */
+/** Opens a TCP socket for a passthrough connection. Reports every failure as "close". */
 export function connectThrough(address: BackendAddress, ends: Ends, keepalive: Keepalive): net.Socket {
   const socket = openTcp(address, { ends, allowHalfOpen: true });
   socket.on("error", () => {});
@@ -143,7 +143,7 @@ export function connectThrough(address: BackendAddress, ends: Ends, keepalive: K
   return socket;
 }
 
-/** Opens an http/1.1 socket for an Upgrade. Resolves when TLS is up; `withinMs` bounds the whole dial. */
+/** Opens an HTTP/1.1 socket for an Upgrade. Resolves after the TLS handshake. `withinMs` bounds the whole dial. */
 export function connectUpgrade(
   address: BackendAddress,
   parts: {

@@ -1,6 +1,6 @@
 /**
- * Listening sockets that outlive a process: systemd (sd_listen_fds(3)) or a predecessor passes them in, and the proxy
- * passes them on to a successor. The kernel's accept queue stays with such a socket. With SO_REUSEPORT instead, the
+ * Listening sockets that outlive a process: systemd (sd_listen_fds(3)) or a predecessor passes them to the proxy, which
+ * passes them on to its successor. The kernel's accept queue stays with such a socket. With SO_REUSEPORT instead, the
  * clients in the queue of the process that ends would be reset.
  */
 import { closeSync } from "node:fs";
@@ -8,10 +8,10 @@ import { closeSync } from "node:fs";
 /** Descriptors 0, 1 and 2 are stdin, stdout and stderr. */
 const firstDescriptor = 3;
 
-/** The admin port's name among the sockets. No listener has it: their names have no upper-case letter. */
+/** Name of the admin port's socket. No listener has it: their names have no upper-case letter. */
 export const adminName = "metricsAddress";
 
-/** The sockets that were passed in and that no listener has taken yet. */
+/** The inherited sockets that no listener has taken yet. */
 export class Descriptors {
   readonly #byName: Map<string, number>;
 
@@ -24,8 +24,8 @@ export class Descriptors {
   }
 
   /**
-   * Returns the socket for this listener, and removes it from the set. If only one socket was passed in, its name does
-   * not matter, because systemd names the socket after the unit.
+   * Returns the socket for this listener, and removes it from the set. If only one was passed in, its name does not
+   * matter, because systemd names it after the unit.
    */
   take(name: string): number | undefined {
     const [only] = this.#byName.size === 1 && name !== adminName ? this.#byName.keys() : [];
@@ -42,19 +42,19 @@ export class Descriptors {
       try {
         closeSync(descriptor);
       } catch {
-        // The descriptor was not open, so there is nothing to close.
+        // The descriptor was not open: there is nothing to close.
       }
     }
     this.#byName.clear();
   }
 }
 
-/** Returns the sockets passed to process `pid`. Removes the variables, so that no child process uses the sockets. */
+/** Returns the sockets passed to process `pid`. Removes the variables, so that no child process uses them. */
 export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descriptors {
   const { LISTEN_FDS: count = "", LISTEN_FDNAMES: names = "", LISTEN_PID: owner } = environment;
   for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
     Reflect.deleteProperty(environment, name);
-  // systemd names the process that gets the sockets. A predecessor does not: its successor has no pid yet.
+  // systemd names the process that gets the sockets. A predecessor does not: it cannot know its successor's pid.
   const isOurs = owner === undefined || owner === String(pid);
   if (!isOurs || !/^\d{1,3}$/.test(count)) return new Descriptors();
   const called = names.split(":");
@@ -72,8 +72,8 @@ export function passedOn(names: readonly string[]): Readonly<Record<string, stri
 }
 
 /**
- * Returns the file descriptor of a listening server, from a private field of Node. Undefined if the server is not
- * listening, or this Node version has no such field, so that no handover is possible.
+ * Returns the descriptor of a listening server, from a private field of Node. Undefined if the server is not listening,
+ * or if this version of Node has no such field; then no handover is possible.
  */
 export function descriptorOf(server: object): number | undefined {
   const handle: unknown = Reflect.get(server, "_handle");

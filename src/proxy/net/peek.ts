@@ -1,7 +1,7 @@
 /**
- * Reads the first bytes of a new socket before its protocol is known. Bytes that the decision does not consume are put
- * back. A deadline bounds the time (A22), the given function bounds the bytes of one socket, and `peekedBytes` bounds
- * the bytes of all sockets.
+ * Reads the first bytes of a new socket before its protocol is known. Puts back the bytes that the decision does not
+ * consume. A deadline bounds the time (A22), the function that decides bounds the bytes of one socket, and
+ * `peekedBytes` bounds the bytes of all sockets.
  */
 import type net from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -10,10 +10,10 @@ import { limits } from "../../base/limits.ts";
 /** Maximum number of bytes held back for all sockets whose first message is incomplete. */
 export const peekedBytes = 16 * 1024 * 1024;
 
-/** A decision, and how many of the bytes it consumes. */
+/** A decision (`verdict`), and how many of the bytes it consumes. */
 export type Decision<T> = { readonly verdict: T; readonly taken: number };
 
-/** Decides from all bytes so far. After undefined (too few bytes), the function is called again with more bytes. */
+/** Decides from all bytes so far. Undefined: too few; the function is called again when more have arrived. */
 export type Decide<T> = (seen: Buffer) => Decision<T> | undefined;
 
 /** Bytes that are held back now, over all sockets. */
@@ -35,7 +35,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Decide<T>, done:
     socket.off("data", take);
     socket.off("close", leave);
   };
-  // Uses "data", because "readable" fires again at once for bytes that are put back, and would loop for ever.
+  // Not "readable", which fires again at once for bytes that are put back, and would loop for ever.
   const take = (chunk: Buffer): void => {
     room = length === 0 ? chunk : joined(room, length, chunk);
     length += chunk.length;
@@ -57,7 +57,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Decide<T>, done:
   socket.resume();
 }
 
-/** A full buffer doubles its size, so that bytes that arrive one by one are copied about twice. */
+/** Appends a chunk. A full buffer doubles its size, so that bytes that come one by one are copied about twice. */
 function joined(room: Buffer, length: number, chunk: Buffer): Buffer {
   const needed = length + chunk.length;
   const own = room.length >= needed && length > 0 ? room : Buffer.alloc(Math.max(needed, 2 * length));

@@ -16,7 +16,7 @@ export type Endpoint = { readonly address: string; readonly port: number };
 
 export type Ends = { readonly source: Endpoint; readonly destination: Endpoint };
 
-/** What the first bytes of a socket are. `ends` is undefined if the sender itself is the client (LOCAL, UNKNOWN). */
+/** What a socket's first bytes are. `ends` is undefined if the sender itself is the client (LOCAL, UNKNOWN). */
 export type Header =
   | { readonly state: "absent" }
   | { readonly state: "partial" }
@@ -45,7 +45,7 @@ export function readHeader(seen: Buffer): Header {
 const partial: Header = { state: "partial" };
 const malformed = (reason: string): Header => ({ state: "malformed", reason });
 
-/** True if `seen` and `signature` agree as far as the shorter one goes. */
+/** True if `seen` and `signature` are equal, up to the length of the shorter one. */
 function startsLike(seen: Buffer, signature: Buffer): boolean {
   const length = Math.min(seen.length, signature.length);
   return seen.subarray(0, length).equals(signature.subarray(0, length));
@@ -109,7 +109,7 @@ function readBlock(block: Buffer, { family, transport }: { family: number; trans
 
 export type HeaderVersion = "V1" | "V2";
 
-/** Commands of version 2: LOCAL for a connection of the sender itself, PROXY for a client's connection. */
+/** Commands of version 2. LOCAL: a connection of the sender itself; PROXY: a client's connection. */
 const local = 0x20;
 const proxied = 0x21;
 const tcp4 = 0x11;
@@ -120,7 +120,7 @@ const ownHeaders = {
   V2: Buffer.concat([signature2, Buffer.from([local, 0, 0, 0])]),
 };
 
-/** Returns a header that names both ends. A header without IP addresses says that the connection is the proxy's. */
+/** Returns a header that names both ends; without IP addresses, one that says that the connection is the proxy's. */
 export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buffer {
   const source = ends && octetsOf(ends.source.address);
   const destination = ends && octetsOf(ends.destination.address);

@@ -33,15 +33,15 @@ function fieldsOf(): Fields | undefined {
 const fields = fieldsOf();
 
 /**
- * Makes the socket pass the bytes that it reads to `onRead`; the bytes are valid during the call only. Returns false if
- * this Node version does not support it. Bytes that the socket has read before this call still arrive as "data".
+ * Makes the socket pass the bytes that it reads to `onRead`; they are valid during the call only. Returns false if this
+ * version of Node does not support it. Bytes that the socket has read before still arrive as "data".
  */
 export function readInto(socket: net.Socket, onRead: (chunk: Buffer) => void): boolean {
   const handle: unknown = Reflect.get(socket, "_handle");
   if (fields === undefined || !isReader(handle)) return false;
   const wrapped: OnRead = (count, buffer) => {
     onRead(buffer.subarray(0, count));
-    // Node sometimes resumes reading by itself. A paused socket then delivers one more chunk.
+    // Node sometimes resumes reading by itself; a paused socket then delivers one more chunk.
     return !socket.isPaused();
   };
   Reflect.set(socket, fields.buffer, shared);

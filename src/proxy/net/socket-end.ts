@@ -1,16 +1,16 @@
 /**
  * Three ways to end a socket: after the peer has read the last bytes; so that the peer sees a broken response; or
- * without parsing what the socket still holds.
+ * without parsing what the socket has already received.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 
-/** Milliseconds that a rejected client gets to read the reason. */
+/** Milliseconds that a refused client gets to read the reason. */
 export const flushGraceMs = 1000;
 
 /**
- * Closes a socket whose last bytes are written, after the peer has had time to read them. Until then the proxy reads
- * and discards the peer's bytes, because closing with unread bytes would reset the connection (RFC 9112 §9.6).
+ * Closes a socket whose last bytes are written, after the peer has had time to read them. Meanwhile, reads and discards
+ * the peer's bytes, because closing with unread bytes would reset the connection (RFC 9112 §9.6).
  */
 export function closeAfterFlush(socket: Socket, clock: Clock): void {
   if (socket.destroyed) return;
@@ -23,7 +23,7 @@ export function closeAfterFlush(socket: Socket, clock: Clock): void {
 }
 
 /**
- * Destroys a socket in the middle of a response so that the peer sees the response as truncated. Plain TCP is reset: if
+ * Destroys a socket in the middle of a response so that the peer sees the response as truncated. Resets plain TCP: if
  * the end of the connection ends the body, a FIN would look like a complete response. On TLS destroy() is enough,
  * because it does not send close_notify.
  */
@@ -33,10 +33,10 @@ export function abort(socket: Socket): void {
 }
 
 /**
- * Stops node:http from parsing what this socket has sent. The parser delivers all heads of one read, up to 64 KiB of
- * them, even for a destroyed socket; for each head, 4 KiB of objects stay until the end of the tick. A parser has no
- * public way to stop. The callback's result 2 means that another protocol begins after the head, as for an Upgrade, so
- * the parser reads no further (_http_common.js, parserOnHeadersComplete).
+ * Stops node:http from parsing what this socket has received. The parser delivers all heads of one read, up to 64 KiB
+ * of them, even for a destroyed socket; for each head, 4 KiB of objects stay until the end of the tick. A parser has no
+ * public way to stop. If the callback returns 2, another protocol begins after the head, as for an Upgrade, so the
+ * parser reads no further (_http_common.js, parserOnHeadersComplete).
  */
 export function stopParsing(socket: Socket): void {
   const parser: unknown = Reflect.get(socket, "parser");

@@ -1,6 +1,6 @@
 /**
  * Joins a TCP or TLS socket to the session that reads it. The rest of the request path knows only `Wire`, so that the
- * simulation can replace the socket. An exception in one session ends that session, never the process (D10).
+ * simulation can replace the socket. An exception in a session ends that session, never the process (D10).
  */
 import type net from "node:net";
 import { wallClock } from "../../base/clock.ts";
@@ -11,26 +11,26 @@ import { readInto } from "./read-into.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 /**
- * If a client leaves more than this many bytes of responses unread, the proxy stops reading the client's requests. Flow
- * control keeps DATA to half of this number, so only response heads can exceed it (CVE-2019-9517).
+ * While a client has left more than this many bytes of responses unread, the proxy does not read its requests. Flow
+ * control keeps DATA to half of this, so only response heads can exceed it (CVE-2019-9517).
  */
 export const unreadBytes = 2 * 1024 * 1024;
 /**
- * Milliseconds between two checks of a closing socket. The socket is destroyed after `endLooks` checks in a row in
- * which the peer has read nothing.
+ * Milliseconds between two checks of a closing socket. After `endLooks` checks in a row in which the peer has read
+ * nothing, the socket is destroyed.
  */
 export const endLookMs = 1000;
 const endLooks = 5;
 
 export type Keepalive = { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
 
-/** The kernel's keepalive is only a fallback: the kernel sends no probe while a byte is unacknowledged (F1). */
+/** The kernel's keepalive is only a fallback, because the kernel sends no probe while a byte is unacknowledged (F1). */
 export function setKeepalive(socket: net.Socket, keepalive: Keepalive): void {
   socket.setNoDelay(true);
   socket.setKeepAlive(true, keepalive.idleMs, keepalive.intervalMs, keepalive.count);
 }
 
-/** `origin`: the side that is blamed for a failure. */
+/** `origin`: which side is blamed for a failure. */
 export function wireOf(
   socket: net.Socket,
   owner: WireOwner,
@@ -53,8 +53,8 @@ export function wireOf(
   socket.on("error", (error) => {
     failure ??= failureFrom(error, parts.origin);
   });
-  // The peer's FIN ends a session in both directions. The owner is notified at once, because a peer that does not read
-  // the rest would keep the session's streams for seconds (D17).
+  // The peer's FIN ends the session in both directions. Its owner is notified at once: a peer that does not read the
+  // rest would keep the session's streams for seconds (D17).
   socket.on("end", () => {
     guarded(() => owner.closed(failure));
     if (!socket.writableEnded) endSoon(socket);
@@ -64,7 +64,7 @@ export function wireOf(
   return {
     write(buffers, written) {
       const isTaken = writeAll(socket, buffers, written);
-      // Response heads are not flow-controlled, so the proxy stops reading clients that do not read their responses.
+      // Response heads are not flow-controlled, so the proxy does not read from clients that do not read responses.
       if (parts.origin === "client" && socket.writableLength > unreadBytes) socket.pause();
       return isTaken;
     },
@@ -81,8 +81,8 @@ export function wireOf(
 }
 
 /**
- * Sends FIN, and destroys the socket after the peer has had time to read. Otherwise a peer that keeps its side open
- * would keep the descriptor and the unread bytes in use.
+ * Sends FIN, and destroys the socket after the peer has had time to read. A peer that keeps its side open would
+ * otherwise keep the descriptor and the unread bytes in use.
  */
 function endSoon(socket: net.Socket): void {
   socket.end();
@@ -114,6 +114,6 @@ function writeAll(
     else socket.write(buffer, (error) => (error ? undefined : written()));
   }
   if (!isOne) socket.uncork();
-  // Node emits "drain" only after a write that returned false. Writes beyond this number of bytes return false.
+  // Node emits "drain" only after a write that returned false, as every write above this number of bytes does.
   return socket.writableLength <= limits.socketBacklogBytes;
 }

@@ -1,4 +1,3 @@
-/** Rewords Node's errors about a backend's certificate: names the configuration keys that may be wrong. */
 /** The CA and the name with which a backend's certificate is verified. */
 export type Trusted = {
   readonly serverName: string;
@@ -19,16 +18,16 @@ const unsigned: readonly string[] = [
 /** Maximum length of certificate names in a message: a hostile backend can put any text into its certificate. */
 const mostChars = 160;
 
-/** Replaces Node's message about an untrusted certificate, for all listeners. Other errors stay the same. */
+/** Replaces Node's message about an untrusted certificate: names the keys of the configuration. Other errors stay. */
 export function reword(reason: Error, { source }: Trusted): void {
   const code = "code" in reason ? String(reason.code) : "";
   if (unsigned.includes(code) && source !== undefined)
     reason.message = `its certificate is not signed by tls.caFile ${source.caFile}`;
-  // The text of Node's message after the semicolon is advice about Node's command line.
+  // After the semicolon, Node's message has advice about Node's command line.
   else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
 }
 
-/** Rewords Node's error about a certificate's names, and keeps its code. Returns undefined if the name is right. */
+/** Rewords Node's error about a certificate's names, but keeps its code. Undefined: the name is right. */
 export function wrongName(
   reason: Error | undefined,
   { serverName, source }: Trusted,

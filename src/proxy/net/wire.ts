@@ -1,13 +1,13 @@
-/** A socket as the request path sees it. `socket.ts` makes a Wire from a real socket; the simulation has its own. */
+/** A socket as the request path sees it. `socket.ts` makes a Wire from a real socket; the simulation makes its own. */
 import type { Failure } from "../../base/failure.ts";
 
 export type Wire = {
   /**
    * Writes in order. Returns false if more than `limits.socketBacklogBytes` wait to be sent; `drained` is then called
-   * later. `written` is called when the buffers may be reused, and never if the wire breaks first.
+   * later. `written` is called when the buffers may be used again, and never if the wire breaks before.
    */
   write(buffers: readonly Buffer[], written?: () => void): boolean;
-  /** Bytes written that the kernel has not taken yet; undefined: the wire does not count them. */
+  /** Number of bytes written that the kernel has not taken yet; undefined: the wire does not count them. */
   readonly waitingBytes?: number;
   /** Closes the wire after everything that was written. */
   end(): void;
@@ -16,9 +16,9 @@ export type Wire = {
 };
 
 export type WireOwner = {
-  /** The chunk is valid during the call only: the owner copies what it keeps. */
+  /** The chunk is valid during the call only: the owner must copy what it keeps. */
   receive(chunk: Buffer): void;
   drained(): void;
-  /** Called once, whichever side ended the wire. */
+  /** Called once, whichever side has ended the wire. */
   closed(failure: Failure | undefined): void;
 };
