@@ -11,7 +11,7 @@ import { loadLimits } from "./limits.ts";
 import { reportIn, utilizationOf } from "./load-report.ts";
 import type { RequestObserver } from "./request-observer.ts";
 
-/** The time until the final head of one kind of reads, as an average that forgets old reads. */
+/** The average time until the final response head of one kind of reads. Old reads lose their weight. */
 export class ReadTimes {
   #sum = 0;
   #count = 0;
@@ -23,7 +23,7 @@ export class ReadTimes {
     this.#count += 1;
   }
 
-  /** Takes over the reads since the last call. A second with few reads changes the average less. */
+  /** Adds the reads since the previous call to the average. A second with few reads changes it less. */
   update(): void {
     if (this.#count === 0) return;
     const mean = this.#sum / this.#count;
@@ -50,7 +50,7 @@ export class BackendLoad {
   requestsActive = 0;
   /** Plain requests per second, as an average. */
   requestsPerSecond = 0;
-  /** Number of 429s since the start, except those of evictions. */
+  /** Number of 429s since the process started, except those of evictions. */
   refusals = 0;
   readonly gets = new ReadTimes();
   readonly lists = new ReadTimes();
@@ -66,7 +66,7 @@ export class BackendLoad {
   }
 
   ended(info: RequestInfo): void {
-    // A backend that was removed and is added again gets the ends of its earlier requests.
+    // A backend that was removed and added again also gets the ends of its earlier requests.
     if (info.kind === "plain" && this.requestsActive > 0) this.requestsActive -= 1;
   }
 
@@ -93,7 +93,7 @@ export class BackendLoad {
     this.#utilization = utilizationOf(report);
   }
 
-  /** The utilisation that the backend reported last; 1: as much as it can serve. Undefined: none, or an old one. */
+  /** The utilisation that the backend reported last; 1: all that it can serve. Undefined: no report, or an old one. */
   utilization(now: number): number | undefined {
     return now - this.#reportedAt < loadLimits.reportMs ? this.#utilization : undefined;
   }

@@ -3,17 +3,17 @@
 export const loadLimits = {
   /** Ms between two updates of the averages. */
   lookMs: 1000,
-  /** Ms in which an average takes over two thirds of a change: long enough that one slow LIST does not count. */
+  /** Ms in which an average follows two thirds of a change: so many that one slow LIST does not count. */
   averageMs: 10_000,
-  /** Number of reads in `lookMs` at which their mean gets full weight in the average. */
+  /** Number of reads in `lookMs` from which on their mean has its full weight in the average. */
   fullReads: 5,
   /** Averages of fewer reads are not compared with those of other backends. */
   comparedReads: 20,
-  /** A read that takes fewer ms more than at other backends is not slow: the difference may be distance. */
+  /** A read that takes at most this many ms more than at other backends is not slow: the backend may be far away. */
   slowReadMs: 5,
-  /** A backend with a Retry-After gets new clients again after this many ms at most. kube-apiserver says 1 s. */
+  /** Maximum ms for which a Retry-After keeps new clients away from its backend. kube-apiserver says 1 s. */
   mostPauseMs: 30_000,
-  /** Ms after which a load report counts no more: the backend gets no requests, or sends no reports any more. */
+  /** Ms after which a load report is too old: the backend gets no requests, or no longer reports. */
   reportMs: 30_000,
   /** Minimum ms between two load reports that are parsed, because each response may carry one. */
   reportPauseMs: 250,

@@ -1,4 +1,4 @@
-/** Observers of the requests at each backend: what they measure and decide is not the request's own concern. */
+/** Observers of the requests at each backend. The request path need not know what they measure and decide. */
 import type { Field } from "../../h2/core/field.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 

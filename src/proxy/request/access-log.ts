@@ -12,10 +12,10 @@ import { namesOf } from "./request-names.ts";
 
 export type AccessLogLevel = Config["logging"]["accessLog"];
 
-/** Called for every finished exchange; `now` is a clock reading. */
+/** Called for every finished exchange (a request with its response). `now`: a clock reading. */
 export type AccessLogger = (exchange: Exchange, end: ExchangeEnd, now: number) => void;
 
-/** Returns undefined if this level journals no requests; exchanges then have no logger to call. */
+/** Returns undefined if this level journals no requests. */
 export function accessLogger(level: AccessLogLevel, journal: Journal): AccessLogger | undefined {
   const isWanted = wanted[level];
   if (isWanted === undefined) return undefined;
@@ -26,7 +26,7 @@ export function accessLogger(level: AccessLogLevel, journal: Journal): AccessLog
 
 const isLong = ({ context }: Exchange): boolean => context.kind !== "plain";
 
-/** The proxy's own refusals are already journaled as "request.failed". */
+/** Requests that the proxy refused itself are journaled as "request.failed" already. */
 const isError = ({ status }: Exchange, end: ExchangeEnd): boolean => status >= 500 && end !== "refused";
 
 const wanted: Readonly<

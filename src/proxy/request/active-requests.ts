@@ -1,4 +1,4 @@
-/** The active exchanges, for the drain and for observers, and counts of how the finished ones ended. */
+/** The active exchanges (requests with their responses), for the drain and observers; counts of how others ended. */
 import { Histogram, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
@@ -6,7 +6,7 @@ import type { RequestContext } from "../context/request-context.ts";
 import type { AccessLogger } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
-/** Any other verb is "other", because the number of label values must not grow with clients (A54). */
+/** All other verbs are "other": clients must not be able to create any number of label values (A54). */
 const verbs = new Set(
   "get list watch create update patch delete deletecollection proxy head post put options".split(" "),
 );
@@ -21,9 +21,9 @@ export type RequestCount = {
 export type WatchCounts = {
   readonly events: number;
   readonly bytes: number;
-  /** Number of events older than an event that the same backend had already delivered (incident 001). */
+  /** Number of events that were older than an event that the same backend had delivered before (incident 001). */
   readonly versionRegressions: number;
-  /** Number of watches by state. Undecodable and unanswered watches count as opaque. */
+  /** Number of watches by state. Watches that are undecodable or unanswered count as opaque. */
   readonly states: ReadonlyMap<string, number>;
 };
 
@@ -34,13 +34,13 @@ export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): numb
   return queuedBytes + (isEnded ? 0 : headBytes);
 }
 
-/** When this many ended exchanges have unread bytes, they are checked; later at twice the number that remained. */
+/** At this many ended exchanges with unread bytes, they are checked; from then on, when their number has doubled. */
 const sweptSize = 64;
 
 export class ActiveRequests {
-  /** An array, because a Set that is constantly filled and emptied keeps chains of old tables (h2/stream-table.ts). */
+  /** An array: a Set that is filled and emptied all the time keeps its old entries (h2/session/stream-table.ts). */
   readonly #live: Exchange[] = [];
-  /** Ended exchanges whose client has not read the whole response. They use memory, and can be cut like active ones. */
+  /** Ended exchanges whose clients have not read the whole response. They hold memory, and can be cut like others. */
   readonly #unread = new Set<Exchange>();
   #sweepAt = sweptSize;
   readonly #ends: Record<ExchangeEnd, number> = {
@@ -53,7 +53,7 @@ export class ActiveRequests {
   readonly durations = new Map<string, Histogram>();
   #onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, RequestCount>();
-  /** The count that was raised last. Most requests have the same labels as the previous one, and need no lookup. */
+  /** The count that was raised last: most requests have the same labels as the one before, and need no lookup. */
   #lastCount: RequestCount | undefined;
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
   readonly #watches: WatchTally = {
@@ -67,12 +67,12 @@ export class ActiveRequests {
     this.#onEnd = onEnd;
   }
 
-  /** Journals the requests that end from now on with this logger; undefined: none. */
+  /** Sets the logger for requests that end from now on; undefined: none. */
   logWith(onEnd: AccessLogger | undefined): void {
     this.#onEnd = onEnd;
   }
 
-  /** Adds up the counts of removed backends as "other", because new backend names can keep coming. */
+  /** Sums the counts of removed backends under "other", because new backend names may come again and again. */
   reconcile(backends: readonly string[]): void {
     const counts = Array.from(this.#counts.values());
     this.#counts.clear();
@@ -106,7 +106,7 @@ export class ActiveRequests {
     else this.#count(exchange);
   }
 
-  /** A request that its client gave up is not counted as an error. */
+  /** Counts an error of the caller, unless the client itself gave the request up. */
   #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));
   }
@@ -122,7 +122,7 @@ export class ActiveRequests {
     histogram.observe((now - at) / 1000);
   }
 
-  /** Removes an exchange in constant time: the last exchange of the array takes its index. */
+  /** Removes an exchange in constant time: the last one of the array takes its index. */
   #forget(exchange: Exchange): void {
     this.#active[exchange.context.kind] -= 1;
     const last = this.#live.pop();
@@ -151,8 +151,8 @@ export class ActiveRequests {
   }
 
   /**
-   * Keeps an ended exchange whose client has not read everything yet, so that its bytes still appear in `holders`. No
-   * event reports when the client has read the last byte, so `#sweep` removes exchanges that hold no more bytes.
+   * Keeps an ended exchange whose client has not read everything yet, so that `holders` still counts its bytes. Nothing
+   * reports that a client has read the last byte, so `#sweep` removes exchanges that hold no bytes any more.
    */
   #keepUnread(exchange: Exchange): void {
     this.#unread.add(exchange);
@@ -164,7 +164,7 @@ export class ActiveRequests {
     this.#sweepAt = Math.max(sweptSize, 2 * this.#unread.size);
   }
 
-  /** The exchanges that hold bytes, the largest first. */
+  /** The exchanges that hold bytes, those with the most bytes first. */
   get holders(): readonly Exchange[] {
     this.#sweep();
     return [...this.#live, ...this.#unread]

@@ -1,4 +1,4 @@
-/** The attempts of one exchange: one, or two while neither has answered. The first response wins. */
+/** The attempts of one exchange at backends: one, or two while neither is answered. The first response wins. */
 
 import type { Field } from "../../h2/core/field.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
@@ -11,9 +11,9 @@ export class AttemptPair extends Retries {
   #first: Attempt | undefined;
   #other: Attempt | undefined;
   #backend = "";
-  /** A refusal, held while the other attempt may do better. Invariant: its attempt is the first or the other one. */
+  /** A refusal, held while another attempt may do better. Invariant: it is that of `#first` or `#other`. */
   #held: HeldResponse | undefined;
-  /** True if a backend may have begun with the request in an attempt that is over. */
+  /** True if a backend may have begun to process the request in an attempt that is over. */
   #hasLeft = false;
   readonly #observers: ExchangeRequest["observers"];
   readonly #info: ExchangeRequest["info"];
@@ -39,7 +39,7 @@ export class AttemptPair extends Retries {
     this.#observers.began(backend, this.#info);
   }
 
-  /** Called when the request is over, at its backend or in all. */
+  /** Called when the request is over, or leaves its backend. */
   end(): void {
     if (!this.#isCounted) return;
     this.#isCounted = false;
@@ -51,17 +51,17 @@ export class AttemptPair extends Retries {
     this.#observers.answered(attempt.backend, this.#info, attempt.sinceSent(now), head);
   }
 
-  /** The attempt whose response is relayed, or will be if it answers first. */
+  /** The attempt whose response goes to the client, unless the hedge is answered first. */
   get first(): Attempt | undefined {
     return this.#first;
   }
 
-  /** The hedge: the same request, sent a second time. */
+  /** The hedge: a second attempt with the same request. */
   get other(): Attempt | undefined {
     return this.#other;
   }
 
-  /** The backend that was asked last, or that answered. */
+  /** The backend that has answered; before a response, the one that was asked last. */
   get backend(): string {
     return this.#backend;
   }
@@ -76,14 +76,14 @@ export class AttemptPair extends Retries {
     this.#place(backend);
   }
 
-  /** Creates the first attempt, at this backend. The caller dials the attempt. */
+  /** Creates the first attempt, at this backend. The caller must dial it. */
   ask(backend: string): Attempt {
     this.#place(backend);
     this.#first = new Attempt(backend, this.#owner);
     return this.#first;
   }
 
-  /** Adds a hedge. There are never more than two attempts, so an existing hedge, which is suspect, is replaced. */
+  /** Adds a hedge. There are at most two attempts, so a hedge that exists, and is suspect, is replaced. */
   hedge(backend: string): Attempt {
     this.#hasLeft ||= this.#other?.mayHaveRun === true;
     this.#endOther();
@@ -91,19 +91,19 @@ export class AttemptPair extends Retries {
     return this.#other;
   }
 
-  /** Replaces an attempt that waits for an upstream connection and has sent nothing. */
+  /** Replaces an attempt that has sent nothing, because it waits for an upstream connection, by one at `backend`. */
   move(attempt: Attempt, backend: string): Attempt {
     attempt.cancel(false);
     this.failed(attempt.backend);
     return attempt === this.#other ? this.hedge(backend) : this.ask(backend);
   }
 
-  /** The backends that have the request now, or had it before. */
+  /** The backends that have been asked, also by attempts that have failed. */
   get asked(): readonly string[] {
     return [...this.tried, this.#backend, this.#other?.backend ?? ""];
   }
 
-  /** True if any backend may have begun with the request. The client must then not get "not processed" (D17). */
+  /** True if any backend may have begun to process the request. The client must then not get "not processed" (D17). */
   get mayHaveRun(): boolean {
     return this.#hasLeft || this.#first?.mayHaveRun === true || this.#other?.mayHaveRun === true;
   }
@@ -127,7 +127,7 @@ export class AttemptPair extends Retries {
     return attempt === this.#first ? this.#other : this.#first;
   }
 
-  /** Lets this attempt continue alone. Cancels the other attempt and returns it. */
+  /** Lets this attempt go on alone. Cancels the other one and returns it. */
   prefer(attempt: Attempt): Attempt | undefined {
     if (attempt === this.#other) this.#swap();
     const rest = this.#other;
@@ -156,7 +156,7 @@ export class AttemptPair extends Retries {
     return held;
   }
 
-  /** Removes an attempt that is over. Returns true if another attempt continues. */
+  /** Removes an attempt that is over. True if the other one goes on. */
   goesOnWithout(attempt: Attempt): boolean {
     this.failed(attempt.backend);
     this.#hasLeft ||= attempt.mayHaveRun;
@@ -171,7 +171,7 @@ export class AttemptPair extends Retries {
     return true;
   }
 
-  /** `isAnswered`: true if the final head of the first attempt has arrived. */
+  /** `isAnswered`: true if the final response head of the first attempt has arrived. */
   cancel(isAnswered: boolean): void {
     this.#endOther();
     this.#first?.cancel(isAnswered);

@@ -17,10 +17,9 @@ export type ExchangeRequest = {
   readonly observers: RequestObserver;
   /** A watch that another backend can continue; undefined for any other request. */
   readonly asked: WatchContext | undefined;
-  /** Compares the response with what the client has seen; undefined if the response shows no version. */
+  /** Compares the response's version with those that the client has received; undefined: the response shows none. */
   readonly guardedRead: GuardedRead | undefined;
-  /** Copies the body for the ledger; undefined if the ledger needs no copy. */
+  /** Copies the request's body for the ledger; undefined: the ledger needs no copy. */
   readonly copy: BodyCopy | undefined;
-  /** Result of `longHeadBytes` for the request's head. */
   readonly headBytes: number;
 };

@@ -16,8 +16,8 @@
  *     finishing  the request's body is over, or not wanted any more         ended
  *     any        the client resets its stream, or the exchange is cut       ended
  *
- * Flow-control credit is granted to the sender only for bytes that have left towards the receiver, so a slow client
- * slows its own backend stream only.
+ * A sender gets flow-control credit only for bytes that have left towards the receiver, so a slow client slows only its
+ * own stream at the backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -107,22 +107,22 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #body: RequestBody | undefined;
   /** Invariant: defined in `watching`, undefined before. */
   #watch: WatchSession | undefined;
-  /** Cancels the present wait. Invariant: nothing waits but in `placing` (a queue) and `asking` (a held response). */
+  /** Cancels the present wait. Invariant: set only in `placing` (for a queue) and `asking` (for a held response). */
   #stopWaiting: () => void = noWait;
   /** Clock reading until which the request may wait for a backend; 0: it has not waited. */
   #waitsUntil = 0;
-  /** The request's place in the admission of unproven credentials; undefined if the request needs no place. */
+  /** The request's place among those with an unproven credential (D15); undefined: it needs none. */
   #entry: Entry | undefined;
-  /** Clock reading at which admission gave the request a place, from which retries are timed; 0: none needed. */
+  /** Clock reading at which it got this place, from which the time limit of retries counts; 0: none was needed. */
   #placedAt = 0;
-  /** Undefined unless the request is a watch from an exact version. */
+  /** Defined only for a watch from an exact version. */
   #replayLoop: ReplayLoop | undefined;
-  /** True if a backend that does not serve the path was asked. */
+  /** True if one of the backends that were asked does not serve the path. */
   #isMissing = false;
   #delivered = 0;
   #sentBytes = 0;
   #index = -1;
-  /** The totals to which the exchange adds while it is an active watch; else undefined. */
+  /** The sums over all watches, while this exchange is an active watch. */
   #tally: WatchTally | undefined;
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
@@ -189,7 +189,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.attempts.backend;
   }
 
-  /** For tests and logs. The path is omitted, because the query may contain a token. */
+  /** For tests and logs. Omits the path, because its query may contain a token. */
   toString(): string {
     const { verb, auditId } = this.context;
     const tried = this.attempts.tried.map((backend) => `, asked ${backend} in vain`).join("");
@@ -204,15 +204,15 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     try {
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
-      // The client can present another certificate only on a new connection. Apiservers also close after a 401.
+      // A client can present another certificate only on a new connection. Apiservers close, too, after a 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
-      // An attempt may have begun, and the client has no stream yet whose end would end the exchange.
+      // Ends an attempt that may have begun: the client has no stream yet whose end would end the exchange.
       this.attemptFaulted(error);
     }
   }
 
-  /** Ends a decodable watch so that client-go does not report a failure (D5). Returns false for other requests. */
+  /** Ends a decodable watch in a way that client-go does not report as a failure (D5). False for other requests. */
   letWatchEnd(): boolean {
     if (this.isEnded || this.#watch?.progress.isReadable !== true) return false;
     this.#watch.finish();
@@ -220,19 +220,19 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   /**
-   * Ends the exchange now, in any state, because the process or cluster stops, memory is short, or an internal error
-   * occurred. The client gets "not processed" only if nothing of the request was sent (D17), because Go's transport
-   * then repeats even a write.
+   * Ends the exchange now, in any state: the process or cluster stops, memory is short, or an internal error occurred.
+   * The client gets "not processed" only if nothing of the request was sent (D17), because Go's transport then repeats
+   * even a write.
    */
   cut(): void {
-    // The exchange has ended, but its client has not read all of the response.
+    // The exchange has ended, but the client has not read all of the response.
     if (this.isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
     if (this.#watch?.progress.isReadable === true) return this.endsHere(false);
     const { isAnswered } = this;
     const { mayHaveRun } = this.attempts;
     this.attempts.cancel(isAnswered);
     if (isAnswered) return this.#resetDown(lost);
-    // An open HTTP/1.1 connection keeps its last request's head in memory, and memory may be the reason for the cut.
+    // An HTTP/1.1 connection would keep this request's head in memory, which may be the reason for the cut.
     this.down.closeAfter?.();
     if (mayHaveRun) this.#reply(failureOfCut(isSafe(this.context)));
     else this.#resetDown(errorCode.REFUSED_STREAM);
@@ -245,7 +245,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   #reply(failure: Failure): void {
     this.#status = sendLocalReply(this.down, this.context.method, failure);
-    // Later parts of the body get no credit, so a client that continued to send would wait for ever.
+    // The rest of the body will get no credit, so a client that went on sending would wait for ever.
     if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
   }
@@ -270,7 +270,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#entry !== undefined) admission.leave(this.#entry);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // A 5xx may be the error of a webhook, so it is no evidence against the backend, but reason enough for a probe.
+    // A 5xx may be a webhook's error, so it is no evidence against the backend, but a reason to probe it.
     if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
@@ -284,13 +284,13 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (backends.areAllSilent) return this.#enqueue(noneAnswers);
     const backend = this.attempts.nextBackend(backends.views, pools.weightOf, client.backend);
     if (backend instanceof Failure) return this.#enqueue(backend);
-    // If the client's own backend does not serve this API yet, only this request goes elsewhere (k/k 59848).
+    // If the client's own backend does not serve this API yet, only this request goes to another one (k/k 59848).
     if (!this.#isMissing && missingApis.avoided(this.#info).length === 0) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
   }
 
-  /** False if the request must wait for a place among the unproven requests, or was refused. */
+  /** False if the request was refused, or must wait for a place among those with an unproven credential (D15). */
   #isAdmitted(): boolean {
     const { context } = this;
     if (context.asserted !== undefined || isProvenAt(this.#credential, context.at)) return true;
@@ -313,7 +313,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (!this.isEnded) this.#failed(tooManyUnproven);
   }
 
-  /** Waits until a backend can be asked. While all backends are silent, another time limit applies (D14). */
+  /** Waits for a backend. While all backends are silent, the limit is `silentUntil`, not `pending.until` (D14). */
   #enqueue(failure: Failure): void {
     const { pending, backends } = this.#parts;
     if (backends.areAllSilent) this.#waitsUntil = backends.silentUntil;
@@ -330,21 +330,20 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#state = "placing";
     const { clock, backends } = this.#parts;
     const { attempts, context } = this;
-    // AttemptPair while all backends are silent prove nothing about any of them (D14).
+    // While all backends are silent, a failed attempt shows nothing about its backend (D14).
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
-    // A request refused by GOAWAY is not counted, because each 401 causes a GOAWAY for all clients of a connection.
+    // Not counted if a GOAWAY refused the request: each 401 causes a GOAWAY for all clients of a connection.
     const since = Math.max(context.at, this.#placedAt);
     if (isSentAway && attempts.isSpent && clock.now() - since < requestLimits.sentAwayMs) attempts.forget(1);
     if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
-    // The 503 states when the client may repeat the request. A watch then continues without a relist (watch.md §5.1).
+    // The 503 says when the client may try again. After it, a watch continues without a relist (watch.md §5.1).
     const message = `All attempts failed (${attempts.tried.join(", ")}): ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
   }
 
   // --- input from the client ---
 
-  /** Called with the request's trailers. */
   headers(fields: Field[]): void {
     const drops = dropsOf(this.context.client.identity, this.context.asserted);
     const said = drops === undefined ? fields : fields.filter((field) => !drops(field));
@@ -365,7 +364,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#endIfOver();
   }
 
-  /** Called when the client has given up the request. */
+  /** Called when the client has given the request up. */
   reset(): void {
     if (this.isEnded) return;
     this.attempts.cancel(this.isAnswered);
@@ -389,7 +388,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { pools, trust, admission } = this.#parts;
     const kind = context.kind === "plain" ? "plain" : "long";
     const of = context.asserted?.trust ?? trust.classOf(this.#credential);
-    // Anonymous requests and rejected addresses use other connections, because their 401s cause GOAWAYs.
+    // Anonymous requests, and those of rejected addresses (D15), use other connections: their 401s cause GOAWAYs.
     const isApart =
       of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
@@ -436,7 +435,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   attemptSuspected(attempt: Attempt): void {
     if (this.isEnded || this.isAnswered) return;
     const { backends, hedges } = this.#parts;
-    // AttemptPair while all backends are silent prove nothing about any of them (D14).
+    // While all backends are silent, a failed attempt shows nothing about its backend (D14).
     if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);
     hedges.suspected(this.context, this.attempts, attempt);
   }
@@ -452,7 +451,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
-    // The backend itself ended the stream, so the held head is the backend's response.
+    // The backend itself has ended the stream, so the head that is being held is its response.
     if (code !== lost) this.#relayHead(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;
@@ -465,15 +464,15 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     else this.#failed(failure);
   }
 
-  /** True if the request may be sent again. The whole body must still be available. */
+  /** True if the request may be sent again, for which its whole body must still be there. */
   #maySendAgain(code: number): boolean {
     return this.#body?.isRepeatable !== false && maySendAgain(code, isSafe(this.context));
   }
 
   #lostAnswered(code: number): void {
-    // A truncated response must never look complete (F9).
+    // A response that was cut off must never look complete (F9).
     if (this.#state !== "finishing") return this.#resetDown(code);
-    // The response is complete and the backend needs no more of the body, so the client may stop (RFC 9113 §8.1).
+    // The response is complete, and the backend needs no more of the body, so the client may stop (RFC 9113 §8.1).
     this.down.reset(errorCode.NO_ERROR);
     this.#end("complete");
   }
@@ -483,7 +482,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #takeHead(attempt: Attempt, fields: Field[], end: boolean): void {
     const status = Number(fields[0]?.value);
     if (status < 200) {
-      // Interim heads of the hedge are not forwarded, because the client would get each one twice.
+      // Interim heads for the hedge are not forwarded, because the client would get each of them twice.
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
       return;
     }
@@ -516,7 +515,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#tally !== undefined) this.#watch.progress.countIn(this.#tally);
   }
 
-  /** Reports what the response shows about the credential, the client and the backends that got the request. */
+  /** Reports what the response shows about the credential, the client, and the backends that got the request. */
   #account(attempt: Attempt, rest: Attempt | undefined, fields: readonly Field[]): void {
     const status = this.#status;
     const { admission, hedges, missingApis } = this.#parts;
@@ -530,7 +529,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (status === 504 && this.#guardedRead?.isDemanded === true) this.#isBehind(this.#guardedRead);
   }
 
-  /** The backend is behind the version that the client has seen, so the client's next request goes to another one. */
+  /** Called if the backend is behind a version that the client has received. Its next request goes elsewhere. */
   #isBehind(guardedRead: GuardedRead): void {
     guardedRead.refused();
     const other = this.#parts.hedges.otherThan([this.backend]);
@@ -543,7 +542,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#endIfOver();
   }
 
-  // --- a response that is held, because another backend's response may be better ---
+  // --- a response that is held, because another backend may give a better one ---
 
   /** True if a refusal is not relayed now, because the other attempt or another backend may do better. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
@@ -577,7 +576,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.#waitsForRest(attempt, fields, end);
   }
 
-  /** Holds a short refusal until it is complete. If the backend is lost before that, another one can be asked. */
+  /** Holds a short refusal until it is complete. If its backend is lost before, another one can be asked. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields)) return false;
     this.attempts.hold(new HeldResponse(attempt, fields, false, this.#parts.buffered));
@@ -614,12 +613,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   // --- a response that is a watch ---
 
-  /** Returns the session that continues the watch; undefined: the watch's events cannot be decoded. */
+  /** Returns the session that continues the watch; undefined: its events cannot be decoded. */
   #watchOf(head: readonly Field[], attempt: Attempt): WatchSession | undefined {
     const { buffered, migrations, replays, originChecks } = this.#parts;
     const request = this.#asked;
     const { contentType, contentEncoding } = answerOf(head);
-    // A watch with a content-length cannot move, because another backend's events would have another length.
+    // A watch with a content-length cannot move: another backend's events would have another length.
     if (head.some((field) => field.role === role.contentLength)) return undefined;
     if (request === undefined || decoderFor(contentType, contentEncoding, request.isRepeating) === undefined)
       return undefined;
@@ -634,7 +633,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#parts.trust.learn(this.#credential, status);
   }
 
-  /** Binds the client to its watch's backend, so that the client does not alternate between caches (k/k 59848). */
+  /** Binds the client to its watch's backend, so that it does not alternate between two caches (k/k 59848). */
   goesOn(backend: string): void {
     this.context.client.follow(this.backend, backend);
     this.attempts.movedTo(backend);

@@ -1,4 +1,4 @@
-/** Failures of requests for which no backend's response can be relayed. */
+/** Failures of requests to which no backend's response can be relayed. */
 import { Failure } from "../../base/failure.ts";
 import type { Entry } from "../../events/journal.ts";
 import type { RequestContext } from "../context/request-context.ts";
@@ -15,7 +15,7 @@ export const tooManyUnproven = new Failure(
 export const refusedBy = (backend: string): Failure =>
   new Failure("backend-refused", "backend", `Backend ${backend} refused the request`);
 
-/** A request that the proxy answers in the place of `backend`. */
+/** Returns the journal entry of a request that the proxy answers itself, in place of `backend`. */
 export function failedEntry(
   context: RequestContext,
   { code, origin, message }: Failure,

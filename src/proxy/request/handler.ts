@@ -2,7 +2,7 @@
  * Takes each request from its listener: identifies the client, and begins the request's exchange.
  *
  * `downstream.ts` (HTTP/2) or `h1-connection.ts` (HTTP/1.1) calls the handler with the stream for the response, and
- * passes what the client sends later to the returned exchange. ARCHITECTURE.md lists the steps of a request.
+ * gives the returned exchange whatever the client sends later. ARCHITECTURE.md lists the steps of a request.
  */
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -39,7 +39,7 @@ export type HandlerParts = ExchangeParts & {
   readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
   readonly observers: RequestObserver;
-  /** Returns true if the proxy requests bookmarks even for clients that did not request them. */
+  /** True if the proxy requests bookmarks even for clients that did not request them. */
   readonly alwaysRequestBookmarks: () => boolean;
 };
 
@@ -97,15 +97,15 @@ export function createHandler(parts: HandlerParts): RequestHandler {
 }
 
 /**
- * Returns the refusal of a long head that arrives while too many bytes are buffered (A26). The buffer limiter acts only
- * after a turn's input was read, and on a busy machine one turn may bring a thousand long heads.
+ * Refuses a long head that arrives while too many bytes are buffered (A26). The buffer limiter acts only after a turn's
+ * input was read, and on a busy machine one turn may bring a thousand long heads.
  */
 function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failure | undefined {
   if (headBytes === 0 || !buffered.isOver) return undefined;
   return new Failure("overload", "proxy", "Buffered bytes exceed the limit of this process");
 }
 
-/** If the client has a certificate, its bearer token is not sent upstream, so no response proves the token. */
+/** Returns undefined for a client with a certificate: its token is not sent upstream, so no response can prove it. */
 function credentialOf(
   { trust }: HandlerParts,
   request: RequestHead,
@@ -119,7 +119,7 @@ function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "audi
   return { fields, auditId: "", asserted: undefined };
 }
 
-/** Returns the context of a watch; undefined if the request is no watch, or its target is too long to be changed. */
+/** Returns the context of a watch; undefined if the request is none, or its target is too long to be changed. */
 function watchAsked(
   { clock, alwaysRequestBookmarks, origins }: HandlerParts,
   classified: ClassifiedRequest,

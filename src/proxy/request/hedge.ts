@@ -1,7 +1,7 @@
 /**
- * Hedges requests without a response (D6). A request that waits for an upstream connection, and so was not sent, moves
- * to another backend. A request that was sent and may be sent twice is also sent to another backend, and the first
- * response wins. Connections call `suspected` again at every tick, so a hedge that exceeds the budget is sent later.
+ * Hedges requests without a response (D6). A request that was not sent, because it waits for an upstream connection,
+ * moves to another backend. A request that was sent, and may be sent twice, also goes to another backend, and the first
+ * response wins. Connections call `suspected` at every tick, so a hedge that exceeds the budget is sent later.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -20,19 +20,19 @@ export type HedgeParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
-  /** Probes the readiness of a backend now, because requests wait there without a response. */
+  /** Probes a backend's readiness now, because requests to it have no response. */
   readonly expediteProbe: (backend: string) => void;
   readonly learn: (backend: string, evidence: Evidence) => void;
 };
 
-/** The hedges at all backends, which share one budget. */
+/** All hedges of a cluster. They share one budget. */
 export class Hedges {
   readonly #parts: HedgeParts;
   readonly #budget: TokenBucket;
   readonly #slowBudget: TokenBucket;
-  /** Number of requests that were sent twice, since the start. */
+  /** Number of requests that were sent twice, since the process started. */
   count = 0;
-  /** How often the first attempt or the hedge of a request that was sent twice was answered first. */
+  /** How often the first attempt, or the hedge, of such a request was answered first. */
   readonly wins = { first: 0, hedge: 0 };
 
   constructor(parts: HedgeParts) {
@@ -52,7 +52,7 @@ export class Hedges {
     else if (isRepeatable(context) && attempts.isDoubted) this.#askTwice(attempts, attempt);
   }
 
-  /** Evaluates the response that won, as evidence about the backends that were asked (health/read-latency.ts). */
+  /** Called with the response that won, as evidence about the backends that were asked (health/read-latency.ts). */
   answered(context: RequestContext, status: number, attempt: Attempt, rest: Attempt | undefined): void {
     const { clock, pools } = this.#parts;
     const now = clock.now();
@@ -61,7 +61,7 @@ export class Hedges {
     const tookMs = attempt.sinceSent(now);
     pools.poolOf(attempt.backend)?.reads.add(tookMs);
     this.#slowBudget.earn(requestLimits.slowHedgeShare, requestLimits.slowHedgeBurst);
-    // A 401 or 403 proves nothing: a backend sends them without reading the object.
+    // A backend sends 401 and 403 without reading the object, so they prove nothing.
     if ((status >= 300 && status !== 404) || !isFreshRead(context)) return;
     this.#proven(attempt.backend);
     if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#lostHedge(rest, now);
@@ -76,7 +76,7 @@ export class Hedges {
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
-  /** Reports an attempt whose hedge was faster, if its connection answers PINGs: then the backend is the cause. */
+  /** Reports that a hedge was faster than this attempt, whose backend is the cause if its connection answers PINGs. */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
@@ -89,13 +89,13 @@ export class Hedges {
     if (evidence !== undefined) this.#parts.learn(backend, evidence);
   }
 
-  /** Returns a backend that is known to answer and is not listed in `asked`. */
+  /** Returns a backend that is known to answer and is not in `asked`. */
   otherThan(asked: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     return pickOther(backends.views, pools.weightOf, asked);
   }
 
-  /** Returns a backend that may be asked next; undefined: there is none, or the attempts are spent. */
+  /** Returns a backend that may be asked next; undefined: there is none, or no attempt is left. */
   another({ tried, asked }: AttemptPair): string | undefined {
     return tried.length + 1 < limits.attempts ? this.otherThan(asked) : undefined;
   }
@@ -107,9 +107,9 @@ export class Hedges {
   }
 
   /**
-   * Handles an attempt whose backend answers PING, but not this request. If the apiserver itself has to answer the
-   * request (`isOwn`), its readiness is probed now: /readyz may show the cause. Only reads of one object that no cache
-   * may answer are hedged, because a large LIST is slow on a healthy backend too.
+   * Handles an attempt whose backend answers PINGs, but not this request. If the apiserver itself has to answer the
+   * request (`isOwn`), probes its readiness now, because /readyz may show the cause. Hedges only reads of one object
+   * that no cache may answer, because a large LIST is slow on a healthy backend, too.
    */
   #askSlow(context: RequestContext, attempts: AttemptPair, attempt: Attempt): void {
     if (!context.isOwn) return;
@@ -122,16 +122,16 @@ export class Hedges {
   }
 
   /**
-   * Hedges on another connection of the same backend first. If that connection is silent too, another backend is asked,
-   * because with a wrong path MTU all connections to a backend lose the same response.
+   * Hedges first on another connection to the same backend. If that is silent, too, asks another backend, because with
+   * a wrong path MTU all connections to a backend lose the same response.
    */
   #askTwice(attempts: AttemptPair, attempt: Attempt): void {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
-    // The same backend comes first, because the client has already read that backend's cache (k/k 59848).
+    // Prefers another connection to the same backend, whose cache the client has read already (k/k 59848).
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
     const another = prompt === undefined || attempts.hasTwo ? this.otherThan(attempts.asked) : undefined;
     const own = another === undefined ? prompt : undefined;
-    // Without another backend, a new connection to this one may work, because only its present connections are silent.
+    // Without another backend, a new connection to this one may work: only its present ones are silent.
     const backend = another ?? (isSuspect ? undefined : attempt.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;

@@ -1,7 +1,7 @@
 /**
  * A refusal (429 or 5xx), held while another backend may give a better response. A short refusal is held until it is
- * complete, because the backend may die before that. The stream of a longer refusal gets no credit, so its window
- * bounds the held bytes.
+ * complete, because its backend may die before. A longer one gets no credit, so the window of its stream bounds the
+ * held bytes.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -12,7 +12,7 @@ import { requestLimits } from "./limits.ts";
 /**
  * The first alternative is the text for an unknown group or version (k8s.io/apiserver, server/handler.go). The second
  * is the message of the Status, in JSON or protobuf, for an unknown resource (endpoints/handlers/responsewriters,
- * through go-restful). The message for a missing object differs: it names the object.
+ * through go-restful). For a missing object the message differs: it names the object.
  */
 const ofRouter = /^404 page not found|the server could not find the requested resource/;
 
@@ -68,7 +68,7 @@ export class HeldResponse {
   }
 }
 
-/** True for the status of an overloaded, faulty or draining backend: another backend's response may be better. */
+/** True for the status of an overloaded, faulty or draining backend: another backend may give a better response. */
 export function isRefusal(status: number): boolean {
   return status === 429 || status >= 500;
 }
@@ -82,7 +82,7 @@ export function isShort(head: readonly Field[]): boolean {
 /**
  * True if an apiserver that is shutting down refused the request before executing it. Only its 503 (k8s.io/apiserver,
  * waitgroup.go) has both fields. The 429 of `--shutdown-send-retry-after` (with_retry_after.go) looks like that of an
- * overloaded apiserver, but a GOAWAY (`isGoing`) comes with it.
+ * overloaded apiserver, but comes with a GOAWAY (`isGoing`).
  */
 export function isShutdown(head: readonly Field[], isGoing: boolean): boolean {
   const has = (name: string, value: string): boolean =>

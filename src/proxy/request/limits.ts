@@ -2,37 +2,37 @@
 const KiB = 1024;
 
 export const requestLimits = {
-  /** A request body up to this size is kept until the response, so that a refused stream can be retried. */
+  /** A request body up to this size is kept until the response: it can be sent again if a backend refuses it. */
   repeatableBodyBytes: 64 * KiB,
-  /** A refusal with a body up to this size is held until complete: its backend may be lost. A Status has 1 KiB. */
+  /** A refusal with a body up to this size is held until complete, as its backend may be lost. A Status has 1 KiB. */
   shortRefusalBytes: 16 * KiB,
   /**
-   * For this many ms, a retry after a GOAWAY does not count as an attempt. Each 401 causes a GOAWAY on its connection,
+   * For this many ms, an attempt that a GOAWAY refused does not count. Each 401 causes a GOAWAY on its connection,
    * which proves nothing about the backend. During a flood of 401s, dozens of connections may refuse one request.
    */
   sentAwayMs: 15_000,
-  /** Ms that a 429 or 5xx waits for the other attempt's response. The client would wait as long (Retry-After). */
+  /** Ms that a 429 or 5xx is held for the other attempt's response. Its client would wait as long (Retry-After). */
   refusalHeldMs: 1000,
   /**
-   * Ms that a request waits while no backend is available. Together with a failed dial (2.25 s) this is less than the 5
-   * s that leader election allows a request (half of its 10 s renew deadline).
+   * Ms that a request waits while no backend is available. Together with a failed dial (2.25 s), less than the 5 s that
+   * a leader election allows for a request (half of its renew deadline of 10 s).
    */
   pendingMs: 2500,
   /**
-   * Hedges that may be sent at once for reads that are slow although their backend answers PING. The budget grows by
-   * one hedge for twenty reads, so that a slow etcd does not get twice the load.
+   * Number of hedges at once for reads that are slow although their backend answers PINGs. The budget grows by one
+   * hedge for every twenty reads, so that a slow etcd does not get twice the load.
    */
   slowHedgeBurst: 50,
   slowHedgesPerSecond: 10,
   slowHedgeShare: 0.05,
   /**
    * Ms for which requests avoid a backend that does not serve their resource. An upgraded apiserver serves new APIs
-   * within seconds of its start, and an apiserver serves a new CRD within seconds.
+   * within seconds of its start, and every apiserver serves a new CRD within seconds.
    */
   missingMs: 30_000,
-  /** Maximum number of resources that are remembered as missing. An upgrade adds a few dozen. */
+  /** Maximum number of resources remembered as missing at a backend. An upgrade adds a few dozen. */
   missingResources: 256,
-  /** Maximum number of requests sent at once to another backend because of a 404, which any wrong path causes. */
+  /** Maximum number of requests at once that go to another backend after a 404, which any wrong path causes. */
   missingAskBurst: 50,
   missingAsksPerSecond: 10,
 } as const;

@@ -1,6 +1,6 @@
 /**
  * What a client gets if no backend's response can be relayed: a Kubernetes `Status`, which every client library can
- * display, or a reset. The reset says "not processed" only if that is certain (D17), because clients then repeat
+ * display, or a reset. A reset says "not processed" only if that is certain (D17), because clients then repeat even
  * writes.
  */
 import { Failure, type FailureCode } from "../../base/failure.ts";
@@ -30,12 +30,12 @@ const replies: Record<FailureCode, Reply> = {
 
 const none = Buffer.alloc(0);
 
-/** Failures after which the client may repeat any request, because no backend has acted on the request. */
+/** Failures after which the client may repeat any request, because no backend has acted on it. */
 const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "draining"]);
 
 /**
- * Writes the whole response. Only a request that may be repeated gets Retry-After, because client-go repeats any method
- * on a 5xx with that field (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
+ * Writes the whole response. Only a request that may be repeated gets Retry-After: client-go repeats any method on a
+ * 5xx with that field (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
  */
 export function sendLocalReply(side: StreamWriter, method: string, failure: Failure): number {
   const { status, fields, body } = localReplyTo(method, failure);
@@ -70,7 +70,7 @@ export function statusBody(failure: Failure, mayRetry: boolean): string {
   return statusJson({ message, reason, details, code: status });
 }
 
-/** Reset codes that Node's client treats as an orderly end (nodejs/node 35209). */
+/** Reset codes that Node's client takes for an orderly end (nodejs/node 35209). */
 const mistakable = new Set<number>([lost, errorCode.NO_ERROR, errorCode.CANCEL]);
 
 /** Returns the reset code for the client: `code`, unless it would be untrue. `mayHaveRun`: a backend may have begun. */
@@ -81,8 +81,8 @@ export function honestCode(code: number, mayHaveRun: boolean): number {
 }
 
 /**
- * True if Go's transport repeats a request of any method after a reset with this code. It understands REFUSED_STREAM,
- * and PROTOCOL_ERROR from a peer (golang/go 47635), as "not processed" (x/net http2, `canRetryError`).
+ * True if Go's transport sends a request of any method again after a reset with this code. It takes REFUSED_STREAM, and
+ * PROTOCOL_ERROR from a peer (golang/go 47635), for "not processed" (x/net http2, `canRetryError`).
  */
 function isSentAgain(code: number): boolean {
   return code === errorCode.REFUSED_STREAM || code === errorCode.PROTOCOL_ERROR;
@@ -92,7 +92,7 @@ function unknownOutcome(origin: "proxy" | "backend", what: string): Failure {
   return new Failure("outcome-unknown", origin, `${what}: whether the request was executed is unknown`);
 }
 
-/** Returns the failure of a request that the proxy cut. client-go repeats only a safe one: 503 with Retry-After. */
+/** Returns the failure of a request that the proxy cut. 503 with Retry-After makes client-go repeat a safe one. */
 export function failureOfCut(isSafe: boolean): Failure {
   const message = "The proxy ended this request before a response arrived";
   return isSafe ? new Failure("draining", "proxy", message) : unknownOutcome("proxy", message);
@@ -103,7 +103,7 @@ export function lostUnanswered(backend: string): Failure {
 }
 
 /**
- * Returns the failure that the client gets after its request was lost; undefined: the client gets the backend's reset.
+ * Returns the failure that the client gets after its request was lost; undefined: it gets the backend's reset.
  * `mayRunTwice`: the method is safe, or no backend has begun to process the request.
  */
 export function failureOfLost(
@@ -111,8 +111,8 @@ export function failureOfLost(
   code: number,
   mayRunTwice: boolean,
 ): Failure | undefined {
-  // The client gets a Status, because the backend may have processed the request. After RST_STREAM(PROTOCOL_ERROR) Go's
-  // transport would repeat the request, and an HTTP/1.1 client would get 400.
+  // A Status, because the backend may have processed the request. After RST_STREAM(PROTOCOL_ERROR), Go's transport
+  // would repeat it, and an HTTP/1.1 client would get 400.
   if (isMalformed)
     return new Failure("backend-protocol", "backend", `Backend ${backend} sent a malformed response`);
   if (code === lost) return lostUnanswered(backend);

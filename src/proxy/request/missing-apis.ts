@@ -4,7 +4,7 @@
  *
  *     a backend's router answers 404     doubted: requests for the resource avoid this backend
  *     another backend serves it          missing: as before, and the journal names both
- *     another backend answers 404 too    forgotten: no backend serves it
+ *     another backend answers 404, too   dropped: no backend serves it
  *     `missingMs` later                  the backend is asked again
  */
 import type { Clock } from "../../base/clock.ts";
@@ -22,7 +22,7 @@ type Gap = {
   until: number;
   /** True if another backend serves the resource. */
   isConfirmed: boolean;
-  /** True if the gap was journaled since the backend was last asked. */
+  /** True if the journal has an entry about this since the backend was last asked. */
   isJournaled: boolean;
 };
 
@@ -31,7 +31,7 @@ type Resource = Pick<RequestInfo, "isResource" | "group" | "version" | "resource
 export class MissingApis {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  /** The gaps by resource and then by backend. */
+  /** What each backend does not serve, by resource and then by backend. */
   readonly #gaps = new Lru<string, Map<string, Gap>>(requestLimits.missingResources);
   readonly #budget: TokenBucket;
 
@@ -42,14 +42,14 @@ export class MissingApis {
   }
 
   /**
-   * True if the request may go to another backend because of this backend's 404. A write may do so only if the API is
-   * known to be missing here, because a 404 alone does not prove that nothing was executed.
+   * True if the request may go to another backend because of this backend's 404. A write may do so only if it is known
+   * that the backend does not serve the API: a 404 alone does not prove that nothing was executed.
    */
   maySendAgain(context: RequestContext, info: Resource, backend: string): boolean {
     return isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend));
   }
 
-  /** Called when this backend's router answered 404. Returns true if another backend may be asked. */
+  /** Called when this backend's router has answered 404. True if another backend may be asked. */
   mayLeave(info: Resource, backend: string): boolean {
     if (!this.#budget.take()) return false;
     if (info.isResource) this.#doubt(info, backend);
@@ -68,10 +68,10 @@ export class MissingApis {
     this.#gaps.set(key, gaps);
   }
 
-  /** Evaluates the response of the backend that was asked after another backend's 404. */
+  /** Called with the response of the backend that was asked after another one's 404. */
   answered(info: Resource, servedBy: string, status: number): void {
     const key = keyOf(info);
-    // A 404 does not prove that the resource is served. 401, 403, 429 and 5xx are sent without looking up the path.
+    // A 404 does not show that the resource is served. 401, 403, 429 and 5xx are sent without looking up the path.
     if (status === 404) this.#gaps.delete(key);
     if (status >= 400) return;
     for (const [backend, gap] of this.#gaps.get(key) ?? [])

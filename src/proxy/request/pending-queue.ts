@@ -1,6 +1,6 @@
 /**
- * Requests that no backend can take now. They wait, unsent, until a backend's verdict changes, and are then sent in the
- * order of their arrival. Each backend's dial budget bounds the connections that are dialled for them.
+ * Requests that no backend can take now. They wait, unsent, until a backend's health state changes, and are then sent
+ * in the order of their arrival. Each backend's dial budget bounds the connections that are dialled for them.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -13,7 +13,7 @@ export class PendingQueue {
   readonly #clock: Clock;
   readonly #waiting = new Set<WaitingRequest>();
 
-  /** `clock` stands still while the event loop is blocked, because a backend may come back in that time (F11). */
+  /** `clock` stands still while the event loop is stalled, because a backend may come back meanwhile (F11). */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -22,14 +22,14 @@ export class PendingQueue {
     return this.#waiting.size;
   }
 
-  /** The deadline of a request that begins to wait now; a reading of the given clock. */
+  /** The deadline of a request that begins to wait now, as a reading of `clock`. */
   get until(): number {
     return this.#clock.now() + requestLimits.pendingMs;
   }
 
   /**
-   * Calls `place` when a backend can be asked. Calls `refuse` if no backend can be asked before `until`, or at once if
-   * too many requests wait. Returns the function that cancels the wait.
+   * Calls `place` when a backend can be asked. Calls `refuse` if none can be asked before `until`, or at once if too
+   * many requests wait. Returns a function that cancels the wait.
    */
   wait(until: number, place: () => void, refuse: () => void): () => void {
     const leftMs = until - this.#clock.now();
@@ -50,7 +50,7 @@ export class PendingQueue {
     return leave;
   }
 
-  /** Resolves with true when a backend may be asked again, with false at `until`. */
+  /** Resolves with true when a backend can be asked again, or with false at `until`. */
   isBack(until: number): Promise<boolean> {
     return new Promise((resolve) => {
       this.wait(
@@ -62,9 +62,9 @@ export class PendingQueue {
   }
 
   /**
-   * Called when a backend may be asked again. Runs in a later tick, because verdicts are reported in the middle of
-   * other work, and in slices, because 10,000 requests may wait after a restart. A request that waits again waits for
-   * the next release.
+   * Called when a backend can be asked again. Runs in a later tick, because health states change in the middle of other
+   * work, and in slices, because 10,000 requests may wait after a restart. A request that has to wait again waits for
+   * the next call.
    */
   release(): void {
     if (this.#waiting.size === 0) return;

@@ -1,6 +1,6 @@
 /**
  * The part of a request's body that may have to be sent, or sent again. While there is no connection, all bytes that
- * have arrived are kept, bounded by the client's window. Later, only a short body is kept, until the response.
+ * have arrived are kept, bounded by the client's window. After that, only a short body is kept, until the response.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -24,7 +24,7 @@ export class RequestBody {
     return this.#held.length;
   }
 
-  /** True if all sent bytes of the body are kept, so that it can be sent again if a backend refuses the stream. */
+  /** True if all sent bytes are kept, so that they can be sent again if a backend refuses the stream. */
   get isRepeatable(): boolean {
     return this.#isRepeatable;
   }
@@ -33,7 +33,7 @@ export class RequestBody {
     this.#held.add(bytes, start, end);
   }
 
-  /** Keeps bytes that are sent at once, because they may have to be sent again. A long body is not kept. */
+  /** Keeps bytes that are being sent, because they may have to be sent again. A long body is not kept. */
   keepForAgain(bytes: Buffer, start: number, end: number): void {
     if (!this.#isRepeatable) return;
     this.#held.add(bytes, start, end);
@@ -58,7 +58,7 @@ export class RequestBody {
     this.#forgetIfLong();
   }
 
-  /** Drops the bytes that are kept, because the body will not be sent again. */
+  /** Drops the bytes that are kept: the body will not be sent again. */
   forget(): void {
     this.#isRepeatable = false;
     this.#held.take();

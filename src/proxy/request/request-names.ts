@@ -10,10 +10,10 @@ export type RequestNames = Pick<
   "auditId" | "client" | "userAgent" | "user" | "verb" | "path"
 >;
 
-/** The context of a request, or of a tunnel, whose request is not kept. */
+/** The context of a request, or of a tunnel, which does not keep its request. */
 export type NamedContext = RequestContext | { readonly auditId: string };
 
-/** Returns what is known of the request in this context. */
+/** Returns what this context shows of the request. */
 export function namesIn(context: NamedContext): Pick<RequestNames, "auditId"> & Partial<RequestNames> {
   return "caller" in context ? namesOf(context) : { auditId: context.auditId };
 }
@@ -29,7 +29,7 @@ export function namesOf({ auditId, client, caller, verb, fields }: RequestContex
   };
 }
 
-/** Returns the path without the query, which may contain a token. Clipped and copied, because the journal keeps it. */
+/** Returns the path without its query, which may contain a token. Cut and copied, because the journal keeps it. */
 export function pathOf(target: string): string {
   const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);
   return target.length > limits.apiTextChars ? detach(path) : path;

@@ -1,6 +1,6 @@
 /**
- * One attempt at one backend for an exchange: waits for an upstream connection, opens a stream on the connection, and
- * reports to its owner what happens to both. The owner decides what the client gets.
+ * One attempt to get a response from one backend, for an exchange or a watch session (its owner): waits for an upstream
+ * connection, opens a stream on it, and reports to the owner, which decides what the client gets.
  */
 import { Failure } from "../../base/failure.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -14,31 +14,31 @@ import type { PoolKey } from "./pool-key.ts";
 import type { PoolSet } from "./pool-set.ts";
 import type { Waiter } from "./shard.ts";
 
-/** The exchange or watch session that an attempt belongs to. */
+/** The exchange or watch session for which an attempt is made. */
 export type AttemptOwner = {
   readonly context: RequestContext;
-  /** Returns which upstream connections the request may use now. The result changes when its credential is proven. */
+  /** Returns which upstream connections the request may use now. Changes when its credential is proven. */
   poolKey(): PoolKey;
-  /** Called when the request's head was sent, so that the body may follow. */
+  /** Called when the request's head was sent. Its body may follow. */
   attemptOpened?(attempt: Attempt, up: StreamWriter): void;
-  /** Called if the attempt found no connection, and sent nothing. */
+  /** Called if the attempt got no connection, and so has sent nothing. */
   attemptRefused(attempt: Attempt, failure: Failure): void;
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void;
-  /** Called when `bytes[start, end)` of the response's body arrived, as in StreamListener. */
+  /** Called when `bytes[start, end)` of the response's body have arrived, as in StreamListener. */
   attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** Called when `count` bytes of the request's body were sent. */
   attemptSent?(attempt: Attempt, count: number): void;
   /** Called when the stream was reset, or its connection is lost. The attempt is over. */
   attemptGone(attempt: Attempt, code: number): void;
-  /** Called at every tick while the connection or backend does not answer, or this attempt waits for long (D6). */
+  /** Called at every tick while the connection or the backend does not answer, or the attempt takes long (D6). */
   attemptSuspected(attempt: Attempt): void;
   /** Called when the suspect connection or backend answers again. */
   attemptCleared?(attempt: Attempt): void;
-  /** Called when a PING sent after the held head was answered, so bytes of the backend do arrive on this connection. */
+  /** Called when a PING that was sent after the held head is answered: bytes of the backend do arrive here. */
   attemptPassed?(attempt: Attempt): void;
-  /** Called when the connection takes no new streams, or the backend drains. Open streams continue for a while. */
+  /** Called when the connection takes no new streams, or the backend drains. Open streams go on for a while. */
   attemptLeaving?(attempt: Attempt): void;
-  /** Called on an internal fault, which ends this exchange only and no other exchange on the connection. */
+  /** Called on an internal fault, which ends this exchange, but no other one on the connection. */
   attemptFaulted(error: unknown): void;
 };
 
@@ -47,18 +47,18 @@ export class Attempt implements ConnectionUser, Waiter {
   #owner: AttemptOwner;
   #connection: Connection | undefined;
   #isSuspect = false;
-  /** Clock reading (in whole ms, which V8 stores in place) at which the head was sent; negative: unsent or refused. */
+  /** Clock reading at which the head was sent; negative: unsent, or refused. In whole ms, which V8 stores in place. */
   #sentAt = -1;
-  /** True if the attempt waits longer than reads of its backend usually take, although the backend answers PING. */
+  /** True if the attempt takes longer than reads of this backend usually do, although the backend answers PINGs. */
   isSlow = false;
-  /** True if the attempt is over because the response violated the protocol. */
+  /** True if the attempt has ended because the response violated the protocol. */
   isMalformed = false;
   #stream: Stream | undefined;
   #waitingPool: { forget(waiter: Waiter): void } | undefined;
   #key: PoolKey;
   /**
-   * The response's head, held until the body begins or a PING that was sent after the head is answered. With a broken
-   * path MTU the small head arrives and the large body never does, and the request can still go to another backend.
+   * The response's head, held until the body begins or a PING that was sent after the head is answered. With a wrong
+   * path MTU, the small head arrives and the large body never does; the request can still go to another backend.
    */
   #head: Field[] | undefined;
   #headAt = 0;
@@ -69,19 +69,19 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#key = owner.poolKey();
   }
 
-  // --- called by the exchange or watch session ---
+  // --- methods for the owner ---
 
-  /** Names the shard in which the attempt takes or awaits a connection. */
+  /** The key of the connections among which the attempt takes one, or waits for one. */
   get key(): PoolKey {
     return this.#key;
   }
 
-  /** Makes a watch session the owner, after the response has proved to be a watch. */
+  /** Makes a watch session the owner, once the response has proved to be a watch. */
   handOver(owner: AttemptOwner): void {
     this.#owner = owner;
   }
 
-  /** True after the head was sent, unless the backend reports that it did not process the request. */
+  /** True once the head was sent, unless the backend reports that it has not processed the request. */
   get mayHaveRun(): boolean {
     return this.#sentAt >= 0;
   }
@@ -90,7 +90,7 @@ export class Attempt implements ConnectionUser, Waiter {
     return now - this.#sentAt;
   }
 
-  /** The stream of the request; undefined while the attempt waits for a connection, and after the stream is over. */
+  /** The stream of the request; undefined while the attempt waits for a connection, and after the stream's end. */
   get up(): Stream | undefined {
     return this.#stream;
   }
@@ -99,12 +99,12 @@ export class Attempt implements ConnectionUser, Waiter {
     return this.#stream?.queuedBytes ?? 0;
   }
 
-  /** True if the backend or the connection leaves a PING unanswered. */
+  /** True while the backend or the connection leaves a PING unanswered. */
   get isSuspect(): boolean {
     return this.#isSuspect;
   }
 
-  /** True if the connection has answered a PING since the head was sent, so the connection is not at fault. */
+  /** True if the connection has answered a PING since the head was sent, so it is not at fault. */
   get isOnAnsweringConnection(): boolean {
     return this.#connection?.isAnsweringSince(this.#sentAt) === true;
   }
@@ -116,7 +116,7 @@ export class Attempt implements ConnectionUser, Waiter {
       return this.refused(new Failure("no-backend", "proxy", `Backend ${this.backend} was removed`));
     const connection = connections.take(this.#key);
     if (connection !== undefined) return this.ready(connection);
-    // Set before the wait begins, because the wait may be refused at once.
+    // Set first, because `wait` may refuse at once.
     this.#waitingPool = connections;
     connections.wait(this);
   }
@@ -143,14 +143,14 @@ export class Attempt implements ConnectionUser, Waiter {
     return this.#connection?.isRetiring === true;
   }
 
-  /** Round-trip time to the backend in ms; 0 if unknown. */
+  /** Round-trip time to the backend in ms; 0: unknown. */
   get rttMs(): number {
     return this.#connection?.rttMs ?? 0;
   }
 
   /**
-   * Ends an attempt that is not needed any more. `isAnswered`: true if its final head has arrived, so that the reset
-   * does not count against the connection (A1).
+   * Ends an attempt that is no longer needed. `isAnswered`: true if its final head has arrived; its reset then does not
+   * count against the connection (A1).
    */
   cancel(isAnswered: boolean): void {
     this.#waitingPool?.forget(this);
@@ -160,7 +160,7 @@ export class Attempt implements ConnectionUser, Waiter {
     if (stream !== undefined) this.#connection?.cancel(stream, isAnswered);
   }
 
-  // --- called by the upstream connection ---
+  // --- methods for the upstream connection ---
 
   rekey(): PoolKey {
     this.#key = this.#owner.poolKey();
@@ -176,7 +176,7 @@ export class Attempt implements ConnectionUser, Waiter {
 
   #open(connection: Connection): void {
     const { fields, isBodiless, method } = this.#owner.context;
-    // Set first, so that a fault below cannot make a request that was sent look unsent.
+    // Set first, so that no fault below can make a request that was sent look unsent.
     this.#sentAt = Math.trunc(connection.now);
     const stream = connection.open(fields, isBodiless, this, method === "HEAD");
     this.#stream = stream;
@@ -193,13 +193,13 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** Called at every tick, for a while, if the attempt has waited so long that another backend may be asked. */
+  /** Called at every tick, for a while, once the attempt has taken so long that another backend may be asked. */
   slowed(): void {
     this.isSlow = true;
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** Called when the proxy's own event loop stood still for `ms`, which must not count against the backend. */
+  /** Called when the proxy's event loop was stalled for `ms`, which must not count against the backend. */
   discountStall(ms: number): void {
     this.#sentAt += Math.trunc(ms);
   }
@@ -221,7 +221,7 @@ export class Attempt implements ConnectionUser, Waiter {
     }
   }
 
-  // --- called by the HTTP/2 stream ---
+  // --- methods for the HTTP/2 stream ---
 
   headers(fields: Field[], end: boolean): void {
     this.#owner.attemptHeaders(this, fields, end);
@@ -234,7 +234,7 @@ export class Attempt implements ConnectionUser, Waiter {
   reset(code: number): void {
     this.isMalformed = this.#stream?.isMalformed === true;
     this.#stream = undefined;
-    // REFUSED_STREAM also stands for a GOAWAY with a last stream id below this stream's (RFC 9113 §8.7).
+    // A GOAWAY with a lower last stream id than this stream's also ends it with REFUSED_STREAM (RFC 9113 §8.7).
     if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;
     this.#owner.attemptGone(this, code);
   }
@@ -249,8 +249,8 @@ export class Attempt implements ConnectionUser, Waiter {
  * memory is short. `delivered` counts the bytes that the client has taken since the last change; the function returns
  * the new count.
  *
- * A window doubles each time that it was used up twice, up to the bytes that arrive in one round trip. More bytes would
- * only wait here and leave the processor's caches, which made a LIST over loopback cost twice as much.
+ * A window doubles after it was used up twice, up to the bytes that arrive in one round trip. More bytes would only wait
+ * here and leave the processor's caches, which made a LIST over loopback cost twice as much.
  */
 export function growWindow(
   up: Stream,

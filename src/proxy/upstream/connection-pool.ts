@@ -1,7 +1,7 @@
 /**
- * The upstream connections to one backend. Requests of one trust class and kind share a *shard* of the connections.
- * When a shard runs low on room, another connection is dialled before it is needed. Requests that find no room wait
- * here, unsent, until a connection opens or the dial fails.
+ * The upstream connections to one backend. Requests of one trust class and kind share some of them, a *shard*. When a
+ * shard has little room left, another connection is dialled before it is needed. Requests that find no room wait here,
+ * unsent, until a connection opens or the dial fails.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -28,31 +28,30 @@ import { hasOutdated, idleIn, refuse, retireOutdated, type Shard, type Waiter } 
 export type ConnectionPoolOptions = PoolSettings & {
   readonly backend: string;
   readonly clock: Clock;
-  /** A clock that stands still while the proxy's own event loop is blocked. */
+  /** A clock that stands still while the proxy's event loop is stalled. */
   readonly stallAwareClock: Pick<Clock, "now">;
   readonly turn: FlushScheduler;
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
-  /** Called when a connection falls silent while another answers: a probe checks whether large packets are lost. */
+  /** Called when a connection falls silent while another answers: a probe shows whether large packets are lost. */
   readonly probeLargePackets: () => void;
-  /** Returns the facts that health has recorded about the backend. */
+  /** Returns what the health checks have recorded about the backend. */
   readonly facts: () => BackendFacts;
-  /** Returns the send time (clock reading) of the latest PING or probe that another backend has answered. */
+  /** Returns when (clock reading) the proxy sent the latest PING or probe that another backend has answered. */
   readonly othersAnsweredAt: () => number;
   /** Returns the clock reading at which a backend last answered after all backends had been silent. */
   readonly silenceOverAt: () => number;
-  /** Opens a connection, with the proxy's own credential for this class if there is one. */
+  /** Opens a connection, with the proxy's own credential for this class, if there is one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
-  /** The trust classes for which the proxy has a credential; connections are kept warm for them too. */
+  /** Trust classes for which the proxy has a credential of its own; connections are kept warm for them, too. */
   readonly asserted?: readonly TrustClass[];
 };
 
-/** The settings of a pool that a reload may change. */
 export type PoolSettings = {
   /** Maximum number of streams on one connection. */
   readonly streams: number;
-  /** Number of idle connections that are kept open for each trust class. */
+  /** Number of *warm* connections for each trust class: connections that are kept open without requests. */
   readonly warm: number;
   readonly ping: KeepaliveTimes;
 };
@@ -60,7 +59,7 @@ export type PoolSettings = {
 /** The key of the connection that is dialled to a dead backend without warm ones, to find out whether it is back. */
 const revivalKey = poolKey("proven", "plain");
 
-/** The failure of a dial that the proxy restarts: no evidence against the backend. Waiting requests keep waiting. */
+/** The failure of a dial that the proxy restarts: no evidence against the backend. Its requests go on waiting. */
 const dialledAgain = new Failure("backend-refused", "proxy", "Dial restarted: a newer socket was answered");
 
 export class ConnectionPool implements ConnectionOwner {
@@ -77,11 +76,11 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #warmKeys: readonly PoolKey[];
   #names = 0;
   #isStopped = false;
-  /** True if no dial has succeeded since the last connection was lost. */
+  /** True after the pool has lost its only remaining connection, or its first dial failed, until a dial succeeds. */
   #isDead = false;
-  /** Clock reading at which a new socket was first answered after a silence, and the ms that the answer took. */
+  /** When (clock reading) a new socket was first answered after a silence, and how many ms the answer took. */
   #answered: { readonly at: number; readonly ms: number } = { at: Number.NEGATIVE_INFINITY, ms: 0 };
-  /** The last journaled reason of a failed dial; "" after a successful dial. */
+  /** The reason that was journaled for the latest failed dial; "" after a successful one. */
   #journaledReason = "";
 
   constructor(options: ConnectionPoolOptions) {
@@ -111,7 +110,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#keepalive.start();
   }
 
-  /** Applies other settings at once. An open connection takes as many streams as the new settings allow. */
+  /** Applies other settings at once. Open connections take as many streams as the new settings allow. */
   configure(settings: PoolSettings): void {
     this.#settings = settings;
     this.#keepalive.configure(settings.ping);
@@ -119,7 +118,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Retires every connection, and refuses waiting requests because the backend was removed. Connections with open
+   * Called when the backend was removed. Retires every connection, and refuses waiting requests. Connections with open
    * streams keep their PING: a hung backend is often removed, and only the PING shows that its streams hang.
    */
   stop(): void {
@@ -131,15 +130,15 @@ export class ConnectionPool implements ConnectionOwner {
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
   }
 
-  /** Returns a connection with room; undefined if there is none. */
+  /** Returns a connection with room for a stream; undefined: none. */
   take(key: PoolKey): Connection | undefined {
     const shard = this.#shard(key);
     let shaky: Connection | undefined;
     for (const connection of shard.connections) {
-      // A silent connection gets no new streams, because another connection, or a fresh socket, may answer (D6).
+      // A silent connection gets no new streams, because another connection or a new socket may answer (D6).
       if (connection.room <= 0 || connection.isSuspect) continue;
       if (!connection.isShaky) return this.#taken(shard, connection);
-      // A connection that was silent a moment ago is used last, because its path may lose packets.
+      // A connection that was silent recently is the last choice, because its path may lose packets.
       shaky ??= connection;
     }
     return shaky === undefined ? undefined : this.#taken(shard, shaky);
@@ -164,12 +163,12 @@ export class ConnectionPool implements ConnectionOwner {
       refuse(shard, this.#untrusted(), this.#options.clock);
   }
 
-  /** Removes a waiter whose client gave up. */
+  /** Removes a waiting request whose client has given it up. */
   forget(waiter: Waiter): void {
     this.#shards.get(waiter.key.name)?.waiting.delete(waiter);
   }
 
-  /** Called when the verdict has changed. Notifies attempts when the backend becomes or ceases to be suspect. */
+  /** Called when the backend's health state has changed. Notifies attempts when it becomes suspect, or is no longer. */
   judged(isSuspect: boolean): void {
     this.health.judged(isSuspect);
     if (!isSuspect) return;
@@ -178,7 +177,7 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  /** Ms of silence after which a connection is suspect and dead, by the backend's present round-trip time. */
+  /** Ms of silence after which a connection is suspect, and dead, for the backend's present round-trip time. */
   get deadlines(): PingTimes {
     return this.#keepalive.deadlines;
   }
@@ -193,7 +192,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   /**
    * Called when a new socket was answered in `ms`, after a silence. Dials that began during the silence are restarted
-   * as soon as they have lasted too long, and delayed dials are made now.
+   * once they have lasted too long, and delayed dials are made now.
    */
   redialStuck(ms: number): void {
     if (this.#isStopped || this.health.hasAnswering) return;
@@ -213,9 +212,9 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Called when the certificate of this trust class was replaced. Each shard first gets a new connection. When the new
-   * connection is open, the old ones take no new streams. Open streams continue, because the apiserver checks a
-   * certificate only when a request begins (A44).
+   * Called when the certificate of this trust class was replaced. Each shard first gets a new connection; when that is
+   * open, the old ones take no new streams. Open streams go on, because the apiserver checks a certificate only when a
+   * request begins (A44).
    */
   renew(trust: TrustClass): void {
     for (const shard of this.#shards.values()) {
@@ -243,7 +242,7 @@ export class ConnectionPool implements ConnectionOwner {
     }));
   }
 
-  // --- called by the connections ---
+  // --- methods for the connections ---
 
   opened(connection: Connection): void {
     const { backend, journal } = this.#options;
@@ -297,7 +296,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#backoff.soon();
   }
 
-  /** Journals each reason once, because a backend that stays down may cost eight dials a second. */
+  /** Journals each reason only once: a backend that stays down may cause eight failed dials a second. */
   #journalClosed(connection: Connection, reason: string): void {
     if (!connection.isOpened && reason === this.#journaledReason) return;
     if (!connection.isOpened) this.#journaledReason = reason;
@@ -307,13 +306,13 @@ export class ConnectionPool implements ConnectionOwner {
 
   // --- dialling ---
 
-  /** Dials if requests wait. Deletes an empty shard that belongs to one client. */
+  /** Dials if requests wait. Deletes an empty shard of a single client. */
   #dialOrForget(shard: Shard): void {
     if (shard.waiting.size > 0) this.#dial(shard);
     else if (shard.connections.length === 0 && shard.key.owner !== "") this.#shards.delete(shard.key.name);
   }
 
-  /** Refuses the requests that waited for this connection, or all waiting requests if it was the backend's last one. */
+  /** Refuses the requests that waited for this connection, or all waiting requests if the backend has no other one. */
   #lost(connection: Connection, shard: Shard, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
     this.#isDead ||= this.#shardOf.size === 0;
@@ -341,21 +340,21 @@ export class ConnectionPool implements ConnectionOwner {
     return shard;
   }
 
-  /** Dials one connection at a time for a shard, unless more requests wait than one connection takes. */
+  /** Dials one connection at a time for a shard, unless more requests wait than one connection can take. */
   #dial(shard: Shard): void {
     const opening = shard.connections.filter((connection) => connection.isOpening).length;
     if (opening * this.#settings.streams >= Math.max(1, shard.waiting.size) || this.#isStopped) return;
-    // A new dial would meet the same wrong certificate. Fresh-socket probes continue (D6).
+    // A new connection would get the same wrong certificate. Probes on new sockets go on (D6).
     if (this.#options.facts().isUntrusted) return;
     if (shard.connections.length >= upstreamLimits.connections) return;
     const { trust } = shard.key;
-    // If the dial budget is spent, the dial follows at a later tick, because the requests still wait then.
+    // If the dial budget is used up, a later tick dials: the requests will still be waiting.
     if (!this.#backoff.take(shard.key)) return;
     this.#names += 1;
     const { clock, turn, buffered } = this.#options;
     const mostStreams = (): number => this.#settings.streams;
     const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
-    // Only the fastest PINGs count, because slower ones were queued behind a long response.
+    // Only the fastest PINGs count, because slower ones waited behind a long response.
     const rttMs = (): number => this.rtt.quantile(0.1);
     const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
     const connection = new Connection({ key: shard.key, number: this.#names, ...parts });
@@ -369,7 +368,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (!hasSpare) this.#dial(shard);
   }
 
-  /** Returns false if a warm connection is missing and none was dialled. */
+  /** Returns false if a warm connection is missing and none could be dialled. */
   #keepWarm(shard: Shard): boolean {
     const taking = (): number =>
       shard.connections.filter((connection) => !connection.isRetiring && !connection.isSuspect).length;
@@ -382,13 +381,13 @@ export class ConnectionPool implements ConnectionOwner {
     if (this.#isStopped) return;
     if (this.#options.facts().isUntrusted) return this.#backoff.soon();
     const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#shard(key))).every(Boolean);
-    // If the budget was spent, or more than one connection is missing, nothing else would dial again.
+    // If the budget was used up, or several connections are missing, nothing else would dial again.
     if (!areWarm) this.#backoff.soon();
-    // No request is sent to a dead backend, so only a dial shows that it is back.
+    // A dead backend gets no requests, so only a dial shows that it is back.
     if (this.#isDead && this.#shardOf.size === 0) this.#dial(this.#shard(revivalKey));
   }
 
-  // --- called by the keepalive ---
+  // --- methods for the keepalive ---
 
   #ticked(): void {
     const now = this.#options.clock.now();
@@ -398,14 +397,14 @@ export class ConnectionPool implements ConnectionOwner {
       this.#attend(shard, this.#options.stallAwareClock.now());
       this.#dialOrForget(shard);
       this.#retireIdle(shard, now);
-      // Dials again, because the dial of a successor may have failed or found the budget spent.
+      // Dials again: the first dial of a successor may have failed, or had no budget.
       if (hasOutdated(shard)) this.#dial(shard);
     }
   }
 
   /**
-   * Refuses requests that have waited too long. A request whose key has changed moves to the shard of the new key.
-   * `now` is a reading of `stallAwareClock`.
+   * Refuses requests that have waited too long. A request whose key has changed moves to the other key's shard. `now`:
+   * a reading of `stallAwareClock`.
    */
   #attend(shard: Shard, now: number): void {
     for (const [waiter, since] of shard.waiting) {

@@ -1,7 +1,7 @@
 /**
- * One upstream connection: an HTTP/2 session to a backend that clients of one trust class share (D2). It computes how
- * many streams it can take, watches its own PING (D6), and limits resets, because too many resets would make the
- * backend end the session for all of its clients.
+ * One upstream connection: an HTTP/2 session to a backend that clients of one trust class share (D2). It knows how many
+ * streams it can take, watches its own PING (D6), and limits resets, because too many resets would make the backend end
+ * the session for all of its clients.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -22,9 +22,9 @@ import type { ConnectionKind, PoolKey } from "./pool-key.ts";
 export type KeepaliveTick = {
   /** True if a PING is due on this connection. */
   readonly isTurn: boolean;
-  /** True if the proxy's own event loop stood still, so input of the backend may still be unread. */
+  /** True if the proxy's event loop was stalled, so that input of the backend may still be unread. */
   readonly isLate: boolean;
-  /** Ms within which a connection must open. */
+  /** Ms that a connection may take to open. */
   readonly dialMs: number;
 };
 
@@ -39,7 +39,7 @@ export type ConnectionOwner = {
   ponged(connection: Connection, ms: number): void;
   /** Called when an internal fault has ended one of the streams. */
   faulted(error: unknown): void;
-  /** Called once, when the connection is over. `failure`: undefined if the connection ended without a failure. */
+  /** Called once, when the connection is over. `failure`: undefined if it ended in order. */
   closed(connection: Connection, failure: Failure | undefined): void;
 };
 
@@ -54,21 +54,21 @@ export type ConnectionOptions = {
   readonly owner: ConnectionOwner;
   readonly mostStreams: () => number;
   readonly connect: (owner: WireOwner) => Wire;
-  /** Returns how long PINGs to the backend take, over all connections. */
+  /** Returns how many ms PINGs to the backend take, over all connections. */
   readonly rttMs: () => number;
 };
 
 /** An attempt with a stream on the connection. */
 export type ConnectionUser = StreamListener & {
   sinceSent(now: number): number;
-  /** Called with the clock reading at which the latest answered PING was sent. */
+  /** `answeredPingAt`: when (clock reading) the latest PING that was answered was sent. */
   passed(answeredPingAt: number): void;
-  /** Called when the request has waited longer than reads of the backend usually take. */
+  /** Called when the request has taken longer than reads of the backend usually do. */
   slowed(): void;
-  /** Called when the proxy's own event loop stood still for `ms`, which must not count against the backend. */
+  /** Called when the proxy's event loop was stalled for `ms`, which must not count against the backend. */
   discountStall(ms: number): void;
   suspected(): void;
-  /** Called when the overdue PING was answered after all. */
+  /** Called when the late PING was answered after all. */
   cleared(): void;
   leaving(): void;
 };
@@ -89,19 +89,19 @@ export class Connection implements WireOwner {
   #isOpened = false;
   #isClosed = false;
   #hasNotifiedLeaving = false;
-  /** True if the proxy sent GOAWAY before the backend did. */
+  /** True if the proxy has sent GOAWAY, and the backend had not sent one before. */
   #hasYielded = false;
   #failure: Failure | undefined;
-  /** The number of the pending PING; 0: none is pending. */
+  /** The number of the unanswered PING; 0: none. */
   #pingNumber = 0;
   #pingedAt = 0;
   #hasOpenedSincePing = false;
-  /** Clock reading at which bytes last arrived, or the backend last took some of the waiting bytes. */
+  /** Clock reading of the latest sign of life: bytes arrived, or the backend took some of the waiting bytes. */
   #heardAt = 0;
   #answeredPingAt = 0;
   #waitingBytes = 0;
   #isSuspect = false;
-  /** Clock reading at which the connection was last found silent; 0: never. */
+  /** Clock reading at which the connection last became silent; 0: never. */
   #suspectedAt = 0;
   #wasInUse = false;
   #isOutdated = false;
@@ -133,7 +133,7 @@ export class Connection implements WireOwner {
     });
   }
 
-  /** The number of streams that the connection can take now; 0 while it opens, retires or is over. */
+  /** Number of streams that the connection can take now; 0 while it opens, retires or is over. */
   get room(): number {
     if (!this.#isOpened || !this.#session.isOpen) return 0;
     return Math.min(this.#options.mostStreams(), this.#session.peerMaxStreams) - this.#session.openCount;
@@ -147,12 +147,12 @@ export class Connection implements WireOwner {
     return this.#isOpened;
   }
 
-  /** True if the connection takes no more streams, for good. */
+  /** True if the connection takes no streams any more. */
   get isRetiring(): boolean {
     return !this.#session.isOpen;
   }
 
-  /** True if the backend sent GOAWAY first. Go's server also answers each GOAWAY of the proxy with its own. */
+  /** True if the backend sent GOAWAY first. Go's server also answers each GOAWAY of the proxy with one. */
   get isPeerGoing(): boolean {
     return this.#session.isPeerGoing && !this.#hasYielded;
   }
@@ -171,8 +171,8 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Resets a stream whose client gave up, at once (D17). A connection that has reset many unanswered streams takes no
-   * new streams. The apiserver ends a session with ENHANCE_YOUR_CALM if a stream is opened while handlers of five times
+   * Resets a stream whose client has given up, at once (D17). A connection that has reset many unanswered streams takes
+   * no new ones: the apiserver ends a session with ENHANCE_YOUR_CALM if a stream is opened while handlers of five times
    * the allowed number still run (x/net http2, scheduleHandler). Resets alone do not have that effect (A1).
    */
   cancel(stream: Stream, isAnswered: boolean): void {
@@ -180,7 +180,7 @@ export class Connection implements WireOwner {
     stream.reset(errorCode.CANCEL);
   }
 
-  /** Tokens that one reset costs. A backend is assumed to tolerate twice as many resets as it allows streams. */
+  /** Number of tokens for one reset. A backend is assumed to tolerate twice as many resets as it allows streams. */
   get #resetCost(): number {
     return Math.max(1, upstreamLimits.connectionResetBurst / (2 * this.#session.peerMaxStreams));
   }
@@ -198,7 +198,7 @@ export class Connection implements WireOwner {
       return;
     }
     if (isTurn && !isLate) this.#session.check();
-    // A PING is also sent out of turn if a stream that was opened since the last PING waits for its response.
+    // A PING is also sent, out of turn, if a stream was opened since the latest PING and waits for its response.
     if (isTurn || this.#hasOpenedSincePing) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
   }
@@ -226,7 +226,7 @@ export class Connection implements WireOwner {
     return this.#options.clock.now();
   }
 
-  /** Notifies each attempt that has waited for `ms`, at each call within the next `upstreamLimits.slowToldMs`. */
+  /** Calls `slowed` of each attempt that has taken `ms`, at every tick for the next `upstreamLimits.slowToldMs`. */
   notifySlow(ms: number): void {
     const now = this.#options.clock.now();
     for (const attempt of this.#attempts) {
@@ -236,32 +236,32 @@ export class Connection implements WireOwner {
     }
   }
 
-  /** Milliseconds that a PING has been pending, whatever else arrived; 0: none is pending. */
+  /** Ms since the unanswered PING was sent, whatever else has arrived; 0: no PING is unanswered. */
   get pingMs(): number {
     return this.#pingNumber === 0 ? 0 : this.#options.clock.now() - this.#pingedAt;
   }
 
-  /** True if a PING sent after `at` was answered, so bytes sent after `at` arrive too. */
+  /** True if a PING sent after `at` was answered, so that bytes sent after `at` do arrive. */
   isAnsweringSince(at: number): boolean {
     return this.#answeredPingAt > at;
   }
 
-  /** Clock reading at which the last answered PING was sent; 0: none yet. */
+  /** When (clock reading) the latest PING that was answered was sent; 0: none yet. */
   get answeredPingAt(): number {
     return this.#answeredPingAt;
   }
 
-  /** Clock reading since which nothing has arrived while a PING is pending; undefined: no PING is pending. */
+  /** Clock reading since which nothing has arrived while a PING is unanswered; undefined: no PING is unanswered. */
   get silentSince(): number | undefined {
     return this.#pingNumber === 0 || this.#isClosed ? undefined : Math.max(this.#pingedAt, this.#heardAt);
   }
 
-  /** A suspect connection gets no new streams. */
+  /** True while the connection is silent, so that it gets no new streams. */
   get isSuspect(): boolean {
     return this.#isSuspect;
   }
 
-  /** Makes the connection suspect. Returns true if the connection was not suspect before. */
+  /** Makes the connection suspect. True if it was not suspect before. */
   suspect(): boolean {
     const isNews = !this.#isSuspect;
     if (isNews) this.#wasInUse = this.openCount > 0;
@@ -283,7 +283,7 @@ export class Connection implements WireOwner {
     return this.#wasInUse;
   }
 
-  /** True if the connection presents a certificate that was replaced. It serves until a new connection is open. */
+  /** True if the proxy's certificate on this connection was replaced. The connection serves until a new one is open. */
   get isOutdated(): boolean {
     return this.#isOutdated;
   }
@@ -292,17 +292,17 @@ export class Connection implements WireOwner {
     this.#isOutdated = true;
   }
 
-  /** Clock reading since which the connection has no stream. */
+  /** Clock reading since which the connection has had no stream. */
   get idleSince(): number {
     return this.#idleSince;
   }
 
-  /** True if no PING has waited for long. Only such a connection may get a hedge. */
+  /** True if no PING has been unanswered for long. Only such a connection may get a hedge. */
   get isPrompt(): boolean {
     return this.pingMs <= upstreamLimits.promptMs;
   }
 
-  /** Called when the proxy's own event loop stood still for `ms`, which must not count against the backend. */
+  /** Called when the proxy's event loop was stalled for `ms`, which must not count against the backend. */
   discountStall(ms: number): void {
     const now = this.#options.clock.now();
     this.#pingedAt = Math.min(now, this.#pingedAt + ms);
@@ -311,7 +311,7 @@ export class Connection implements WireOwner {
     for (const attempt of this.#attempts) attempt.discountStall(ms);
   }
 
-  /** Notifies the attempts that the connection or backend does not answer, or that it answers again (D6). */
+  /** Notifies the attempts that the connection or the backend does not answer, or answers again (D6). */
   doubt(isSuspect: boolean): void {
     for (const attempt of this.#attempts) {
       if (isSuspect) attempt.suspected();
@@ -328,13 +328,13 @@ export class Connection implements WireOwner {
     return this.#session.streams.map(({ owner }) => owner).filter(isConnectionUser);
   }
 
-  /** Takes no new streams, notifies the attempts, and ends with the last open stream. */
+  /** Takes no new streams, notifies the attempts, and ends after its last stream. */
   retire(): void {
     this.yield();
     this.leave();
   }
 
-  /** Takes no new streams. The attempts are not notified, because their streams continue here. */
+  /** Takes no new streams. The attempts are not notified, because their streams go on here. */
   yield(): void {
     this.#hasYielded ||= !this.#session.isPeerGoing;
     this.#session.goAway();

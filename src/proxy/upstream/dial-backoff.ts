@@ -1,4 +1,4 @@
-/** Decides when a backend may be dialled: up to a number of dials a second, and with growing pauses after a loss. */
+/** Decides when a backend may be dialled: at most so many times a second, and after a loss with growing pauses. */
 
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
@@ -10,12 +10,12 @@ export class DialBackoff {
   readonly #again: () => void;
   readonly #usual: TokenBucket;
   readonly #unproven: TokenBucket;
-  /** A separate budget for clients whose requests backends reject: each rejection may cost a connection. */
+  /** The budget for clients whose requests backends reject: each rejection may cost a connection. */
   readonly #rejected: TokenBucket;
   #pauseMs: number = upstreamLimits.redialFirstMs;
   #stopAgain: (() => void) | undefined;
 
-  /** `again` is called when a lost connection should be dialled again. */
+  /** `again`: called when a lost connection should be dialled again. */
   constructor(clock: Clock, again: () => void) {
     this.#clock = clock;
     this.#again = again;
@@ -25,18 +25,18 @@ export class DialBackoff {
     this.#rejected = new TokenBucket(clock, few, few);
   }
 
-  /** Takes one dial from the budget for this key. Returns false if the budget is spent. */
+  /** Takes one dial from the budget for this key. False: the budget is used up. */
   take({ trust, owner }: PoolKey): boolean {
     if (trust !== "unproven") return this.#usual.take();
     return (owner === "" ? this.#unproven : this.#rejected).take();
   }
 
-  /** Called when a dial has succeeded. The first pause after the next loss is then the shortest again. */
+  /** Called when a dial has succeeded. After the next loss, the first pause is short again. */
   succeeded(): void {
     this.#pauseMs = upstreamLimits.redialFirstMs;
   }
 
-  /** Schedules a dial, after a longer pause each time. Does nothing if a dial is already scheduled. */
+  /** Schedules a dial, after a longer pause each time, unless one is scheduled already. */
   soon(): void {
     if (this.#stopAgain !== undefined) return;
     this.#stopAgain = this.#clock.after(this.#pauseMs, () => {

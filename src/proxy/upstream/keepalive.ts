@@ -1,8 +1,8 @@
 /**
  * Finds silent connections of one backend by PINGs at every tick. One timer, which is set to the next deadline, serves
- * all connections. Many connections take turns, until one of them is slow to answer; then all are pinged at once. Time
- * in which the proxy's own event loop stood still does not count, and connections are judged only after the tick's
- * input has been read (F11).
+ * all connections. If there are many, they take turns, until one of them is slow to answer; then all are pinged at
+ * once. Time in which the proxy's event loop was stalled does not count, and connections are judged only after the
+ * tick's input has been read (F11).
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -24,17 +24,17 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly clock: Clock;
   readonly times: KeepaliveTimes;
   readonly connections: () => Iterable<Kept>;
-  /** Each check calls `silent` for every silent connection, then `notifyAttempts`. */
+  /** At each check, `silent` is called for every silent connection, and then `notifyAttempts`. */
   readonly health: {
     silent(connection: Kept, silentMs: number): void;
     notifyAttempts(): void;
     readonly hasAnswering: boolean;
   };
-  /** Called when a connection has been silent for so long that it is given up. */
+  /** Called when a connection has been silent for so long that it must be closed. */
   readonly dead: (connection: Kept, silentMs: number) => void;
-  /** Returns the facts that health has recorded about the backend. */
+  /** Returns what the health checks have recorded about the backend. */
   readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
-  /** Returns the send time (clock reading) of the latest PING or probe that another backend has answered. */
+  /** Returns when (clock reading) the proxy sent the latest PING or probe that another backend has answered. */
   readonly othersAnsweredAt: () => number;
   /** Returns the clock reading at which a backend last answered after all backends had been silent. */
   readonly silenceOverAt: () => number;
@@ -50,7 +50,7 @@ export class Keepalive<Kept extends KeptAlive> {
   #deadlines: PingTimes;
   #tickAt = 0;
   #beats = 0;
-  /** Each connection gets one PING in this many ticks. */
+  /** A connection gets a PING in one of this many ticks. */
   #turns = 1;
   #dueAt = 0;
   #waitsSince = 0;
@@ -62,7 +62,7 @@ export class Keepalive<Kept extends KeptAlive> {
     this.#deadlines = parts.times;
   }
 
-  /** Milliseconds of silence after which a connection is suspect and dead, by the present round-trip time. */
+  /** Ms of silence after which a connection is suspect, and dead, for the present round-trip time. */
   get deadlines(): PingTimes {
     return this.#deadlines;
   }
@@ -72,7 +72,7 @@ export class Keepalive<Kept extends KeptAlive> {
     this.#wait(this.#tickAt);
   }
 
-  /** Applies other times at once, also to the connections that are silent now. */
+  /** Applies other times at once, also to connections that are silent now. */
   configure(times: KeepaliveTimes): void {
     const now = this.#parts.clock.now();
     this.#times = times;
@@ -99,7 +99,7 @@ export class Keepalive<Kept extends KeptAlive> {
     const now = clock.now();
     const lateMs = now - this.#dueAt;
     const isLate = lateMs > limits.stallMs;
-    // It is unknown when in this wait the event loop stood still, so none of the wait counts.
+    // The proxy cannot know when in this wait its event loop was stalled, so none of the wait counts.
     if (isLate) for (const connection of connections()) connection.discountStall(now - this.#waitsSince);
     const isTick = now >= this.#tickAt;
     if (isTick) {
@@ -107,9 +107,9 @@ export class Keepalive<Kept extends KeptAlive> {
       this.rtt.fade(now);
       this.#deadlines = this.rtt.deadlines(times);
     }
-    // The next tick is scheduled first, so that a fault in this one does not stop the keepalive.
+    // Schedules the next tick first, so that a fault in this one does not end the keepalive.
     this.#wait(this.#tickAt);
-    // Deferred, so that connections are judged only after input that arrived during a stall was read.
+    // Deferred, so that connections are judged only after the input that came during a stall was read.
     clock.soon(() => this.#look());
     if (!isTick) return;
     this.#beat(Array.from(connections()), isLate);
@@ -119,7 +119,7 @@ export class Keepalive<Kept extends KeptAlive> {
   #beat(connections: readonly Kept[], isLate: boolean): void {
     this.#beats += 1;
     this.#turns = connections.length > upstreamLimits.pingsPerBeat ? upstreamLimits.pingTurns : 1;
-    // A handshake with a distant backend takes three round trips.
+    // The handshake takes three round trips, which are long to a distant backend.
     const dialMs = Math.max(limits.dialMs, this.#deadlines.deadAfterMs);
     for (const connection of connections) {
       const isTurn = (connection.number + this.#beats) % this.#turns === 0;
@@ -138,8 +138,8 @@ export class Keepalive<Kept extends KeptAlive> {
       (connection, ms) => health.silent(connection, ms),
     );
     health.notifyAttempts();
-    // Checked last, because now it is known whether the backend answers on any connection. If it does, a silent
-    // connection may only wait for the next TCP retransmission.
+    // Last, because only now it is known whether the backend answers on any connection. If it does, a silent connection
+    // may only be waiting for the next TCP retransmission.
     const isAnswering = facts().fresh === "answer" || health.hasAnswering;
     const deadAfterMs = isAnswering ? this.#answeringLimitMs : this.#silentLimitMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);
@@ -153,7 +153,7 @@ export class Keepalive<Kept extends KeptAlive> {
     return silent;
   }
 
-  /** Pings all connections at once if one is slow, because others may be slow too. Returns when to check again. */
+  /** If one connection is slow, pings all of them, because others may be slow, too. Returns when to check again. */
   #pingAll(silent: readonly Kept[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
     let slow = 0;
@@ -169,7 +169,7 @@ export class Keepalive<Kept extends KeptAlive> {
     return nextAt;
   }
 
-  /** Calls `notify` for each connection that was silent for `afterMs`. Returns when the next connection will be due. */
+  /** Calls `notify` for each connection that was silent for `afterMs`. Returns when this is true of the next one. */
   #judge(
     silent: readonly Kept[],
     afterMs: (silentSince: number) => number,
@@ -178,10 +178,10 @@ export class Keepalive<Kept extends KeptAlive> {
     const now = this.#parts.clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
     for (const connection of silent) {
-      // `notify` may have closed this connection when it was called for an earlier one.
+      // `notify`, when called for an earlier connection, may have closed this one.
       const { silentSince } = connection;
       if (silentSince === undefined) continue;
-      // Compares the sum, to which the timer is set: a rounding error in a difference could repeat the check for ever.
+      // Compares the sum to which the timer is set: a rounding error in a difference could repeat the check for ever.
       const dueAt = silentSince + afterMs(silentSince);
       if (now >= dueAt) notify(connection, now - silentSince);
       else nextAt = Math.min(nextAt, dueAt);
@@ -190,7 +190,7 @@ export class Keepalive<Kept extends KeptAlive> {
   }
 
   /**
-   * Returns the ms of silence tolerated on a connection whose backend answers on others. The kernel doubles its pause
+   * Returns how many ms a connection may be silent while its backend answers on others. The kernel doubles its pause
    * before each retransmission, so after an outage the next one comes within the time that the outage lasted.
    */
   readonly #answeringLimitMs = (silentSince: number): number => {
@@ -205,9 +205,9 @@ export class Keepalive<Kept extends KeptAlive> {
   };
 
   /**
-   * Returns the ms of silence tolerated on a connection whose backend is silent. If no other backend answers either,
-   * the proxy's own network is most likely at fault (D14). After such an outage one backend answers first, and the
-   * silence of the others counts only from that moment.
+   * Returns how many ms a connection of a silent backend may be silent. If no other backend answers either, the proxy's
+   * own network is most likely at fault (D14). After such an outage one backend answers first, and the silence of the
+   * others counts only from then on.
    */
   readonly #silentLimitMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;

@@ -4,9 +4,9 @@ const MiB = 1024 * KiB;
 
 export const upstreamLimits = {
   /**
-   * After this many resets of unanswered streams an upstream connection takes no new streams. Its 80 open streams may
-   * still be reset. A backend that is another watchkeeper allows 200 resets. A kube-apiserver tolerated 500 resets of
-   * requests whose handlers still ran (measured).
+   * Number of resets of unanswered streams after which an upstream connection takes no new streams. Its 80 open streams
+   * may still be reset. A backend that is another watchkeeper allows 200 resets. A kube-apiserver tolerated 500 resets
+   * of requests whose handlers still ran (measured).
    */
   connectionResetBurst: 120,
   streamWindowMostBytes: 4 * MiB,
@@ -18,31 +18,31 @@ export const upstreamLimits = {
   unprovenDialsPerSecond: 50,
   dialsPerSecond: 50,
   /**
-   * Up to this many connections of one backend all get a PING on every tick. Of more connections, one in `pingTurns`
-   * gets a PING, and so does each connection that opens a stream, because 600 PINGs a tick cost 8 % of a core.
+   * Up to this many connections to one backend all get a PING at every tick. Of more connections, one in `pingTurns`
+   * gets one, and each connection that opens a stream, because 600 PINGs a tick cost 8 % of a core.
    */
   pingsPerBeat: 100,
   pingTurns: 4,
   /**
-   * If a PING is unanswered for this share of the suspect deadline, all other connections get a PING at once. A silent
-   * backend is therefore suspect within 0.88 s (0.75 s with few connections), and a broken path under a single idle
+   * If a PING is unanswered for this share of the time until suspicion, all other connections get a PING at once. A
+   * silent backend is therefore suspect within 0.88 s (0.75 s with few connections), and a broken path of a single idle
    * connection within 1.5 s.
    */
   rollCallShare: 0.25,
   /**
-   * Ms for which a silent connection is kept while its backend answers on others. After an outage the old socket waits
+   * Ms for which a silent connection is kept while its backend answers on others. After an outage, the old socket waits
    * for its kernel's next retransmission (0.2 s, doubled each time): 3.0 s after an outage of 1.5 s, and a measured 3.4
    * s after an outage of 2 s.
    */
   connectionPatienceMs: 5000,
   /**
-   * Backends that fall silent within this many ms of each other share one cause, most likely the proxy's own network.
-   * If another backend answers a PING sent later, only the silent backend is affected (D14).
+   * Backends that fall silent within this many ms share one cause, most likely the proxy's own network. If another
+   * backend answers a PING that was sent later, only the silent backend is affected (D14).
    */
   togetherMs: 1000,
-  /** A pending dial of this age (ms) is restarted if another socket took only a third of that time: its SYN is lost. */
+  /** A dial of this age (ms) is restarted if another socket was answered in a third of that time: its SYN was lost. */
   hurriedDialMs: 200,
-  /** Ms before the first repeated dial to one backend. The pause doubles with each failure, up to `redialMostMs`. */
+  /** Ms until a failed dial to a backend is repeated. The pause doubles with each failure, up to `redialMostMs`. */
   redialFirstMs: 100,
   redialMostMs: 500,
   /**
@@ -51,24 +51,24 @@ export const upstreamLimits = {
    */
   latePingMs: 150,
   lossyMs: 3000,
-  /** Ms that a request waits for a connection before the next attempt begins: one failed dial and a margin. */
+  /** Ms that a request waits for a connection before its next attempt: one failed dial and a margin. */
   connectionWaitMs: 2500,
-  /** After this wait (ms) a request goes to a backend that has a connection. A TLS dial usually takes a tenth of it. */
+  /** Ms of this wait after which a request goes to a backend with a connection. A TLS dial usually takes a tenth. */
   connectionDoubtMs: 500,
-  /** After this multiple of the suspect deadline an unanswered PING counts as silence, even if bytes have arrived. */
+  /** A PING unanswered for this multiple of the time until suspicion counts as silence, even if bytes arrive. */
   unansweredShare: 1.5,
-  /** A connection with a PING pending for more ms than this gets no hedges. A PING is sent every 250 ms. */
+  /** A connection gets no hedges while a PING is unanswered for more ms than this. PINGs are sent every 250 ms. */
   promptMs: 100,
-  /** Ms for which a connection that was silent is used only if no other has room. Watches are retried as long. */
+  /** Ms for which a connection that was silent is used only if no other one has room. Watches are retried as long. */
   shakyConnectionMs: 15_000,
-  /** A connection without a stream for this many ms is closed or replaced. The apiserver closes it after 90 s. */
+  /** A connection without a stream for this many ms is closed or replaced. The apiserver would close it after 90 s. */
   idleConnectionMs: 60_000,
-  /** A spare connection, neither warm nor its shard's last one, closes after this many ms without a stream. */
+  /** A connection that is neither warm nor the only one of its shard closes after this many ms without a stream. */
   spareConnectionMs: 2000,
-  /** Ms that a backend that becomes ready again takes to reach full weight. */
+  /** Ms until a backend that has become ready again gets its full share of the load. */
   slowStartMs: 30_000,
-  /** Weight at first of a backend that becomes ready again, as a share of its full weight. */
+  /** The part of its full share that such a backend gets at first. */
   slowStartLeast: 1 / 30,
-  /** Ms for which a slow attempt is reported to its owner. */
+  /** Ms for which an attempt's owner is notified that the attempt is slow. */
   slowToldMs: 3000,
 } as const;

@@ -6,27 +6,27 @@ export type PickParts = {
   readonly views: readonly BackendView[];
   /** Returns the weighted load of a backend. The backend with the smallest load is picked. */
   readonly loads: (name: string) => number;
-  /** The backend of the client's previous requests, kept as long as it serves (k/k 59848). */
+  /** The backend of the client's earlier requests, which is kept as long as it serves (k/k 59848). */
   readonly bound: string | undefined;
-  /** Backends at which this request was already tried. */
+  /** Backends that this request has tried already. */
   readonly tried: readonly string[];
 };
 
 const pickableBestFirst: readonly BackendState[] = ["ready", "unknown", "draining"];
 const doubtful: readonly BackendState[] = ["suspect"];
-/** States in which a backend is known to answer. A hedge goes to no other backend. */
+/** States in which a backend is known to answer. Hedges go to no other backend. */
 const answering: readonly BackendState[] = ["ready", "draining"];
 
 /**
  * Returns the bound backend if it serves, otherwise the least loaded one in the best state. Suspect backends that
- * answer come before other suspect ones, which may stay silent after a silence of all backends (D14).
+ * answer precede other suspect ones, which may stay silent after a silence of all backends (D14).
  */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
   const untried = views.filter((view) => !tried.includes(view.name));
   const ready = views.filter((view) => view.state === "ready");
-  // A ready backend that failed once may have refused that stream only, for example with a GOAWAY, and is tried again
-  // on another connection. If it failed twice, a suspect backend is the better choice.
+  // A ready backend that has failed once may have refused only that stream, for example with a GOAWAY, and is tried
+  // again on another connection. After two failures, a suspect backend is the better choice.
   const again = ready.filter(({ name }) => tried.indexOf(name) === tried.lastIndexOf(name));
   const best =
     bestOf(untried, pickableBestFirst, loads) ??
@@ -49,7 +49,7 @@ function mayStay(bound: string, views: readonly BackendView[], tried: readonly s
   return (view?.state === "ready" || view?.state === "unknown") && !tried.includes(bound);
 }
 
-/** Returns a backend that answers and is not in `except`; undefined if there is none. */
+/** Returns a backend that is known to answer and is not in `except`; undefined: none. */
 export function pickOther(
   views: readonly BackendView[],
   loads: PickParts["loads"],

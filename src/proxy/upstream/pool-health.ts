@@ -1,6 +1,6 @@
 /**
- * Turns what all upstream connections of one backend show into evidence for health, and notifies their attempts, which
- * may hedge. If another connection answers, only the silent connection is faulty, and the backend works (D6).
+ * Turns what all upstream connections of one backend show into evidence about its health, and notifies their attempts,
+ * which may hedge. If another connection answers, only the silent connection is faulty, and the backend works (D6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Failure, metOf } from "../../base/failure.ts";
@@ -14,10 +14,10 @@ export type PoolHealthParts = {
   readonly clock: Clock;
   readonly connections: () => IteratorObject<Connection>;
   readonly learn: (evidence: Evidence) => void;
-  /** Called once when a connection in use falls silent while another answers, because its large packets may be lost. */
+  /** Called once when a connection in use falls silent while another one answers: its large packets may be lost. */
   readonly probeLargePackets: () => void;
   readonly reads: ReadLatency;
-  /** Returns the ms of silence that make a connection suspect, by the backend's present round-trip time. */
+  /** Returns the ms of silence after which a connection is suspect, for the backend's present round-trip time. */
   readonly deadlines: () => PingTimes;
 };
 
@@ -27,7 +27,7 @@ export class PoolHealth {
   #hasReportedSilence = false;
   /** Clock reading at which a PING was last answered so late that a packet must have been lost. */
   #lossAt = Number.NEGATIVE_INFINITY;
-  /** True after the backend was removed: its connections are no evidence any more. */
+  /** True once the backend was removed: its connections are no evidence any more. */
   #isDismissed = false;
 
   constructor(parts: PoolHealthParts) {
@@ -35,8 +35,8 @@ export class PoolHealth {
   }
 
   /**
-   * True if some connection certainly works. Received bytes alone are no proof, because the kernel of a frozen process
-   * still flushes its buffers. So a PING that waits too long counts as unanswered even if bytes arrive.
+   * True if some connection certainly works. Received bytes alone do not prove it, because the kernel of a frozen
+   * process still flushes its buffers. So a PING that waits too long counts as unanswered even while bytes arrive.
    */
   get hasAnswering(): boolean {
     const mostMs = upstreamLimits.unansweredShare * this.#parts.deadlines().suspectAfterMs;
@@ -49,7 +49,7 @@ export class PoolHealth {
     this.#isDismissed = true;
   }
 
-  /** Called when the verdict has changed. Notifies attempts when the backend becomes or ceases to be suspect. */
+  /** Called when the backend's health state has changed. Notifies attempts when it becomes suspect, or is no longer. */
   judged(isSuspect: boolean): void {
     if (isSuspect === this.#isBackendSuspect) return;
     this.#isBackendSuspect = isSuspect;
@@ -62,8 +62,8 @@ export class PoolHealth {
   }
 
   /**
-   * True if a connection that was in use is silent while another answers without late PINGs. The cause may be a lost
-   * packet, a fault of one connection, or the path MTU; a probe with a large response decides.
+   * True if a connection that was in use is silent while another one answers without late PINGs. The cause may be a
+   * lost packet, a fault of one connection, or the path MTU; a probe with a large response decides.
    */
   get mayLoseLargePackets(): boolean {
     if (this.#isLossy) return false;
@@ -80,7 +80,7 @@ export class PoolHealth {
     );
   }
 
-  /** True if small packets are lost too. A silent connection then does not mean that large packets are lost. */
+  /** True if small packets are lost, too, so that a silent connection does not show that large packets are lost. */
   get #isLossy(): boolean {
     return this.#parts.clock.now() - this.#lossAt < upstreamLimits.lossyMs;
   }
@@ -110,7 +110,7 @@ export class PoolHealth {
     else if (this.#hasReportedSilence) this.#reportAnswering();
   }
 
-  /** Called when all silent connections are known, so that no hedge goes to a silent connection. */
+  /** Called when all silent connections are known, so that no hedge goes to one of them. */
   notifyAttempts(): void {
     const { connections, reads, clock, deadlines } = this.#parts;
     reads.fade(clock.now());
@@ -120,11 +120,11 @@ export class PoolHealth {
       else if (connection.kind === "plain") connection.notifySlow(slowMs);
   }
 
-  /** GOAWAY on one connection follows a 401 or --goaway-chance. GOAWAY on all means that the backend is draining. */
+  /** A GOAWAY on one connection comes from a 401 or --goaway-chance. GOAWAYs on all mean that the backend drains. */
   seeGoing(): void {
     const opened = this.#parts
       .connections()
-      // A connection that the proxy retires is no evidence about the backend.
+      // A connection that the proxy has retired is no evidence about the backend.
       .filter((connection) => connection.isOpened && (!connection.isRetiring || connection.isPeerGoing))
       .toArray();
     if (opened.length > 0 && opened.every((connection) => connection.isPeerGoing))
@@ -162,13 +162,13 @@ export class PoolHealth {
   }
 }
 
-/** True if the proxy itself gave the dial up or closed the idle connection: no evidence about the backend. */
+/** True if the proxy itself ended the dial or closed the idle connection, which is no evidence about the backend. */
 function isLetGo(connection: Connection, failure: Failure | undefined): boolean {
   if (!connection.isOpened) return failure?.origin === "proxy";
   return failure === undefined && connection.isRetiring && !connection.isPeerGoing;
 }
 
-/** `dial`: the connection never opened; `ping`: it was silent; `socket`: the backend ended it. */
+/** dial: the connection never opened. ping: it was silent. socket: the backend ended it. */
 function endOf(connection: Connection): "ping" | "dial" | "socket" {
   if (!connection.isOpened) return "dial";
   return connection.isSuspect ? "ping" : "socket";

@@ -1,4 +1,4 @@
-/** The connection pools of all backends, by name. Backends come and go with the configuration. */
+/** The connection pools of all backends, by name. A reload or discovery adds and removes backends. */
 
 import type { Client } from "../context/client.ts";
 import type { TrustClass } from "../identity/trust.ts";
@@ -11,11 +11,11 @@ export type PoolSetOptions = {
   readonly poolFor: (backend: string) => ConnectionPool;
   /** True if every client has upstream connections of its own (D2). */
   readonly isPerClient: boolean;
-  /** Returns the share of a full load that a backend may get: above 0, at most 1 (slow-start.ts). */
+  /** Returns the share of its full load that a backend may get now: above 0, at most 1 (slow-start.ts). */
   readonly shareOf: (backend: string) => number;
 };
 
-/** Created once, because nearly all requests use them. */
+/** Made only once, because nearly all requests use them. */
 const sharedKeys = {
   proven: { plain: poolKey("proven", "plain"), long: poolKey("proven", "long") },
   unproven: { plain: poolKey("unproven", "plain"), long: poolKey("unproven", "long") },
@@ -45,7 +45,7 @@ export class PoolSet {
       this.#pools.set(name, connections);
       connections.start();
     }
-    // Done after the new pools are opened, so that requests that wait for a removed backend can go to a new one.
+    // After the new pools are open, so that requests that wait for a removed backend can go to a new one.
     for (const [name, connections] of this.#pools) {
       if (backends.includes(name)) continue;
       this.#pools.delete(name);
@@ -53,7 +53,7 @@ export class PoolSet {
     }
   }
 
-  /** Applies other settings to all pools. `poolFor` gives them to pools that come later. */
+  /** Applies other settings to all pools. `poolFor` must give them to pools that come later. */
   configure(settings: PoolSettings): void {
     for (const pool of this.#pools.values()) pool.configure(settings);
   }
@@ -72,13 +72,13 @@ export class PoolSet {
     return connection?.isPrompt === true ? connection : undefined;
   }
 
-  /** Notifies the attempts of a draining backend that they may move. */
+  /** Notifies the attempts at a draining backend that they may move. */
   leave(backend: string): void {
     const shards = this.#pools.get(backend)?.shards ?? [];
     for (const connection of shards.flatMap(({ connections }) => connections)) connection.leave();
   }
 
-  /** Replaces the connections that present an old certificate of this class. */
+  /** Replaces the connections of this class, which present an old certificate of the proxy. */
   renew(trust: TrustClass): void {
     for (const connections of this.#pools.values()) connections.renew(trust);
   }
@@ -93,23 +93,23 @@ export class PoolSet {
     return this.#options.shareOf(backend);
   }
 
-  /** Returns the ms for which the backend may be silent before it is suspect. */
+  /** Returns for how many ms the backend may be silent before it is suspect. */
   suspectAfterMs(backend: string): number {
     return this.#pools.get(backend)?.deadlines.suspectAfterMs ?? upstreamLimits.connectionDoubtMs;
   }
 
-  /** Returns the weight for picking a backend: its load, with `besides` added, divided by its share. */
+  /** Returns a backend's load, with `besides` added, divided by its share. The backend with the least is picked. */
   readonly weightOf = (backend: string, besides = 0): number =>
     (this.loadOf(backend) + besides + 1) / this.#options.shareOf(backend);
 
-  /** "rejected": for anonymous requests, and for requests from addresses whose tokens get 401. */
+  /** `trust` "rejected": for anonymous requests, and for requests from addresses whose tokens get 401. */
   keyFor(
     wanted: { readonly trust: TrustClass | "rejected"; readonly kind: ConnectionKind },
     client: Client,
   ): PoolKey {
     const { trust, kind } = wanted;
     if (trust !== "private" && !this.#options.isPerClient) return sharedKeys[trust][kind];
-    // A client's private connections exist with and without the proxy's own credential, so the class stays in the key.
+    // The key contains the class: a client may have private connections with and without the proxy's own credential.
     const isAsserted = trust === "front-proxy" || trust === "impersonate";
     return poolKey(isAsserted ? trust : "private", kind, this.#ownerOf(client));
   }

@@ -1,4 +1,4 @@
-/** When and where a request is sent again after an attempt that failed. */
+/** When a request may be sent again after a failed attempt, and to which backend. */
 import type { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";
@@ -13,12 +13,12 @@ export function maySendAgain(code: number, isSafe: boolean): boolean {
   return code === errorCode.REFUSED_STREAM || (code === lost && isSafe);
 }
 
-/** One empty list for all requests that never retry, which saves an array for each of 50,000 watches. */
+/** One empty list for all requests that are never sent again, to save an array for each of 50,000 watches. */
 const none: readonly string[] = [];
 
-/** The failed attempts of one request, Upgrade or passthrough connection, and the choice of the next backend. */
+/** The failed attempts of one request, Upgrade or passthrough connection, and the choice of its next backend. */
 export class Retries {
-  /** Backends that are picked only if no other backend can be picked. */
+  /** Backends that are picked only if no other one can be. */
   readonly #avoided: readonly string[];
   #tried = none;
 
@@ -26,7 +26,7 @@ export class Retries {
     this.#avoided = avoided;
   }
 
-  /** The backends whose attempts failed, earliest first. A backend that failed twice is listed twice. */
+  /** The backends of the failed attempts, earliest first. A backend that has failed twice is listed twice. */
   get tried(): readonly string[] {
     return this.#tried;
   }
@@ -35,7 +35,7 @@ export class Retries {
     return this.#tried.length >= limits.attempts;
   }
 
-  /** Returns the backend of the next attempt, or a Failure if no backend can be asked now. */
+  /** Returns the backend for the next attempt, or a Failure if none can be asked now. */
   nextBackend(views: PickParts["views"], loads: PickParts["loads"], bound?: string): string | Failure {
     const tried = this.#avoided.length === 0 ? this.#tried : [...this.#tried, ...this.#avoided];
     return pick({ views, loads, bound, tried });

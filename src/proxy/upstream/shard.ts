@@ -1,4 +1,4 @@
-/** The connections of one backend, trust class and kind, and the attempts that wait for one of them. */
+/** The connections to one backend for a trust class and kind of request, and the attempts that wait for one. */
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import { inSlices } from "../../base/slices.ts";
@@ -9,10 +9,10 @@ import type { PoolKey } from "./pool-key.ts";
 /** An attempt that waits for a connection. Exactly one of `ready` and `refused` is called. No method throws. */
 export type Waiter = {
   readonly key: PoolKey;
-  /** Returns the present key: a credential may be proven while the attempt waits. */
+  /** Returns the present key, which changes if a credential is proven while the attempt waits. */
   rekey(): PoolKey;
   ready(connection: Connection): void;
-  /** Called at every tick while the wait is long or hopeless, so that the attempt may move to another backend. */
+  /** Called at every tick while the wait is long or hopeless. The attempt may then move to another backend. */
   suspected(): void;
   refused(failure: Failure): void;
 };
@@ -20,39 +20,39 @@ export type Waiter = {
 export type Shard = {
   readonly key: PoolKey;
   readonly connections: Connection[];
-  /** Attempts that wait for a connection, each with the clock reading at which its wait began. */
+  /** Attempts that wait for a connection, each with the clock reading at which it began to wait. */
   readonly waiting: Map<Waiter, number>;
 };
 
-/** Refuses all waiting attempts, in slices, because each asks another backend at once or is answered. */
+/** Refuses all waiting attempts, in slices, because each one then asks another backend or is answered. */
 export function refuse({ waiting }: Shard, failure: Failure, clock: Clock): void {
   inSlices(clock, Array.from(waiting.keys()), (waiter) => {
     if (waiting.delete(waiter)) waiter.refused(failure);
   });
 }
 
-/** True if a connection with the old certificate still takes requests. */
+/** True if a connection with an old certificate of the proxy still takes requests. */
 export function hasOutdated({ connections }: Shard): boolean {
   return connections.some(({ isOutdated, isRetiring }) => isOutdated && !isRetiring);
 }
 
-/** Retires connections with the old certificate. Open streams continue. */
+/** Lets connections with an old certificate of the proxy take no new streams. Open streams go on. */
 export function retireOutdated({ connections }: Shard): void {
   for (const connection of connections.filter(({ isOutdated }) => isOutdated)) connection.yield();
 }
 
 /**
- * Returns the idle connections to close now, and whether the shard needs a new one first. Connections beyond `keep`
- * warm ones, and beyond the last one, close soon. If a shard is not kept warm, its last connection closes after a
- * minute. A warm connection gets a successor before it closes: an apiserver ends a session after 90 s without a stream,
- * and if all sessions ended at once, the backend would look as if it were draining.
+ * Returns the idle connections to close now, and whether the shard needs a new one first. Connections beyond the `keep`
+ * warm ones close soon, but not the only remaining one. That one closes after a minute if the shard is not kept warm. A
+ * warm connection gets a successor before it closes: an apiserver ends a session after 90 s without a stream, and if
+ * all sessions ended at once, the backend would look as if it were draining.
  */
 export function idleIn(
   { connections }: Shard,
   keep: number,
   now: number,
 ): { readonly isWanting: boolean; readonly going: readonly Connection[] } {
-  // Silent connections do not count: if the one that answers were closed, nothing would prove that the backend works.
+  // Silent connections do not count: if the one that answers were closed, nothing would show that the backend works.
   const taking = connections.filter(
     (connection) => connection.isOpened && !connection.isRetiring && !connection.isSuspect,
   );

@@ -1,30 +1,30 @@
 /**
  * Limits the share of a backend that has just come back. It has no streams, so "fewest streams first" would send it
- * every client that connects: 5,000 at once after a gateway's restart, to an apiserver whose caches are cold. The
- * backend's share grows from a small part to a full share within half a minute.
+ * every client that connects: 5,000 at once after a gateway's restart, to an apiserver whose caches are cold. Its share
+ * grows from a small part to the full share within half a minute.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 import { upstreamLimits } from "./limits.ts";
 
-/** States after which a backend has no clients. A suspect backend keeps its clients. */
+/** States in which a backend loses its clients. A suspect backend keeps them. */
 const emptied: readonly BackendState[] = ["unknown", "dead", "draining"];
 
-/** Returns the share of a full load after `readyMs` in state ready. */
+/** Returns the share of its full load that a backend gets once it has been ready for `readyMs`. */
 export function shareAfter(readyMs: number): number {
   return Math.min(1, Math.max(upstreamLimits.slowStartLeast, readyMs / upstreamLimits.slowStartMs));
 }
 
 export class SlowStart {
   readonly #clock: Clock;
-  /** Clock reading at which each backend became ready after it had no clients; undefined: not yet ready. */
+  /** Clock reading at which each backend became ready after it had no clients; undefined: it is not ready yet. */
   readonly #returnedAt = new Map<string, number | undefined>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Called with each new verdict. Returns true if the backend has come back, and so starts slowly. */
+  /** Called with each new health state. True if the backend has come back, and so starts slowly. */
   judged({ name, state }: Pick<BackendView, "name" | "state">): boolean {
     if (emptied.includes(state)) this.#returnedAt.set(name, undefined);
     const hasReturned = state === "ready" && this.#returnedAt.get(name) === undefined;
