@@ -1,4 +1,4 @@
-/** Sends all requests of the page. They go to the JSON API: reads of lists, and operations. */
+/** Sends all requests of the page to the JSON API: reads of lists, and operations. */
 
 const patienceMs = 4_000;
 

@@ -1,4 +1,4 @@
-/** The top of the page: the proxy's name, the state of the backends, the filter, and the switch of the theme. */
+/** The top of the page: the proxy's name, the backends' state, the filter, and the switch of the theme. */
 import { html } from "./html.js";
 import { Mark } from "./table.js";
 import { age, markOf } from "./words.js";

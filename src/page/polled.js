@@ -1,4 +1,4 @@
-/** Reads the API at intervals while the page is visible. If a read fails, the last value stays. */
+/** Reads the API at intervals while the page is visible. If a read fails, the previous value stays. */
 import { useEffect, useRef, useState } from "./html.js";
 
 /**

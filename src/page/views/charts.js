@@ -1,10 +1,10 @@
-/** Charts of rates since the page was opened, for 15 minutes at most. All charts show one common cursor. */
+/** Charts of rates since the page was opened, for at most 15 minutes. All charts have one common cursor. */
 import uPlot from "uplot";
 import { html, useEffect, useRef } from "../html.js";
 
 /** @typedef {import("./rates.js").Point} Point */
 
-/** The charts. `at` is the index of a line's value in a point's `values`. */
+/** `at`: index of a line's value in a point's `values`. */
 const charts = [
   {
     title: "requests a second",
