@@ -4,7 +4,7 @@ export type Clock = {
   now(): number;
   /** Milliseconds since 1970. Only for certificates and log lines, because this clock may jump. */
   wall(): number;
-  /** Calls `run` once after `ms`, which may exceed Node's maximum. Returns a function that cancels the call. */
+  /** Calls `run` once after `ms`, which may exceed a Node timer's maximum. Returns a function that cancels the call. */
   after(ms: number, run: () => void): () => void;
   /** Calls `run` once, after the event loop has processed this turn's input. HTTP/2 sessions then send their output. */
   soon(run: () => void): void;

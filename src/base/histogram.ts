@@ -9,7 +9,7 @@ export const rttBounds: readonly number[] = [0.001, 0.005, 0.02, 0.05, 0.1, 0.2,
 /** Bounds in seconds for the time until a backend is found suspect or dead (health.ping; D6, D14). */
 export const detectionBounds: readonly number[] = [0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30];
 
-/** Bounds in seconds for the time from a backend's suspicion until a watch continues at another backend. */
+/** Bounds in seconds for the time from the loss or suspicion of a watch's stream until the watch continues. */
 export const moveBounds: readonly number[] = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
 
 export class Histogram {

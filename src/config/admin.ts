@@ -19,7 +19,7 @@ export type AdminConfig = {
   readonly metrics: AccessConfig;
 } & AccessConfig;
 
-/** Who may use a port. The API has one such section, metrics and probes have another. */
+/** Who may use one of the two admin ports, and its certificate. */
 export type AccessConfig = {
   /** How clients are authorized; undefined: every client that can connect may use the port. */
   readonly authorization: AuthorizationConfig | undefined;

@@ -125,7 +125,7 @@ export const verdicts: readonly VerdictRow[] = [
   { connections: ["left", "lost"], isDrained: true, verdict: "draining" },
   // Answered probes alone do not make a backend ready: requests need an upstream connection.
   { connections: ["silent", "left", "lost"], verdict: "suspect" },
-  // The certificate does not prove the backend's identity. It gets no new requests, but open ones continue.
+  // The certificate does not prove the backend's identity: the backend gets no new requests, but open ones go on.
   { isUntrusted: true, verdict: "suspect" },
   { readiness: ["shutdown"], verdict: "draining" },
   // The backend answers PINGs but not reads, for example because it cannot reach etcd.

@@ -15,7 +15,7 @@ export const incidentLimits = {
   incidentBackends: 128,
   /** Milliseconds that a backend may be suspect without an incident, because its requests are hedged meanwhile. */
   doubtMs: 1500,
-  /** The same while only old connections fail, which may recover by themselves. */
+  /** Milliseconds that a backend may be suspect without an incident while only old connections fail. */
   unprovenMs: 10_000,
   /** Milliseconds that a backend may report "not ready" without an incident, because it may be starting. */
   unreadyMs: 3000,

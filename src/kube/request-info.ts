@@ -87,7 +87,7 @@ function partsOf(path: string): string[] {
 
 function nonResource(method: string, path: string): RequestInfo {
   const verb = method.toLowerCase();
-  // The verb of such a request is its method. A method `WATCH` would be long-running: only resources have watches.
+  // Without a resource, the verb is the method. A method `WATCH` would be long-running: only resources have watches.
   const isLong = verb === "watch" || verb === "proxy" || path.startsWith("/debug/pprof/");
   const kind = isLong ? "long-running" : "plain";
   return {

@@ -129,7 +129,7 @@ export function acceptanceOf(answer: ResponseHead, contentType: string): Accepta
   return isAlike ? { kind: "go" } : { kind: "elsewhere", inMs: 0 };
 }
 
-/** Judges an ERROR event at the start of a response with status 200. `isForgotten`: every backend has answered 410. */
+/** Judges an ERROR event at the start of a response with status 200. `isForgotten`: no backend has the version. */
 export function acceptanceOfError(code: number, isForgotten: boolean): Acceptance {
   if (code === 401 || code === 403) return { kind: "end" };
   // A recently started backend has less history, so a 410 is final only if every candidate returned it.

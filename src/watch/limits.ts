@@ -59,9 +59,9 @@ export const watchLimits = {
   caughtUpMs: 70_000,
   /** Timeout of a stream for one bookmark, which the apiserver sends 2 s before the timeout (watch.md §5.5). */
   bookmarkRefreshMs: 3000,
-  /** Ms between two such streams. When an apiserver comes back, many watches need a bookmark at once. */
+  /** Ms between two streams for one bookmark: when an apiserver comes back, many watches need a bookmark at once. */
   bookmarkRefreshPauseMs: 5,
-  /** Ms until a watch that could not open such a stream, mostly because it is moving, tries again. */
+  /** Ms until a watch that could not open a stream for one bookmark, mostly because it is moving, tries again. */
   bookmarkRefreshAgainMs: 1000,
   /** Ms between two checks that each resource has a sentinel (D13, sentinels.ts). */
   sentinelLookMs: 500,
@@ -75,16 +75,16 @@ export const watchLimits = {
   sentinels: 1000,
   /** Maximum number of events that a sentinel's second stream has delivered and its first stream has not. */
   aheadEvents: 1000,
-  /** Maximum size of these events in bytes. */
+  /** Maximum size in bytes of the events that a sentinel's second stream has delivered and its first has not. */
   aheadBytes: 1024 * 1024,
   /** Ms between two lists from a backend whose etcd history differs, or that did not answer the last list. */
   historyLookMs: 1000,
-  /** Ms between two lists from each ready backend, to check its etcd history (histories.ts). */
+  /** Ms between two lists from each ready backend, to check its etcd history (forked-histories.ts). */
   historyMs: 5000,
   historyAnswerMs: 5000,
   /** Maximum number of resources that one check of an etcd history tries, and of watches of each resource. */
   historyTries: 20,
-  /** Ms for which such checks skip a resource that could not be listed. */
+  /** Ms for which the checks of etcd histories skip a resource that could not be listed. */
   historyUnreadMs: 60_000,
   /** Minimum ms for which a backend counts as having another etcd history after its events differed from another's. */
   historyUnlikeMs: 300_000,
@@ -101,7 +101,7 @@ export const watchLimits = {
   watchServerMs: 1_800_000,
   /** Minimum ms between two lists that make a backend's watch cache of a resource follow etcd (watch.md §6.6). */
   progressRequestMs: 1000,
-  /** If such a list takes longer, the cache is stalled: the apiserver waits 3 s for its cache, then asks etcd. */
+  /** If a list that makes a cache follow etcd takes longer, the cache is stalled: the apiserver waits 3 s for it. */
   progressWaitMs: 2500,
   progressAnswerMs: 4500,
   /** Maximum number of clients whose identity is tried for one list, because a client may lack the permission. */

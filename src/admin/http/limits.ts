@@ -47,7 +47,7 @@ export const adminLimits = {
   operatorChars: 128,
   /** Milliseconds between tries to open the API's port while another process, such as a predecessor, has it. */
   apiRetryMs: 1000,
-  /** Number of failed tries before a report: a predecessor closes the port about a second after the handover. */
+  /** Number of failed tries to open the API's port before a report: a predecessor closes it within about a second. */
   apiFailures: 4,
   /** Maximum number of state changes kept for each backend: enough for an hour of failures every two minutes. */
   backendHistory: 64,

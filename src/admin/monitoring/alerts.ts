@@ -407,7 +407,7 @@ function expiryByInstance(): Fact {
   };
 }
 
-/** Returns the template that repeats the line of a fact. */
+/** Returns a Prometheus template that prints `line` for each result of `query`. */
 export function listOf({ query, of = [], sort = "instance", line }: Fact): string {
   const labels = of.map((label) => ` $labels.${label}`).join("");
   const text = of.length === 0 ? JSON.stringify(query) : `(printf ${JSON.stringify(query)}${labels})`;

@@ -73,7 +73,7 @@ export function beatInto(store: Store, clock: Clock): WriteBeat {
   };
 }
 
-/** Returns the object for the write with this count, as a client sends it. */
+/** Returns the ConfigMap that the write with this count sends. */
 export function beatObject(count: number): object {
   return {
     apiVersion: "v1",

@@ -27,7 +27,7 @@ export const h2Limits = {
    * it (D16). The most active client sends four for each request; eight leave room for unanswered requests.
    */
   framesPerAnswer: 8,
-  /** Maximum number of such frames that a client can save up: enough for about a hundred of its requests at once. */
+  /** Maximum number of control frames that a client can save up in this way: enough for a hundred requests at once. */
   earnedFrames: 390,
   /** Number of control frames by which each open stream of a client raises the budgets below. */
   framesPerStream: 4,

@@ -24,7 +24,7 @@ const literalNeverIndexed = 0x10;
 const literalNotIndexed = 0x00;
 
 const onceRoles: readonly Role[] = [role.path, role.contentLength, role.auditId, role.forwardedFor];
-/** By role: true if the values of such fields do not repeat. An array, because it is read for every field. */
+/** By a field's role: true if its values do not repeat. An array, because it is read for every field. */
 const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRoles.includes(of));
 
 /** Table size in bytes that the peer's decoder has before its SETTINGS arrive (RFC 9113 §6.5.2). */

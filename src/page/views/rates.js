@@ -6,7 +6,7 @@ const mostPoints = 900;
 /** @typedef {{ at: number, values: readonly number[] }} Point */
 
 /**
- * Returns the points with one more, from two reads of the counters. Adds none if the proxy was restarted between them.
+ * Adds a point, made from two reads of the counters, unless the proxy was restarted between them.
  * @param {readonly Point[]} points
  * @param {import("../rows.d.ts").Stats | undefined} before
  * @param {import("../rows.d.ts").Stats} now

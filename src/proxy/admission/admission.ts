@@ -39,7 +39,7 @@ export const admissionLimits = {
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
-  /** Maximum of this count, so that an address is accepted again a minute after its flood. */
+  /** Maximum count of 401s of one address, so that it is accepted again a minute after its flood. */
   rejectionsMost: 80,
   /** Maximum number of addresses whose 401s are counted. */
   rejectedAddresses: 10_000,

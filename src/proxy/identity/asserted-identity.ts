@@ -15,7 +15,10 @@ import { subjectOf } from "./subject.ts";
  */
 export const certificateLeaveMs = 5000;
 
-/** `Unidentified`: the client's own credential goes upstream. `Asserted`: the proxy states who the client is. */
+/**
+ * Unidentified: the client's own credential goes upstream. Asserted: the proxy states who the client is. Refused: the
+ * client's certificate is not accepted.
+ */
 export type Identity = Unidentified | Refused | Asserted;
 
 export type FieldRule = (field: Field) => boolean;

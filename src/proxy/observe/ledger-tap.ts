@@ -211,7 +211,7 @@ type Storm = {
 };
 
 export class RelistStorm {
-  /** The latest such list of each pair of caller and resource, oldest first; at most `stormRelists`. */
+  /** The latest relist of each pair of caller and resource, oldest first; at most `stormRelists`. */
   #relists: Relist[] = [];
   #reportedAt = Number.NEGATIVE_INFINITY;
 

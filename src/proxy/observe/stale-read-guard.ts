@@ -191,7 +191,7 @@ export class StaleReadGuard {
   /** By client and resource. */
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
   mode: GuardMode;
-  /** Since the start: stale responses, requests that demanded a minimum version, and refusals of such requests. */
+  /** Since the process started: stale responses, requests that demanded a minimum version, and their refusals. */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 
   constructor(parts: StaleReadGuardParts) {

@@ -157,7 +157,7 @@ export class HeapPressure {
     );
   }
 
-  /** Cuts the latest of these requests: the share `shedShare` of them. */
+  /** Cuts the latest requests: the share `shedShare` of all. */
   #endYoungest(all: readonly Sheddable[]): void {
     let left = shareOf(all.length);
     const times = new Float64Array(all.length);

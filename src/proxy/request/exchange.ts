@@ -113,7 +113,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #waitsUntil = 0;
   /** The request's place among those with an unproven credential (D15); undefined: it needs none. */
   #entry: Entry | undefined;
-  /** Clock reading at which it got this place, from which the time limit of retries counts; 0: none was needed. */
+  /** Clock reading at which the request got a place (D15), from which retries are timed; 0: it needed none. */
   #placedAt = 0;
   /** Defined only for a watch from an exact version. */
   #replayLoop: ReplayLoop | undefined;

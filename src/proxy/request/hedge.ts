@@ -32,7 +32,7 @@ export class Hedges {
   readonly #slowBudget: TokenBucket;
   /** Number of requests that were sent twice, since the process started. */
   count = 0;
-  /** How often the first attempt, or the hedge, of such a request was answered first. */
+  /** How often a request that was sent twice was answered first by its first attempt, or by its hedge. */
   readonly wins = { first: 0, hedge: 0 };
 
   constructor(parts: HedgeParts) {

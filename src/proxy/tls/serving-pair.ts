@@ -111,7 +111,7 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
 /** Parsed leaf certificates, kept because each new `:authority` of a session is compared with their names. */
 const leaves = new WeakMap<ServingPair, X509Certificate>();
 
-/** True if the certificate has one of these names. A name with "*." matches only an equal one in the certificate. */
+/** True if the certificate has one of `names`. A name with "*." matches only an equal one in the certificate. */
 export function hasAnyOf(names: readonly string[], pair: ServingPair): boolean {
   const leaf = leaves.get(pair) ?? new X509Certificate(pair.chain);
   leaves.set(pair, leaf);

@@ -9,7 +9,7 @@ import { quote } from "../../config/problem.ts";
 import { type BackendAddress, openSocket } from "../net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 
-/** Milliseconds that a backend has to answer such a trial. A slower backend gives no result. */
+/** Milliseconds that a backend has to answer when a CA or certificate is tried. A slower one gives no result. */
 export const proofMs = 3000;
 
 /** objection: why the backend rejects the file; "": it accepts the file; undefined: no result. */

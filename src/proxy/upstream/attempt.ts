@@ -17,7 +17,7 @@ import type { Waiter } from "./shard.ts";
 /** The exchange or watch session for which an attempt is made. */
 export type AttemptOwner = {
   readonly context: RequestContext;
-  /** Returns which upstream connections the request may use now. Changes when its credential is proven. */
+  /** Returns which upstream connections the request may use now. The result changes when its credential is proven. */
   poolKey(): PoolKey;
   /** Called when the request's head was sent. Its body may follow. */
   attemptOpened?(attempt: Attempt, up: StreamWriter): void;
@@ -116,7 +116,7 @@ export class Attempt implements ConnectionUser, Waiter {
       return this.refused(new Failure("no-backend", "proxy", `Backend ${this.backend} was removed`));
     const connection = connections.take(this.#key);
     if (connection !== undefined) return this.ready(connection);
-    // Set first, because `wait` may refuse at once.
+    // Set before `wait` is called, which may refuse the attempt at once.
     this.#waitingPool = connections;
     connections.wait(this);
   }

@@ -1,7 +1,7 @@
 /**
- * The upstream connections to one backend. Requests of one trust class and kind share some of them, a *shard*. When a
- * shard has little room left, another connection is dialled before it is needed. Requests that find no room wait here,
- * unsent, until a connection opens or the dial fails.
+ * The upstream connections to one backend. They are divided into *shards*: requests of one trust class and kind share a
+ * shard's connections. When a shard has little room left, another connection is dialled before it is needed. Requests
+ * that find no room wait here, unsent, until a connection opens or the dial fails.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";

@@ -99,7 +99,7 @@ export class Keepalive<Kept extends KeptAlive> {
     const now = clock.now();
     const lateMs = now - this.#dueAt;
     const isLate = lateMs > limits.stallMs;
-    // The proxy cannot know when in this wait its event loop was stalled, so none of the wait counts.
+    // The event loop was stalled at an unknown moment since the timer was set, so none of that time counts.
     if (isLate) for (const connection of connections()) connection.discountStall(now - this.#waitsSince);
     const isTick = now >= this.#tickAt;
     if (isTick) {

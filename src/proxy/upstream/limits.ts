@@ -53,7 +53,7 @@ export const upstreamLimits = {
   lossyMs: 3000,
   /** Ms that a request waits for a connection before its next attempt: one failed dial and a margin. */
   connectionWaitMs: 2500,
-  /** Ms of this wait after which a request goes to a backend with a connection. A TLS dial usually takes a tenth. */
+  /** Ms that a request waits for a connection before it goes to another backend. A TLS dial takes a tenth of this. */
   connectionDoubtMs: 500,
   /** A PING unanswered for this multiple of the time until suspicion counts as silence, even if bytes arrive. */
   unansweredShare: 1.5,
@@ -67,7 +67,7 @@ export const upstreamLimits = {
   spareConnectionMs: 2000,
   /** Ms until a backend that has become ready again gets its full share of the load. */
   slowStartMs: 30_000,
-  /** The part of its full share that such a backend gets at first. */
+  /** The part of its full share that a backend gets at first when it has become ready again. */
   slowStartLeast: 1 / 30,
   /** Ms for which an attempt's owner is notified that the attempt is slow. */
   slowToldMs: 3000,

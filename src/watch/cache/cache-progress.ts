@@ -127,7 +127,7 @@ export type LagSuspicion = {
 type Threshold = {
   /** Returns for how many ms the backend's cache must have lacked an event before it is suspected. */
   readonly afterMs: (backend: string) => number;
-  /** True if the cache must also have delivered nothing new during this time. */
+  /** True if the cache must also have delivered nothing new for so long. */
   readonly isStill: boolean;
 };
 
@@ -179,7 +179,7 @@ class Peers {
     return suspicions;
   }
 
-  /** Makes the marks `ms` younger, because the proxy read no events while its event loop stood still. */
+  /** Moves the marks' times `ms` forward, because the proxy read no events while its event loop was stalled. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
@@ -228,7 +228,7 @@ export class CacheTracker {
   readonly #scopes = new Map<string, Peers>();
   readonly #stalled = new Set<CacheProgress>();
 
-  /** With more than `comparedResources` resources, the result is not compared with other backends' caches. */
+  /** Returns one cache's progress. Beyond `comparedResources` resources, it is not compared with other backends'. */
   of(backend: string, resource: string): CacheProgress {
     return progressIn(this.#resources, backend, resource, 0);
   }
@@ -255,7 +255,7 @@ export class CacheTracker {
     for (const peers of this.#scopes.values()) peers.discountStall(ms);
   }
 
-  /** True if the backend has accepted a watch of this resource since it was added or, if it was dead, since then. */
+  /** True if the backend has accepted a watch of this resource since it was added, or last dead. */
   knows(backend: string, resource: string): boolean {
     return this.#resources.get(resource)?.caches.has(backend) === true;
   }
@@ -292,7 +292,7 @@ export class CacheTracker {
     return this.#resources.get(resource)?.seen ?? "";
   }
 
-  /** Drops all versions, because no backend has the etcd history any more that clients have received (histories.ts). */
+  /** Drops all versions, because no backend has the etcd history that clients have seen (forked-histories.ts). */
   forgetSeen(): void {
     this.#resources.clear();
     this.#stalled.clear();

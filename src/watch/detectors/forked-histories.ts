@@ -47,7 +47,7 @@ type Proof = {
   readonly resource: string;
   /** True if a later list had at least the version that clients have received, or no client can list the resource. */
   isRefuted: boolean;
-  /** Clock reading until which no list refutes an event that has shown another history; 0: a list has shown it. */
+  /** If an event has shown the other history: clock reading until which no list can refute it. Otherwise 0. */
   readonly until: number;
 };
 
@@ -57,7 +57,7 @@ export class ForkedHistories extends Interval {
   readonly #skippedUntil = new Map<string, number>();
   readonly #proofByBackend = new Map<string, Proof>();
   #questions = 0;
-  /** Clock reading since which no backend has been ready, and at least one has another history; -1: not so. */
+  /** Clock reading since which no backend has been ready, and some backend has another etcd history; -1: not so. */
   #aloneSince = -1;
 
   constructor(parts: HistoriesParts) {
@@ -183,7 +183,7 @@ export class ForkedHistories extends Interval {
     this.#proofByBackend.delete(backend);
   }
 
-  /** Called if the events of two ready backends differ. The client has received those of `ours`, which is right. */
+  /** Called if the events of two ready backends differ. `ours` has the right history, and the client its events. */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;
     if (backends.factsOf(theirs).isForked || backends.factsOf(ours).state !== "ready") return;

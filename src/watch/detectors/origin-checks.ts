@@ -103,7 +103,7 @@ export class OriginChecks {
     this.#notify(this.#parts.origins.configure(rules));
   }
 
-  /** Notifies the watches of APIs that are no longer foreign. */
+  /** Notifies the watches of APIs that are no aggregated server's after all. */
   #notify(origins: readonly Origin[]): void {
     if (origins.length === 0) return;
     const { clock, exchanges } = this.#parts;

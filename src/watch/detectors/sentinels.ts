@@ -21,7 +21,10 @@ type SentinelsParts = {
   readonly refresher: Pick<BookmarkRefresher, "warmed">;
 };
 
-/** The sentinel of one resource (D13), or the latest try to open the second stream of one. */
+/**
+ * The sentinel of one resource (D13): the watch that also has a second stream, on another backend. Or, if none is open,
+ * the latest try to open that stream.
+ */
 type SentinelState = {
   watch: WatchSession | undefined;
   /** The backend that was last asked for the second stream. */

@@ -60,7 +60,7 @@ export class TargetPicker {
     // While many watches move, most attempts wait for a connection, which is no reason to leave a healthy backend.
     if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
     if (watch.attempt !== undefined || this.elsewhereFor(watch, [attempt.backend]) !== undefined) return true;
-    // No other backend can be asked, so only another connection to this backend that answers is better.
+    // No other backend can be asked. Only another connection to this backend, if one answers, would be better.
     const { pools } = this.#parts;
     return (
       !this.isDoubtful(attempt.backend) &&

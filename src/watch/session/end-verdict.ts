@@ -34,7 +34,7 @@ export type Ending = {
   readonly isRepeated: boolean;
   /** Number of events forwarded since the initial events ended; without initial events, since the request. */
   readonly liveEvents: number;
-  /** Ms since the same moment. */
+  /** Ms since the initial events ended; without initial events, since the request. */
   readonly liveMs: number;
 };
 

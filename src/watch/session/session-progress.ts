@@ -169,7 +169,7 @@ export class Progress {
     else if (isExpected) this.lastBookmarkAt = now;
   }
 
-  /** Called when another stream becomes the first. It may not send a bookmark for long. */
+  /** Called when another stream becomes the first. A long time may pass before its first bookmark. */
   promoted(): void {
     this.lastBookmarkAt = -1;
   }
@@ -205,7 +205,7 @@ export class Progress {
     if (this.#tally !== undefined) this.#tally.events += 1;
   }
 
-  /** From now on, `liveEvents` and the live time count, as in client-go (watch.md §5.1). */
+  /** Starts the counts of live events and of live time, as client-go does (watch.md §5.1). */
   #endInitialEvents(now: number): void {
     this.markerAt = now;
     this.liveEvents = 0;
@@ -371,7 +371,7 @@ export class Reading {
     return this.#initialUpTo !== undefined;
   }
 
-  /** Called with "" when that list is requested, and then with its version, or "" if it has none. */
+  /** Called with "" when the list that bounds the initial events is requested, and then with its version, or "". */
   boundInitialEvents(version: string): void {
     this.#initialUpTo = version;
   }

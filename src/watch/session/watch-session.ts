@@ -54,7 +54,7 @@ import {
 import { hasRoom, inputOf, next, violated, type WatchInput, type WatchState } from "./watch-state.ts";
 import { WatchStream } from "./watch-stream.ts";
 
-/** The questions of a session about backends. `TargetPicker` implements them. */
+/** What a session asks about backends. `TargetPicker` implements it. */
 type WatchTargets = {
   isLeaving(attempt: Attempt): boolean;
   isDoubtful(backend: string): boolean;
@@ -677,10 +677,7 @@ export class WatchSession implements AttemptOwner {
     this.#resume(stream.isOpened ? 0 : this.#retry.unsent());
   }
 
-  /**
-   * A second stream that ends at the client's deadline ends the watch, because the first may be silent. An earlier end
-   * is no server's own timeout, because the proxy sets the timeout of a second stream.
-   */
+  /** Ends the watch if its second stream has ended at the client's deadline, because the first stream may be silent. */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.#times.leftMs)) this.#endAtDeadline();
     else if (this.#retry.reason === "draining") this.#decline(true);
