@@ -304,8 +304,8 @@ const ofEndings: readonly WatchDefect[] = [
     replace: "if (now >= dueAt) void notify;\n      else if (now >= dueAt)",
   }),
   defect("a write that was lost is sent again", ["once"], {
-    file: "proxy/request/exchange.ts",
-    find: "(code === lost && isSafe(this.context))",
+    file: "proxy/upstream/retries.ts",
+    find: "(code === lost && isSafe)",
     replace: "code === lost",
   }),
   defect("an exchange that is over is not forgotten", ["tidy"], {
