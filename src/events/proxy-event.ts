@@ -112,7 +112,7 @@ type Events = {
   "config.reloaded": {
     file: string;
     sha256: string;
-    /** Changed parts of the config that take effect only after a restart. */
+    /** Names of the settings that have changed and take effect only after a restart. */
     waiting: readonly string[];
   };
   "config.refused": { file: string; problems: readonly string[] };

@@ -19,7 +19,7 @@ export class BackendCourse {
   /** Name of the backend's cluster; "": there is only one cluster. */
   readonly cluster: string;
   state = "unknown";
-  /** Clock reading (ms) since which the backend is suspect, by the first detector; -1: it is not suspect. */
+  /** When (clock reading) the backend became suspect, by its first detector's measurement; -1: not suspect. */
   doubtAt = -1;
   /** Clock reading (ms) at which the suspicion becomes an incident; Infinity: no suspicion, or already an incident. */
   dueAt = Number.POSITIVE_INFINITY;

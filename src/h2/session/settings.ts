@@ -20,9 +20,7 @@ type PeerSettings = {
   initialWindow: number;
 };
 
-/**
- * Returns the values that hold until the peer's SETTINGS arrive, with an unlimited number of streams (RFC 9113 §6.5.2).
- */
+/** The settings until the peer's SETTINGS arrive. The number of streams is unlimited (RFC 9113 §6.5.2). */
 export function defaultSettings(): PeerSettings {
   return {
     hasArrived: false,

@@ -66,9 +66,9 @@ export class Slabs {
   }
 
   /**
-   * Returns slabs that have stayed empty since the previous call to the kernel, but at most `slabsPerLook`, because
-   * unmapping 1 MiB takes 0.15 ms. Slabs that were in use meanwhile are kept: the first use of a new slab costs as much
-   * as copying 4 MiB.
+   * Unmaps slabs that have stayed empty since the previous call, but at most `slabsPerLook`, because unmapping 1 MiB
+   * takes 0.15 ms. Slabs that were in use meanwhile are kept: the first use of a new slab costs as much as copying 4
+   * MiB.
    */
   shrink(): void {
     let left = Math.min(this.#fewestEmptySinceShrink, slabsPerLook);

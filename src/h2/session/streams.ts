@@ -125,9 +125,7 @@ export class Streams implements StreamHost, StreamFrames {
     }
   }
 
-  /**
-   * Ends streams with ids above the one in a peer's GOAWAY. The peer has not processed them: a retry is safe (§6.8).
-   */
+  /** Ends streams above a GOAWAY's last id. The peer has not processed them: a retry is safe (§6.8). */
   refuseAbove(lastId: number): void {
     for (const stream of this.open.all()) {
       if (stream.id > lastId) this.#end(stream, errorCode.REFUSED_STREAM);

@@ -121,7 +121,7 @@ export class HeapPressure {
     if (this.load === "critical") this.#endRequests();
   }
 
-  /** Called every `limits.heapLookMs`: once the clients that filled the heap have left, V8 may collect nothing. */
+  /** Called every `limits.heapLookMs`, because V8 may collect nothing once clients that filled the heap have left. */
   beat(): void {
     const now = this.#parts.clock.now();
     const isReleasing = this.#hasPagesToReturn && now - this.#releasedAt >= heapLimits.heapPagesMs;

@@ -397,7 +397,7 @@ export class ConnectionPool implements ConnectionOwner {
       this.#attend(shard, this.#options.stallAwareClock.now());
       this.#dialOrForget(shard);
       this.#retireIdle(shard, now);
-      // Dials again: the first dial of a successor may have failed, or had no budget.
+      // Dials again: the first dial of a replacement may have failed, or had no budget.
       if (hasOutdated(shard)) this.#dial(shard);
     }
   }

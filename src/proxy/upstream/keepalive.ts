@@ -205,9 +205,9 @@ export class Keepalive<Kept extends KeptAlive> {
   };
 
   /**
-   * Returns how many ms a connection of a silent backend may be silent. If no other backend answers either, the proxy's
-   * own network is most likely at fault (D14). After such an outage one backend answers first, and the silence of the
-   * others counts only from then on.
+   * Returns after how many ms of silence a connection of a silent backend is closed. If no other backend answers
+   * either, the proxy's own network is most likely at fault (D14). After such an outage one backend answers first, and
+   * the silence of the others counts only from then on.
    */
   readonly #silentLimitMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;

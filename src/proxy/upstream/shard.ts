@@ -44,8 +44,8 @@ export function retireOutdated({ connections }: Shard): void {
 /**
  * Returns the idle connections to close now, and whether the shard needs a new one first. Connections beyond the `keep`
  * warm ones close soon, but not the only remaining one. That one closes after a minute if the shard is not kept warm. A
- * warm connection gets a successor before it closes: an apiserver ends a session after 90 s without a stream, and if
- * all sessions ended at once, the backend would look as if it were draining.
+ * warm connection is replaced before it closes: an apiserver ends a session after 90 s without a stream, and if all
+ * sessions ended at once, the backend would look as if it were draining.
  */
 export function idleIn(
   { connections }: Shard,

@@ -124,7 +124,7 @@ export class UpstreamMerge implements EventTaker {
   dropFirst(): void {
     this.first?.cancel();
     this.first = undefined;
-    // Without a first stream there is nothing to compare. The second stream is to replace it.
+    // Without a first stream there is nothing to compare: the second stream will replace the lost one.
     this.isPosted = false;
   }
 
