@@ -44,5 +44,5 @@ process.on("message", (question: ChildRequest) => {
     .then((reply) => process.send?.(reply))
     .catch(() => process.exit(1));
 });
-// Ends this child process when the proxy has ended, because nobody reads the replies any more.
+// Ends this child process when the proxy has ended, because only the proxy reads the replies.
 process.on("disconnect", () => process.exit(0));
