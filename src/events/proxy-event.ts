@@ -117,10 +117,7 @@ type Events = {
   };
   "config.refused": { file: string; problems: readonly string[] };
   "discovery.changed": { from: string; added: readonly string[]; removed: readonly string[] };
-  /**
-   * Discovery no longer lists these backends, for example after an outage of etcd. They stay for a limited time,
-   * because they still answer.
-   */
+  /** Discovery no longer lists these backends, as after an outage of etcd. They answer, so they stay for a while. */
   "discovery.backends_retained": { from: string; names: readonly string[] };
   /** Written when discovery starts to fail, or the reason changes. The last discovered backends stay in use. */
   "discovery.failed": { from: string; reason: string };

@@ -17,9 +17,7 @@ export class ReadLatency extends Rtt {
     return Math.max(leastMs, 2 * this.quantile(0.99));
   }
 
-  /**
-   * Counts a read that this backend did not answer within `ms`, but another one did. The third in a row is evidence.
-   */
+  /** Counts a read that this backend did not answer within `ms`, but another did. The third in a row is evidence. */
   lostHedge(ms: number, limitMs: number): Evidence | undefined {
     this.#lostHedges += 1;
     this.#longestWaitMs = Math.max(this.#longestWaitMs, ms);

@@ -1,6 +1,4 @@
-/**
- * Judges each renewal of a lease by the lease's earlier requests alone. A correct leader election causes no judgement.
- */
+/** Judges each renewal of a lease by the lease's earlier requests. A correct leader election causes no judgement. */
 
 import type { Caller } from "./caller.ts";
 import { type Judgement, kindOf, type Lease } from "./lease.ts";

@@ -1,6 +1,4 @@
-/**
- * Returns a page's public address: users of the image or the executable have no folder docs. `path`: relative to docs.
- */
+/** Returns a page's public address: users of the image or executable have no folder docs. `path`: relative to docs. */
 export function docsPage(path: string): string {
   return `https://watchkeeper.dev/docs/${path}`;
 }

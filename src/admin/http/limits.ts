@@ -24,10 +24,7 @@ export const adminLimits = {
   probeThreadHeapMiB: 32,
   /** Milliseconds that a probe waits for the main event loop: half of the shortest usual timeout of load balancers. */
   probePatienceMs: 50,
-  /**
-   * Milliseconds without an answer of the main event loop after which probes fail. Garbage collections and reloads take
-   * less than a tenth of this.
-   */
+  /** Probes fail after this many ms without an answer of the main event loop. A reload takes less than a tenth. */
   standstillMs: 5000,
   /** Default number of rows on a page of a list. */
   apiPage: 100,

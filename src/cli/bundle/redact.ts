@@ -61,8 +61,7 @@ export class Redactor {
   #name(kind: string, name: string): void {
     if (name === "") return;
     this.#alias(kind, name);
-    // A pod's name is "namespace/pod", a holder's "pod_uuid". Sentences may contain a part alone, so each gets an
-    // alias.
+    // A pod's name is "namespace/pod", a holder's "pod_uuid". A sentence may contain one part, so each gets an alias.
     const [first = "", second] = name.split("/");
     if (second !== undefined && kind === "pod") {
       this.#alias("namespace", first);

@@ -51,10 +51,7 @@ export function beginServing(options: Omit<LogOptions, "clock">): {
   return { signals, parts };
 }
 
-/**
- * Handles exceptions that no stream and no session has caught: journals them and drains the process, whose state is
- * then unknown (D10).
- */
+/** Journals an exception that no stream or session caught. Drains the process, because its state is unknown (D10). */
 export function containFaults(journal: Journal, drain: () => void): void {
   const contain = (reason: unknown): void => {
     journal.write({

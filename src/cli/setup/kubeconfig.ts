@@ -79,8 +79,7 @@ function userFrom(user: Row, directory: string): Row {
   const whole = withPaths(user, directory, ["client-certificate", "client-key", "tokenFile"]);
   const exec = rowOf(user["exec"]);
   const command = textAt(exec, "command");
-  // A name without "/" is looked up in PATH. A relative path starts at the kubeconfig (client-go,
-  // clientcmd.ResolveLocalPaths).
+  // A name without "/" is looked up in PATH. A relative path starts at the kubeconfig (client-go ResolveLocalPaths).
   if (!command.includes("/") || isAbsolute(command)) return whole;
   return { ...whole, exec: { ...exec, command: resolve(directory, command) } };
 }

@@ -63,8 +63,7 @@ export function endWithParent(): void {
   // If the parent was killed while this process loaded its modules, "disconnect" was emitted already.
   if (!process.connected) process.exit();
   process.on("disconnect", () => process.exit());
-  // Ctrl-C sends SIGINT to all processes of the terminal. It is ignored, because the parent needs this process while it
-  // drains.
+  // Ctrl-C sends SIGINT to all processes of a terminal. Ignored: the parent needs this process while it drains.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
 }

@@ -1,7 +1,4 @@
-/**
- * The client of the demo: writes a ConfigMap and watches it through the proxy, and prints how long each write took to
- * come back as an event.
- */
+/** The demo's client: writes and watches a ConfigMap through the proxy. Prints how long each write's event took. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";

@@ -236,8 +236,7 @@ export class Streams implements StreamHost, StreamFrames {
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
     }
-    // Before the response head, a client's reset costs budget (A1). Later, a reset normally ends a long-running
-    // request.
+    // Before the response head, a client's reset costs budget (A1). Later, it normally ends a long-running request.
     if (this.#isServer && !stream.hasAnswered) this.#floods.charge("reset");
     this.#end(stream, code);
   }

@@ -20,7 +20,6 @@ export type RequestContext = {
   readonly verb: string;
   /** True if the request reads one object, or its subresource, by name, and the apiserver itself stores the object. */
   readonly isObjectRead: boolean;
-  /** True if the request reads a container's log. */
   readonly isLogRead: boolean;
   /** True if the apiserver answers from its own storage, so that its response time shows its health. */
   readonly isOwn: boolean;

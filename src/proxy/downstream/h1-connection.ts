@@ -232,7 +232,6 @@ export class Http1Connection implements H1End {
   }
 }
 
-/** The part of an HTTP/1.1 connection that its listener uses. */
 export type H1Client = Pick<Http1Connection, "client" | "isIdle" | "idleSince" | "drain" | "cut">;
 
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {

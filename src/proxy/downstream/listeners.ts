@@ -154,10 +154,7 @@ export class Listeners {
     listener.drain(forget);
   }
 
-  /**
-   * Opens a listener again that was closed for a new one that could not be opened. If another process has taken the
-   * port by now, tries again and again.
-   */
+  /** Opens a listener again whose replacement could not be opened. Tries again while another process has the port. */
   async #reopen(opened: Opened): Promise<void> {
     const { listener, config } = opened;
     const outcome = await listener.start();

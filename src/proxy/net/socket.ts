@@ -15,10 +15,7 @@ import type { Wire, WireOwner } from "./wire.ts";
  * control keeps DATA to half of this, so only response heads can exceed it (CVE-2019-9517).
  */
 export const unreadBytes = 2 * 1024 * 1024;
-/**
- * Milliseconds between two checks of a closing socket. After `endLooks` checks in a row in which the peer has read
- * nothing, the socket is destroyed.
- */
+/** Ms between checks of a closing socket, which is destroyed when the peer has read nothing for `endLooks` checks. */
 export const endLookMs = 1000;
 const endLooks = 5;
 

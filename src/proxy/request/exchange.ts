@@ -73,7 +73,6 @@ export type ExchangeParts = {
   readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
   readonly hedges: Hedges;
   readonly missingApis: MissingApis;
-  /** Implemented by `OriginChecks`. */
   readonly originChecks: {
     answered(api: RequestInfo, head: readonly Field[]): Origin;
     check(api: RequestInfo, origin: Origin, watch: WatchSession): void;
@@ -99,9 +98,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #copy: BodyCopy | undefined;
   readonly headBytes: number;
   #state: ExchangeState = "placing";
-  /**
-   * Status of the client's final head. Invariant: 0 in `placing` and `asking`, else at least 200, except in `ended`.
-   */
+  /** Status of the client's final head. Invariant: 0 in `placing` and `asking`, any in `ended`, else at least 200. */
   #status = 0;
   /** Undefined if no body follows the head. */
   readonly #body: RequestBody | undefined;
@@ -364,7 +361,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#endIfOver();
   }
 
-  /** Called when the client has given the request up. */
   reset(): void {
     if (this.isEnded) return;
     this.attempts.cancel(this.isAnswered);

@@ -30,10 +30,7 @@ export class CaBundle {
     this.#file = new ReloadingFile(parts, first);
   }
 
-  /**
-   * Loads the CAs for the first time. Accepts any readable file, because there are no older CAs to keep. `start` begins
-   * to watch the file.
-   */
+  /** Loads the first CAs. Accepts any readable file, because no older CAs could be kept. `start` watches the file. */
   static load(options: CaBundleOptions): CaBundle | Failure {
     const ca = loadCa(options.file);
     return ca instanceof Failure ? ca : new CaBundle(options, ca);

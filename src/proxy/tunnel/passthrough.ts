@@ -32,7 +32,6 @@ export type PassthroughParts = {
   readonly backends: Backends;
   readonly pending: PendingQueue;
   readonly pools: Pick<PoolSet, "shareOf" | "suspectAfterMs">;
-  /** Opens a TCP socket to a backend, on behalf of a client. */
   readonly connect: (backend: string, ends: Ends) => Socket;
   readonly watchTunnel: WatchTunnel;
 };

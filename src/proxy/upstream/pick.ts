@@ -8,7 +8,6 @@ export type PickParts = {
   readonly loads: (name: string) => number;
   /** The backend of the client's earlier requests, which is kept as long as it serves (k/k 59848). */
   readonly bound: string | undefined;
-  /** Backends that this request has tried already. */
   readonly tried: readonly string[];
 };
 

@@ -7,10 +7,7 @@ import type { EventDecoder } from "./event.ts";
 import { JsonEvents } from "./json-events.ts";
 import { ProtobufEvents } from "./protobuf-events.ts";
 
-/**
- * Returns undefined for an opaque response. `keepsKeys`: true if several events may have one version, so that only
- * their keys distinguish them.
- */
+/** Returns undefined for an opaque response. `keepsKeys`: events may share a version, so keys distinguish them. */
 export function decoderFor(
   contentType: string,
   contentEncoding: string,

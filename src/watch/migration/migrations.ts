@@ -23,7 +23,6 @@ import { TargetPicker } from "./target-picker.ts";
 
 type MigrationsParts = {
   readonly clock: Clock;
-  /** A clock that stops while the proxy's event loop is stalled. */
   readonly stallAwareClock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
@@ -300,8 +299,7 @@ export class Migrations {
   #leaveSoon(): void {
     if (this.#isLeaving || this.#leaving.size === 0) return;
     this.#isLeaving = true;
-    // The pause is 0.5 to 1.5 times `leavePauseMs`, spread by the golden ratio, so that moves never fall into step with
-    // other periodic work.
+    // 0.5 to 1.5 times `leavePauseMs`, spread by the golden ratio: moves never fall into step with other periodic work.
     this.#steps += 1;
     const pauseMs = watchLimits.leavePauseMs * (0.5 + ((this.#steps * 0.618_034) % 1));
     this.clock.after(pauseMs, () => {

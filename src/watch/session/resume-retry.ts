@@ -1,7 +1,4 @@
-/**
- * The search for a watch's next backend: why and when it began, which backends were asked without success, and how to
- * cancel the present wait.
- */
+/** The search for a watch's next backend: why and when it began, which backends have failed, and the present wait. */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
 import type { AskReason, EndReason } from "./end-verdict.ts";

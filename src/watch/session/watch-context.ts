@@ -50,10 +50,7 @@ export type WatchContext = {
   readonly at: number;
 };
 
-/**
- * Writes the object out instead of spreading another one into it: V8 stores a spread object in two parts, and each of
- * 50,000 watches has one.
- */
+/** Spreads no object into the result: V8 stores a spread object in two parts, and each of 50,000 watches has one. */
 export function watchContextOf(
   target: string,
   info: RequestInfo,

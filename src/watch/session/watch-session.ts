@@ -67,7 +67,6 @@ type WatchTargets = {
 
 type WatchMigrations = {
   readonly clock: Clock;
-  /** A clock that stops while the proxy's event loop is stalled. */
   readonly stallAwareClock: Clock;
   readonly anomalies: AnomalyLog;
   readonly targets: WatchTargets;
