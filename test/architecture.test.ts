@@ -60,7 +60,7 @@ const mayImport: Readonly<Record<string, string>> = {
     "base ledger incidents program watch/session proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events",
   "admin/authorization": "base events kube discovery admin/http",
   "admin/server":
-    "base events config program proxy/net proxy/tls admin/http admin/events admin/authorization",
+    "base events config program proxy/net proxy/tls admin/http admin/metrics admin/events admin/authorization",
   admin:
     "base events config incidents proxy/cluster admin/http admin/metrics admin/events admin/api admin/authorization admin/server",
   src: "base events config program h2/session proxy/net proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin",

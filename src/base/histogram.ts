@@ -9,34 +9,76 @@ export const rttBounds: readonly number[] = [0.001, 0.005, 0.02, 0.05, 0.1, 0.2,
 /** Bounds in seconds for the time until a backend is found suspect or dead (health.ping; D6, D14). */
 export const detectionBounds: readonly number[] = [0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30];
 
+/** Bounds in seconds for the time that the proxy itself adds to a request, and for the waits of requests in the proxy. */
+export const overheadBounds: readonly number[] = [
+  0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30,
+];
+
 /** Bounds in seconds for the time from the loss or suspicion of a watch's stream until the watch continues. */
 export const moveBounds: readonly number[] = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
+
+/** The latest value of each bucket that belongs to a request. Arrays, so that a value costs no object. */
+type Exemplars = { readonly auditIds: string[]; readonly values: number[]; readonly times: number[] };
+
+export type Exemplar = { readonly auditId: string; readonly value: number; readonly at: number };
+
+const none: Exemplars = { auditIds: [], values: [], times: [] };
 
 export class Histogram {
   readonly bounds: readonly number[];
   /** Number of values in each bucket. The last bucket counts values above all `bounds`. */
   readonly counts: number[];
   sum = 0;
+  #exemplars: Exemplars | undefined;
 
   constructor(bounds: readonly number[]) {
     this.bounds = bounds;
     this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
-  observe(value: number): void {
+  /** `auditId`: the request that took this long until `now`, a clock reading. It becomes the exemplar of its bucket. */
+  observe(value: number, auditId = "", now = 0): void {
     let at = 0;
     while (at < this.bounds.length && value > (this.bounds[at] ?? 0)) at += 1;
     this.counts[at] = (this.counts[at] ?? 0) + 1;
     this.sum += value;
+    if (auditId !== "") this.#keep(at, auditId, value, now);
+  }
+
+  #keep(bucket: number, auditId: string, value: number, at: number): void {
+    let exemplars = this.#exemplars;
+    if (exemplars === undefined) {
+      const zeros = (): number[] => this.counts.map(() => 0);
+      exemplars = { auditIds: this.counts.map(() => ""), values: zeros(), times: zeros() };
+      this.#exemplars = exemplars;
+    }
+    exemplars.auditIds[bucket] = auditId;
+    exemplars.values[bucket] = value;
+    exemplars.times[bucket] = at;
+  }
+
+  /** Returns the latest request in this bucket; undefined: there is none. */
+  exemplarOf(bucket: number): Exemplar | undefined {
+    const { auditIds, values, times } = this.#exemplars ?? none;
+    const auditId = auditIds[bucket] ?? "";
+    return auditId === "" ? undefined : { auditId, value: values[bucket] ?? 0, at: times[bucket] ?? 0 };
   }
 
   plus(other: Histogram | undefined): Histogram {
     const both = new Histogram(this.bounds);
-    for (const one of [this, other]) {
-      for (const [at, count] of one?.counts.entries() ?? []) both.counts[at] = (both.counts[at] ?? 0) + count;
-      both.sum += one?.sum ?? 0;
-    }
+    both.#add(this);
+    if (other !== undefined) both.#add(other);
     return both;
+  }
+
+  #add(one: Histogram): void {
+    for (const [at, count] of one.counts.entries()) {
+      this.counts[at] = (this.counts[at] ?? 0) + count;
+      const exemplar = one.exemplarOf(at);
+      if (exemplar !== undefined && exemplar.at >= (this.exemplarOf(at)?.at ?? 0))
+        this.#keep(at, exemplar.auditId, exemplar.value, exemplar.at);
+    }
+    this.sum += one.sum;
   }
 
   get count(): number {

@@ -1,6 +1,6 @@
 import type { ClusterView, LiveCluster, Process } from "../../src/admin/metrics/metric.ts";
 import { Metrics } from "../../src/admin/metrics/registry.ts";
-import { detectionBounds, Histogram, rttBounds } from "../../src/base/histogram.ts";
+import { detectionBounds, Histogram, overheadBounds, rttBounds } from "../../src/base/histogram.ts";
 import { Journal } from "../../src/events/journal.ts";
 import { manualClock } from "./clock.ts";
 
@@ -35,6 +35,13 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         watched: { events: 0, bytes: 0, versionRegressions: 0, states: new Map() },
       },
       hedges: { count: 0, wins: { first: 0, hedge: 0 } },
+      overhead: {
+        histograms: {
+          request: new Histogram(overheadBounds),
+          queued: new Histogram(overheadBounds),
+          response: new Histogram(overheadBounds),
+        },
+      },
       pending: { size: 0 },
       migrations: {
         moves: new Map(),

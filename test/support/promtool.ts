@@ -102,11 +102,12 @@ async function run(tests: string): Promise<string | undefined> {
 }
 
 /** Undefined when it is content. */
-function promtool(program: string, args: readonly string[]): Promise<string | undefined> {
+function promtool(program: string, args: readonly string[], input = ""): Promise<string | undefined> {
   return new Promise((done) => {
-    execFile(program, [...args], { timeout: 300_000 }, (error, out, complaints) => {
+    const child = execFile(program, [...args], { timeout: 300_000 }, (error, out, complaints) => {
       done(error === null ? undefined : `${error.message}\n${out}${complaints}`);
     });
+    child.stdin?.end(input);
   });
 }
 
@@ -135,6 +136,13 @@ export function wrongRules(file: string): Promise<string | undefined> {
   const program = programOf("promtool");
   if (program === undefined) throw new Error("There is no promtool");
   return promtool(program, ["check", "rules", resolve(file)]);
+}
+
+/** What `promtool check metrics` has against a scrape; undefined for nothing. */
+export function wrongMetrics(scrape: string): Promise<string | undefined> {
+  const program = programOf("promtool");
+  if (program === undefined) throw new Error("There is no promtool");
+  return promtool(program, ["check", "metrics"], scrape);
 }
 
 /** A test that needs it is skipped aloud where it is not. */

@@ -9,8 +9,8 @@ export type Reply = {
   readonly location?: string;
 };
 
-/** Answers a GET request. `query` is the text after the `?`. */
-export type Route = (query: string) => Reply | Promise<Reply>;
+/** Answers a GET request. `query` is the text after the `?`, `accept` the Accept field. */
+export type Route = (query: string, accept?: string) => Reply | Promise<Reply>;
 
 /** A POST request. `by` is the operator's name and address. */
 export type Posted = { readonly by: string; readonly body: Readonly<Record<string, unknown>> };

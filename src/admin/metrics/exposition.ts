@@ -1,5 +1,5 @@
 /** Writes metrics in the Prometheus text format, and limits the number of series of a metric. */
-import type { Histogram } from "../../base/histogram.ts";
+import type { Exemplar, Histogram } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 
 /** A sample. The label values are in the order in which the metric declares its labels. */
@@ -56,13 +56,21 @@ export function metricText(family: Family, rows: readonly Sample[]): string {
   return `${headOf(family, isCounter(family) ? "counter" : "gauge")}${lines.join("")}\n`;
 }
 
-/** Returns one histogram for each value of the metric's only label. The caller limits their number. */
+/**
+ * Returns one histogram for each value of the metric's only label. The caller limits their number. `wallOf` converts the
+ * clock readings of exemplars to ms since 1970.
+ */
 export function histogramText(
   family: Family & { readonly labels: readonly [string] },
   rows: Iterable<readonly [string, Histogram]>,
+  wallOf: (at: number) => number = (at) => at,
 ): string {
   const texts = Array.from(rows, ([value, histogram]) =>
-    bucketsOf(`watchkeeper_${family.name}`, labelText(family.labels, [value]).slice(1, -1), histogram),
+    bucketsOf(`watchkeeper_${family.name}`, {
+      label: labelText(family.labels, [value]).slice(1, -1),
+      histogram,
+      wallOf,
+    }),
   );
   return `${headOf(family, "histogram")}${texts.join("")}\n`;
 }
@@ -71,13 +79,33 @@ function headOf({ name, help }: Family, type: string): string {
   return `# HELP watchkeeper_${name} ${help}\n# TYPE watchkeeper_${name} ${type}\n`;
 }
 
-function bucketsOf(name: string, label: string, { bounds, counts, sum }: Histogram): string {
+type Buckets = {
+  readonly label: string;
+  readonly histogram: Histogram;
+  readonly wallOf: (at: number) => number;
+};
+
+function bucketsOf(name: string, { label, histogram, wallOf }: Buckets): string {
+  const { bounds, counts, sum } = histogram;
   let count = 0;
   const buckets = counts.map((one, at) => {
     count += one;
-    return `${name}_bucket{${label},le="${bounds[at] ?? "+Inf"}"} ${count}\n`;
+    const exemplar = exemplarText(histogram.exemplarOf(at), wallOf);
+    return `${name}_bucket{${label},le="${bounds[at] ?? "+Inf"}"} ${count}${exemplar}\n`;
   });
   return `${buckets.join("")}${name}_sum{${label}} ${sum}\n${name}_count{${label}} ${count}\n`;
+}
+
+/**
+ * A client may write any Audit-ID. OpenMetrics allows an exemplar 128 characters of labels, and a clipped id would match
+ * no line of the audit log, so only ids like those of client-go and the proxy become exemplars.
+ */
+const joinable = /^[\w.:-]{1,100}$/;
+
+function exemplarText(exemplar: Exemplar | undefined, wallOf: (at: number) => number): string {
+  if (exemplar === undefined || !joinable.test(exemplar.auditId)) return "";
+  const { auditId, value, at } = exemplar;
+  return ` # {audit_id="${auditId}"} ${value} ${(wallOf(at) / 1000).toFixed(3)}`;
 }
 
 const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", '"': '\\"' };

@@ -1,14 +1,13 @@
 /**
- * Declares every metric. A metric whose name ends in `_total` is a counter. Metrics that kube-apiserver has, too, get
+ * Declares every metric but the histograms (histogram-declarations.ts). A metric whose name ends in `_total` is a counter. Metrics that kube-apiserver has, too, get
  * the same names and labels, so that queries can join both.
  */
-import type { Histogram } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { verbLabel } from "../../kube/verb-label.ts";
 import type { Sample } from "./exposition.ts";
 import { backendIn, codeOf } from "./labels.ts";
-import type { BackendStatus, ClusterView, HistogramMetric, LiveCluster, Metric } from "./metric.ts";
+import type { BackendStatus, ClusterView, Metric } from "./metric.ts";
 
 /** Enough for as many backends as a configuration may have, a fallback and "other". */
 const backendCap = limits.discoveredBackends + 2;
@@ -460,57 +459,5 @@ export const metrics: readonly Metric[] = [
       ["sent", bytes.sent],
       ["received", bytes.received],
     ],
-  },
-];
-
-function perBackendHistogram(
-  of: (backend: ReturnType<LiveCluster["path"]["measurementsOf"]>) => Histogram | undefined,
-): HistogramMetric["cluster"] {
-  return ({ path }) =>
-    path.backends.views.flatMap(({ name }) => {
-      const histogram = of(path.measurementsOf(name));
-      return histogram === undefined ? [] : [[name, histogram] as const];
-    });
-}
-
-/** Number of backends with a histogram of their own: more than the usual control planes have. */
-const backendHistograms = 12;
-
-export const histograms: readonly HistogramMetric[] = [
-  {
-    name: "request_duration_seconds",
-    help: "Time from the header fields of a request to the end of its response, by verb; watches and other long-running requests are excluded",
-    labels: ["verb"],
-    cap: 8,
-    cluster: ({ path }) =>
-      Array.from(path.exchanges.durations, ([verb, histogram]) => [verbLabel(verb), histogram]),
-  },
-  {
-    name: "backend_detection_seconds",
-    help: "Time from the last sign of life of a ready backend until watchkeeper found it suspect or dead",
-    labels: ["state"],
-    cap: 3,
-    cluster: ({ path }) => Object.entries(path.backends.detections),
-  },
-  {
-    name: "backend_ping_duration_seconds",
-    help: "Round-trip time of answered PINGs on upstream connections; further backends count as other",
-    labels: ["backend"],
-    cap: backendHistograms,
-    cluster: perBackendHistogram(({ pings }) => pings),
-  },
-  {
-    name: "backend_probe_duration_seconds",
-    help: "Duration of health probes that reached the backend, from the SYN to the response or the timeout; further backends count as other",
-    labels: ["backend"],
-    cap: backendHistograms,
-    cluster: perBackendHistogram(({ probes }) => probes.durations),
-  },
-  {
-    name: "watch_move_duration_seconds",
-    help: "Time from the loss or suspicion of a watch's upstream stream until the watch continued at another backend, by reason of the move",
-    labels: ["reason"],
-    cap: 12,
-    cluster: ({ path }) => path.migrations.moveDurations,
   },
 ];

@@ -59,6 +59,7 @@ export type LiveCluster = {
     readonly pools: { readonly poolOf: (backend: string) => PoolFacts | undefined };
     readonly exchanges: Pick<DataPath["exchanges"], "active" | "counts" | "durations" | "ends" | "watched">;
     readonly hedges: Pick<DataPath["hedges"], "count" | "wins">;
+    readonly overhead: Pick<DataPath["overhead"], "histograms">;
     readonly pending: Pick<DataPath["pending"], "size">;
     readonly migrations: Pick<
       DataPath["migrations"],

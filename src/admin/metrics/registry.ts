@@ -7,6 +7,7 @@ import type { Histogram } from "../../base/histogram.ts";
 import type { Entry, EntryOf, Journal } from "../../events/journal.ts";
 import { viewOf } from "./cluster-view.ts";
 import { histogramText, isCounter, metricText, type Sample, Series } from "./exposition.ts";
+import { histograms } from "./histogram-declarations.ts";
 import type {
   ClusterView,
   Counted,
@@ -16,7 +17,7 @@ import type {
   Process,
   Values,
 } from "./metric.ts";
-import { histograms, metrics } from "./metric-declarations.ts";
+import { metrics } from "./metric-declarations.ts";
 
 /** Metrics of prom-client that would visit every open socket: with 50,000 watches they would delay requests. */
 const expensive = ["handles", "requests", "resources"].flatMap((what) => [
@@ -62,6 +63,7 @@ export class Metrics {
       this.#past.set(metric, [...merged([...this.#pastOf(metric), ...anonymousRows(metric, cluster)])]);
   }
 
+  /** Returns all metrics in the text format 0.0.4, with exemplars (open-metrics.ts). */
   async text(): Promise<string> {
     const views = this.#views();
     const texts = this.#all.map((one) => {
@@ -70,9 +72,11 @@ export class Metrics {
       for (const [values, value] of this.#rows(one, views)) series.add(values, value);
       return metricText(metric, series.rows);
     });
+    const { clock } = this.#process;
+    const wallOf = (at: number): number => clock.wall() - (clock.now() - at);
     const ofHistograms = histograms.map((metric) => {
       const rows = views.flatMap((view) => [...metric.cluster(view)]);
-      return histogramText(metric, merged(capped([...this.#pastOf(metric), ...rows], metric.cap)));
+      return histogramText(metric, merged(capped([...this.#pastOf(metric), ...rows], metric.cap)), wallOf);
     });
     return `${await this.#registry.metrics()}\n${texts.join("")}${ofHistograms.join("")}`;
   }

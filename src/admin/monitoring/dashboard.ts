@@ -88,6 +88,58 @@ const panels: readonly Panel[] = [
     ],
   },
   {
+    title: "Time added by watchkeeper, 99th percentile",
+    about:
+      "Until the head was written to an apiserver (request), the same with a wait for a connection or apiserver (queued), and from an apiserver's response until it was written to the client (response).",
+    unit: "s",
+    kind: "timeseries",
+    width: 12,
+    queries: [
+      {
+        expr: `histogram_quantile(0.99, ${rate("watchkeeper_request_overhead_seconds_bucket", "le, phase")})`,
+        legend: "{{phase}}",
+      },
+    ],
+  },
+  {
+    title: "Requests by apiserver",
+    about: "Very different lines show skew. Clients stay with their apiserver until watchkeeper moves them.",
+    unit: "reqps",
+    kind: "timeseries",
+    width: 12,
+    queries: [{ expr: rate("watchkeeper_requests_total", "backend", 'backend!=""'), legend: "{{backend}}" }],
+  },
+  {
+    title: "Watches and other long-running requests by apiserver",
+    about: "Open streams. Very different lines show skew.",
+    unit: "short",
+    kind: "timeseries",
+    width: 12,
+    queries: [
+      {
+        expr: `sum by (backend) (watchkeeper_upstream_streams${where('kind="long"')})`,
+        legend: "{{backend}}",
+      },
+    ],
+  },
+  {
+    title: "Detection and move time, 99th percentile",
+    about: "Until a failed apiserver was found, and until a watch continued at another one.",
+    unit: "s",
+    kind: "timeseries",
+    width: 12,
+    queries: [
+      {
+        expr: `histogram_quantile(0.99, ${rate("watchkeeper_backend_detection_seconds_bucket", "le, state")})`,
+        legend: "found {{state}}",
+      },
+      {
+        expr: `histogram_quantile(0.99, ${rate("watchkeeper_watch_move_duration_seconds_bucket", "le, reason")})`,
+        legend: "moved: {{reason}}",
+      },
+    ],
+  },
+  {
     title: "PING round-trip time, 99th percentile",
     about: "The time after which a silent backend is suspect depends on it.",
     unit: "s",

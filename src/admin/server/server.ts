@@ -21,6 +21,12 @@ import { adminLimits } from "../http/limits.ts";
 import { isLocalHost } from "../http/local-host.ts";
 import { replyToPost } from "../http/posting.ts";
 import { failed, type Posts, type Reply, type Route, type Routes } from "../http/reply.ts";
+import {
+  openMetricsOf,
+  openMetricsType,
+  wantsOpenMetrics,
+  withoutExemplars,
+} from "../metrics/open-metrics.ts";
 import type { ProbeName, ProbeSource } from "./answers.ts";
 import { answerTo } from "./probes.ts";
 import { type ApiTls, secureServer } from "./secure-server.ts";
@@ -160,8 +166,14 @@ function routesOf({ asker, contentType }: AdminOptions): ReadonlyMap<string, Rou
     ["/livez", livez],
     ["/healthz", livez],
     ["/readyz", probe("readyz", asker)],
-    ["/metrics", async () => ({ status: 200, type: contentType, text: await asker.scrape() })],
+    ["/metrics", async (_query, accept = "") => scrapeReply(await asker.scrape(), contentType, accept)],
   ]);
+}
+
+function scrapeReply(text: string, type: string, accept: string): Reply {
+  return wantsOpenMetrics(accept)
+    ? { status: 200, type: openMetricsType, text: openMetricsOf(text) }
+    : { status: 200, type, text: withoutExemplars(text) };
 }
 
 function probe(name: ProbeName, asker: ProbeSource): Route {
@@ -251,7 +263,7 @@ function answerFor(
   if (post !== undefined && method === "POST")
     return () => replyToPost(request, post, { path, journal, username });
   if (route !== undefined && (method === "GET" || method === "HEAD"))
-    return () => route(url.slice(path.length + 1));
+    return () => route(url.slice(path.length + 1), request.headers.accept);
   return { status: 405, type: plain, text: "405 method not allowed\n" };
 }
 

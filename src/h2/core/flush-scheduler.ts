@@ -6,20 +6,33 @@ type Flushable = { flush(): void };
 export class FlushScheduler {
   readonly #clock: Clock;
   #dirty: Flushable[] = [];
+  #last: Flushable | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   mark(session: Flushable): void {
-    if (this.#dirty.length === 0) this.#clock.soon(() => this.#flush());
+    this.#schedule();
     this.#dirty.push(session);
+  }
+
+  /** Flushes `last` at the end of this turn, after all writers. */
+  markLast(last: Flushable): void {
+    this.#schedule();
+    this.#last = last;
+  }
+
+  #schedule(): void {
+    if (this.#dirty.length === 0 && this.#last === undefined) this.#clock.soon(() => this.#flush());
   }
 
   /** If a writer throws, the writers after it are flushed in the next turn. */
   #flush(): void {
     const dirty = this.#dirty;
+    const last = this.#last;
     this.#dirty = [];
+    this.#last = undefined;
     let done = 0;
     try {
       for (const session of dirty) {
@@ -27,6 +40,7 @@ export class FlushScheduler {
         session.flush();
       }
     } finally {
+      last?.flush();
       for (const session of dirty.slice(done)) this.mark(session);
     }
   }

@@ -39,6 +39,7 @@ import { BackendLoads } from "../load/backend-load.ts";
 import { RequestObservers } from "../load/request-observer.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
 import { LedgerTap } from "../observe/ledger-tap.ts";
+import { Overhead } from "../observe/overhead.ts";
 import { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import { type GuardMode, StaleReadGuard } from "../observe/stale-read-guard.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
@@ -115,6 +116,7 @@ export class DataPath {
   readonly pools: PoolSet;
   readonly hedges: Hedges;
   readonly loads: BackendLoads;
+  readonly overhead: Overhead;
   readonly pending: PendingQueue;
   readonly probers: Probers | undefined;
   readonly migrations: Migrations;
@@ -137,17 +139,16 @@ export class DataPath {
 
   constructor(options: PathOptions) {
     const { journal, bufferLimiter, probes, compares = "all", staleReadGuard: mode = defaultMode } = options;
-    const { buffered } = bufferLimiter;
     this.#settings = options;
     this.#probeTimes = probes?.times;
     const clock = guarded(options.clock, journal);
     const stallAwareClock = new StallAwareClock(clock);
-    const { caches } = this;
     const exchanges = new ActiveRequests(accessLoggerFor(options, journal));
     const pending = new PendingQueue(stallAwareClock);
     const slowStart = new SlowStart(clock);
     const backends = this.#createBackends(options, { clock, stallAwareClock });
     const pools = this.#createPoolSet(options, clock, slowStart);
+    const [{ caches }, { buffered }] = [this, bufferLimiter];
     const base = { clock, stallAwareClock, journal, buffered, caches, exchanges, pending, backends, pools };
     const migrations = new Migrations({
       ...base,
@@ -160,6 +161,7 @@ export class DataPath {
     this.#stallAwareClock = stallAwareClock;
     this.journal = journal;
     this.turn = new FlushScheduler(clock);
+    this.overhead = new Overhead(clock, this.turn);
     this.buffered = buffered;
     this.exchanges = exchanges;
     this.pending = pending;
@@ -286,7 +288,7 @@ export class DataPath {
   }
 
   #createHandler(base: Base): RequestHandler {
-    const { migrations, origins, hedges, probers, admission, staleReadGuard, ledgerTap } = this;
+    const { migrations, origins, hedges, overhead, probers, admission, staleReadGuard, ledgerTap } = this;
     const { clock, journal } = base;
     return createHandler({
       ...base,
@@ -295,6 +297,7 @@ export class DataPath {
       origins,
       hedges,
       observers: new RequestObservers([this.loads]),
+      overhead,
       missingApis: new MissingApis(clock, journal),
       probers,
       admission,

@@ -112,14 +112,14 @@ export class ActiveRequests {
   }
 
   /** Measures plain requests only, because other requests last as long as their clients want. */
-  #took({ verb, at }: RequestContext, now: number): void {
+  #took({ verb, at, auditId }: RequestContext, now: number): void {
     const known = verbs.has(verb) ? verb : "other";
     let histogram = this.durations.get(known);
     if (histogram === undefined) {
       histogram = new Histogram(requestBounds);
       this.durations.set(known, histogram);
     }
-    histogram.observe((now - at) / 1000);
+    histogram.observe((now - at) / 1000, auditId, now);
   }
 
   /** Removes an exchange in constant time: the last one of the array takes its index. */

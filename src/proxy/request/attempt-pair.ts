@@ -19,6 +19,8 @@ export class AttemptPair extends Retries {
   readonly #info: ExchangeRequest["info"];
   /** True if the observers count the request at `#backend`. */
   #isCounted = false;
+  /** The overhead's phase of the time until the first attempt is sent; undefined: it was sent. */
+  #sending: "request" | "queued" | undefined = "request";
 
   constructor(
     owner: AttemptOwner,
@@ -64,6 +66,18 @@ export class AttemptPair extends Retries {
   /** The backend that has answered; before a response, the one that was asked last. */
   get backend(): string {
     return this.#backend;
+  }
+
+  /** Called when the request could not be sent at once. */
+  queue(): void {
+    if (this.#sending !== undefined) this.#sending = "queued";
+  }
+
+  /** Called when an attempt was sent. Returns the phase of the first one, and undefined for all others. */
+  sent(): "request" | "queued" | undefined {
+    const phase = this.#sending;
+    this.#sending = undefined;
+    return phase;
   }
 
   /** Called when a watch session takes over the first attempt. */

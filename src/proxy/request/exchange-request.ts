@@ -1,11 +1,47 @@
+import type { Clock } from "../../base/clock.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Buffered } from "../../h2/core/buffered.ts";
+import type { Field } from "../../h2/core/field.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
+import type { Backends } from "../../health/backends.ts";
+import type { Probers } from "../../health/prober.ts";
+import type { Origin } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
+import type { Migrations } from "../../watch/migration/migrations.ts";
 import type { WatchContext } from "../../watch/session/watch-context.ts";
+import type { WatchSession } from "../../watch/session/watch-session.ts";
+import type { Admission } from "../admission/admission.ts";
 import type { RequestContext } from "../context/request-context.ts";
-import type { Credential } from "../identity/trust.ts";
+import type { Credential, Trust } from "../identity/trust.ts";
 import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
+import type { Overhead } from "../observe/overhead.ts";
+import type { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import type { GuardedRead } from "../observe/stale-read-guard.ts";
+import type { PoolSet } from "../upstream/pool-set.ts";
+import type { MissingApis } from "./missing-apis.ts";
+import type { PendingQueue } from "./pending-queue.ts";
+
+/** The parts of the proxy that every exchange of a cluster uses. */
+export type ExchangeServices = {
+  readonly probers: Probers | undefined;
+  readonly buffered: Buffered;
+  readonly clock: Clock;
+  readonly backends: Backends;
+  readonly pools: PoolSet;
+  readonly trust: Trust;
+  readonly admission: Admission;
+  readonly journal: Journal;
+  readonly pending: PendingQueue;
+  readonly migrations: Migrations;
+  readonly replays: ReplayLoopDetector;
+  readonly overhead: Overhead;
+  readonly missingApis: MissingApis;
+  readonly originChecks: {
+    answered(api: RequestInfo, head: readonly Field[]): Origin;
+    check(api: RequestInfo, origin: Origin, watch: WatchSession): void;
+  };
+};
 
 export type ExchangeRequest = {
   readonly context: RequestContext;

@@ -19,64 +19,39 @@
  * A sender gets flow-control credit only for bytes that have left towards the receiver, so a slow client slows only its
  * own stream at the backend.
  */
-import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import type { Journal } from "../../events/journal.ts";
 import { journalFault } from "../../events/journal.ts";
-import type { Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
-import type { Backends } from "../../health/backends.ts";
-import type { Probers } from "../../health/prober.ts";
-import type { Origin } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { decoderFor } from "../../watch/codec/framing.ts";
-import type { Migrations } from "../../watch/migration/migrations.ts";
+import type { Move } from "../../watch/session/end-verdict.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
 import { answerOf, type WatchContext, withOrigin } from "../../watch/session/watch-context.ts";
 import { type WatchHost, WatchSession } from "../../watch/session/watch-session.ts";
-import type { Admission, Entry } from "../admission/admission.ts";
+import type { Entry } from "../admission/admission.ts";
 import { isRepeatable, isSafe, type RequestContext } from "../context/request-context.ts";
 import { dropsOf } from "../identity/asserted-identity.ts";
-import { type Credential, isProvenAt, type Trust } from "../identity/trust.ts";
+import { type Credential, isProvenAt } from "../identity/trust.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
-import type { ReplayLoop, ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
+import type { ReplayLoop } from "../observe/replay-loop-detector.ts";
 import type { GuardedRead } from "../observe/stale-read-guard.ts";
 import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
-import type { PoolSet } from "../upstream/pool-set.ts";
 import { maySendAgain } from "../upstream/retries.ts";
 import { AttemptPair } from "./attempt-pair.ts";
-import type { ExchangeRequest } from "./exchange-request.ts";
+import type { ExchangeRequest, ExchangeServices } from "./exchange-request.ts";
 import { failedEntry, noneAnswers, refusedBy, tooManyUnproven } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
 import { HeldResponse, isRefusal, isShort, isShutdown } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
 import { failureOfCut, failureOfLost, honestCode, lostUnanswered, sendLocalReply } from "./local-reply.ts";
-import type { MissingApis } from "./missing-apis.ts";
-import type { PendingQueue } from "./pending-queue.ts";
 import { RequestBody } from "./request-body.ts";
 
-export type ExchangeParts = {
-  readonly probers: Probers | undefined;
-  readonly buffered: Buffered;
-  readonly clock: Clock;
-  readonly backends: Backends;
-  readonly pools: PoolSet;
-  readonly trust: Trust;
-  readonly admission: Admission;
-  readonly journal: Journal;
-  readonly pending: PendingQueue;
-  readonly migrations: Migrations;
-  readonly replays: ReplayLoopDetector;
-  readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
+export type ExchangeParts = ExchangeServices & {
   readonly hedges: Hedges;
-  readonly missingApis: MissingApis;
-  readonly originChecks: {
-    answered(api: RequestInfo, head: readonly Field[]): Origin;
-    check(api: RequestInfo, origin: Origin, watch: WatchSession): void;
-  };
+  readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
 };
 
 export type ExchangeEnd = "complete" | "client_gone" | "backend_gone" | "refused";
@@ -201,6 +176,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     try {
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
+      this.attempts.queue();
       // A client can present another certificate only on a new connection. Apiservers close, too, after a 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
@@ -392,6 +368,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   attemptOpened(_attempt: Attempt, up: StreamWriter): void {
     this.#body?.sendTo(up);
+    const phase = this.attempts.sent();
+    if (phase !== undefined) this.#parts.overhead.forwarded(phase, this.context.at, this.context.auditId);
   }
 
   attemptRefused(attempt: Attempt, failure: Failure): void {
@@ -514,12 +492,14 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Reports what the response shows about the credential, the client, and the backends that got the request. */
   #account(attempt: Attempt, rest: Attempt | undefined, fields: readonly Field[]): void {
     const status = this.#status;
-    const { admission, hedges, missingApis } = this.#parts;
+    const { admission, clock, hedges, missingApis, overhead } = this.#parts;
+    const now = clock.now();
+    overhead.forwarded("response", now, this.context.auditId);
     this.learnt(status);
     if (this.#isMissing) missingApis.answered(this.#info, this.backend, status);
     this.context.client.answered();
     if (this.#entry !== undefined) admission.answered(this.#entry, status);
-    hedges.answered(this.context, status, attempt, rest);
+    hedges.answered(this.context, status, attempt, { rest, now });
     this.#copy?.answered(status);
     this.#guardedRead?.answered(this.backend, fields);
     if (status === 504 && this.#guardedRead?.isDemanded === true) this.#isBehind(this.#guardedRead);
@@ -630,9 +610,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   /** Binds the client to its watch's backend, so that it does not alternate between two caches (k/k 59848). */
-  goesOn(backend: string): void {
-    this.context.client.follow(this.backend, backend);
-    this.attempts.movedTo(backend);
+  goesOn(move: Move): void {
+    this.context.client.follow(this.backend, move.to);
+    this.attempts.movedTo(move.to);
+    this.#parts.migrations.moved(move, this.context.auditId);
   }
 
   endsHere(isWhole: boolean): void {

@@ -53,9 +53,13 @@ export class Hedges {
   }
 
   /** Called with the response that won, as evidence about the backends that were asked (health/read-latency.ts). */
-  answered(context: RequestContext, status: number, attempt: Attempt, rest: Attempt | undefined): void {
-    const { clock, pools } = this.#parts;
-    const now = clock.now();
+  answered(
+    context: RequestContext,
+    status: number,
+    attempt: Attempt,
+    { rest, now }: { readonly rest: Attempt | undefined; readonly now: number },
+  ): void {
+    const { pools } = this.#parts;
     this.#countWin(attempt, rest, now);
     if (!context.isObjectRead || status >= 500) return;
     const tookMs = attempt.sinceSent(now);

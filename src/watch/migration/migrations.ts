@@ -14,7 +14,7 @@ import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../cache/cache-progress.ts";
 import { watchLimits } from "../limits.ts";
 import { AnomalyLog } from "../session/anomaly-log.ts";
-import type { AskReason, EndReason, LeaveReason } from "../session/end-verdict.ts";
+import type { AskReason, EndReason, LeaveReason, Move } from "../session/end-verdict.ts";
 import type { WatchContext } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { WatchStream } from "../session/watch-stream.ts";
@@ -186,11 +186,13 @@ export class Migrations {
     this.#pace.slowDown(watchLimits.movesPerSecondLeast);
   }
 
-  moved(reason: AskReason, from: string, to: string, ms: number): void {
+  /** Counts the move of a watch. `auditId`: of the request that opened the watch. */
+  moved({ reason, from, to, ms }: Move, auditId: string): void {
+    if (reason === "refreshed") return;
     this.moves.set(reason, (this.moves.get(reason) ?? 0) + 1);
     const durations = this.moveDurations.get(reason) ?? new Histogram(moveBounds);
     this.moveDurations.set(reason, durations);
-    durations.observe(ms / 1000);
+    durations.observe(ms / 1000, auditId, this.clock.now());
     this.#log.add(reason, from, to, ms);
   }
 

@@ -128,6 +128,15 @@ type MoveReason =
  */
 export type AskReason = MoveReason | "refreshed" | "sentinel";
 
+/** How a watch continued at another backend, or on another stream of its backend. */
+export type Move = {
+  readonly reason: AskReason;
+  readonly from: string;
+  readonly to: string;
+  /** Time since the loss or suspicion of the earlier stream. */
+  readonly ms: number;
+};
+
 /** Why a watch should leave a stream that still works. */
 export type LeaveReason = "draining" | "hung" | "rebalance" | "operator";
 

@@ -35,6 +35,7 @@ import {
   endReason,
   isDeadline,
   type LeaveReason,
+  type Move,
   moveReason,
   type Over,
   verdictOn,
@@ -83,7 +84,6 @@ type WatchMigrations = {
   leaveLater(watch: WatchSession): void;
   migrateNow(watch: WatchSession): void;
   slowDown(): void;
-  moved(reason: AskReason, from: string, to: string, ms: number): void;
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 
@@ -95,7 +95,7 @@ export type WatchHost = {
   /** Called with the status of each response to the client's credential. A 401 means that it is no longer valid. */
   learnt(status: number): void;
   /** Called when the watch continues on this backend. */
-  goesOn(backend: string): void;
+  goesOn(move: Move): void;
   /** Ends the client's stream between two events. `isWhole`: true if the backend or the client's deadline ended it. */
   endsHere(isWhole: boolean): void;
   /** Resets the client's stream, because its bytes could not be decoded or the client has to list again. */
@@ -570,16 +570,14 @@ export class WatchSession implements AttemptOwner {
 
   promote(asked: AskReason = this.#retry.reason): void {
     if (!this.#become("promote")) return;
-    const { migrations, host } = this.#parts;
+    const { host } = this.#parts;
     const reason = asked === "sentinel" ? "lost" : asked;
     this.#leavePost(reason);
     const { from, ms } = this.#retry;
     const isFit = this.#merge.promote();
     this.progress.promoted();
     this.#retry.found();
-    const backend = this.attempt?.backend ?? "";
-    host.goesOn(backend);
-    if (reason !== "refreshed") migrations.moved(reason, from, backend, ms);
+    host.goesOn({ reason, from, to: this.attempt?.backend ?? "", ms });
     if (!isFit && this.#merge.first !== undefined) this.#broken(this.#merge.first);
   }
 

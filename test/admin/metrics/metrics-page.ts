@@ -1,7 +1,8 @@
 /** Generates docs/metrics.md from the declared metrics; a test checks that the file is current. */
 
 import { isCounter } from "../../../src/admin/metrics/exposition.ts";
-import { histograms, metrics } from "../../../src/admin/metrics/metric-declarations.ts";
+import { histograms } from "../../../src/admin/metrics/histogram-declarations.ts";
+import { metrics } from "../../../src/admin/metrics/metric-declarations.ts";
 import { limits } from "../../../src/base/limits.ts";
 
 export function metricsPage(): string {
@@ -22,11 +23,19 @@ function row(name: string, cells: readonly (string | number)[]): string {
 
 const head = `# Metrics
 
-watchkeeper serves these metrics at \`/metrics\` on \`admin.metricsAddress\` (default: \`:7481\`), in the Prometheus text format. If kube-apiserver has the same metric, watchkeeper uses kube-apiserver's name and labels for the metric. This page is
+watchkeeper serves these metrics at \`/metrics\` on \`admin.metricsAddress\` (default: \`:7481\`), in the Prometheus text format 0.0.4, or in OpenMetrics 1.0 if
+the client asks for it, as Prometheus does. If kube-apiserver has the same metric, watchkeeper uses kube-apiserver's name and labels for the metric. This page is
 generated from the code by \`node test/admin/metrics/metrics-page.test.ts --write\`.
 
 No label contains a path, a user, a raw User-Agent or a namespace that a client can choose freely. The column *at most* is the maximum number of label sets of a metric: the metric keeps the first
 label sets and sums all others under \`other\`. A watchkeeper process with a few backends has fewer than 2,000 series, whatever clients send; with 64 backends, fewer than 2,500.
+
+The buckets of \`watchkeeper_request_duration_seconds\`, \`watchkeeper_request_overhead_seconds\` and \`watchkeeper_watch_move_duration_seconds\` have exemplars in OpenMetrics: the label \`audit_id\` is the Audit-ID of the latest
+request in the bucket, with which the same request is found in the access log and in the audit log of kube-apiserver. Prometheus keeps exemplars with \`--enable-feature=exemplar-storage\`. In OpenMetrics, the bound of a bucket is
+written as a floating-point number (\`le="1.0"\` instead of \`le="1"\`).
+
+\`watchkeeper_request_overhead_seconds\` ends when the head was written to the socket. The time in which the head waits in the kernel because the process is busy is not included;
+\`nodejs_eventloop_lag_seconds\` shows such waits.
 
 | metric | type | labels | at most | meaning |
 | ------ | ---- | ------ | ------- | ------- |

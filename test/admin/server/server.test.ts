@@ -57,9 +57,9 @@ type Got = {
   readonly headers: NodeJS.Dict<string | string[]>;
 };
 
-function ask(port: number, path: string, method = "GET"): Promise<Got> {
+function ask(port: number, path: string, method = "GET", headers = {}): Promise<Got> {
   const { promise, resolve, reject } = Promise.withResolvers<Got>();
-  const sent = request({ port, host: "127.0.0.1", path, method, agent: false }, (response) => {
+  const sent = request({ port, host: "127.0.0.1", path, method, headers, agent: false }, (response) => {
     let text = "";
     response.setEncoding("utf8").on("data", (piece: string) => {
       text += piece;
@@ -102,6 +102,19 @@ test("metrics come with their type, and HEAD without a body", async () => {
   assert.is(head.status, 200);
   assert.is(head.text, "");
   assert.is(head.headers["content-length"], "4");
+});
+
+test("a scrape gets OpenMetrics with exemplars if it asks for it, and otherwise text without them", async () => {
+  const text = 'a_bucket{le="1"} 1 # {audit_id="x"} 0.5 1800000000.000\n';
+  const { port } = await start({ metrics: () => Promise.resolve(text) });
+  const plain = await ask(port, "/metrics");
+  assert.is(plain.text, 'a_bucket{le="1"} 1\n');
+  assert.match(String(plain.headers["content-type"]), "text/plain; version=0.0.4");
+  const open = await ask(port, "/metrics", "GET", {
+    accept: "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5",
+  });
+  assert.is(open.text, 'a_bucket{le="1.0"} 1 # {audit_id="x"} 0.5 1800000000.000\n# EOF\n');
+  assert.match(String(open.headers["content-type"]), "application/openmetrics-text; version=1.0.0");
 });
 
 test("a scrape that fails is answered and told, and the port lives on", async () => {

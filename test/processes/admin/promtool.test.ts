@@ -1,6 +1,7 @@
 /** Every rule on series that should make it fire, and on those that should not, by Prometheus' own tool. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { withoutExemplars } from "../../../src/admin/metrics/open-metrics.ts";
 import { type Alert, alerts } from "../../../src/admin/monitoring/alerts.ts";
 import { idleScrape } from "../../support/metrics.ts";
 import {
@@ -10,6 +11,7 @@ import {
   type Series,
   seriesOf,
   wrongAlerts,
+  wrongMetrics,
   wrongRules,
   wrongTexts,
 } from "../../support/promtool.ts";
@@ -65,6 +67,13 @@ async function fire(...cases: readonly Case[]): Promise<void> {
 
 it("promtool reads the rules", async () => {
   assert.is(await wrongRules("config/monitoring/rules.yaml"), undefined);
+});
+
+it("promtool finds nothing wrong with the metrics and their names", async () => {
+  const text = withoutExemplars(await idleScrape());
+  assert.is(await wrongMetrics(text), undefined);
+  const wrong = await wrongMetrics(`${text}# TYPE bad_seconds counter\nbad_seconds 1\n`);
+  assert.match(wrong ?? "", "bad_seconds");
 });
 
 it("where all is well nothing fires", async () => {

@@ -1,0 +1,63 @@
+/** Declares every histogram. */
+import type { Histogram } from "../../base/histogram.ts";
+import { verbLabel } from "../../kube/verb-label.ts";
+import type { HistogramMetric, LiveCluster } from "./metric.ts";
+
+function perBackendHistogram(
+  of: (backend: ReturnType<LiveCluster["path"]["measurementsOf"]>) => Histogram | undefined,
+): HistogramMetric["cluster"] {
+  return ({ path }) =>
+    path.backends.views.flatMap(({ name }) => {
+      const histogram = of(path.measurementsOf(name));
+      return histogram === undefined ? [] : [[name, histogram] as const];
+    });
+}
+
+/** Number of backends with a histogram of their own: more than the usual control planes have. */
+const backendHistograms = 12;
+
+export const histograms: readonly HistogramMetric[] = [
+  {
+    name: "request_duration_seconds",
+    help: "Time from the header fields of a request to the end of its response, by verb; watches and other long-running requests are excluded",
+    labels: ["verb"],
+    cap: 8,
+    cluster: ({ path }) =>
+      Array.from(path.exchanges.durations, ([verb, histogram]) => [verbLabel(verb), histogram]),
+  },
+  {
+    name: "request_overhead_seconds",
+    help: "Time that watchkeeper added to a request, by phase: request (from its header fields until they were written to a backend), queued (the same, for a request that had to wait for a connection or a backend) and response (from the response's header fields until they were written to the client)",
+    labels: ["phase"],
+    cap: 3,
+    cluster: ({ path }) => Object.entries(path.overhead.histograms),
+  },
+  {
+    name: "backend_detection_seconds",
+    help: "Time from the last sign of life of a ready backend until watchkeeper found it suspect or dead",
+    labels: ["state"],
+    cap: 3,
+    cluster: ({ path }) => Object.entries(path.backends.detections),
+  },
+  {
+    name: "backend_ping_duration_seconds",
+    help: "Round-trip time of answered PINGs on upstream connections; further backends count as other",
+    labels: ["backend"],
+    cap: backendHistograms,
+    cluster: perBackendHistogram(({ pings }) => pings),
+  },
+  {
+    name: "backend_probe_duration_seconds",
+    help: "Duration of health probes that reached the backend, from the SYN to the response or the timeout; further backends count as other",
+    labels: ["backend"],
+    cap: backendHistograms,
+    cluster: perBackendHistogram(({ probes }) => probes.durations),
+  },
+  {
+    name: "watch_move_duration_seconds",
+    help: "Time from the loss or suspicion of a watch's upstream stream until the watch continued at another backend, by reason of the move",
+    labels: ["reason"],
+    cap: 12,
+    cluster: ({ path }) => path.migrations.moveDurations,
+  },
+];

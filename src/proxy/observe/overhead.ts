@@ -1,0 +1,53 @@
+/**
+ * Measures the time that watchkeeper itself adds to a request: in phase "request" until the head was written to a
+ * backend, in phase "response" until the response's head was written to the client. A request that had to wait for a
+ * connection, for a ready backend or for its admission counts in phase "queued" instead of "request".
+ *
+ * All heads that are forwarded in one turn of the event loop are written together, so one clock reading at the end of
+ * the turn serves all of them. The beginnings are clock readings that the data path needs anyway.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { Histogram, overheadBounds } from "../../base/histogram.ts";
+import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
+
+export type OverheadPhase = "request" | "queued" | "response";
+
+export class Overhead {
+  readonly #clock: Clock;
+  readonly #turn: FlushScheduler;
+  readonly histograms: Readonly<Record<OverheadPhase, Histogram>> = {
+    request: new Histogram(overheadBounds),
+    queued: new Histogram(overheadBounds),
+    response: new Histogram(overheadBounds),
+  };
+  /** The heads of this turn, in three arrays, so that a head costs no object. They are as long as the longest turn was. */
+  readonly #phases: OverheadPhase[] = [];
+  readonly #beginnings: number[] = [];
+  readonly #auditIds: string[] = [];
+  #count = 0;
+
+  constructor(clock: Clock, turn: FlushScheduler) {
+    this.#clock = clock;
+    this.#turn = turn;
+  }
+
+  /** Called when a head is ready to be written at the end of this turn. `since`: clock reading at its arrival. */
+  forwarded(phase: OverheadPhase, since: number, auditId: string): void {
+    const at = this.#count;
+    if (at === 0) this.#turn.markLast(this);
+    this.#phases[at] = phase;
+    this.#beginnings[at] = since;
+    this.#auditIds[at] = auditId;
+    this.#count = at + 1;
+  }
+
+  flush(): void {
+    const now = this.#clock.now();
+    for (let at = 0; at < this.#count; at += 1) {
+      const histogram = this.histograms[this.#phases[at] ?? "request"];
+      histogram.observe((now - (this.#beginnings[at] ?? now)) / 1000, this.#auditIds[at], now);
+      this.#auditIds[at] = "";
+    }
+    this.#count = 0;
+  }
+}
