@@ -30,11 +30,11 @@ generated from the code by \`node test/admin/metrics/metrics-page.test.ts --writ
 No label contains a path, a user, a raw User-Agent or a namespace that a client can choose freely. The column *at most* is the maximum number of label sets of a metric: the metric keeps the first
 label sets and sums all others under \`other\`. A watchkeeper process with a few backends has fewer than 2,000 series, whatever clients send; with 64 backends, fewer than 2,500.
 
-The buckets of \`watchkeeper_request_duration_seconds\`, \`watchkeeper_request_overhead_seconds\` and \`watchkeeper_watch_move_duration_seconds\` have exemplars in OpenMetrics: the label \`audit_id\` is the Audit-ID of the latest
-request in the bucket, with which the same request is found in the access log and in the audit log of kube-apiserver. Prometheus keeps exemplars with \`--enable-feature=exemplar-storage\`. In OpenMetrics, the bound of a bucket is
+The buckets of \`watchkeeper_request_duration_seconds\`, \`watchkeeper_request_overhead_seconds\` and \`watchkeeper_watch_move_duration_seconds\` have exemplars in OpenMetrics: the label \`audit_id\` contains the Audit-ID of the latest
+request in the bucket. The access log and the audit log of kube-apiserver contain the same Audit-ID. Prometheus keeps exemplars with \`--enable-feature=exemplar-storage\`. In OpenMetrics, the bound of a bucket is
 written as a floating-point number (\`le="1.0"\` instead of \`le="1"\`).
 
-\`watchkeeper_request_overhead_seconds\` ends when the head was written to the socket. The time in which the head waits in the kernel because the process is busy is not included;
+\`watchkeeper_request_overhead_seconds\` measures until watchkeeper has written the header fields to the socket. It does not include the time for which a request waits in the kernel because the process is busy;
 \`nodejs_eventloop_lag_seconds\` shows such waits.
 
 | metric | type | labels | at most | meaning |
