@@ -96,7 +96,7 @@ export class Origins {
     return origin;
   }
 
-  /** Replaces the rules, also for open watches. Returns the origins that are no longer foreign. */
+  /** Replaces the rules, also for open watches. Returns the origins whose `isForeign` has become false. */
   configure(rules: OriginRules): readonly Origin[] {
     this.#fixed = fixedBy(rules);
     const noLongerForeign: Origin[] = [];

@@ -68,7 +68,7 @@ export function isObjectRead(info: RequestInfo): boolean {
  */
 export function isOwnApi(info: RequestInfo, target: string): boolean {
   if (info.isResource) return isOwnResource(info);
-  // The server that serves a group also serves its discovery and OpenAPI documents.
+  // Discovery and OpenAPI documents of an API group come from the server of the group, which may be another one.
   return !target.startsWith("/apis/") && !target.startsWith("/openapi/");
 }
 

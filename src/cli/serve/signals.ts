@@ -7,7 +7,7 @@ import { Journal } from "../../events/journal.ts";
 import type { Surroundings } from "../../main.ts";
 
 export type Signals = {
-  /** Resolves at the first signal with false: no successor goes on serving. */
+  /** Resolves with false at the first signal: then no successor process takes over (see `Handover.done`). */
   readonly first: Promise<false>;
   /** Aborts at the first signal. */
   readonly drain: AbortSignal;

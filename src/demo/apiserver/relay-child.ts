@@ -1,4 +1,4 @@
-/** The main file of the relay's process (embedded.ts). */
+/** The main file of the child process in which the relay in front of an embedded apiserver runs (embedded.ts). */
 import type { Failure } from "../../base/failure.ts";
 import { endWithParent, reportToParent } from "./loopback-server.ts";
 import { Relay } from "./relay.ts";

@@ -98,7 +98,7 @@ function Lines({ incident }) {
 }
 
 /**
- * Returns the lines for the next step of a diagnosis.
+ * Returns the lines to copy: a Prometheus query for the backend, and the command that shows the whole incident.
  * @param {Pick<Incident, "id" | "backend">} incident
  */
 export function linesOf({ id, backend }) {

@@ -201,7 +201,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#redial();
   }
 
-  /** A dial that takes three times as long as the answered socket has lost its SYN. A slow handshake may go on. */
+  /** Fails dials that take three times as long as the answered socket: their SYN is lost. A slow handshake may go on. */
   #failStuck(): void {
     const { at, ms } = this.#answered;
     const before = this.#options.clock.now() - Math.max(upstreamLimits.hurriedDialMs, 3 * ms);

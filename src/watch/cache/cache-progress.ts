@@ -242,7 +242,7 @@ export class CacheTracker {
     return [...this.#resources.values()].flatMap((peers) => peers.suspicions(now, stalling));
   }
 
-  /** Returns the caches of a scope that have lacked an event for `afterMs`. */
+  /** Returns the caches of all scopes (`WatchContext.scope`) that have lacked an event for `afterMs`. */
   lagging(now: number, afterMs: (backend: string) => number): LagSuspicion[] {
     const threshold = { afterMs, isStill: false };
     const lagging: LagSuspicion[] = [];
