@@ -1,6 +1,6 @@
 /**
- * Declares every metric but the histograms (histogram-declarations.ts). A metric whose name ends in `_total` is a counter. Metrics that kube-apiserver has, too, get
- * the same names and labels, so that queries can join both.
+ * Declares all metrics except the histograms (histogram-declarations.ts). A metric whose name ends in `_total` is a
+ * counter. Metrics that kube-apiserver has as well get its names and labels, so that queries can join both.
  */
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";

@@ -1,6 +1,6 @@
 /**
- * The two formats of a scrape: the Prometheus text format 0.0.4, and OpenMetrics 1.0, which also has exemplars. A scrape
- * is made once, as text 0.0.4 with exemplars. These functions convert it in the thread that answers the request.
+ * Converts a scrape to the requested format: the Prometheus text format 0.0.4, or OpenMetrics 1.0, which has exemplars.
+ * The input is text 0.0.4 with exemplars.
  */
 
 export const openMetricsType = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -17,7 +17,7 @@ export class FlushScheduler {
     this.#dirty.push(session);
   }
 
-  /** Flushes `last` at the end of this turn, after all writers. */
+  /** Flushes `last` at the end of this turn of the event loop, after all writers. */
   markLast(last: Flushable): void {
     this.#schedule();
     this.#last = last;

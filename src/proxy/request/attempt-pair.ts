@@ -19,7 +19,7 @@ export class AttemptPair extends Retries {
   readonly #info: ExchangeRequest["info"];
   /** True if the observers count the request at `#backend`. */
   #isCounted = false;
-  /** The overhead's phase of the time until the first attempt is sent; undefined: it was sent. */
+  /** Phase (overhead.ts) to which the time until the first attempt is sent belongs; undefined: it was sent. */
   #sending: "request" | "queued" | undefined = "request";
 
   constructor(
@@ -73,7 +73,7 @@ export class AttemptPair extends Retries {
     if (this.#sending !== undefined) this.#sending = "queued";
   }
 
-  /** Called when an attempt was sent. Returns the phase of the first one, and undefined for all others. */
+  /** Called when an attempt was sent. Returns the first attempt's phase (overhead.ts), and undefined for all others. */
   sent(): "request" | "queued" | undefined {
     const phase = this.#sending;
     this.#sending = undefined;
