@@ -94,6 +94,7 @@ const io = [
   "src/proxy/downstream/intake.ts",
   "src/proxy/net/connect.ts",
   "src/proxy/net/read-into.ts",
+  "src/proxy/net/tls-writer.ts",
   "src/proxy/net/socket.ts",
   "src/proxy/tunnel/upgrade-handler.ts",
   "src/proxy/tunnel/passthrough.ts",

@@ -14,9 +14,6 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 const poolBufferBytes = 65_536;
 /** Number of unused buffers that the pool keeps. The sessions that write in one turn seldom need more. */
 const pooledBuffers = 32;
-/** Smaller output is copied out of its pooled buffer, which a slow reader would keep: 64 KiB each for 10,000 (A16). */
-const lentBytes = poolBufferBytes / 4;
-
 const pool: Buffer[] = [];
 const none = Buffer.alloc(0);
 let scratch = Buffer.allocUnsafeSlow(poolBufferBytes);
@@ -51,7 +48,7 @@ export class FrameWriter {
 
   /**
    * Returns a function that puts the pooled buffers of the last `take` back into the pool; undefined: there are none.
-   * Call the function only after the socket has written these buffers.
+   * Call the function only after the socket has written these buffers, or after they were copied.
    */
   release(): (() => void) | undefined {
     const lent = this.#lent;
@@ -187,12 +184,6 @@ export class FrameWriter {
     if (length === 0) return;
     this.#at = 0;
     this.#dataId = 0;
-    if (length < lentBytes) {
-      const own = Buffer.allocUnsafe(length);
-      this.#out.copy(own, 0, 0, length);
-      this.#segments.push(own);
-      return;
-    }
     this.#segments.push(this.#out.subarray(0, length));
     this.#lent ??= [];
     this.#lent.push(this.#out);
