@@ -12,9 +12,16 @@ import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
 
 const poolBufferBytes = 65_536;
-/** Number of unused buffers that the pool keeps. The sessions that write in one turn seldom need more. */
+/**
+ * Size of the buffer in which a session's output of one turn begins: room for a response of 2 kB. Without it, a turn in
+ * which 256 clients get a response would need 16 MiB.
+ */
+const smallBufferBytes = 4096;
+/** Number of unused buffers that each pool keeps. The sessions that write in one turn seldom need more. */
 const pooledBuffers = 32;
+const pooledSmallBuffers = 512;
 const pool: Buffer[] = [];
+const smallPool: Buffer[] = [];
 const none = Buffer.alloc(0);
 let scratch = Buffer.allocUnsafeSlow(poolBufferBytes);
 
@@ -170,7 +177,8 @@ export class FrameWriter {
   #joins(bytes: Buffer, start: number, end: number, endStream: boolean): boolean {
     const to = this.#at + end - start;
     const length = to - this.#dataAt - frameHeaderBytes;
-    if (length > frameBytes || to > this.#out.length) return false;
+    if (length > frameBytes || to > poolBufferBytes) return false;
+    if (to > this.#out.length) this.#enlarge();
     bytes.copy(this.#out, this.#at, start, end);
     const flags = endStream ? flag.END_STREAM : 0;
     putFrameHeader(this.#out, this.#dataAt, length, frameType.DATA, flags, this.#dataId);
@@ -193,8 +201,19 @@ export class FrameWriter {
   #room(count: number): void {
     this.#touch();
     this.#dataId = 0;
-    if (this.#at + count > this.#out.length) this.#cut();
-    if (this.#out === none) this.#out = pool.pop() ?? Buffer.allocUnsafeSlow(poolBufferBytes);
+    const to = this.#at + count;
+    if (to <= this.#out.length) return;
+    if (to > poolBufferBytes) this.#cut();
+    if (this.#out !== none) this.#enlarge();
+    else this.#out = to > smallBufferBytes ? largeBuffer() : smallBuffer();
+  }
+
+  /** Moves the output from a small buffer to a large one. */
+  #enlarge(): void {
+    const small = this.#out;
+    this.#out = largeBuffer();
+    small.copy(this.#out, 0, 0, this.#at);
+    giveBack(small);
   }
 
   #hurry(frame: Buffer): void {
@@ -209,6 +228,16 @@ export class FrameWriter {
   }
 }
 
+function smallBuffer(): Buffer {
+  return smallPool.pop() ?? Buffer.allocUnsafeSlow(smallBufferBytes);
+}
+
+function largeBuffer(): Buffer {
+  return pool.pop() ?? Buffer.allocUnsafeSlow(poolBufferBytes);
+}
+
 function giveBack(buffer: Buffer): void {
-  if (buffer !== none && pool.length < pooledBuffers) pool.push(buffer);
+  if (buffer.length === smallBufferBytes) {
+    if (smallPool.length < pooledSmallBuffers) smallPool.push(buffer);
+  } else if (buffer !== none && pool.length < pooledBuffers) pool.push(buffer);
 }
