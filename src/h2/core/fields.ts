@@ -50,7 +50,7 @@ export function readResponse(fields: Field[]): ResponseHead | string {
   if (fault !== undefined) return fault;
   const text = found[role.status];
   if (text === undefined) return "no :status";
-  if (!statusForm.test(text)) return ":status is not a number from 100 to 599";
+  if (text !== "200" && !statusForm.test(text)) return ":status is not a number from 100 to 599";
   // 101 (Switching Protocols) exists only in HTTP/1.1 (RFC 9113 §8.6).
   if (text === "101") return ":status is 101";
   const status = Number(text);
@@ -165,7 +165,7 @@ function requestFault(found: FoundByRole): string | undefined {
 function methodFault(found: FoundByRole): string | undefined {
   const method = found[role.method];
   if (method === undefined) return "no :method";
-  if (!token.test(method)) return ":method is not a token";
+  if (method !== "GET" && !token.test(method)) return ":method is not a token";
   return method === "CONNECT" ? "CONNECT is not served" : undefined;
 }
 

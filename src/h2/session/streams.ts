@@ -12,7 +12,7 @@ import type { StreamListener } from "../core/stream-writer.ts";
 import type { StreamFrames } from "../frame/frame.ts";
 import type { FrameWriter } from "../frame/writer.ts";
 import { HpackDecoder } from "../hpack/hpack-decoder.ts";
-import { HpackEncoder } from "../hpack/hpack-encoder.ts";
+import { HpackEncoder, rememberedFieldsOfMany } from "../hpack/hpack-encoder.ts";
 import type { Floods } from "./floods.ts";
 import { Outflow } from "./outflow.ts";
 import { defaultSettings } from "./settings.ts";
@@ -43,7 +43,7 @@ function sessionError(code: 1 | 3 | 5, what: string): ProtocolError {
 
 export class Streams implements StreamHost, StreamFrames {
   readonly writer: FrameWriter;
-  readonly encoder = new HpackEncoder();
+  readonly encoder: HpackEncoder;
   readonly outflow: Outflow;
   readonly peer = defaultSettings();
   readonly open = new StreamTable<Stream>();
@@ -80,6 +80,7 @@ export class Streams implements StreamHost, StreamFrames {
     },
   ) {
     this.#isServer = role === "server";
+    this.encoder = new HpackEncoder(this.#isServer ? undefined : rememberedFieldsOfMany);
     this.writer = parts.writer;
     this.outflow = new Outflow(parts.buffered);
     this.#owner = parts.owner;

@@ -171,7 +171,7 @@ export class Cluster {
     };
     const tunnels = (backend: string): number => this.upgrades.openOn(backend);
     return new UpgradeHandler({
-      identify: (request, client) => identify(request, client, wallClock.wall()),
+      identify: (request, client) => identify(request, client, wallClock),
       clock: wallClock,
       journal: this.#journal,
       watchTunnel,

@@ -54,7 +54,7 @@ export type RequestHandler = (
 export function createHandler(parts: HandlerParts): RequestHandler {
   return (request, end, side, client) => {
     const info = classify(request.method, request.path);
-    const identified = identify(request, client, parts.clock.wall());
+    const identified = identify(request, client, parts.clock);
     const isRefused = identified instanceof Failure;
     const { fields, auditId, asserted } = isRefused ? unknown(request) : identified;
     const credential = credentialOf(parts, request, client, asserted);
