@@ -92,7 +92,7 @@ export class HpackEncoder {
     if (comesOnce(field)) return putLiteral(field, out, at, literalNotIndexed, 0x0f);
     const slot = field.id & this.#idMask;
     if (this.#remembered[slot] === field) {
-      const known = this.#rememberedNumbers[slot] as number;
+      const known = this.#rememberedNumbers[slot] ?? 0;
       if (known < 0) return putInteger(out, at, indexed, 0x7f, -known);
       if (known >= this.#table.oldest) return this.#putNumber(known, out, at);
     }

@@ -25,30 +25,37 @@ export const streamInputs = [
 ] as const;
 export type StreamInput = (typeof streamInputs)[number];
 
-/**
- * Returns the next state; undefined: RFC 9113 §5.1 forbids the input in this state. A table of objects would cost twice
- * as much, and each request takes eight steps.
- */
-export function next(state: StreamState, input: StreamInput): StreamState | undefined {
-  if (input === "reset") return state === "idle" ? undefined : "closed";
-  switch (state) {
-    case "idle":
-      return input === "send-headers" || input === "receive-headers" ? "open" : undefined;
-    case "open":
-      if (input === "receive-end") return "half-closed-remote";
-      return input === "send-end" ? "half-closed-local" : "open";
-    case "half-closed-local":
-      if (input === "receive-end") return "closed";
-      return isReceived(input) ? state : undefined;
-    case "half-closed-remote":
-      if (input === "send-end") return "closed";
-      return isReceived(input) || input === "receive-end" ? undefined : state;
-    default:
-      return undefined;
-  }
+function fromIdle(input: StreamInput): StreamState | undefined {
+  return input === "send-headers" || input === "receive-headers" ? "open" : undefined;
 }
 
-/** True for a part of the peer's message before its end. */
-function isReceived(input: StreamInput): boolean {
-  return input === "receive-headers" || input === "receive-data";
+function fromOpen(input: StreamInput): StreamState {
+  if (input === "receive-end") return "half-closed-remote";
+  if (input === "send-end") return "half-closed-local";
+  return input === "reset" ? "closed" : "open";
+}
+
+function fromHalfClosedLocal(input: StreamInput): StreamState | undefined {
+  if (input === "receive-end" || input === "reset") return "closed";
+  return input === "receive-headers" || input === "receive-data" ? "half-closed-local" : undefined;
+}
+
+function fromHalfClosedRemote(input: StreamInput): StreamState | undefined {
+  if (input === "send-end" || input === "reset") return "closed";
+  return input === "send-headers" || input === "send-data" ? "half-closed-remote" : undefined;
+}
+
+function fromClosed(input: StreamInput): StreamState | undefined {
+  return input === "reset" ? "closed" : undefined;
+}
+
+/**
+ * Returns the next state; undefined: RFC 9113 §5.1 forbids the input in this state. Comparisons cost half as much as a
+ * table of all states and inputs, and each request takes eight steps.
+ */
+export function next(state: StreamState, input: StreamInput): StreamState | undefined {
+  if (state === "open") return fromOpen(input);
+  if (state === "half-closed-remote") return fromHalfClosedRemote(input);
+  if (state === "half-closed-local") return fromHalfClosedLocal(input);
+  return state === "idle" ? fromIdle(input) : fromClosed(input);
 }

@@ -5,7 +5,7 @@
 import { Lru } from "../../base/lru.ts";
 import type { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
-import { type RequestHead, readRequest } from "../core/fields.ts";
+import { type RequestHead, RequestReader } from "../core/fields.ts";
 import { h2Limits } from "../core/limits.ts";
 import { errorCode, lost, malformed, ProtocolError } from "../core/protocol-error.ts";
 import type { StreamListener } from "../core/stream-writer.ts";
@@ -48,6 +48,7 @@ export class Streams implements StreamHost, StreamFrames {
   readonly peer = defaultSettings();
   readonly open = new StreamTable<Stream>();
   readonly #decoder = new HpackDecoder();
+  readonly #requests = new RequestReader();
   readonly #isServer: boolean;
   readonly #owner: StreamsOwner;
   readonly #onClosed: () => void;
@@ -284,7 +285,7 @@ export class Streams implements StreamHost, StreamFrames {
     const refusal = this.#refusals.ofOneOf(this.open.size, this.#maxStreams);
     if (refusal !== undefined) return this.#streamError(stream, refusal);
     if (this.#decoder.isOversize) return this.#tooLong(stream, end);
-    const request = readRequest(fields);
+    const request = this.#requests.read(fields);
     if (typeof request === "string") return this.#streamError(stream, malformed(request));
     if (end && request.contentLength > 0)
       return this.#streamError(stream, malformed("content-length without a body"));

@@ -1,4 +1,5 @@
 import { Field } from "../../h2/core/field.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { type Asserted, type Identity, unidentified } from "../identity/asserted-identity.ts";
 import type { Bearer, CredentialMemo } from "../identity/trust.ts";
@@ -40,6 +41,9 @@ export type ClientSession = {
   answered(): void;
 };
 
+/** The target of the latest request and its classification, kept because clients poll the same object. */
+export type TargetMemo = { method: string; path: string; info: RequestInfo | undefined };
+
 const askAnything = (): boolean => true;
 
 export class Client {
@@ -61,6 +65,7 @@ export class Client {
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
+  readonly target: TargetMemo = { method: "", path: "", info: undefined };
   #caller: CallerMemo = { word: undefined, userAgent: "", caller: undefined };
 
   constructor(options: ClientOptions) {

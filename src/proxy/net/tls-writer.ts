@@ -22,27 +22,35 @@ const copiedBytes = 16_384;
 /** Waiting buffers are joined up to this size, because a handle takes one write in each turn of the event loop. */
 const joinedBytes = 65_536;
 
+function zero(): number {
+  return 0;
+}
+
 /** Finds Node's class of request objects: a sample socket passes one to its handle. */
 function requestClass(): (new () => WriteRequest) | undefined {
   let found: unknown;
-  const none = (): number => 0;
   const writeBuffer = (request: object): number => {
     found = request.constructor;
     return 0;
   };
-  const handle = { readStart: none, readStop: none, getAsyncId: none, close: none, writeBuffer };
+  const handle = { readStart: zero, readStop: zero, getAsyncId: zero, close: zero, writeBuffer };
   try {
-    const sample = Reflect.construct(net.Socket, [{ handle }]) as net.Socket;
+    const sample: unknown = Reflect.construct(net.Socket, [{ handle }]);
+    if (!(sample instanceof net.Socket)) return undefined;
     sample.on("error", () => {});
     sample.write(Buffer.alloc(1));
     sample.destroy();
   } catch {
     return undefined;
   }
-  return typeof found === "function" && found.name === "WriteWrap" ? (found as new () => WriteRequest) : undefined;
+  return isRequestClass(found) ? found : undefined;
 }
 
-const Request = requestClass();
+function isRequestClass(found: unknown): found is new () => WriteRequest {
+  return typeof found === "function" && found.name === "WriteWrap";
+}
+
+const requests = requestClass();
 
 export class TlsWriter {
   readonly #socket: tls.TLSSocket;
@@ -61,14 +69,14 @@ export class TlsWriter {
   private constructor(
     socket: tls.TLSSocket,
     handle: Handle,
-    Request: new () => WriteRequest,
+    RequestClass: new () => WriteRequest,
     onProgress: () => void,
   ) {
     this.#socket = socket;
     this.#handle = handle;
     this.#onProgress = onProgress;
-    this.#request = new Request();
-    this.#otherRequest = new Request();
+    this.#request = new RequestClass();
+    this.#otherRequest = new RequestClass();
     const oncomplete = (status: number): void => this.#completed(status);
     this.#request.oncomplete = oncomplete;
     this.#otherRequest.oncomplete = oncomplete;
@@ -80,12 +88,12 @@ export class TlsWriter {
    * now on, nothing else may write to the socket.
    */
   static of(socket: net.Socket, onProgress: () => void): TlsWriter | undefined {
-    if (Request === undefined || !isReady(socket)) return undefined;
+    if (requests === undefined || !isReady(socket)) return undefined;
     const handle: unknown = Reflect.get(socket, "_handle");
     if (!isTlsHandle(handle)) return undefined;
     // Node would end the socket when the peer ends it, even with bytes in the queue.
     socket.allowHalfOpen = true;
-    return new TlsWriter(socket, handle, Request, onProgress);
+    return new TlsWriter(socket, handle, requests, onProgress);
   }
 
   /** Bytes that the kernel has not taken yet. */
@@ -139,7 +147,8 @@ export class TlsWriter {
     }
     const taken = this.#queue.splice(0, count);
     this.#queuedBytes -= bytes;
-    return taken.length === 1 ? (taken[0] as Buffer) : Buffer.concat(taken, bytes);
+    const [first] = taken;
+    return taken.length === 1 && first !== undefined ? first : Buffer.concat(taken, bytes);
   }
 
   #taken(): void {

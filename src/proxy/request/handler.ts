@@ -53,7 +53,7 @@ export type RequestHandler = (
 
 export function createHandler(parts: HandlerParts): RequestHandler {
   return (request, end, side, client) => {
-    const info = classify(request.method, request.path);
+    const info = infoOf(request, client);
     const identified = identify(request, client, parts.clock);
     const isRefused = identified instanceof Failure;
     const { fields, auditId, asserted } = isRefused ? unknown(request) : identified;
@@ -94,6 +94,17 @@ export function createHandler(parts: HandlerParts): RequestHandler {
     exchange.begin(isRefused ? identified : crowdedOut(parts, exchange));
     return exchange;
   };
+}
+
+function infoOf({ method, path }: RequestHead, { target }: Client): RequestInfo {
+  if (target.info !== undefined && target.path === path && target.method === method) return target.info;
+  const info = classify(method, path);
+  // The memo lives as long as the client's connection, so no long target is kept in it (A26).
+  if (path.length > limits.targetChars) return info;
+  target.method = method;
+  target.path = path;
+  target.info = info;
+  return info;
 }
 
 /**
