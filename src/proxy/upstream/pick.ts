@@ -12,37 +12,40 @@ export type PickParts = {
 };
 
 const pickableBestFirst: readonly BackendState[] = ["ready", "unknown", "draining"];
-const doubtful: readonly BackendState[] = ["suspect"];
-/** States in which a backend is known to answer. Hedges go to no other backend. */
+/** States in which a backend is known to answer. A hedge goes to no other backend. */
 const answering: readonly BackendState[] = ["ready", "draining"];
+/** The rank of a backend that cannot be picked. */
+const unfit = Number.POSITIVE_INFINITY;
 
 /**
- * Returns the bound backend if it serves, otherwise the least loaded one in the best state. Suspect backends that
- * answer precede other suspect ones, which may stay silent after a silence of all backends (D14).
+ * Returns the bound backend if it serves, otherwise the least loaded one of the best rank. Creates no array, because
+ * most requests are decided here.
  */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
-  const untried = views.filter((view) => !tried.includes(view.name));
-  const ready = views.filter((view) => view.state === "ready");
-  // A ready backend that has failed once may have refused only that stream, for example with a GOAWAY, and is tried
-  // again on another connection. After two failures, a suspect backend is the better choice.
-  const again = ready.filter(({ name }) => tried.indexOf(name) === tried.lastIndexOf(name));
-  const best =
-    bestOf(untried, pickableBestFirst, loads) ??
-    bestOf(again, pickableBestFirst, loads) ??
-    bestOf(
-      untried.filter(({ isMute }) => isMute !== true),
-      doubtful,
-      loads,
-    ) ??
-    bestOf(untried, doubtful, loads) ??
-    bestOf(ready, pickableBestFirst, loads);
+  const best = bestOf(views, (view) => rankOf(view, tried), loads);
   if (best !== undefined) return best.name;
   const counts = views.map((view) => `${view.name} ${view.state}`).join(", ");
   return new Failure("no-backend", "proxy", `Cannot choose a backend: ${counts || "none configured"}`);
 }
 
-/** Creates no array, because nearly every request is decided here. */
+/**
+ * Returns 0 for the backends to pick first. A ready backend that failed once may have refused that stream only, for
+ * example with a GOAWAY, and is tried again on another connection. If it failed twice, a suspect backend is the better
+ * choice. Suspect backends that answer come before other suspect ones, which may stay silent after a silence of all
+ * backends (D14).
+ */
+function rankOf({ name, state, isMute }: BackendView, tried: readonly string[]): number {
+  const first = tried.indexOf(name);
+  if (first >= 0) {
+    if (state !== "ready") return unfit;
+    return first === tried.lastIndexOf(name) ? 3 : 6;
+  }
+  if (state === "suspect") return isMute === true ? 5 : 4;
+  const rank = pickableBestFirst.indexOf(state);
+  return rank < 0 ? unfit : rank;
+}
+
 function mayStay(bound: string, views: readonly BackendView[], tried: readonly string[]): boolean {
   const view = views.find(({ name }) => name === bound);
   return (view?.state === "ready" || view?.state === "unknown") && !tried.includes(bound);
@@ -54,20 +57,28 @@ export function pickOther(
   loads: PickParts["loads"],
   except: readonly string[],
 ): string | undefined {
-  const others = views.filter((view) => !except.includes(view.name));
-  return bestOf(others, answering, loads)?.name;
+  const rank = ({ name, state }: BackendView): number => {
+    const at = answering.indexOf(state);
+    return at < 0 || except.includes(name) ? unfit : at;
+  };
+  return bestOf(views, rank, loads)?.name;
 }
 
+/** Returns the backend of the lowest rank. Loads are compared only between backends of one rank. */
 function bestOf(
   views: readonly BackendView[],
-  states: readonly BackendState[],
+  rank: (view: BackendView) => number,
   loads: PickParts["loads"],
 ): BackendView | undefined {
-  for (const state of states) {
-    const [best] = views
-      .filter((view) => view.state === state)
-      .toSorted((a, b) => loads(a.name) - loads(b.name));
-    if (best !== undefined) return best;
+  let best: BackendView | undefined;
+  let bestRank = unfit;
+  for (const view of views) {
+    const own = rank(view);
+    const isBetter =
+      own < bestRank || (best !== undefined && own === bestRank && loads(view.name) < loads(best.name));
+    if (!isBetter) continue;
+    best = view;
+    bestRank = own;
   }
-  return undefined;
+  return best;
 }
