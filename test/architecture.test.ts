@@ -39,7 +39,8 @@ const mayImport: Readonly<Record<string, string>> = {
     "base events kube h2/core watch watch/codec watch/cache proxy/identity proxy/context proxy/upstream",
   "watch/migration": "base events health watch watch/cache proxy/upstream watch/session",
   "proxy/admission": "base",
-  "proxy/observe": "base events kube h2/core ledger proxy/identity proxy/context watch/session",
+  "proxy/observe":
+    "base events kube h2/core ledger watch/codec watch/cache proxy/identity proxy/context watch/session",
   "proxy/request":
     "base events config kube h2/core health watch/codec watch/cache proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/load proxy/admission proxy/observe",
   "watch/detectors":

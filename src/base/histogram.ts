@@ -17,6 +17,11 @@ export const overheadBounds: readonly number[] = [
 /** Bounds in seconds for the time from the loss or suspicion of a watch's stream until the watch continues. */
 export const moveBounds: readonly number[] = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
 
+/** Bounds in seconds for the delay with which a watch delivers a write: from one machine to a stalled cache. */
+export const watchDelayBounds: readonly number[] = [
+  0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30,
+];
+
 /** The latest value of each bucket that belongs to a request. Arrays, so that a value costs no object. */
 type Exemplars = { readonly auditIds: string[]; readonly values: number[]; readonly times: number[] };
 

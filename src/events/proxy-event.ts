@@ -177,6 +177,19 @@ type Events = {
     lateMs: number;
   };
   "cache.progress_restored": { backend: string; resource: string; version: string; lateMs: number };
+  /**
+   * A backend's watches have not delivered a write for `delayMs` after the write's response. `resource`: where the delay
+   * is the longest; `resources`: number of resources with a delay. `othersMs`: longest delay of the resource at other
+   * backends; -1: not measured. Written every few seconds while the delay lasts.
+   */
+  "watch.delayed": {
+    backend: string;
+    resource: string;
+    delayMs: number;
+    limitMs: number;
+    othersMs: number;
+    resources: number;
+  };
   /** A client got an older state than it had seen before. Written once a minute for each client and resource. */
   "response.stale": {
     client: string;

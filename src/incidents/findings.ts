@@ -37,6 +37,16 @@ function inDays(ms: number): string {
   return Math.abs(days) < 2 ? `${(ms / 3_600_000).toFixed(1)} h` : `${Math.floor(days)} days`;
 }
 
+function inSeconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** Returns "secrets" for "/secrets" of the core group, and "deployments.apps" for "apps/deployments". */
+function resourceIn(key: string): string {
+  const [group = "", resource = ""] = key.split("/", 2);
+  return group === "" ? resource : `${resource}.${group}`;
+}
+
 const readers: Readers = {
   "watch.hung"(entry, at) {
     const { resource, backend, silentMs: value, limitMs: threshold } = entry;
@@ -56,6 +66,21 @@ const readers: Readers = {
     const text = `${count} watches were not ended by ${from} at their client's deadline`;
     const row = { at, detector: "deadline", value: count, threshold: 1, unit: "times" as const, text };
     return { kind: "watch-hung", subject: from, backend: from, summary: text, evidence: [row] };
+  },
+  "watch.delayed"({ backend, resource, delayMs: value, limitMs: threshold, othersMs, resources }, at) {
+    const late = `${backend} delivers ${resourceIn(resource)} ${inSeconds(value)} late`;
+    const others = othersMs < 0 ? "" : `; other backends: ${inSeconds(othersMs)}`;
+    const more = resources > 1 ? `; ${resources} resources are late` : "";
+    const text = `${late}${more}${others}`;
+    return {
+      kind: "watch-delayed",
+      subject: backend,
+      backend,
+      summary: text,
+      startedAt: at - value,
+      evidence: [{ at, detector: "writes", value, threshold, unit: "ms", text }],
+      replacesSummary: true,
+    };
   },
   "backend.api_missing"({ backend, api, resource, servedBy }, at) {
     const text = `${backend} does not serve ${resource} of ${api}, and ${servedBy} does`;

@@ -52,6 +52,11 @@ export const incidentKinds = {
     about:
       "etcd sends progress notifications to the backend too rarely: quiet watches do not survive two restarts between two notifications",
   },
+  "watch-delayed": {
+    severity: "warning",
+    calmMs: incidentLimits.delayQuietMs,
+    about: "The backend's watches deliver changes seconds after the changes were written",
+  },
   "backend-flapping": {
     severity: "warning",
     calmMs: incidentLimits.flappingMs,

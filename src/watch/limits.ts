@@ -118,6 +118,31 @@ export const watchLimits = {
    */
   initialListBurst: 100,
   initialListsPerSecond: 20,
+  /**
+   * Maximum number of undelivered writes of a resource that are measured (write-delays.ts), at 80 bytes each. While
+   * more than `writeMarksClose` are undelivered, one in `writeMarkEveryMs` is measured, so that they cover 6 s.
+   */
+  writeMarks: 64,
+  writeMarksClose: 16,
+  writeMarkEveryMs: 125,
+  /** Ms after which a write that a backend has not delivered is measured no more: its cache is stalled by then. */
+  writeMarkMs: 60_000,
+  /** Maximum number of API groups of a backend with a histogram of their own. A cluster has 25, and those of its CRDs. */
+  delayGroups: 32,
+  /** Ms of the intervals for which the longest delay of a write is kept. */
+  recentDelayMs: 10_000,
+  /** Ms between two looks for backends that deliver writes late (watch-delay.ts). */
+  delayLookMs: 500,
+  /** A watch that delivers a write this many ms after the write's response is late. Apiservers take milliseconds. */
+  lateMs: 2000,
+  /** A backend that was late stays late until it delivers all writes in fewer ms. */
+  stillLateMs: 1000,
+  /** Number of looks in a row that must find a backend late: a pause of its process for garbage is shorter. */
+  lateLooks: 4,
+  /** Maximum number of watches of a resource that a look considers as proof that the backend is late. */
+  delayTries: 500,
+  /** Minimum ms between two journal entries of a backend that is late. */
+  lateReportMs: 5000,
   /** Ms until a cache that had not advanced within `progressCheckMs` is checked again. */
   progressAgainMs: 60_000,
 } as const;

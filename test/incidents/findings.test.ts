@@ -33,6 +33,18 @@ const rows: readonly { readonly kind: string; readonly opens: Entry; readonly en
     },
   },
   {
+    kind: "watch-delayed a",
+    opens: {
+      kind: "watch.delayed",
+      backend: "a",
+      resource: "/secrets",
+      delayMs: 2100,
+      limitMs: 2000,
+      othersMs: 12,
+      resources: 1,
+    },
+  },
+  {
     kind: "watch-replay-loop 10.0.0.7 manager/v1 /pods",
     opens: { kind: "watch.replay_loop", ...caller, resource: "/pods", version: "7", times: 5 },
   },

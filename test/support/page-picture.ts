@@ -148,6 +148,9 @@ export const pictured: Readonly<Record<string, readonly object[]>> = {
       sinceAgeMs: 41_000,
       reason: dead,
       pingP99Ms: 0.9,
+      watchLagMs: 0,
+      watchDelayMs: 1.2,
+      watchDelayResource: "/pods",
       requests: { watches: 0, plain: 0, longRunning: 0 },
       history: [
         changeAt(3_000_000, "unknown", "ready"),

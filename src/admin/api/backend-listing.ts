@@ -12,6 +12,7 @@ import {
   flag,
   list,
   listingOf,
+  maybeMs,
   maybeTime,
   number,
   oneOf,
@@ -38,6 +39,11 @@ type BackendRow = BackendStatus & { readonly load: OpenRequestCounts; readonly s
 
 const changesOf = ({ name, sources }: BackendRow): readonly Change[] => sources.history.of(name);
 const last = (row: BackendRow): Change | undefined => changesOf(row).at(-1);
+
+/** Rounds to tenths of a millisecond, because the measurements are no more precise. */
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
 
 const connectionFields = {
   class: text("Trust class.", "trust"),
@@ -77,10 +83,18 @@ export const backendFields = {
   sinceAgeMs: age("Time since the state began.", (row) => last(row)?.at ?? -1),
   reason: text("Why the backend has this state.", (row) => last(row)?.reason ?? ""),
   detector: text("What detected it.", (row) => last(row)?.detector ?? ""),
-  // Rounded to tenths of a millisecond, because the measurement is no more precise.
-  pingP99Ms: number(
-    "99th percentile of PING round trips, in ms.",
-    ({ pingP99Ms }) => Math.round(pingP99Ms * 10) / 10,
+  pingP99Ms: number("99th percentile of PING round trips, in ms.", ({ pingP99Ms }) => tenths(pingP99Ms)),
+  watchLagMs: maybeMs(
+    "How long the backend's watches have not delivered the oldest write that they lack, in ms; 0 if they lack none; null if no watch there shows all writes to a resource.",
+    ({ watchLagMs }) => (watchLagMs === undefined ? null : tenths(watchLagMs)),
+  ),
+  watchDelayMs: maybeMs(
+    "Longest delay of a write on the backend's watches in the last 10 to 20 s, in ms; null if no watch there shows all writes to a resource.",
+    ({ watchDelay }) => (watchDelay === undefined ? null : tenths(watchDelay.delayMs)),
+  ),
+  watchDelayResource: text(
+    'The resource with this delay, "group/name"; "" if none.',
+    ({ watchDelay }) => watchDelay?.resource ?? "",
   ),
   isDrained: flag("True if an operator drains the backend.", "isDrained"),
   suspectMs: count("Total time in state suspect, in ms.", ({ suspectMs }) => Math.round(suspectMs)),
@@ -111,7 +125,7 @@ export function backendListing(sources: BackendSources, times: Times): Listing<B
       rows: () => rowsOf(sources),
       sort: "name",
       fields: backendFields,
-      by: "name state since pingP99Ms suspectMs",
+      by: "name state since pingP99Ms watchDelayMs suspectMs",
       columns: { watches: ({ load }) => load.watches },
     },
     times,

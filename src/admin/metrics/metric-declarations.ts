@@ -348,6 +348,16 @@ export const metrics: readonly Metric[] = [
     cluster: ({ path }) => Object.entries(path.refresher.progressRequests),
   },
   {
+    name: "watch_lag_seconds",
+    help: "Time for which watches of the backend have not delivered the oldest write that they lack; 0 if they lack none. No value for a backend without a watch of a whole resource",
+    labels: ["backend"],
+    cap: backendCap,
+    cluster: ({ backendStatuses }) =>
+      backendStatuses.flatMap(({ name, watchLagMs }): Sample[] =>
+        watchLagMs === undefined ? [] : [[[name], watchLagMs / 1000]],
+      ),
+  },
+  {
     name: "watch_version_regressions_total",
     help: "Watch events with a lower version than an earlier event of the same watch; watchkeeper never moves such a watch",
     cluster: ({ path }) => path.exchanges.watched.versionRegressions,

@@ -73,6 +73,7 @@ export type LiveCluster = {
       readonly ledger: Pick<DataPath["ledgerTap"]["ledger"], "size" | "requestsByAgent">;
       readonly leases: { readonly all: readonly LiveLease[] };
     };
+    readonly caches: { readonly writeDelays: Pick<DataPath["caches"]["writeDelays"], "histograms"> };
     readonly measurementsOf: (backend: string) => BackendMeasurements;
   };
   readonly upgrades: { readonly openCount: number };
@@ -137,7 +138,7 @@ export type Metric = Source & {
 export type HistogramMetric = {
   readonly name: string;
   readonly help: string;
-  readonly labels: readonly [string];
+  readonly labels: readonly string[];
   readonly cap: number;
-  readonly cluster: (cluster: LiveCluster) => Iterable<readonly [string, Histogram]>;
+  readonly cluster: (cluster: LiveCluster) => Iterable<readonly [labels: readonly string[], Histogram]>;
 };

@@ -51,6 +51,7 @@ const downKinds = [
 const staleKinds = [
   "backend-stale",
   "watch-hung",
+  "watch-delayed",
   "cache-progress-delayed",
 ] as const satisfies readonly IncidentKind[];
 

@@ -56,6 +56,7 @@ export const views: Readonly<Record<Kind, View>> = {
       state("STATE", "state"),
       number("FOR", "sinceAgeMs", age),
       number("PING-P99", "pingP99Ms", milliseconds),
+      number("WATCH-DELAY", "watchDelayMs", milliseconds),
       number("WATCHES", "requests.watches", amount),
       {
         head: "REQUESTS",

@@ -22,6 +22,7 @@ import {
 import { StallAwareClock } from "../../health/stall-aware-clock.ts";
 import { type OriginRules, Origins } from "../../kube/api-origin.ts";
 import { CacheTracker } from "../../watch/cache/cache-progress.ts";
+import type { BackendDelay } from "../../watch/cache/write-delays.ts";
 import { BookmarkRefresher } from "../../watch/detectors/bookmark-refresh.ts";
 import { ForkedHistories } from "../../watch/detectors/forked-histories.ts";
 import { HungWatchDetector } from "../../watch/detectors/hung-watch.ts";
@@ -30,6 +31,7 @@ import { LaggingCacheDetector } from "../../watch/detectors/lagging-cache.ts";
 import { OriginChecks } from "../../watch/detectors/origin-checks.ts";
 import { Sentinels } from "../../watch/detectors/sentinels.ts";
 import { StalledCacheDetector } from "../../watch/detectors/stalled-cache.ts";
+import { WatchDelayDetector } from "../../watch/detectors/watch-delay.ts";
 import { Migrations } from "../../watch/migration/migrations.ts";
 import { Admission } from "../admission/admission.ts";
 import { Balance } from "../balance/balance.ts";
@@ -84,6 +86,10 @@ export type PathOptions = PathSettings & {
 
 /** What the proxy has measured of one backend; times in ms. */
 export type BackendMeasurements = {
+  /** Ms for which the backend's watches lack a write; undefined: no watch there shows all writes to a resource. */
+  readonly watchLagMs: number | undefined;
+  /** The longest delay of a write on watches in the last 10 to 20 s. */
+  readonly watchDelay: BackendDelay | undefined;
   readonly pingP99Ms: number;
   readonly suspectMs: number;
   /** Seconds that each answered PING took; undefined: the backend has been removed. */
@@ -245,7 +251,7 @@ export class DataPath {
   }
 
   #createDetectors(compares: PathOptions["compares"]): readonly PeriodicDetector[] {
-    const { clock, journal, caches, exchanges, migrations, refresher } = this;
+    const { clock, journal, backends, caches, exchanges, migrations, refresher } = this;
     return [
       ...(compares === "nothing" ? [] : [this.sentinels]),
       ...(this.#histories === undefined ? [] : [this.#histories]),
@@ -259,6 +265,7 @@ export class DataPath {
         migrations,
         afterMs: (name) => this.pools.poolOf(name)?.deadlines.suspectAfterMs,
       }),
+      new WatchDelayDetector({ clock, journal, backends, caches, migrations }),
       new Balance({ clock, exchanges, migrations, shares: () => this.#shares() }),
     ];
   }
@@ -387,7 +394,11 @@ export class DataPath {
   }
 
   measurementsOf(name: string): BackendMeasurements {
+    const { writeDelays } = this.caches;
+    const now = this.clock.now();
     return {
+      watchLagMs: writeDelays.lagMs(name, now),
+      watchDelay: writeDelays.recent(name, now),
       pingP99Ms: this.pools.poolOf(name)?.rtt.quantile(0.99) ?? 0,
       suspectMs: this.backends.suspectMs(name),
       isDrained: this.backends.factsOf(name).isDrained,

@@ -17,7 +17,6 @@ import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { Overhead } from "../observe/overhead.ts";
 import type { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
-import type { GuardedRead } from "../observe/stale-read-guard.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { MissingApis } from "./missing-apis.ts";
 import type { PendingQueue } from "./pending-queue.ts";
@@ -43,6 +42,13 @@ export type ExchangeServices = {
   };
 };
 
+/** Reads the relayed response: its final head, and then its body. */
+export type ResponseReader = {
+  /** Returns true if the backend cannot answer as another backend can, so that the client moves to another one. */
+  answered(backend: string, head: readonly Field[]): boolean;
+  read(bytes: Buffer, start: number, end: number, endStream: boolean): void;
+};
+
 export type ExchangeRequest = {
   readonly context: RequestContext;
   readonly down: StreamWriter;
@@ -53,8 +59,8 @@ export type ExchangeRequest = {
   readonly observers: RequestObserver;
   /** A watch that another backend can continue; undefined for any other request. */
   readonly asked: WatchContext | undefined;
-  /** Compares the response's version with those that the client has received; undefined: the response shows none. */
-  readonly guardedRead: GuardedRead | undefined;
+  /** Observes the response; undefined if nothing in it is of interest. */
+  readonly reader: ResponseReader | undefined;
   /** Copies the request's body for the ledger; undefined: the ledger needs no copy. */
   readonly copy: BodyCopy | undefined;
   readonly headBytes: number;

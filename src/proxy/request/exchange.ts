@@ -36,12 +36,11 @@ import { dropsOf } from "../identity/asserted-identity.ts";
 import { type Credential, isProvenAt } from "../identity/trust.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop } from "../observe/replay-loop-detector.ts";
-import type { GuardedRead } from "../observe/stale-read-guard.ts";
 import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import { maySendAgain } from "../upstream/retries.ts";
 import { AttemptPair } from "./attempt-pair.ts";
-import type { ExchangeRequest, ExchangeServices } from "./exchange-request.ts";
+import type { ExchangeRequest, ExchangeServices, ResponseReader } from "./exchange-request.ts";
 import { failedEntry, noneAnswers, refusedBy, tooManyUnproven } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
 import { HeldResponse, isRefusal, isShort, isShutdown } from "./held-response.ts";
@@ -69,7 +68,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #credential: Credential;
   readonly #info: RequestInfo;
   readonly #asked: WatchContext | undefined;
-  readonly #guardedRead: GuardedRead | undefined;
+  readonly #reader: ResponseReader | undefined;
   readonly #copy: BodyCopy | undefined;
   readonly headBytes: number;
   #state: ExchangeState = "placing";
@@ -104,7 +103,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#credential = request.credential;
     this.#info = request.info;
     this.#asked = request.asked;
-    this.#guardedRead = request.guardedRead;
+    this.#reader = request.reader;
     this.#copy = request.copy;
     this.headBytes = request.headBytes;
     this.attempts = new AttemptPair(this, request);
@@ -397,7 +396,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     }
     this.#relayHead(attempt);
     if (endStream) this.#state = "finishing";
-    this.#guardedRead?.read(bytes, start, end, endStream);
+    this.#reader?.read(bytes, start, end, endStream);
     this.down.sendData(bytes, start, end, endStream);
     if (endStream) this.#endIfOver();
   }
@@ -501,13 +500,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#entry !== undefined) admission.answered(this.#entry, status);
     hedges.answered(this.context, status, attempt, { rest, now });
     this.#copy?.answered(status);
-    this.#guardedRead?.answered(this.backend, fields);
-    if (status === 504 && this.#guardedRead?.isDemanded === true) this.#isBehind(this.#guardedRead);
+    if (this.#reader?.answered(this.backend, fields) === true) this.#isBehind();
   }
 
   /** Called if the backend is behind a version that the client has received. Its next request goes elsewhere. */
-  #isBehind(guardedRead: GuardedRead): void {
-    guardedRead.refused();
+  #isBehind(): void {
     const other = this.#parts.hedges.otherThan([this.backend]);
     if (other !== undefined) this.context.client.follow(this.backend, other);
   }

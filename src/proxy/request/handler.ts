@@ -29,6 +29,7 @@ import type { Credential } from "../identity/trust.ts";
 import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy, LedgerTap } from "../observe/ledger-tap.ts";
 import type { ClassifiedRequest, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
+import { writeTapFor } from "../observe/write-tap.ts";
 import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
 
@@ -86,7 +87,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       avoided: avoidedBy(parts, info, asked),
       observers: parts.observers,
       asked,
-      guardedRead,
+      reader: guardedRead ?? writeTapFor(parts, classified, end),
       copy: isRefused ? undefined : bodyCopyFor(parts, context, classified, asked),
       headBytes: longHeadBytes(request.fields),
     });

@@ -32,6 +32,8 @@ function backend(
     },
     measurementsOf: () => ({
       version: "v1.36.1",
+      watchLagMs: 1500,
+      watchDelay: undefined,
       pingP99Ms: 2,
       suspectMs: 1500,
       isDrained: false,
