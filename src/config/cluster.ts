@@ -13,6 +13,7 @@ export type ClusterConfig = {
   /** The TLS settings for all backends; undefined only if every backend is plain http on loopback. */
   readonly tls: UpstreamTls | undefined;
   readonly connectionPool: WrittenCluster["connectionPool"];
+  readonly avoidUnreachableAPIs: boolean;
   readonly proxyProtocol: "V1" | "V2" | undefined;
 };
 
@@ -57,13 +58,22 @@ export type BackendConfig = { readonly name: string; readonly url: string } & Ba
 export type PathOf = (path: string) => string;
 
 export function clusterOf(written: WrittenCluster, pathOf: PathOf): ClusterConfig {
-  const { name, backends = [], discovery, tls, connectionPool, proxyProtocol } = written;
+  const {
+    name,
+    backends = [],
+    discovery,
+    tls,
+    connectionPool,
+    avoidUnreachableAPIs,
+    proxyProtocol,
+  } = written;
   return {
     name,
     backends: backends.map(backendOf),
     discovery: discovery && discoveryOf(discovery, pathOf),
     tls: tls && upstreamTlsOf(tls, pathOf),
     connectionPool: { ...connectionPool },
+    avoidUnreachableAPIs,
     proxyProtocol: proxyProtocol?.version,
   };
 }

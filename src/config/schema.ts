@@ -69,6 +69,7 @@ export type WrittenCluster = {
     readonly minIdleConnections: number;
     readonly perClient: boolean;
   };
+  readonly avoidUnreachableAPIs: boolean;
   readonly proxyProtocol?: { readonly version: "V1" | "V2" };
 };
 

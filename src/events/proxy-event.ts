@@ -1,5 +1,15 @@
 import type { Met } from "../base/failure.ts";
 
+/** Requests at one backend, and at another one with which it is compared. */
+type AtBackends = {
+  backend: string;
+  failed: number;
+  total: number;
+  peer: string;
+  peerFailed: number;
+  peerTotal: number;
+};
+
 /** The closed list of journal entries by kind, with their fields. A kind has the form `subject.past_tense`. */
 type Events = {
   /**
@@ -41,6 +51,19 @@ type Events = {
    * backend has not loaded a new CRD yet. `api`: for example "resource.k8s.io/v1".
    */
   "backend.api_missing": { backend: string; api: string; resource: string; servedBy: string };
+  /**
+   * A ready backend cannot reach the server of an aggregated API group, and another backend (`peer`) can. `failure`:
+   * "refused": the backend says so; "unanswered": a copy of the request elsewhere was answered first. `failed`, `total`:
+   * requests within a minute. Written every few seconds while it lasts.
+   */
+  "backend.api_unreachable": { api: string; failure: "refused" | "unanswered" } & AtBackends;
+  "backend.api_reachable": { backend: string; api: string };
+  /** A ready backend cannot call a webhook, and writes at another backend succeed. "unanswered": the call timed out. */
+  "backend.webhook_failing": {
+    webhook: string;
+    resource: string;
+    failure: "refused" | "unanswered";
+  } & AtBackends;
   /** `from` is "" when the backend reports its version for the first time. */
   "backend.version_changed": { backend: string; from: string; to: string };
   "upstream_connection.opened": { backend: string; connection: string };

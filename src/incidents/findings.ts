@@ -41,6 +41,15 @@ function inSeconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
+type Counts = Pick<
+  EntryOf<"backend.api_unreachable">,
+  "failed" | "total" | "peer" | "peerFailed" | "peerTotal"
+>;
+
+function countsIn({ failed, total, peer, peerFailed, peerTotal }: Counts): string {
+  return `${failed} of ${total} failed; ${peer}: ${peerFailed} of ${peerTotal}`;
+}
+
 /** Returns "secrets" for "/secrets" of the core group, and "deployments.apps" for "apps/deployments". */
 function resourceIn(key: string): string {
   const [group = "", resource = ""] = key.split("/", 2);
@@ -90,6 +99,32 @@ const readers: Readers = {
       backend,
       summary: `${backend} lacks ${api}, which ${servedBy} serves`,
       evidence: [said(at, "peers", text)],
+    };
+  },
+  "backend.api_unreachable"(entry, at) {
+    const { backend, api, failure, failed: value } = entry;
+    const ending = failure === "refused" ? "" : " in time";
+    const text = `${backend} cannot reach ${api}${ending} (${countsIn(entry)})`;
+    return {
+      kind: "backend-api-unreachable",
+      subject: `${backend} ${api}`,
+      backend,
+      summary: text,
+      evidence: [{ at, detector: "peers", value, threshold: 0, unit: "times", text }],
+      replacesSummary: true,
+    };
+  },
+  "backend.webhook_failing"(entry, at) {
+    const { backend, webhook, resource, failure, failed: value } = entry;
+    const what = failure === "refused" ? "cannot be called" : "times out";
+    const text = `webhook ${webhook} ${what} from ${backend} only (writes of ${resourceIn(resource)}: ${countsIn(entry)})`;
+    return {
+      kind: "backend-webhook-failing",
+      subject: `${backend} ${webhook}`,
+      backend,
+      summary: text,
+      evidence: [{ at, detector: "peers", value, threshold: 0, unit: "times", text }],
+      replacesSummary: true,
     };
   },
   "watch.replay_loop"(entry, at) {
@@ -188,6 +223,11 @@ const readers: Readers = {
 };
 
 const enders: Enders = {
+  "backend.api_reachable": ({ backend, api }) => ({
+    kind: "backend-api-unreachable",
+    subject: `${backend} ${api}`,
+    ending: `${backend} reaches ${api} again`,
+  }),
   "certificate.loaded": ({ name, notAfter }) => ({
     kind: "certificate-refused",
     subject: name,

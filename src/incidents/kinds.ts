@@ -68,6 +68,17 @@ export const incidentKinds = {
     about:
       "The backend does not serve an API that another backend serves: requests for this API go to the other backend",
   },
+  "backend-api-unreachable": {
+    severity: "warning",
+    calmMs: incidentLimits.quietMs,
+    about:
+      "The backend cannot reach the server of an aggregated API, which another backend reaches: requests for this API go to the other backend",
+  },
+  "backend-webhook-failing": {
+    severity: "warning",
+    calmMs: incidentLimits.quietMs,
+    about: "Calls of a webhook fail from this backend, while the same writes succeed at another backend",
+  },
   "all-backends-down": { severity: "critical", calmMs: 0, about: "No backend is available" },
   "watch-hung": {
     severity: "warning",

@@ -5,7 +5,7 @@ import { clusterOf } from "../../src/config/cluster.ts";
 const test = suite("config-cluster");
 
 const connectionPool = { maxStreamsPerConnection: 80, minIdleConnections: 1, perClient: false };
-const least = { name: "x", connectionPool } as const;
+const least = { name: "x", connectionPool, avoidUnreachableAPIs: true } as const;
 
 test("a key that is not set is reported as such, and paths start at the file", () => {
   assert.equal(
@@ -16,6 +16,7 @@ test("a key that is not set is reported as such, and paths start at the file", (
       discovery: undefined,
       tls: undefined,
       connectionPool,
+      avoidUnreachableAPIs: true,
       proxyProtocol: undefined,
     },
   );

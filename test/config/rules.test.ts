@@ -66,6 +66,7 @@ function cluster(urls: readonly string[]): WrittenCluster {
     name: "x",
     backends,
     tls: { caFile: "ca.crt", reloadInterval: "10s" },
+    avoidUnreachableAPIs: true,
     connectionPool: { maxStreamsPerConnection: 80, minIdleConnections: 1, perClient: false },
   };
 }

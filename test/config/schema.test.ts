@@ -47,6 +47,7 @@ const everyCluster = {
     impersonator: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
   },
   connectionPool: { maxStreamsPerConnection: 1, minIdleConnections: 0, perClient: true },
+  avoidUnreachableAPIs: false,
   proxyProtocol: { version: "V2" },
 } satisfies Complete<WrittenCluster>;
 

@@ -104,10 +104,18 @@ test("an event before the response is a delay of 0, and a newer event delivers a
 
 test("a write that changes nothing, a dry run, and one of another subresource create no version", () => {
   const delays = new Delays();
+  const object = { target: `${objects}/x`, method: "PUT" };
+  delays.write("6", object);
+  assert.equal(
+    [delays.measured("a"), delays.measured("b")],
+    [
+      [0, 0],
+      [0, 0],
+    ],
+  );
   delays.write("8");
   delays.show("a", "+8x");
   delays.show("b", "+8x");
-  const object = { target: `${objects}/x`, method: "PUT" };
   delays.write("6", object);
   delays.write("8", object);
   delays.write("9", { target: `${objects}?dryRun=All` });
@@ -192,6 +200,20 @@ test("late watches that advance are reported at any rate of writes; punctual one
   assert.equal([...names], ["b"]);
   assert.ok(delays.reports.length >= 2 && delays.reports.length <= 5, String(delays.reports.length));
   for (const { delayMs } of delays.reports) assert.ok(Math.abs(delayMs - 2500) <= 100, String(delayMs));
+});
+
+test("a slow client's watch, which gets no more events, shows no delay of its backend", () => {
+  const delays = new Delays();
+  const watch = delays.watches.find(({ from }) => from === delays.path.backend("b"));
+  assert.ok(watch);
+  watch.ear.isReading = false;
+  const filler = "+8".padEnd(40_000, "x");
+  watch.say(watch.from, Array.from({ length: 10 }, () => filler).join(" "));
+  delays.path.clock.advance(watchLimits.slowWatchMs);
+  delays.write("9");
+  delays.show("a", "+9x");
+  delays.path.clock.advance(10_000);
+  assert.equal(delays.reports, []);
 });
 
 test("a backend that is not ready is not reported as late, and its delays are forgotten with it", () => {

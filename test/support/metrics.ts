@@ -58,11 +58,13 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
       refresher: { progressRequests: { answered: 0, refused: 0, unanswered: 0 } },
       staleReadGuard: { counts: { outdated: 0, demanded: 0, refused: 0 } },
       ledgerTap: { ledger: { size: 0, requestsByAgent: new Map() }, leases: { all: [] } },
+      avoidedApis: { failures: { counts: new Map() } },
       caches: { writeDelays: { histograms: new Map() } },
       measurementsOf: () => ({
         version: "v1.36.1",
         watchLagMs: undefined,
         watchDelay: undefined,
+        unreachableApis: [],
         pingP99Ms: 0,
         suspectMs: 0,
         isDrained: false,

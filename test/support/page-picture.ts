@@ -151,6 +151,7 @@ export const pictured: Readonly<Record<string, readonly object[]>> = {
       watchLagMs: 0,
       watchDelayMs: 1.2,
       watchDelayResource: "/pods",
+      unreachableAPIs: [],
       requests: { watches: 0, plain: 0, longRunning: 0 },
       history: [
         changeAt(3_000_000, "unknown", "ready"),

@@ -33,6 +33,7 @@ export function backend(changed: Partial<Backend> = {}): Backend {
     watchLagMs: 0,
     watchDelayMs: 1.2,
     watchDelayResource: "/pods",
+    unreachableAPIs: [],
     suspectMs: 500,
     version: "v1.36.1",
     isDrained: false,

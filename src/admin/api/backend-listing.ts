@@ -108,6 +108,10 @@ export const backendFields = {
   stalledResources: words("Resources whose watch cache has stalled.", ({ name, sources }) =>
     sources.stalledWith(name),
   ),
+  unreachableAPIs: words(
+    "Aggregated API groups whose server the backend cannot reach, although another backend can.",
+    "unreachableApis",
+  ),
   certificates: list(
     "The certificates that the backend presents.",
     certificateFields,

@@ -289,6 +289,22 @@ export const metrics: readonly Metric[] = [
     cluster: ({ path: { ledgerTap } }) => ledgerTap.ledger.requestsByAgent,
   },
   {
+    name: "api_failures_total",
+    help: "Reads of aggregated APIs that failed at the backend, because the backend could not reach the server of the API group (refused), or because another backend answered a copy first (unanswered)",
+    labels: ["backend", "group", "failure"],
+    cluster: ({ path }) =>
+      Array.from(path.avoidedApis.failures.counts.values(), ({ labels, count }): Sample => [labels, count]),
+  },
+  {
+    name: "api_unreachable",
+    help: "1 for each aggregated API group whose server the backend cannot reach, although another backend can",
+    labels: ["backend", "group"],
+    cluster: ({ backendStatuses }) =>
+      backendStatuses.flatMap(({ name, unreachableApis }) =>
+        unreachableApis.map((group): Sample => [[name, group], 1]),
+      ),
+  },
+  {
     name: "watches",
     help: "Open watches by state; only live watches can be moved to another backend",
     labels: ["state"],

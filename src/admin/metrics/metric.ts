@@ -73,6 +73,9 @@ export type LiveCluster = {
       readonly ledger: Pick<DataPath["ledgerTap"]["ledger"], "size" | "requestsByAgent">;
       readonly leases: { readonly all: readonly LiveLease[] };
     };
+    readonly avoidedApis: {
+      readonly failures: Pick<DataPath["avoidedApis"]["failures"], "counts">;
+    };
     readonly caches: { readonly writeDelays: Pick<DataPath["caches"]["writeDelays"], "histograms"> };
     readonly measurementsOf: (backend: string) => BackendMeasurements;
   };

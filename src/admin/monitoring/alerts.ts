@@ -47,12 +47,14 @@ const downKinds = [
   "backend-flapping",
 ] as const satisfies readonly IncidentKind[];
 
-/** The kinds of incident in which an apiserver answers, but with old data or not on some watches. */
+/** The kinds of incident in which an apiserver answers, but with old data, or not on some watches or for some APIs. */
 const staleKinds = [
   "backend-stale",
   "watch-hung",
   "watch-delayed",
   "cache-progress-delayed",
+  "backend-api-unreachable",
+  "backend-webhook-failing",
 ] as const satisfies readonly IncidentKind[];
 
 function active(kinds: readonly IncidentKind[], more = ""): string {
@@ -190,15 +192,18 @@ export const alerts: readonly Alert[] = [
     holds: "1m",
     kinds: staleKinds,
     by: ["cluster", "backend"],
-    summary: `Apiserver {{ $labels.backend }} answers, but its watches stand still or fall behind:${listOf({
-      query: `count by (kind) (${active(staleKinds, ",backend=%q")} > 0)`,
-      of: ["backend"],
-      sort: "kind",
-      line: " {{ .Labels.kind }}",
-    })} (instances: {{ $value }})`,
+    summary: `Apiserver {{ $labels.backend }} answers, but its watches stand still or fall behind, or it cannot reach other servers:${listOf(
+      {
+        query: `count by (kind) (${active(staleKinds, ",backend=%q")} > 0)`,
+        of: ["backend"],
+        sort: "kind",
+        line: " {{ .Labels.kind }}",
+      },
+    )} (instances: {{ $value }})`,
     affected:
-      "clients that read from it past watchkeeper get old data; its watches through watchkeeper have moved",
-    first: "`watchkeeper explain` on an instance below: the resource, and how far it is behind",
+      "clients that read from it past watchkeeper get old data; its watches through watchkeeper have moved; writes that call a webhook may fail",
+    first:
+      "`watchkeeper explain` on an instance below: the resource and how far it is behind, or the API or webhook",
     facts: [kindsByInstance(staleKinds)],
   },
   {

@@ -82,6 +82,7 @@ export const views: Readonly<Record<Kind, View>> = {
         of: (row) => `${textAt(row, "probes.ok")} ok, ${textAt(row, "probes.failed")} failed`,
       }),
       wide(text("STALLED", "stalledResources")),
+      wide(text("UNREACHABLE", "unreachableAPIs")),
     ],
   },
   watches: {

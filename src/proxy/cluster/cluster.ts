@@ -271,7 +271,13 @@ export class Cluster {
 
 function settingsOf({ health, cluster, watches, logging }: ConfigForCluster): PathSettings {
   const { maxStreamsPerConnection: streams, minIdleConnections: warm } = cluster.connectionPool;
-  return { ...watches, ping: health.ping, connections: { streams, warm }, accessLog: logging.accessLog };
+  return {
+    ...watches,
+    avoidUnreachableAPIs: cluster.avoidUnreachableAPIs,
+    ping: health.ping,
+    connections: { streams, warm },
+    accessLog: logging.accessLog,
+  };
 }
 
 function prefixOf(label: string): string {

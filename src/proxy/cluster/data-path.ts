@@ -47,10 +47,10 @@ import { type GuardMode, StaleReadGuard } from "../observe/stale-read-guard.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
 import { type AccessLogger, type AccessLogLevel, accessLogger } from "../request/access-log.ts";
 import { ActiveRequests } from "../request/active-requests.ts";
+import { AvoidedApis } from "../request/avoided-apis.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { createHandler, type RequestHandler } from "../request/handler.ts";
 import { Hedges } from "../request/hedge.ts";
-import { MissingApis } from "../request/missing-apis.ts";
 import { PendingQueue } from "../request/pending-queue.ts";
 import { ConnectionPool, type PoolSettings } from "../upstream/connection-pool.ts";
 import type { KeepaliveTimes } from "../upstream/keepalive.ts";
@@ -65,6 +65,8 @@ export type PathSettings = OriginRules & {
   readonly staleReadGuard?: GuardMode;
   /** Which requests are journaled when they end; default: "None". */
   readonly accessLog?: AccessLogLevel;
+  /** Default: true. */
+  readonly avoidUnreachableAPIs?: boolean;
   readonly ping: KeepaliveTimes;
   readonly connections: Omit<PoolSettings, "ping">;
 };
@@ -90,6 +92,8 @@ export type BackendMeasurements = {
   readonly watchLagMs: number | undefined;
   /** The longest delay of a write on watches in the last 10 to 20 s. */
   readonly watchDelay: BackendDelay | undefined;
+  /** Aggregated API groups whose server the backend cannot reach, although another backend can. */
+  readonly unreachableApis: readonly string[];
   readonly pingP99Ms: number;
   readonly suspectMs: number;
   /** Seconds that each answered PING took; undefined: the backend has been removed. */
@@ -123,6 +127,7 @@ export class DataPath {
   readonly hedges: Hedges;
   readonly loads: BackendLoads;
   readonly overhead: Overhead;
+  readonly avoidedApis: AvoidedApis;
   readonly pending: PendingQueue;
   readonly probers: Probers | undefined;
   readonly migrations: Migrations;
@@ -164,6 +169,8 @@ export class DataPath {
     const watched = { ...base, migrations, refresher: new BookmarkRefresher({ ...base, migrations }) };
     this.clock = clock;
     this.loads = new BackendLoads(clock);
+    this.avoidedApis = new AvoidedApis(clock, journal);
+    this.avoidedApis.failures.mayAvoid = options.avoidUnreachableAPIs ?? true;
     this.#stallAwareClock = stallAwareClock;
     this.journal = journal;
     this.turn = new FlushScheduler(clock);
@@ -247,6 +254,10 @@ export class DataPath {
       pools,
       expediteProbe: (name) => this.probers?.of(name)?.expediteProbe(),
       learn: (name, evidence) => backends.learn(name, evidence),
+      isAggregated: (info) => {
+        const { isForeign, isKnown } = this.origins.of(info);
+        return isForeign && isKnown;
+      },
     });
   }
 
@@ -303,9 +314,9 @@ export class DataPath {
       migrations,
       origins,
       hedges,
-      observers: new RequestObservers([this.loads]),
+      observers: new RequestObservers([this.loads, this.avoidedApis.failures]),
       overhead,
-      missingApis: new MissingApis(clock, journal),
+      avoidedApis: this.avoidedApis,
       probers,
       admission,
       staleReadGuard,
@@ -318,11 +329,12 @@ export class DataPath {
 
   /** Applies other settings at once. Health states, connections and open requests stay. */
   configure(settings: PathSettings, probeTimes: ProbeTimes): void {
-    const { ping, connections, staleReadGuard = defaultMode } = settings;
+    const { ping, connections, staleReadGuard = defaultMode, avoidUnreachableAPIs = true } = settings;
     this.#settings = settings;
     this.#probeTimes = probeTimes;
     this.exchanges.logWith(accessLoggerFor(settings, this.journal));
     this.staleReadGuard.mode = staleReadGuard;
+    this.avoidedApis.failures.mayAvoid = avoidUnreachableAPIs;
     this.#originChecks.configure(settings);
     this.backends.deadAfterWhenAllSilentMs = ping.deadAfterWhenAllSilentMs;
     this.pools.configure({ ...connections, ping });
@@ -334,6 +346,7 @@ export class DataPath {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
     this.loads.reconcile(names);
+    this.avoidedApis.failures.reconcile(names);
     this.pools.reconcile(names);
     this.caches.reconcile(names);
     this.probers?.reconcile(names);
@@ -399,6 +412,7 @@ export class DataPath {
     return {
       watchLagMs: writeDelays.lagMs(name, now),
       watchDelay: writeDelays.recent(name, now),
+      unreachableApis: this.avoidedApis.failures.unreachableFrom(name),
       pingP99Ms: this.pools.poolOf(name)?.rtt.quantile(0.99) ?? 0,
       suspectMs: this.backends.suspectMs(name),
       isDrained: this.backends.factsOf(name).isDrained,

@@ -18,7 +18,7 @@ import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { Overhead } from "../observe/overhead.ts";
 import type { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import type { MissingApis } from "./missing-apis.ts";
+import type { AvoidedApis } from "./avoided-apis.ts";
 import type { PendingQueue } from "./pending-queue.ts";
 
 /** The parts of the proxy that every exchange of a cluster uses. */
@@ -35,7 +35,7 @@ export type ExchangeServices = {
   readonly migrations: Migrations;
   readonly replays: ReplayLoopDetector;
   readonly overhead: Overhead;
-  readonly missingApis: MissingApis;
+  readonly avoidedApis: AvoidedApis;
   readonly originChecks: {
     answered(api: RequestInfo, head: readonly Field[]): Origin;
     check(api: RequestInfo, origin: Origin, watch: WatchSession): void;

@@ -68,7 +68,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #credential: Credential;
   readonly #info: RequestInfo;
   readonly #asked: WatchContext | undefined;
-  readonly #reader: ResponseReader | undefined;
+  #reader: ResponseReader | undefined;
   readonly #copy: BodyCopy | undefined;
   readonly headBytes: number;
   #state: ExchangeState = "placing";
@@ -88,7 +88,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #placedAt = 0;
   /** Defined only for a watch from an exact version. */
   #replayLoop: ReplayLoop | undefined;
-  /** True if one of the backends that were asked does not serve the path. */
+  /** True if one of the backends that were asked cannot answer for the API. */
   #isMissing = false;
   #delivered = 0;
   #sentBytes = 0;
@@ -251,13 +251,13 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   #place(): void {
     if (this.isEnded || !this.#isAdmitted()) return;
-    const { backends, pools, missingApis } = this.#parts;
+    const { backends, pools, avoidedApis } = this.#parts;
     const { client } = this.context;
     if (backends.areAllSilent) return this.#enqueue(noneAnswers);
     const backend = this.attempts.nextBackend(backends.views, pools.weightOf, client.backend);
     if (backend instanceof Failure) return this.#enqueue(backend);
-    // If the client's own backend does not serve this API yet, only this request goes to another one (k/k 59848).
-    if (!this.#isMissing && missingApis.avoided(this.#info).length === 0) client.bind(backend);
+    // If the client's own backend cannot answer for this API, only this request goes to another one (k/k 59848).
+    if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
   }
@@ -410,7 +410,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { backends, hedges } = this.#parts;
     // While all backends are silent, a failed attempt shows nothing about its backend (D14).
     if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);
-    hedges.suspected(this.context, this.attempts, attempt);
+    hedges.suspected(this.context, this.attempts, attempt, this.#info);
   }
 
   attemptPassed(attempt: Attempt): void {
@@ -491,15 +491,17 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Reports what the response shows about the credential, the client, and the backends that got the request. */
   #account(attempt: Attempt, rest: Attempt | undefined, fields: readonly Field[]): void {
     const status = this.#status;
-    const { admission, clock, hedges, missingApis, overhead } = this.#parts;
+    const { admission, avoidedApis, clock, hedges, overhead } = this.#parts;
     const now = clock.now();
     overhead.forwarded("response", now, this.context.auditId);
     this.learnt(status);
-    if (this.#isMissing) missingApis.answered(this.#info, this.backend, status);
+    if (this.#isMissing) avoidedApis.answered(this.#info, this.backend, status);
     this.context.client.answered();
     if (this.#entry !== undefined) admission.answered(this.#entry, status);
     hedges.answered(this.context, status, attempt, { rest, now });
     this.#copy?.answered(status);
+    if (rest?.isSlow === true) avoidedApis.lostHedge(this.#info, rest, status);
+    if (status === 500) this.#reader = avoidedApis.failures.readerOf(this.#info) ?? this.#reader;
     if (this.#reader?.answered(this.backend, fields) === true) this.#isBehind();
   }
 
@@ -542,10 +544,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   /** Holds a 404 until its body shows whether the backend serves the path at all. */
   #holdsNotFound(attempt: Attempt, fields: Field[], end: boolean): boolean {
-    const { missingApis, hedges } = this.#parts;
+    const { avoidedApis, hedges } = this.#parts;
     if (fields[0]?.value !== "404" || this.attempts.hasTwo) return false;
     if (this.#body?.isRepeatable === false || hedges.another(this.attempts) === undefined) return false;
-    if (!missingApis.maySendAgain(this.context, this.#info, attempt.backend)) return false;
+    if (!avoidedApis.maySendAgain(this.context, this.#info, attempt.backend)) return false;
     return this.#waitsForRest(attempt, fields, end);
   }
 
@@ -558,8 +560,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   #relayIfWhole(held: HeldResponse): void {
     if (this.attempts.hasTwo || !held.isWhole) return;
-    const { attempt, isOfRouter } = held;
-    if (!isOfRouter || !this.#parts.missingApis.mayLeave(this.#info, attempt.backend))
+    const { attempt } = held;
+    const { avoidedApis, hedges } = this.#parts;
+    if (!avoidedApis.mayLeave(this.#info, held) || hedges.another(this.attempts) === undefined)
       return this.#relayRefusal();
     this.#isMissing = true;
     if (!this.#goesOnWithout(attempt)) this.#replace(refusedBy(attempt.backend));

@@ -148,18 +148,18 @@ function watchAsked(
 }
 
 /**
- * Returns the backends that do not serve the resource, whose cache of it is stalled, or whose cache begins after the
+ * Returns the backends that cannot answer for the API, whose cache of it is stalled, or whose cache begins after the
  * version that the watch requests.
  */
 function avoidedBy(
-  { caches, clock, missingApis }: HandlerParts,
+  { caches, clock, avoidedApis }: HandlerParts,
   info: RequestInfo,
   asked: WatchContext | undefined,
 ): readonly string[] {
   const stalled = caches.isClear ? none : caches.stalledWith(resourceKey(info), clock.now());
   const version = asked?.request.version ?? "";
   const refusing = version === "" ? none : caches.refusing(resourceKey(info), version);
-  const missing = missingApis.avoided(info);
+  const missing = avoidedApis.avoided(info);
   return refusing.length + missing.length === 0 ? stalled : [...stalled, ...refusing, ...missing];
 }
 

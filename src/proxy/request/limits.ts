@@ -30,6 +30,8 @@ export const requestLimits = {
    * within seconds of its start, and every apiserver serves a new CRD within seconds.
    */
   missingMs: 30_000,
+  /** Ms that a read of an aggregated API waits until it is also sent to another backend: these servers are slower. */
+  foreignHedgeMs: 2000,
   /** Maximum number of resources remembered as missing at a backend. An upgrade adds a few dozen. */
   missingResources: 256,
   /** Maximum number of requests at once that go to another backend after a 404, which any wrong path causes. */

@@ -34,6 +34,7 @@ function backend(
       version: "v1.36.1",
       watchLagMs: 1500,
       watchDelay: undefined,
+      unreachableApis: [],
       pingP99Ms: 2,
       suspectMs: 1500,
       isDrained: false,
