@@ -57,13 +57,14 @@ const mayImport: Readonly<Record<string, string>> = {
   "admin/metrics": "base events incidents kube proxy/tunnel proxy/cluster",
   "admin/monitoring": "incidents program",
   "admin/events": "base events admin/http",
+  "admin/history": "base events ledger proxy/request admin/http admin/metrics",
   "admin/api":
-    "base ledger incidents program watch/session proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events",
+    "base ledger incidents program watch/session proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history",
   "admin/authorization": "base events kube discovery admin/http",
   "admin/server":
     "base events config program proxy/net proxy/tls admin/http admin/metrics admin/events admin/authorization",
   admin:
-    "base events config incidents proxy/cluster admin/http admin/metrics admin/events admin/api admin/authorization admin/server",
+    "base events config incidents proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/api admin/authorization admin/server",
   src: "base events config program h2/session proxy/net proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin",
   "demo/objects": "base kube",
   "demo/apiserver": "base pki program demo/objects",

@@ -90,3 +90,53 @@ export class Histogram {
     return this.counts.reduce((sum, one) => sum + one, 0);
   }
 }
+
+/** Each bucket of `LatencyCounts` ends a quarter above the previous one, up to 80 s: quantiles are at most that much too long. */
+const firstEdgeMs = 0.1;
+const growth = 1.25;
+const logGrowth = Math.log(growth);
+
+export const buckets = 62;
+
+export function bucketOf(ms: number): number {
+  if (ms <= firstEdgeMs) return 0;
+  return Math.min(buckets - 1, Math.ceil(Math.log(ms / firstEdgeMs) / logGrowth));
+}
+
+/** Returns the longest duration in ms that the bucket counts. */
+export function edgeOf(bucket: number): number {
+  return firstEdgeMs * growth ** bucket;
+}
+
+/** Counts of durations. A reader that keeps a copy of the counts gets the quantiles of the time since that copy. */
+export class LatencyCounts {
+  readonly #counts = new Uint32Array(buckets);
+
+  add(ms: number): void {
+    const bucket = bucketOf(ms);
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+  }
+
+  copy(): Uint32Array {
+    return this.#counts.slice();
+  }
+
+  /** Adds the counts since `before` to `sums`. The counts are 32-bit numbers, so a difference survives an overflow. */
+  addSince(before: Uint32Array | undefined, sums: Uint32Array): void {
+    for (let at = 0; at < buckets; at += 1) {
+      const more = ((this.#counts[at] ?? 0) - (before?.[at] ?? 0)) >>> 0;
+      sums[at] = (sums[at] ?? 0) + more;
+    }
+  }
+}
+
+/** Returns the milliseconds within which this share of the counted durations lies, such as 0.99; NaN: none is counted. */
+export function quantileOf(counts: Uint32Array, share: number): number {
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  let left = total * share;
+  for (const [bucket, count] of counts.entries()) {
+    left -= count;
+    if (count > 0 && left <= 0) return edgeOf(bucket);
+  }
+  return Number.NaN;
+}

@@ -1,4 +1,5 @@
 /** One caller (a claimed identity, a program and an address) and its request counts. Times are clock readings in ms. */
+import { type ClientKind, clientKindOf } from "./client-kind.ts";
 import { ledgerLimits } from "./limits.ts";
 import type { Subject } from "./subject.ts";
 
@@ -11,6 +12,7 @@ export class Caller implements CallerName {
   readonly subject: Subject;
   readonly agent: string;
   readonly address: string;
+  readonly kind: ClientKind;
   readonly since: number;
   lastAt: number;
   requests = 0;
@@ -30,6 +32,7 @@ export class Caller implements CallerName {
     this.subject = subject;
     this.agent = agent;
     this.address = address;
+    this.kind = clientKindOf(agent, subject);
     this.since = now;
     this.lastAt = now;
   }

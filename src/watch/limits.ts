@@ -36,6 +36,8 @@ export const watchLimits = {
   leavePauseMs: 5,
   /** Moves within this many ms with the same reason and the same backends make one journal entry. */
   logMs: 1000,
+  /** Number of state changes kept for all watches together, about 2 MB: each of 5,000 watches moves three times. */
+  lifeEntries: 16_384,
   /** Ms between two checks of all watches (hung-watch.ts). */
   hungLookMs: 5000,
   /** Ms after its client's deadline at which the proxy ends a watch that the backend has not ended. */

@@ -8,11 +8,12 @@ import { backendFields } from "./backend-listing.ts";
 import { certificateFields } from "./certificate-listing.ts";
 import { clientFields } from "./client-listing.ts";
 import { object, ref, type Schema, schemaOf } from "./fields.ts";
+import { historySchema } from "./history-reply.ts";
 import { incidentFields } from "./incident-listing.ts";
 import { leaseFields } from "./lease-listing.ts";
 import { type OperationPath, operationPaths } from "./operation-posts.ts";
 import { statsFields } from "./stats.ts";
-import { watchFields } from "./watch-listing.ts";
+import { watchDetailFields, watchFields } from "./watch-listing.ts";
 
 const text = (description: string): Schema => ({ type: "string", description });
 
@@ -21,10 +22,16 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Incident: schemaOf(incidentFields),
   Backend: schemaOf(backendFields),
   Watch: schemaOf(watchFields),
+  WatchDetail: schemaOf(watchDetailFields),
   Client: schemaOf(clientFields),
   Lease: schemaOf(leaseFields),
   Certificate: schemaOf(certificateFields),
   Stats: schemaOf(statsFields),
+  History: historySchema,
+  Group: object({
+    value: text("A value of the column."),
+    rows: { type: "integer", description: "Number of matching rows with this value." },
+  }),
   Failure: object({ kind: { const: "Failure" }, message: text("The reason.") }),
   Operation: object({
     kind: { const: "Operation" },
@@ -67,7 +74,9 @@ export function openapiOf(pages: Pages, version: string): Schema {
       "/api/v1/": { get: read("index", "All paths.", ref("Index")) },
       ...Object.fromEntries(lists),
       "/api/v1/incidents/{id}": incidentPath,
+      "/api/v1/watches/{id}": watchPath,
       "/api/v1/stats": { get: read("stats", "Counters since the process began.", ref("Stats")) },
+      "/api/v1/history": historyPath,
       "/api/v1/events": eventsPath,
       ...Object.fromEntries(operationPaths.map((one) => operationPath(one))),
     },
@@ -94,6 +103,7 @@ function listPath(name: string, { kind, columns, sort }: Page): readonly [string
     offset: { type: "integer" },
     limit: { type: "integer" },
     items: { type: "array", items: ref(kind.replace(/List$/, "")) },
+    groups: { type: "array", items: ref("Group"), description: "Empty without the parameter `group`." },
   });
   const orders = columns.flatMap((column) => [column, `-${column}`]);
   const parameters = [
@@ -104,6 +114,7 @@ function listPath(name: string, { kind, columns, sort }: Page): readonly [string
       { type: "string", enum: orders, default: sort },
       'A column; with "-" before it, descending.',
     ),
+    query("group", { type: "string", enum: columns }, "A column whose values are counted."),
     query("q", { type: "string" }, "Text in any column, case-insensitive."),
     ...columns.map((column) => query(column, { type: "string" }, "That column's whole value.")),
   ];
@@ -128,6 +139,30 @@ const incidentPath: Schema = {
     responses: {
       "200": answer("The incident.", ref("Incident")),
       "404": failure("No incident of that number is kept."),
+    },
+  },
+};
+
+const watchPath: Schema = {
+  get: {
+    operationId: "get-watch",
+    summary: "One open watch, with the latest changes of its state.",
+    parameters: [{ name: "id", in: "path", required: true, schema: { type: "string" } }],
+    responses: {
+      "200": answer("The watch.", ref("WatchDetail")),
+      "404": failure("No open watch has this audit ID."),
+    },
+  },
+};
+
+const historyPath: Schema = {
+  get: {
+    operationId: "history",
+    summary: "The last hour, in steps of five seconds.",
+    parameters: [query("after", { type: "integer", minimum: -1, default: -1 }, "Only steps after this one.")],
+    responses: {
+      "200": answer("The steps, as columns of numbers.", ref("History")),
+      "400": failure("The query is invalid."),
     },
   },
 };

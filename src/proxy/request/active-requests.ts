@@ -1,8 +1,7 @@
 /** The active exchanges (requests with their responses), for the drain and observers; counts of how others ended. */
-import { Histogram, requestBounds } from "../../base/histogram.ts";
+import { Histogram, LatencyCounts, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
-import type { RequestContext } from "../context/request-context.ts";
 import type { AccessLogger } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
@@ -54,10 +53,15 @@ export class ActiveRequests {
   /** The verb of the last plain request, and its histogram: most requests have the same verb as the previous one. */
   #lastVerb = "";
   #lastDurations: Histogram | undefined;
+  /** Times of plain requests that a backend answered completely, by backend. */
+  readonly latencies = new Map<string, LatencyCounts>();
   #onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, RequestCount>();
   /** The count that was raised last: most requests have the same labels as the one before, and need no lookup. */
   #lastCount: RequestCount | undefined;
+  /** The latencies that were counted last, and their backend: most requests end at the same backend as the previous one. */
+  #lastLatencies = new LatencyCounts();
+  #lastBackend = "";
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
   readonly #watches: WatchTally = {
     events: 0,
@@ -80,6 +84,10 @@ export class ActiveRequests {
     const counts = Array.from(this.#counts.values());
     this.#counts.clear();
     this.#lastCount = undefined;
+    for (const backend of this.latencies.keys())
+      if (!backends.includes(backend)) this.latencies.delete(backend);
+    this.#lastBackend = "";
+    this.#lastLatencies = new LatencyCounts();
     for (const { verb, code, backend, count } of counts) {
       const isHere = backend === "" || backends.includes(backend);
       this.#countOf(verb, code, isHere ? backend : "other").count += count;
@@ -95,7 +103,7 @@ export class ActiveRequests {
   }
 
   remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
-    if (exchange.context.kind === "plain") this.#took(exchange.context, now);
+    if (exchange.context.kind === "plain") this.#took(exchange, end, now);
     this.#charge(exchange, end);
     this.#forget(exchange);
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
@@ -115,7 +123,8 @@ export class ActiveRequests {
   }
 
   /** Measures plain requests only, because other requests last as long as their clients want. */
-  #took({ verb, at, auditId }: RequestContext, now: number): void {
+  #took({ backend, context: { verb, at, auditId } }: Exchange, end: ExchangeEnd, now: number): void {
+    if (end === "complete") this.#latenciesOf(backend).add(now - at);
     if (verb !== this.#lastVerb) {
       this.#lastVerb = verb;
       this.#lastDurations = this.#durationsOf(verbs.has(verb) ? verb : "other");
@@ -127,6 +136,15 @@ export class ActiveRequests {
     const histogram = this.durations.get(verb) ?? new Histogram(requestBounds);
     this.durations.set(verb, histogram);
     return histogram;
+  }
+
+  #latenciesOf(backend: string): LatencyCounts {
+    if (this.#lastBackend === backend) return this.#lastLatencies;
+    const counts = this.latencies.get(backend) ?? new LatencyCounts();
+    this.latencies.set(backend, counts);
+    this.#lastBackend = backend;
+    this.#lastLatencies = counts;
+    return counts;
   }
 
   /** Removes an exchange in constant time: the last one of the array takes its index. */

@@ -16,6 +16,7 @@ import { watchLimits } from "../limits.ts";
 import { AnomalyLog } from "../session/anomaly-log.ts";
 import type { AskReason, EndReason, LeaveReason, Move } from "../session/end-verdict.ts";
 import type { WatchContext } from "../session/watch-context.ts";
+import { WatchLives } from "../session/watch-lives.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { WatchStream } from "../session/watch-stream.ts";
 import { MigrationLog } from "./migration-log.ts";
@@ -41,6 +42,7 @@ export class Migrations {
   /** The newest versions that each backend's caches have delivered. Watches do not move to a stalled cache. */
   readonly caches: CacheTracker;
   readonly anomalies: AnomalyLog;
+  readonly lives = new WatchLives();
   readonly targets: TargetPicker;
   readonly watches = new WatchesByResource();
   readonly #parts: MigrationsParts;
