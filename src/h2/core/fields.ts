@@ -28,7 +28,7 @@ export type ResponseHead = {
 
 /** Returns the request's head, or a text that says which rule it violates. */
 export function readRequest(fields: Field[]): RequestHead | string {
-  const found: FoundByRole = [];
+  const found = noneFound();
   const fault = scan(fields, requestRules, found) ?? requestFault(found);
   if (fault !== undefined) return fault;
   const contentLength = contentLengthOf(found);
@@ -92,7 +92,7 @@ function sizeOf(fields: readonly Field[]): number {
 
 /** Returns the response's head, which may be interim (1xx), or a text that says which rule it violates. */
 export function readResponse(fields: Field[]): ResponseHead | string {
-  const found: FoundByRole = [];
+  const found = noneFound();
   const fault = scan(fields, responseRules, found);
   if (fault !== undefined) return fault;
   const text = found[role.status];
@@ -110,10 +110,17 @@ export function readResponse(fields: Field[]): ResponseHead | string {
 }
 
 export function trailersFault(fields: Field[]): string | undefined {
-  return scan(fields, trailerRules, []);
+  return scan(fields, trailerRules, noneFound());
 }
 
 type FoundByRole = (string | undefined)[];
+
+/** One list for all heads, because a head is read in one go. */
+const foundByRole: FoundByRole = Object.values(role).map(() => undefined);
+
+function noneFound(): FoundByRole {
+  return foundByRole.fill(undefined);
+}
 
 type Rule = {
   readonly isPseudo: boolean;
