@@ -104,6 +104,8 @@ export class TlsWriter {
   /** Writes the buffers in order. `written` is called when the caller may reuse them, in most cases before the return. */
   write(buffers: readonly Buffer[], written: (() => void) | undefined): void {
     for (const buffer of buffers) {
+      // Node would abort the process at a second write during one that has no bytes.
+      if (buffer.length === 0) continue;
       if (this.#writingBytes === 0) this.#submit(buffer);
       else this.#keep(buffer, written !== undefined);
     }
