@@ -96,7 +96,7 @@ export class AdminServers {
   readonly #metrics: Metrics;
   readonly #answers: Answers;
   readonly #monitor: ProcessMonitor;
-  /** Measures for the history: each read of a monitor begins a new measurement of the event loop's delay. */
+  /** A monitor for the history alone, because each read restarts the measurement of the event loop's delay. */
   readonly #historyMonitor: ProcessMonitor;
   readonly #history: History;
   readonly #expiryWatch: ExpiryWatch;

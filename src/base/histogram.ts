@@ -91,7 +91,9 @@ export class Histogram {
   }
 }
 
-/** Each bucket of `LatencyCounts` ends a quarter above the previous one, up to 80 s: quantiles are at most that much too long. */
+/**
+ * Each bucket of `LatencyCounts` ends a quarter above the previous one, so a quantile is at most a quarter too long.
+ */
 const firstEdgeMs = 0.1;
 const growth = 1.25;
 const logGrowth = Math.log(growth);

@@ -133,15 +133,15 @@ export const watchLimits = {
   delayGroups: 32,
   /** Ms of the intervals for which the longest delay of a write is kept. */
   recentDelayMs: 10_000,
-  /** Ms between two looks for backends that deliver writes late (watch-delay.ts). */
+  /** Ms between two checks for backends that deliver writes late (watch-delay.ts). */
   delayLookMs: 500,
   /** A watch that delivers a write this many ms after the write's response is late. Apiservers take milliseconds. */
   lateMs: 2000,
   /** A backend that was late stays late until it delivers all writes in fewer ms. */
   stillLateMs: 1000,
-  /** Number of looks in a row that must find a backend late: a pause of its process for garbage is shorter. */
+  /** Number of checks in a row that must find a backend late. A garbage collection in its process is shorter. */
   lateLooks: 4,
-  /** Maximum number of watches of a resource that a look considers as proof that the backend is late. */
+  /** Maximum number of watches of a resource in which a check looks for proof that the backend is late. */
   delayTries: 500,
   /** Minimum ms between two journal entries of a backend that is late. */
   lateReportMs: 5000,

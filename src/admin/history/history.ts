@@ -40,7 +40,7 @@ export type HistorySources = {
 type Open = { watches: number; readonly streams: number[] };
 type Moved = { movedIn: number; movedOut: number };
 
-/** The ring of one backend, or of the process, and the counters of the last step. */
+/** The recorded steps of one backend, or of the process, and the counters at the end of the last step. */
 class Track<T> {
   readonly ring: SeriesRing;
   readonly #series: readonly Series<T>[];

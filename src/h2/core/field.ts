@@ -70,14 +70,14 @@ const goodName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 /** Matches text without control characters except HTAB. Bytes above 0x7f are allowed (RFC 9110 §5.5). */
 const goodValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Number of fields so far. */
+/** Number of Field objects created so far. */
 let count = 0;
 
 export class Field {
   readonly name: string;
   readonly value: string;
   readonly role: Role;
-  /** A small integer, by which an HPACK encoder finds what it knows about this object. */
+  /** A number by which an HPACK encoder finds the table entry of this object. */
   readonly id: number;
   /** Index of the name in the static table of HPACK, which an encoder sets; 0: not in the table; -1: not known yet. */
   nameIndex: number;

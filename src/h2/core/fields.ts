@@ -51,7 +51,7 @@ export class RequestReader {
   #last: RequestHead | undefined;
   #pathAt = -1;
 
-  /** As `readRequest`. */
+  /** Has the same result as `readRequest`. */
   read(fields: Field[]): RequestHead | string {
     const last = this.#last;
     const path = fields[this.#pathAt];

@@ -41,7 +41,7 @@ export const rememberedFieldsOfMany = 512;
 export class HpackEncoder {
   /** The fields that were last found in a table, by the lowest bits of their ids. */
   readonly #remembered: (Field | undefined)[] = [];
-  /** The table numbers of these fields; below 0: the index in the static table with a minus sign. */
+  /** The table numbers of the fields in `#remembered`; negative: minus the index in the static table. */
   readonly #rememberedNumbers: number[] = [];
   readonly #idMask: number;
   readonly #numberByKey = new Map<string, number>();

@@ -73,7 +73,7 @@ export function wireOf(
 /** What is written to a socket: by a TlsWriter as soon as the handshake is over, before that and without TLS by Node. */
 class Output implements Wire {
   readonly #socket: net.Socket;
-  /** True if a peer that leaves too much unread is not read. */
+  /** True for a client: the proxy stops reading from it while it leaves too many bytes unread. */
   readonly #isClient: boolean;
   readonly #onDrained: () => void;
   #writer: TlsWriter | undefined;

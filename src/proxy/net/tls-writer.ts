@@ -55,7 +55,7 @@ const requests = requestClass();
 export class TlsWriter {
   readonly #socket: tls.TLSSocket;
   readonly #handle: Handle;
-  /** Two, used in turn: Node still needs the request of a write while it calls `oncomplete`. */
+  /** Two request objects, used in turn: Node still needs the request of a write while it calls `oncomplete`. */
   #request: WriteRequest;
   #otherRequest: WriteRequest;
   readonly #onProgress: () => void;

@@ -14,7 +14,7 @@ import { type Outlier, PeerOutcomes } from "./peer-outcomes.ts";
 export const apiFailureLimits = {
   /** Ms for which requests avoid a backend that cannot reach an API. Then one request finds out whether it can now. */
   avoidMs: 30_000,
-  /** Ms for which that one request is waited for. */
+  /** Ms that the proxy waits for the result of the request that tests an avoided backend. */
   trialMs: 10_000,
   /** Ms after which a backend is forgotten if there were no requests of the API. The incident ends as soon. */
   forgetMs: 300_000,
@@ -22,9 +22,9 @@ export const apiFailureLimits = {
   trials: 3,
   /** Maximum number of pairs of backend and API that are avoided at once. */
   avoided: 64,
-  /** Minimum ms between two journal entries about one subject and backend. */
+  /** Minimum ms between two journal entries about one API group or webhook at one backend. */
   reportMs: 10_000,
-  /** Ms between two looks for subjects that fail no more. */
+  /** Ms between two checks for API groups and webhooks that no longer fail. */
   lookMs: 10_000,
   /** Number of bytes of an error response that are searched. A Status with a webhook's name and URL has 1 KiB. */
   statusBytes: 4096,
@@ -50,14 +50,14 @@ export class ApiFailures {
   readonly #journal: Journal;
   readonly #groups = new PeerOutcomes();
   readonly #webhooks = new PeerOutcomes();
-  /** By backend and API group. */
+  /** The backends that requests of an API group avoid, by backend and API group. */
   readonly #grey = new Map<string, Grey>();
   readonly #reportedAt = new Map<string, number>();
   #names: readonly string[] = [];
   #lookedAt = 0;
   /** Failures since the start, by backend, API group and kind. */
   readonly counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
-  /** False: backends are reported, and still get the requests of the API. */
+  /** False: a backend that cannot reach an API is reported, but still gets the API's requests. */
   mayAvoid = true;
 
   constructor(clock: Clock, journal: Journal) {

@@ -5,9 +5,9 @@
 import { Lru } from "../../base/lru.ts";
 
 export const outcomeLimits = {
-  /** Maximum number of subjects that are counted at once. A cluster has a dozen aggregated APIs and of webhooks. */
+  /** Maximum number of subjects counted at once. A cluster has a dozen aggregated APIs, and as many webhooks. */
   subjects: 32,
-  /** Ms of one part of the window, and the number of its parts. A controller may send a request in 15 s. */
+  /** Ms of one part of the window, and the number of its parts. A controller may send only one request in 15 s. */
   partMs: 10_000,
   parts: 6,
   /** A backend stands out from this many failures on, if they are this share of its requests. */

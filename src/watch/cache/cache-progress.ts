@@ -42,7 +42,7 @@ export class CacheProgress {
   stall: Stall | undefined;
   /** Newest version from which the backend has refused a watch with 410 (too old); "": none. */
   refused = "";
-  /** Measures the delay of writes. Undefined unless this is the progress of a scope that is the whole resource. */
+  /** Measures the delay of writes; undefined unless the scope covers the whole resource. */
   readonly writes: WriteProgress | undefined;
   #hasForgotten = false;
 

@@ -18,7 +18,7 @@ export class WriteProgress {
   readonly #histogram: Histogram;
   /** Newest version that a watch of the whole resource has delivered, or was requested from; "": none yet. */
   version = "";
-  /** Sequence number of the first mark that the backend has not delivered. */
+  /** Sequence number of the oldest measured write that the backend has not delivered. */
   next = 0;
   #watchedSince = Number.POSITIVE_INFINITY;
   readonly #worst: RecentWorst = new RecentWorst();
@@ -188,7 +188,7 @@ export class ResourceWrites {
     this.#dropDelivered();
   }
 
-  /** Moves the marks `ms` later, because the proxy read no events while its event loop stood still. */
+  /** Moves the times of the writes `ms` later, because the proxy read no events while its event loop stood still. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
@@ -219,7 +219,7 @@ export type BackendDelay = { readonly resource: string; readonly delayMs: number
 
 export class WriteDelays {
   readonly #resources = new Map<string, ResourceWrites>();
-  /** In seconds, by backend and API group. */
+  /** Delays in seconds, by backend and API group. */
   readonly #histograms = new Map<string, Map<string, Histogram>>();
 
   /** Returns the progress of a backend's watches of a whole resource; undefined: too many resources are measured. */
@@ -243,7 +243,7 @@ export class WriteDelays {
     return this.#resources.values();
   }
 
-  /** In seconds, by backend and API group. */
+  /** Delays in seconds, by backend and API group. */
   get histograms(): ReadonlyMap<string, ReadonlyMap<string, Histogram>> {
     return this.#histograms;
   }

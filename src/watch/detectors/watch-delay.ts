@@ -26,7 +26,7 @@ type LateBackend = { looks: number; isLate: boolean; reportedAt: number };
 
 export class WatchDelayDetector extends Interval {
   readonly #parts: WatchDelayParts;
-  /** The backends that the latest look found late. */
+  /** The backends that the latest check found late. */
   readonly #late = new Map<string, LateBackend>();
   #dueAt = Number.POSITIVE_INFINITY;
 
