@@ -63,9 +63,10 @@ const mayImport: Readonly<Record<string, string>> = {
   "admin/authorization": "base events kube discovery admin/http",
   "admin/server":
     "base events config program proxy/net proxy/tls admin/http admin/metrics admin/events admin/authorization",
+  "admin/tracing": "base events program proxy/observe admin/events",
   admin:
     "base events config incidents proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/api admin/authorization admin/server",
-  src: "base events config program h2/session proxy/net proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin",
+  src: "base events config program h2/session proxy/net proxy/observe proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin/tracing admin",
   "demo/objects": "base kube",
   "demo/apiserver": "base pki program demo/objects",
   "demo/story": "base events config pki program src demo/objects demo/apiserver",

@@ -58,6 +58,8 @@ export type Config = {
   readonly drain: { readonly shutdownDelayMs: number; readonly timeoutMs: number };
   readonly admin: AdminConfig;
   readonly logging: Written["logging"];
+  /** Undefined: no request is traced. */
+  readonly tracing?: Written["tracing"];
 };
 
 export type ListenerConfig = {
@@ -216,6 +218,7 @@ function configOf(written: Written, file: string): Omit<Config, "sha256"> {
     drain: { shutdownDelayMs: msOf(drain.shutdownDelay), timeoutMs: msOf(drain.timeout) },
     admin: adminOf(written.admin, clusters[0].name, pathOf),
     logging: { ...written.logging },
+    ...(written.tracing === undefined ? {} : { tracing: { ...written.tracing } }),
   };
   return { ...config, files: [...files] };
 }

@@ -38,6 +38,7 @@ export type Written = {
     readonly format: "JSON" | "Text";
     readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
   };
+  readonly tracing?: { readonly endpoint: string; readonly samplingRatePerMillion: number };
 };
 
 export type WrittenAdmin = {

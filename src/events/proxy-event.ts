@@ -313,6 +313,8 @@ type Events = {
   "operation.refused": { operation: string; target: string; by: string; reason: string };
   /** The admin API rejects all clients: the cluster cannot verify tokens. Written when the reason changes. */
   "review.failed": { review: string; reason: string };
+  /** The collector does not take the traces. Written when the reason changes. */
+  "tracing.failed": { endpoint: string; reason: string };
   "drain.started": object;
   "drain.ended": { cut: number };
 };

@@ -103,6 +103,7 @@ const every = {
     tls: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
   },
   logging: { level: "Debug", format: "JSON", accessLog: "None" },
+  tracing: { endpoint: "http://127.0.0.1:4318/v1/traces", samplingRatePerMillion: 1 },
 } satisfies Complete<Written>;
 
 /** The type with nothing optional, at any depth. */

@@ -88,6 +88,7 @@ export function processWith(figures: Partial<Process> = {}): Process {
     config: () => ({ isGood: true, loadedAtMs: 1_800_000_000_000, waiting: ["health"] }),
     certificates: () => [],
     droppedLogLines: () => 0,
+    traceSpans: () => ({ exported: 0, failed: 0, dropped: 0 }),
     incidents: { counts: [], active: [] },
     clock: manualClock(),
     ...figures,

@@ -18,6 +18,8 @@ import { DataPath } from "../../src/proxy/cluster/data-path.ts";
 import { Client, type ClientOptions } from "../../src/proxy/context/client.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
+import type { TraceSink } from "../../src/proxy/observe/request-trace.ts";
+import { Tracer } from "../../src/proxy/observe/tracer.ts";
 import { BufferLimiter } from "../../src/proxy/overload/buffer-limiter.ts";
 import type { AccessLogLevel } from "../../src/proxy/request/access-log.ts";
 import { type Cable, cable } from "./cable.ts";
@@ -342,13 +344,18 @@ export class PlayedPath extends DataPath {
       warm?: number;
       /** True if backends are probed, as in production. */
       isProbed?: boolean;
+      /** Which share of the requests is traced, and where the traces go; none unless the test says so. */
+      traces?: TraceSink & { readonly share: number };
     } = {},
   ) {
     const clock = manualClock();
     const journal = new Journal(clock);
+    const tracer = options.traces && new Tracer(clock, options.traces);
+    tracer?.configure(options.traces?.share);
     super({
       clock,
       journal,
+      tracer,
       connect: (backend, owner) => this.backend(backend).connect(owner),
       connections: { streams: 80, warm: options.warm ?? 1 },
       isPerClient: options.isPerClient ?? false,

@@ -95,6 +95,12 @@ export const metrics: readonly Metric[] = [
     process: ({ droppedLogLines }) => droppedLogLines(),
   },
   {
+    name: "trace_spans_total",
+    help: "Spans of traced requests, by result: exported, failed (the collector did not take them) or dropped (too many were waiting)",
+    labels: ["result"],
+    process: ({ traceSpans }) => Object.entries(traceSpans()),
+  },
+  {
     name: "discovery_last_success_timestamp_seconds",
     help: "Time of the last successful discovery of backends; 0 before the first",
     labels: ["cluster"],

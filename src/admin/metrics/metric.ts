@@ -23,6 +23,8 @@ export type Process = {
   };
   readonly certificates: () => readonly CertificateFacts[];
   readonly droppedLogLines: () => number;
+  /** Number of spans by what became of them. */
+  readonly traceSpans: () => { readonly exported: number; readonly failed: number; readonly dropped: number };
   readonly incidents: {
     readonly counts: readonly { readonly kind: string; readonly backend: string; readonly count: number }[];
     readonly active: readonly { readonly kind: string; readonly backend: string }[];

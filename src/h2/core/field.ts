@@ -30,6 +30,8 @@ export const role = {
   userAgent: 17,
   /** A backend's report of its load (proxy/load/load-report.ts). */
   loadReport: 18,
+  /** The trace context of a request (proxy/observe/trace-parent.ts). */
+  traceParent: 19,
 } as const;
 export type Role = (typeof role)[keyof typeof role];
 
@@ -54,6 +56,7 @@ const roles = new Map<string, Role>([
   ["user-agent", role.userAgent],
   ["endpoint-load-metrics", role.loadReport],
   ["endpoint-load-metrics-bin", role.loadReport],
+  ["traceparent", role.traceParent],
   ["cookie", role.credential],
   ["set-cookie", role.credential],
   ["proxy-authorization", role.credential],

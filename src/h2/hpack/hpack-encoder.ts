@@ -23,7 +23,13 @@ const sizeUpdate = 0x20;
 const literalNeverIndexed = 0x10;
 const literalNotIndexed = 0x00;
 
-const onceRoles: readonly Role[] = [role.path, role.contentLength, role.auditId, role.forwardedFor];
+const onceRoles: readonly Role[] = [
+  role.path,
+  role.contentLength,
+  role.auditId,
+  role.forwardedFor,
+  role.traceParent,
+];
 /** By a field's role: true if its values do not repeat. An array, because it is read for every field. */
 const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRoles.includes(of));
 

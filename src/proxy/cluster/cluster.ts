@@ -24,6 +24,7 @@ import {
   openSocket,
   openUntrusting,
 } from "../net/connect.ts";
+import type { Tracer } from "../observe/tracer.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
 import { assertedIn, Credentials } from "../tls/credentials.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
@@ -37,6 +38,7 @@ import { DataPath, type PathSettings } from "./data-path.ts";
 export type ClusterParts = {
   readonly journal: Journal;
   readonly bufferLimiter: BufferLimiter;
+  readonly tracer?: Tracer | undefined;
   /** The cluster's name in journal and metrics, which never changes; "" if no other cluster existed at its creation. */
   readonly label: string;
 };
@@ -50,6 +52,7 @@ export class Cluster {
   readonly gate: Gate;
   readonly #journal: Journal;
   readonly #bufferLimiter: BufferLimiter;
+  readonly #tracer: Tracer | undefined;
   readonly #credentials: Credentials;
   readonly #expiries: Expiries;
   readonly #versions: BackendVersions;
@@ -58,12 +61,13 @@ export class Cluster {
   private constructor(
     config: ConfigForCluster,
     backends: BackendSet,
-    { label, journal, bufferLimiter }: ClusterParts,
+    { label, journal, bufferLimiter, tracer }: ClusterParts,
   ) {
     this.#config = config;
     this.label = label;
     this.#journal = journal;
     this.#bufferLimiter = bufferLimiter;
+    this.#tracer = tracer;
     this.backends = backends;
     this.#credentials = new Credentials({
       clock: wallClock,
@@ -123,6 +127,7 @@ export class Cluster {
       journal: this.#journal,
       probes: { probe: this.#createProbe(), times: health.probe, random: Math.random },
       bufferLimiter: this.#bufferLimiter,
+      tracer: this.#tracer,
       versionOf: (backend) => this.#versions.of(backend),
       isPerClient: cluster.connectionPool.perClient,
       // Address, credentials and CA are looked up at each dial, so that the next connection uses changed ones.

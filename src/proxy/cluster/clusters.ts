@@ -8,6 +8,7 @@ import { Failure } from "../../base/failure.ts";
 import { type Config, type ConfigForCluster, configsByCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Gate } from "../downstream/listen.ts";
+import type { Tracer } from "../observe/tracer.ts";
 import { BufferLimiter } from "../overload/buffer-limiter.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
@@ -34,20 +35,22 @@ type NextClusters = {
 export class Clusters {
   readonly bufferLimiter: BufferLimiter;
   readonly #journal: Journal;
+  readonly #tracer: Tracer | undefined;
   #byName: ReadonlyMap<string, Cluster> = new Map();
   /** Undefined unless a reload is being prepared. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
   #onGone: (cluster: Cluster) => void = () => {};
 
-  private constructor(journal: Journal) {
+  private constructor(journal: Journal, tracer: Tracer | undefined) {
     this.#journal = journal;
+    this.#tracer = tracer;
     this.bufferLimiter = new BufferLimiter(wallClock, getHeapStatistics().heap_size_limit * bufferShare);
   }
 
   /** Creates all clusters. Nothing is opened before `start`. */
-  static of(config: Config, journal: Journal): Clusters | Failure {
-    const clusters = new Clusters(journal);
+  static of(config: Config, journal: Journal, tracer?: Tracer): Clusters | Failure {
+    const clusters = new Clusters(journal, tracer);
     const all = new Map<string, Cluster>();
     for (const one of configsByCluster(config)) {
       const cluster = clusters.#make(one, config.clusters.length > 1);
@@ -192,7 +195,13 @@ export class Clusters {
   #make(config: ConfigForCluster, isBesideOthers: boolean): Cluster | Failure {
     const { name } = config.cluster;
     const label = isBesideOthers ? name : "";
-    const outcome = Cluster.of(config, { journal: this.#journal, bufferLimiter: this.bufferLimiter, label });
+    const { bufferLimiter } = this;
+    const outcome = Cluster.of(config, {
+      journal: this.#journal,
+      tracer: this.#tracer,
+      bufferLimiter,
+      label,
+    });
     return outcome instanceof Failure ? withLabel(outcome, label) : outcome;
   }
 

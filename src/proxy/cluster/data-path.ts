@@ -44,6 +44,7 @@ import { LedgerTap } from "../observe/ledger-tap.ts";
 import { Overhead } from "../observe/overhead.ts";
 import { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import { type GuardMode, StaleReadGuard } from "../observe/stale-read-guard.ts";
+import { Tracer } from "../observe/tracer.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
 import { type AccessLogger, type AccessLogLevel, accessLogger } from "../request/access-log.ts";
 import { ActiveRequests } from "../request/active-requests.ts";
@@ -80,6 +81,8 @@ export type PathOptions = PathSettings & {
   /** How backends are compared (D13): by one watch of each resource on two of them; "all" (default): also by lists. */
   readonly compares?: "all" | "watches" | "nothing";
   readonly bufferLimiter: BufferLimiter;
+  /** Default: no request is traced. */
+  readonly tracer?: Tracer | undefined;
   /** Returns the version that a backend reports; default: "" for all. */
   readonly versionOf?: (backend: string) => string;
   /** How backends are probed on new sockets. Without probes, a backend is dead once it has no upstream connection. */
@@ -195,7 +198,7 @@ export class DataPath {
     this.ledgerTap = new LedgerTap(clock, journal);
     this.#leaveBufferLimiter = bufferLimiter.add({ exchanges, journal });
     this.#originChecks = new OriginChecks({ ...base, origins: this.origins });
-    this.handle = this.#createHandler(base);
+    this.handle = this.#createHandler(base, options.tracer);
   }
 
   #createBackends(options: PathOptions, clocks: { clock: Clock; stallAwareClock: Clock }): Backends {
@@ -305,7 +308,7 @@ export class DataPath {
     };
   }
 
-  #createHandler(base: Base): RequestHandler {
+  #createHandler(base: Base, tracer = new Tracer(base.clock, { take() {} })): RequestHandler {
     const { migrations, origins, hedges, overhead, probers, admission, staleReadGuard, ledgerTap } = this;
     const { clock, journal } = base;
     return createHandler({
@@ -321,6 +324,7 @@ export class DataPath {
       admission,
       staleReadGuard,
       ledgerTap,
+      tracer,
       replays: new ReplayLoopDetector(clock, journal),
       originChecks: this.#originChecks,
       alwaysRequestBookmarks: () => this.#settings.alwaysRequestBookmarks ?? true,

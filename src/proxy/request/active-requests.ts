@@ -2,7 +2,7 @@
 import { Histogram, LatencyCounts, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
-import type { AccessLogger } from "./access-log.ts";
+import { type AccessLogger, endTrace } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
 /** All other verbs are "other": clients must not be able to create any number of label values (A54). */
@@ -109,6 +109,7 @@ export class ActiveRequests {
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
     this.#ends[end] += 1;
     this.#onEnd?.(exchange, end, now);
+    if (exchange.attempts.trace !== undefined) endTrace(exchange, end, now);
     exchange.countIn(undefined);
     exchange.watch?.progress.countOut();
     const last = this.#lastCount;

@@ -17,6 +17,7 @@ import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { Overhead } from "../observe/overhead.ts";
 import type { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
+import type { RequestTrace } from "../observe/request-trace.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { AvoidedApis } from "./avoided-apis.ts";
 import type { PendingQueue } from "./pending-queue.ts";
@@ -63,5 +64,7 @@ export type ExchangeRequest = {
   readonly reader: ResponseReader | undefined;
   /** Copies the request's body for the ledger; undefined: the ledger needs no copy. */
   readonly copy: BodyCopy | undefined;
+  /** Undefined unless the request is traced. */
+  readonly trace?: RequestTrace | undefined;
   readonly headBytes: number;
 };

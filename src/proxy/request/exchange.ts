@@ -365,9 +365,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
   }
 
-  attemptOpened(_attempt: Attempt, up: StreamWriter): void {
+  attemptOpened(attempt: Attempt, up: StreamWriter): void {
     this.#body?.sendTo(up);
-    const phase = this.attempts.sent();
+    const phase = this.attempts.sent(attempt);
     if (phase !== undefined) this.#parts.overhead.forwarded(phase, this.context.at, this.context.auditId);
   }
 
@@ -612,7 +612,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Binds the client to its watch's backend, so that it does not alternate between two caches (k/k 59848). */
   goesOn(move: Move): void {
     this.context.client.follow(this.backend, move.to);
-    this.attempts.movedTo(move.to);
+    this.attempts.moved(move);
     this.#parts.migrations.moved(move, this.context.auditId);
   }
 

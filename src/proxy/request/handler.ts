@@ -28,7 +28,9 @@ import type { Asserted } from "../identity/asserted-identity.ts";
 import type { Credential } from "../identity/trust.ts";
 import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy, LedgerTap } from "../observe/ledger-tap.ts";
+import type { RequestTrace } from "../observe/request-trace.ts";
 import type { ClassifiedRequest, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
+import type { Tracer } from "../observe/tracer.ts";
 import { writeTapFor } from "../observe/write-tap.ts";
 import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
@@ -39,6 +41,7 @@ export type HandlerParts = ExchangeParts & {
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
+  readonly tracer: Tracer;
   readonly observers: RequestObserver;
   /** True if the proxy requests bookmarks even for clients that did not request them. */
   readonly alwaysRequestBookmarks: () => boolean;
@@ -54,6 +57,8 @@ export type RequestHandler = (
 
 export function createHandler(parts: HandlerParts): RequestHandler {
   return (request, end, side, client) => {
+    const at = parts.clock.now();
+    const trace = parts.tracer.begin(request.fields, at);
     const info = infoOf(request, client);
     const identified = identify(request, client, parts.clock);
     const isRefused = identified instanceof Failure;
@@ -66,7 +71,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
     const context: RequestContext = {
       client,
       caller,
-      at: parts.clock.now(),
+      at,
       resource: asked === undefined ? "" : asked.resource,
       method: request.method,
       kind: info.kind,
@@ -74,7 +79,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       isObjectRead: isObjectRead(info),
       isLogRead: isLogRead(info),
       isOwn: isOwnApi(info, request.path),
-      fields: fieldsOf(fields, asked, guardedRead),
+      fields: fieldsOf(traced(fields, trace), asked, guardedRead),
       auditId,
       isBodiless: end,
       asserted,
@@ -89,6 +94,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       asked,
       reader: guardedRead ?? writeTapFor(parts, classified, end),
       copy: isRefused ? undefined : bodyCopyFor(parts, context, classified, asked),
+      trace,
       headBytes: longHeadBytes(request.fields),
     });
     parts.exchanges.add(exchange);
@@ -175,6 +181,11 @@ function bodyCopyFor(
   const request = { caller, client, info, target, auditId };
   if (watch !== undefined || info.verb === "list") ledgerTap.asked(request, watch);
   return ledgerTap.copyFor(request);
+}
+
+/** Returns the fields with the request's span as the parent of the backend's spans, if the request is traced. */
+function traced(fields: readonly Field[], trace: RequestTrace | undefined): readonly Field[] {
+  return trace === undefined ? fields : trace.into(fields);
 }
 
 function fieldsOf(

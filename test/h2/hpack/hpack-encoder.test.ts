@@ -93,7 +93,13 @@ test("a field that came never-indexed leaves so, even one that the table knows",
 test("what will not come again is written without touching the table", () => {
   const encoder = new HpackEncoder();
   const once = [
-    ...fields(":path: /api/v1/pods", "content-length: 5", "audit-id: 1", "x-forwarded-for: 10.0.0.1"),
+    ...fields(
+      ":path: /api/v1/pods",
+      "content-length: 5",
+      "audit-id: 1",
+      "x-forwarded-for: 10.0.0.1",
+      "traceparent: 00-1",
+    ),
     new Field("x-large", "v".repeat(h2Limits.hpackIndexedBytes)),
   ];
   const first = encode(encoder, once);

@@ -231,4 +231,36 @@ export const operator: readonly Defect[] = [
     },
     ["proxy/request/access-log", "no token, query or body"],
   ),
+  defect(
+    "traces wait without a limit while the collector is silent",
+    {
+      file: "admin/tracing/trace-exporter.ts",
+      find: 'this.#endpoint === "" || this.#waiting.length >= tracingLimits.waiting',
+      replace: 'this.#endpoint === ""',
+    },
+    ["admin/tracing/trace-exporter", "at most so many traces wait"],
+  ),
+  defect(
+    "the query of a request is in its trace",
+    {
+      file: "proxy/request/request-names.ts",
+      find: 'clipped(target.split("?", 1)[0] ?? ""',
+      replace: "clipped(target",
+    },
+    ["proxy/observe/tracer", "the facts without the query"],
+  ),
+  defect(
+    "a request is traced although its client has decided against it",
+    { file: "proxy/observe/tracer.ts", find: ": !parent.isSampled", replace: ": false" },
+    ["proxy/observe/tracer", "the client's decision comes before the share"],
+  ),
+  defect(
+    "the time at the backend counts as the proxy's own",
+    {
+      file: "proxy/request/exchange.ts",
+      find: 'overhead.forwarded("response", now,',
+      replace: 'overhead.forwarded("response", this.context.at,',
+    },
+    ["proxy/observe/overhead", "the time at the backend does not count"],
+  ),
 ];
