@@ -217,6 +217,15 @@ test("a server that no backend reaches names none, also while it comes back", ()
   assert.is(grey.entries("backend.api_unreachable").length, 0);
 });
 
+test("a backend is named soon after an outage of the server for all", () => {
+  const grey = new Grey();
+  grey.way = () => "refuses";
+  for (let count = 0; count < 20; count += 1) grey.get(metrics);
+  grey.way = (backend) => (backend === grey.grey ? "refuses" : "answers");
+  for (let second = 0; second < 25; second += 1) assert.is(grey.get(metrics, 1000).status, "200");
+  assert.ok(grey.entries("backend.api_unreachable").length > 0);
+});
+
 test("a server that fails now and then names none", () => {
   const grey = new Grey();
   let count = 0;

@@ -139,6 +139,12 @@ function create(on: ClientHttp2Session, number: number): Promise<Answer> {
   return request(on, { ":method": "POST", ":path": configmaps }, body);
 }
 
+/** The traffic of the present test, also if the test fails: open sockets keep the process alive. */
+const traffics = new Set<Traffic>();
+test.after.each(() => {
+  for (const one of traffics) one.stop();
+});
+
 /** Clients that send a request every so often, until they are stopped. */
 class Traffic {
   readonly answers: Answer[] = [];
@@ -149,6 +155,7 @@ class Traffic {
     this.#sessions = Array.from({ length: clients }, () =>
       connect(proxy.url, { ca: readFileSync(cluster.caFile) }).on("error", () => {}),
     );
+    traffics.add(this);
     let number = 0;
     this.#timers = this.#sessions.map((one) =>
       setInterval(() => {
@@ -159,6 +166,7 @@ class Traffic {
   }
 
   stop(): void {
+    traffics.delete(this);
     for (const timer of this.#timers) clearInterval(timer);
     for (const one of this.#sessions) one.destroy();
   }
@@ -216,6 +224,8 @@ real("while all is well, and while the server restarts for both, no apiserver is
   assert.equal(incidents, []);
   reads.stop();
   writes.stop();
+  // The failures of the restart, which both apiservers had, are compared for so long.
+  await sleep(20_000);
 });
 
 for (const how of ["refused", "lost"] as const)

@@ -24,6 +24,9 @@ const writes = 40;
 let cluster: Cluster;
 let proxy: Proxy;
 let far: Far;
+/** Closed at the end, also if the test fails: open sockets keep the process alive. */
+const sessions: ClientHttp2Session[] = [];
+let stopFollowing = (): void => {};
 
 test.before(async () => {
   if (!real.canRun) return;
@@ -39,6 +42,8 @@ test.before(async () => {
 
 test.after(async () => {
   if (!real.canRun) return;
+  stopFollowing();
+  for (const one of sessions) one.destroy();
   await proxy.stop();
   far.stop();
   await cluster.stop();
@@ -47,6 +52,7 @@ test.after(async () => {
 function session(): ClientHttp2Session {
   const one = connect(proxy.url, { ca: readFileSync(cluster.caFile) });
   one.on("error", () => {});
+  sessions.push(one);
   return one;
 }
 
@@ -55,11 +61,10 @@ const authorization = `Bearer ${users.admin.token}`;
 /** A watch of all configmaps, and when it has delivered each version. */
 class Watch {
   readonly at = new Map<string, number>();
-  readonly #session = session();
 
   constructor(from: string) {
     const path = `/api/v1/configmaps?watch=true&resourceVersion=${from}`;
-    const stream = this.#session.request({ ":path": path, authorization });
+    const stream = session().request({ ":path": path, authorization });
     let rest = "";
     stream.on("data", (chunk: Buffer) => {
       const lines = (rest + chunk.toString()).split("\n");
@@ -69,10 +74,6 @@ class Watch {
         if (!this.at.has(version)) this.at.set(version, Date.now());
       }
     });
-  }
-
-  close(): void {
-    this.#session.destroy();
   }
 }
 
@@ -137,7 +138,7 @@ real(
   "the delay is that of etcd's own clock, at an apiserver that is near and at one that is far away",
   async () => {
     const committedAt = new Map<string, number>();
-    const stopFollowing = await follow(cluster.etcdUrl, "/registry/configmaps/", ({ version, at }) =>
+    stopFollowing = await follow(cluster.etcdUrl, "/registry/configmaps/", ({ version, at }) =>
       committedAt.set(String(version), at),
     );
     const writer = await nearWriter();
@@ -171,9 +172,6 @@ real(
       assert.ok(Math.abs(quantile(errors[name], 0.5)) <= 5, `${name}: ${errors[name].join(" ")}`);
     }
     assert.ok(quantile(delays.far, 0.5) >= awayMs / 2 && quantile(delays.near, 0.5) < awayMs / 4);
-    for (const watch of watches) watch.close();
-    writer.destroy();
-    stopFollowing();
   },
 );
 

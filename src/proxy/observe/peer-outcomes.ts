@@ -10,6 +10,8 @@ export const outcomeLimits = {
   /** Ms of one part of the window, and the number of its parts. A controller may send only one request in 15 s. */
   partMs: 10_000,
   parts: 6,
+  /** Number of the latest parts that are also compared alone, so that an outage for all backends is forgotten soon. */
+  recentParts: 2,
   /** A backend stands out from this many failures on, if they are this share of its requests. */
   failures: 4,
   failingShare: 0.7,
@@ -35,9 +37,20 @@ class Window {
     if (hasFailed) this.#failed[at] = (this.#failed[at] ?? 0) + 1;
   }
 
-  sums(now: number): { readonly failed: number; readonly total: number } {
+  /** Counts of the latest `parts` parts. */
+  sums(
+    now: number,
+    parts: number = outcomeLimits.parts,
+  ): { readonly failed: number; readonly total: number } {
     this.#turn(now);
-    return { failed: sumOf(this.#failed), total: sumOf(this.#total) };
+    let failed = 0;
+    let total = 0;
+    for (let back = 0; back < parts; back += 1) {
+      const at = (this.#part - back + outcomeLimits.parts) % outcomeLimits.parts;
+      failed += this.#failed[at] ?? 0;
+      total += this.#total[at] ?? 0;
+    }
+    return { failed, total };
   }
 
   #turn(now: number): void {
@@ -50,10 +63,6 @@ class Window {
     }
     this.#part = part;
   }
-}
-
-function sumOf(values: Uint32Array): number {
-  return values.reduce((sum, value) => sum + value, 0);
 }
 
 export class PeerOutcomes {
@@ -74,7 +83,10 @@ export class PeerOutcomes {
     // The subject that has failed last is the newest.
     this.#subjects.set(subject, windows);
     windowOf(windows, backend).add(true, now);
-    return outlierIn(windows, backend, now);
+    const { parts, recentParts } = outcomeLimits;
+    return (
+      outlierIn(windows, backend, { now, parts }) ?? outlierIn(windows, backend, { now, parts: recentParts })
+    );
   }
 
   /** Counts a success, from the first failure of the subject on. */
@@ -101,8 +113,15 @@ function windowOf(windows: Map<string, Window>, backend: string): Window {
   return window;
 }
 
-function outlierIn(windows: ReadonlyMap<string, Window>, backend: string, now: number): Outlier | undefined {
-  const all = Array.from(windows, ([name, window]): Outcomes => ({ backend: name, ...window.sums(now) }));
+function outlierIn(
+  windows: ReadonlyMap<string, Window>,
+  backend: string,
+  { now, parts }: { readonly now: number; readonly parts: number },
+): Outlier | undefined {
+  const all = Array.from(
+    windows,
+    ([name, window]): Outcomes => ({ backend: name, ...window.sums(now, parts) }),
+  );
   const own = all.find((one) => one.backend === backend);
   if (own === undefined || own.failed < outcomeLimits.failures) return undefined;
   if (own.failed < outcomeLimits.failingShare * own.total) return undefined;
