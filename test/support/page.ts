@@ -163,6 +163,7 @@ export function historyAnswer(after: number): HistoryAnswer {
         share(step) === 0 ? Number.NaN : 22 * wave(step, 25) * (isSilent(step) ? 2.2 : 1),
       ),
       pingMs: column(() => 0.8),
+      watchDelayMs: column((step) => (share(step) === 0 ? Number.NaN : 2 * wave(step, 30))),
       watches: column((step) => 131 * share(step)),
       movedOut: column((step) => (isDead && step === steps - silentSteps ? 131 : 0)),
       movedIn: column((step) => (!isDead && step === steps - silentSteps ? 131 : 0)),

@@ -24,7 +24,7 @@ import { SeriesRing } from "./series-ring.ts";
 const { historySteps, historyStepMs, historyBackends } = adminLimits;
 
 export type RecordedCluster = {
-  readonly backends: () => readonly Pick<BackendStatus, "name" | "state" | "pingP99Ms">[];
+  readonly backends: () => readonly Pick<BackendStatus, "name" | "state" | "pingP99Ms" | "watchDelay">[];
   readonly exchanges: Pick<ActiveRequests, "live" | "counts" | "latencies" | "watched">;
 };
 
@@ -195,7 +195,7 @@ export class History {
     for (const cluster of clusters) {
       const counters = countersOf(cluster);
       for (const one of counters.values()) all = sumOf(all, one);
-      for (const { name, state, pingP99Ms } of cluster.backends()) {
+      for (const { name, state, pingP99Ms, watchDelay } of cluster.backends()) {
         this.#worsen(name, state);
         this.#trackOf(name)?.record(
           step,
@@ -205,6 +205,7 @@ export class History {
             ...(open.get(name) ?? { watches: 0, streams: noStreams }),
             state: Math.max(worst.get(name) ?? 0, states.indexOf(state)),
             pingMs: pingP99Ms,
+            watchDelay,
             ...(moved.get(name) ?? noMoves),
           },
           now,

@@ -12,6 +12,8 @@ export type BackendStep = {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly pingMs: number;
+  /** Undefined: no watch of the backend shows all writes to a resource. */
+  readonly watchDelay: { readonly delayMs: number } | undefined;
   readonly watches: number;
   /** Number of watches that left the backend, and that came to it, in the step. */
   readonly movedOut: number;
@@ -70,6 +72,11 @@ export const backendSeries: readonly Series<BackendStep>[] = [
   },
   { name: "p99Ms", about: "99th percentile of that time, in ms.", of: ({ p99Ms }) => p99Ms },
   { name: "pingMs", about: "99th percentile of PING round trips, in ms.", of: ({ pingMs }) => pingMs },
+  {
+    name: "watchDelayMs",
+    about: "Longest delay of a write on watches in the last 10 to 20 s, in ms.",
+    of: ({ watchDelay }) => watchDelay?.delayMs ?? Number.NaN,
+  },
   { name: "watches", about: "Open watches.", of: ({ watches }) => watches },
   { name: "movedOut", about: "Watches that moved away in the step.", of: ({ movedOut }) => movedOut },
   { name: "movedIn", about: "Watches that moved here in the step.", of: ({ movedIn }) => movedIn },

@@ -51,7 +51,7 @@ export const adminLimits = {
   /** Milliseconds of one step of the history, and the number of steps that are kept: one hour. */
   historyStepMs: 5000,
   historySteps: 720,
-  /** Maximum number of backends with a history: all that a cluster may have. Each takes 43 KB. */
+  /** Maximum number of backends with a history: all that a cluster may have. Each takes 46 KB. */
   historyBackends: 64,
   /** Maximum number of state changes kept for each backend: enough for an hour of failures every two minutes. */
   backendHistory: 64,

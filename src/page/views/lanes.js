@@ -39,6 +39,7 @@ const backendCharts = [
       { series: "serverErrors", tone: "bad" },
     ],
   },
+  { title: "watch delay ms", least: 10, lines: [{ series: "watchDelayMs", tone: "plain" }] },
   { title: "watches", least: 1, lines: [{ series: "watches", tone: "plain" }] },
   {
     title: "moved out, in",
