@@ -105,7 +105,12 @@ const loads = exchanges.live.map((exchange) => ({
 }));
 measure("who moves, of 50,000 clients", () => void planMoves(loads, shares(), 500));
 measure("largest holders of bytes", () => void exchanges.holders);
-const operations = new Operations({ journal, paths: () => [path], reload: undefined });
+const operations = new Operations({
+  journal,
+  paths: () => [path],
+  limits: path.operatorLimits,
+  reload: undefined,
+});
 measure("a watch that an operator moves", () => void operations.move("none", { by: "bench", reason: "" }));
 const sources = { backends: () => [], live: () => exchanges.live } as unknown as BackendSources;
 measure("rows of the backends' page", () => void backendListing(sources, {} as Times).rows());

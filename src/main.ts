@@ -39,6 +39,8 @@ export type Running = {
    * only after a restart. `loaded`: undefined if the file could not be loaded.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
+  /** The limits that operators have set. They cannot change until `thaw`. */
+  readonly operatorLimits: { readonly freeze: () => string; readonly thaw: () => void };
   /** The file descriptor of each listening socket, by its listener's name. A successor process inherits them. */
   readonly descriptors: ReadonlyMap<string, number>;
   /** Drains and stops. `hurry` shortens the drain. `isHandedOver`: true if another process already accepts clients. */
@@ -54,6 +56,8 @@ export type Surroundings = {
   readonly inherited?: Descriptors;
   /** True if another process serves until this one is ready. Without a ready backend, the start then fails. */
   readonly isSuccessor?: boolean;
+  /** The limits of the predecessor's operators; default: none. */
+  readonly inheritedLimits?: string;
   readonly readAgain?: () => Promise<ReloadOutcome>;
 };
 
@@ -128,13 +132,18 @@ class Watchkeeper implements Running {
     return this.#servers?.apiAddress ?? "";
   }
 
+  get operatorLimits(): Running["operatorLimits"] {
+    return this.#clusters.operatorLimits;
+  }
+
   get exchanges(): LiveRequests {
     return this.#clusters.exchanges;
   }
 
   async start(): Promise<Failure | undefined> {
-    const { inherited, journal } = this.#around;
+    const { inherited, inheritedLimits = "", journal } = this.#around;
     journal.write({ kind: "process.started", ...startOf(this.#config) });
+    this.#clusters.operatorLimits.restore(inheritedLimits);
     const isAwaited = this.#awaitsBackends;
     const failure =
       (await this.#clusters.load()) ??
@@ -276,9 +285,11 @@ class Watchkeeper implements Running {
       droppedLogLines,
       traceSpans: () => traces.counts,
       secure: (name, settings) => apiSecurityOf(settings, { name, journal, clusterOf }),
+      operatorLimits: clusters.operatorLimits,
       operations: new Operations({
         journal,
         paths: () => clusters.all.map(({ path }) => path),
+        limits: clusters.operatorLimits,
         reload: this.#around.readAgain,
       }),
       ready: () => this.#ready(),

@@ -39,33 +39,34 @@ const mayImport: Readonly<Record<string, string>> = {
     "base events kube h2/core watch watch/codec watch/cache proxy/identity proxy/context proxy/upstream",
   "watch/migration": "base events health watch watch/cache proxy/upstream watch/session",
   "proxy/admission": "base",
+  "proxy/limits": "base config events kube health ledger proxy/context proxy/upstream proxy/admission",
   "proxy/observe":
     "base events kube h2/core ledger watch/codec watch/cache proxy/identity proxy/context watch/session",
   "proxy/request":
-    "base events config kube h2/core health watch/codec watch/cache proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/load proxy/admission proxy/observe",
+    "base events config kube h2/core health watch/codec watch/cache proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/load proxy/admission proxy/limits proxy/observe",
   "watch/detectors":
     "base events kube h2/core health watch watch/cache proxy/context proxy/upstream watch/session watch/migration proxy/request",
   "proxy/balance": "base proxy/context watch/session watch/migration proxy/request",
   "proxy/overload": "base events h2/core proxy/request",
   "proxy/tunnel":
-    "base events config kube h2/core health health/probes proxy/h1 proxy/net proxy/identity proxy/context proxy/upstream proxy/request proxy/overload",
+    "base events config kube h2/core health health/probes proxy/h1 proxy/net proxy/identity proxy/context proxy/upstream proxy/limits proxy/request proxy/overload",
   "proxy/downstream":
     "base events config h2/core h2/session proxy/h1 proxy/net proxy/identity proxy/context proxy/tls proxy/admission proxy/request proxy/tunnel",
   "proxy/cluster":
-    "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/load proxy/upstream watch/migration proxy/admission proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
+    "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/load proxy/upstream watch/migration proxy/admission proxy/limits proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
   "admin/http": "base events program",
   "admin/metrics": "base events incidents kube proxy/tunnel proxy/cluster",
   "admin/monitoring": "incidents program",
   "admin/events": "base events admin/http",
   "admin/history": "base events ledger proxy/request admin/http admin/metrics",
   "admin/api":
-    "base ledger incidents program watch/session proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history",
+    "base ledger incidents program watch/session proxy/limits proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history",
   "admin/authorization": "base events kube discovery admin/http",
   "admin/server":
     "base events config program proxy/net proxy/tls admin/http admin/metrics admin/events admin/authorization",
   "admin/tracing": "base events program proxy/observe admin/events",
   admin:
-    "base events config incidents proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/api admin/authorization admin/server",
+    "base events config incidents proxy/limits proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/api admin/authorization admin/server",
   src: "base events config program h2/session proxy/net proxy/observe proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin/tracing admin",
   "demo/objects": "base kube",
   "demo/apiserver": "base pki program demo/objects",

@@ -15,6 +15,7 @@ import { Incidents } from "../incidents/incidents.ts";
 import { type ApiSecurity, apiCertificates, closeApiSecurity } from "../proxy/cluster/api-security.ts";
 import type { DataPath } from "../proxy/cluster/data-path.ts";
 import type { Operations } from "../proxy/cluster/operations.ts";
+import type { OperatorLimits } from "../proxy/limits/operator-limits.ts";
 import type { Exchange } from "../proxy/request/exchange.ts";
 import { apiPages, createApi } from "./api/api.ts";
 import { openapiRoutes } from "./api/openapi.ts";
@@ -41,10 +42,10 @@ import { type Admin, type AdminOptions, guardOf, metricsGuard, startAdmin } from
 import { zPages } from "./server/z-pages.ts";
 
 type ListedCluster = LiveCluster & {
-  readonly path: Pick<DataPath, "ledgerTap" | "exchanges" | "caches" | "backends">;
+  readonly path: Pick<DataPath, "ledgerTap" | "exchanges" | "caches" | "backends" | "limits">;
 };
 
-export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
+export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "operatorLimits"> & {
   /** Returns all clusters, including those that are being removed. */
   readonly clusters: () => readonly ListedCluster[];
   readonly current: () => Config;
@@ -53,6 +54,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   /** Loads a port's TLS certificate and authorization, which AdminServers stops later. */
   readonly secure: (port: "admin" | "metrics", config: AccessConfig) => Promise<ApiSecurity>;
   readonly operations: Operations;
+  readonly operatorLimits: Pick<OperatorLimits, "all">;
   /** Returns the checks of /readyz, which fail if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
 };
@@ -315,7 +317,7 @@ function apiSettings({ address, tls, authorization }: AdminConfig): ApiSettings 
 
 function apiRoutesOf(
   { clock, times, incidents: { store }, history: changes }: AdminRecords,
-  { clusters, certificates, version, current }: AdminParts,
+  { clusters, certificates, version, current, operatorLimits }: AdminParts,
   { page, stats, history }: { readonly page: Routes; readonly stats: () => Stats; readonly history: History },
 ): Routes {
   const live = (): readonly Exchange[] => clusters().flatMap(({ path }) => path.exchanges.live);
@@ -324,6 +326,12 @@ function apiRoutesOf(
       clock,
       incidents: store,
       ledgers: () => clusters().map(({ label, path: { ledgerTap } }) => ({ cluster: label, ledgerTap })),
+      limits: () => [
+        ...operatorLimits.all.map((limit) => ({ cluster: "", limit })),
+        ...clusters().flatMap(({ label, path: { limits } }) =>
+          limits.own.map((limit) => ({ cluster: label, limit })),
+        ),
+      ],
       backends: () => clusters().flatMap(backendStatusesOf),
       live,
       history: changes,

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { type BackendAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
+import { type LimitConfig, limitOf } from "./limit.ts";
 import type { WrittenCluster, WrittenDiscovery, WrittenPair, WrittenUpstreamTls } from "./schema.ts";
 
 /** A cluster's configuration with absolute paths, durations in milliseconds, and defaults. */
@@ -15,6 +16,14 @@ export type ClusterConfig = {
   readonly connectionPool: WrittenCluster["connectionPool"];
   readonly avoidUnreachableAPIs: boolean;
   readonly proxyProtocol: "V1" | "V2" | undefined;
+  readonly limits: readonly LimitConfig[];
+  readonly shield: ShieldConfig;
+};
+
+export type ShieldConfig = {
+  readonly isEnabled: boolean;
+  readonly queueMs: number;
+  readonly exemptGroups: readonly string[];
 };
 
 export type UpstreamTls = {
@@ -66,6 +75,8 @@ export function clusterOf(written: WrittenCluster, pathOf: PathOf): ClusterConfi
     connectionPool,
     avoidUnreachableAPIs,
     proxyProtocol,
+    limits = [],
+    shield,
   } = written;
   return {
     name,
@@ -75,6 +86,12 @@ export function clusterOf(written: WrittenCluster, pathOf: PathOf): ClusterConfi
     connectionPool: { ...connectionPool },
     avoidUnreachableAPIs,
     proxyProtocol: proxyProtocol?.version,
+    limits: limits.map((limit) => limitOf(limit)),
+    shield: {
+      isEnabled: shield.enabled,
+      queueMs: checked(parseDuration(shield.queueTimeout)),
+      exemptGroups: shield.exemptGroups,
+    },
   };
 }
 

@@ -72,6 +72,25 @@ export type WrittenCluster = {
   };
   readonly avoidUnreachableAPIs: boolean;
   readonly proxyProtocol?: { readonly version: "V1" | "V2" };
+  readonly limits?: readonly WrittenLimit[];
+  readonly shield: {
+    readonly enabled: boolean;
+    readonly queueTimeout: string;
+    readonly exemptGroups: readonly string[];
+  };
+};
+
+export type WrittenLimit = {
+  readonly name: string;
+  readonly users?: readonly string[];
+  readonly groups?: readonly string[];
+  readonly userAgents?: readonly string[];
+  readonly sourceCIDRs?: readonly string[];
+  readonly verbs?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly rate?: string;
+  readonly burst?: number;
+  readonly maxInFlight?: number;
 };
 
 export type WrittenPair = {
@@ -177,6 +196,18 @@ ajv.addKeyword({
   },
 });
 const validate = ajv.compile<Written>(schema);
+const validateLimit = ajv.compile<WrittenLimit>({ $ref: `${schema.$id}#/$defs/limit` });
+
+/** Returns a value that is one entry of `clusters[].limits`, or its first problem. */
+export function limitIn(value: unknown): WrittenLimit | string {
+  if (validateLimit(value)) return value;
+  const [error] = validateLimit.errors ?? [];
+  if (error === undefined) return "is invalid";
+  if (isUnknownKey(error)) return `unknown field ${quote(error.params["additionalProperty"])}`;
+  const field = fieldOf(error.instancePath);
+  const message = (demands[error.keyword] ?? ((other) => String(other.message)))(error);
+  return field === "" ? message : `${field}: ${message}`;
+}
 
 export type Checked = {
   /** The value with defaults; undefined if it is no watchkeeper config. Only valid fields have the declared types. */

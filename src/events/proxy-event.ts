@@ -311,6 +311,26 @@ type Events = {
   };
   /** An operator requested an operation that was impossible, or that came from a web page of another origin. */
   "operation.refused": { operation: string; target: string; by: string; reason: string };
+  /**
+   * An operator has limited requests. `limit`: "limit" and its number. `allows`: which requests it counts, and how many of
+   * them may pass.
+   */
+  "limit.added": { limit: string; allows: string; by: string; reason: string; endsAt: string };
+  /** An operator's limit has ended. `refused`: number of requests that it has refused. */
+  "limit.removed": { limit: string; refused: number; reason: string };
+  /**
+   * Requests get 429 because of a limit. Written at most once in ten seconds for each limit. `refused`: number of requests
+   * that the limit has refused so far. The caller is that of the latest of them.
+   */
+  "limit.refused": {
+    limit: string;
+    origin: "config" | "operator";
+    allows: string;
+    refused: number;
+    client: string;
+    userAgent: string;
+    user: string;
+  };
   /** The admin API rejects all clients: the cluster cannot verify tokens. Written when the reason changes. */
   "review.failed": { review: string; reason: string };
   /** The collector does not take the traces. Written when the reason changes. */

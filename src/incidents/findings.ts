@@ -216,6 +216,19 @@ const readers: Readers = {
     const row = { ...said(at, "buffers", message), auditId };
     return { kind: "overload", subject: "", summary: message, evidence: [row], client: nameOf(entry) };
   },
+  "limit.added"({ limit, allows, by, reason, endsAt }, at) {
+    const why = reason === "" ? "" : `: ${reason}`;
+    const row = said(at, "operator", `${by} limits ${allows} until ${endsAt}${why}`);
+    return { kind: "operator-limit", subject: limit, summary: `${limit}: ${allows}`, evidence: [row] };
+  },
+  "limit.refused"(entry, at) {
+    const { limit, origin, allows, refused: value } = entry;
+    const client = nameOf(entry);
+    const text = `${limit} (${allows}) has refused ${value} requests, the latest of ${client}`;
+    const row = { at, detector: "limit", value, threshold: 1, unit: "times" as const, text };
+    const kind = origin === "config" ? "requests-limited" : "operator-limit";
+    return { kind, subject: limit, summary: `${limit}: ${allows}`, evidence: [row], client };
+  },
   "internal.error"({ scope, message }, at) {
     const row = said(at, scope, message);
     return { kind: "internal-error", subject: scope, summary: `${scope}: ${message}`, evidence: [row] };
@@ -247,6 +260,11 @@ const enders: Enders = {
     kind: "discovery-failed",
     subject: from,
     ending: "Discovery succeeds again",
+  }),
+  "limit.removed": ({ limit, refused, reason }) => ({
+    kind: "operator-limit",
+    subject: limit,
+    ending: `${reason}. The limit has refused ${refused} requests`,
   }),
   "listener.opened": ({ listener, address }) => ({
     kind: "listener-lost",

@@ -140,6 +140,16 @@ export const incidentKinds = {
     calmMs: incidentLimits.overloadQuietMs,
     about: "Buffers or queues of the process are full: requests are refused or aborted",
   },
+  "requests-limited": {
+    severity: "warning",
+    calmMs: incidentLimits.limitQuietMs,
+    about: "A limit of the configuration refuses requests: their clients get 429",
+  },
+  "operator-limit": {
+    severity: "warning",
+    calmMs: 0,
+    about: "A limit that an operator has set is in force: requests above it get 429",
+  },
   "internal-error": {
     severity: "warning",
     calmMs: incidentLimits.quietMs,

@@ -21,6 +21,7 @@ const placed = (more: Partial<Placed["cluster"]>): Placed => ({
     tls: { caFile: "ca.crt", reloadInterval: "10s" },
     avoidUnreachableAPIs: true,
     connectionPool: { maxStreamsPerConnection: 80, minIdleConnections: 1, perClient: false },
+    shield: { enabled: true, queueTimeout: "15s", exemptGroups: ["system:masters"] },
     ...more,
   },
 });

@@ -49,6 +49,21 @@ const everyCluster = {
   connectionPool: { maxStreamsPerConnection: 1, minIdleConnections: 0, perClient: true },
   avoidUnreachableAPIs: false,
   proxyProtocol: { version: "V2" },
+  shield: { enabled: true, queueTimeout: "1s", exemptGroups: ["x"] },
+  limits: [
+    {
+      name: "x",
+      users: ["x"],
+      groups: ["x"],
+      userAgents: ["x"],
+      sourceCIDRs: ["10.0.0.0/8"],
+      verbs: ["list"],
+      resources: ["x"],
+      rate: "1/s",
+      burst: 1,
+      maxInFlight: 1,
+    },
+  ],
 } satisfies Complete<WrittenCluster>;
 
 /** Every key of the type; the compiler refuses this value when the type gains or loses one. */

@@ -6,8 +6,10 @@ import { History, type RecordedCluster } from "../../src/admin/history/history.t
 import type { Routes } from "../../src/admin/http/reply.ts";
 import { timesOf } from "../../src/admin/http/times.ts";
 import { backendStatusesOf } from "../../src/admin/metrics/cluster-view.ts";
+import { limitOf } from "../../src/config/limit.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
+import { Limit } from "../../src/proxy/limits/limit.ts";
 import { changed } from "./incidents.ts";
 import { jwt } from "./jwt.ts";
 import { bearer, PlayedPath } from "./path.ts";
@@ -36,10 +38,18 @@ export function apiScene(): ApiScene {
   for (const name of ["a", "b"]) path.journal.write(changed(name, "unknown", "ready"));
   const certificates = [{ purpose: "backend-loopback", name: "a", notAfterMs: path.clock.wall() + 1 }];
   const times = timesOf(path.clock);
+  const origin = {
+    by: "alice at 127.0.0.1",
+    reason: "flood",
+    startedMs: path.clock.wall(),
+    endsMs: path.clock.wall() + 60_000,
+  };
+  const limit = new Limit(limitOf({ name: "1", users: ["jane"], rate: "1/s" }), path.clock, origin);
   const pages = apiPages(
     {
       clock: path.clock,
       incidents: incidents.store,
+      limits: () => [{ cluster: "", limit }],
       ledgers: () => [{ cluster: "", ledgerTap: path.ledgerTap }],
       live: () => path.exchanges.live,
       history,

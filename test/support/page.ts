@@ -46,6 +46,7 @@ export function backend(changed: Partial<Backend> = {}): Backend {
     suspectMs: 500,
     version: "v1.36.1",
     isDrained: false,
+    shield: { cap: 0, waiting: 0, refused: 0 },
     probes: { ok: 1021, failed: 12, lastMs: 4 },
     upstreamConnections: [{ class: "proven", kind: "long", open: 2, streams: 268 }],
     requests: { watches: 268, plain: 3, longRunning: 2 },

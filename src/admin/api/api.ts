@@ -13,6 +13,7 @@ import { viewOf } from "./fields.ts";
 import { historyReply } from "./history-reply.ts";
 import { incidentFields, incidentListing } from "./incident-listing.ts";
 import { leaseListing } from "./lease-listing.ts";
+import { type LimitRow, limitListing } from "./limit-listing.ts";
 import { watchDetail, watchListing } from "./watch-listing.ts";
 
 /** The lists of the API, by the last part of their path: "watches" is served at `/api/v1/watches`. */
@@ -22,10 +23,11 @@ export type ListingSources = BackendSources & {
   readonly clock: Clock;
   readonly incidents: IncidentStore;
   readonly ledgers: () => readonly ClusterLedger[];
+  readonly limits: () => readonly LimitRow[];
 };
 
 export function apiPages(sources: ListingSources, times: Times): Pages {
-  const { clock, incidents, ledgers, live, certificates } = sources;
+  const { clock, incidents, ledgers, limits, live, certificates } = sources;
   const refusals = (): ReadonlyMap<string, string> => loadErrorsByCertificate(incidents);
   return new Map([
     [
@@ -39,6 +41,7 @@ export function apiPages(sources: ListingSources, times: Times): Pages {
     ["watches", pagesOf(watchListing(live, times), clock)],
     ["clients", pagesOf(clientListing(ledgers, times), clock)],
     ["leases", pagesOf(leaseListing(ledgers, times), clock)],
+    ["limits", pagesOf(limitListing(limits, times), clock)],
     ["certificates", pagesOf(certificateListing({ certificates, refusals }, times), clock)],
   ]);
 }

@@ -58,6 +58,12 @@ const probeFields = {
   lastMs: count("Duration of the last probe, in ms.", ({ lastMs }) => Math.round(lastMs)),
 } satisfies Fields<BackendStatus["probes"]>;
 
+const shieldFields = {
+  cap: count("Maximum number of concurrent lists; 0: the shield is down.", "cap"),
+  waiting: count("Lists that wait for their turn.", "waiting"),
+  refused: count("Lists that got 429.", "refused"),
+} satisfies Fields<BackendStatus["shield"]>;
+
 const loadFields = {
   watches: count("Open watches.", "watches"),
   plain: count("Other requests.", "plain"),
@@ -99,6 +105,7 @@ export const backendFields = {
   isDrained: flag("True if an operator drains the backend.", "isDrained"),
   suspectMs: count("Total time in state suspect, in ms.", ({ suspectMs }) => Math.round(suspectMs)),
   probes: record(probeFields, "probes"),
+  shield: record(shieldFields, "shield"),
   upstreamConnections: list(
     "Connections to the backend, by class and kind.",
     connectionFields,

@@ -11,6 +11,7 @@ import { object, ref, type Schema, schemaOf } from "./fields.ts";
 import { historySchema } from "./history-reply.ts";
 import { incidentFields } from "./incident-listing.ts";
 import { leaseFields } from "./lease-listing.ts";
+import { limitFields } from "./limit-listing.ts";
 import { type OperationPath, operationPaths } from "./operation-posts.ts";
 import { statsFields } from "./stats.ts";
 import { watchDetailFields, watchFields } from "./watch-listing.ts";
@@ -25,6 +26,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
   WatchDetail: schemaOf(watchDetailFields),
   Client: schemaOf(clientFields),
   Lease: schemaOf(leaseFields),
+  Limit: schemaOf(limitFields),
   Certificate: schemaOf(certificateFields),
   Stats: schemaOf(statsFields),
   History: historySchema,
@@ -60,7 +62,11 @@ export function openapiRoutes(pages: Pages, version: string): Routes {
 }
 
 export function openapiOf(pages: Pages, version: string): Schema {
-  const lists = Array.from(pages, ([name, page]) => listPath(name, page));
+  const lists = Object.fromEntries(Array.from(pages, ([name, page]) => listPath(name, page)));
+  // A list and an operation may have the same path.
+  const operations = operationPaths
+    .map((one) => operationPath(one))
+    .map(([path, operation]) => [path, { ...lists[path], ...operation }]);
   return {
     openapi: "3.1.0",
     info: {
@@ -72,13 +78,13 @@ export function openapiOf(pages: Pages, version: string): Schema {
     servers: [{ url: "/" }],
     paths: {
       "/api/v1/": { get: read("index", "All paths.", ref("Index")) },
-      ...Object.fromEntries(lists),
+      ...lists,
       "/api/v1/incidents/{id}": incidentPath,
       "/api/v1/watches/{id}": watchPath,
       "/api/v1/stats": { get: read("stats", "Counters since the process began.", ref("Stats")) },
       "/api/v1/history": historyPath,
       "/api/v1/events": eventsPath,
-      ...Object.fromEntries(operationPaths.map((one) => operationPath(one))),
+      ...Object.fromEntries(operations),
     },
     components: { schemas },
   };
@@ -182,8 +188,36 @@ const eventsPath: Schema = {
   },
 };
 
+/** The body of the operation that limits requests. The configuration's schema describes the fields in detail. */
+function limitBody(reason: Schema): Schema {
+  const texts: Schema = { type: "array", maxItems: 32, items: { type: "string" } };
+  const count: Schema = { type: "integer", minimum: 1 };
+  return {
+    type: "object",
+    required: ["duration"],
+    properties: {
+      duration: text('How long the limit is in force, such as "1h".'),
+      users: texts,
+      groups: texts,
+      userAgents: texts,
+      sourceCIDRs: texts,
+      verbs: texts,
+      resources: texts,
+      rate: text('Requests that may begin, such as "10/s".'),
+      burst: count,
+      maxInFlight: count,
+      reason,
+    },
+  };
+}
+
 /** Placeholders in the path, such as `{name}`, become parameters. */
-function operationPath({ path, operation, about }: OperationPath): readonly [string, Schema] {
+function operationPath({
+  path,
+  operation,
+  about,
+  hasBody = false,
+}: OperationPath): readonly [string, Schema] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   const reason = { type: "string", maxLength: adminLimits.operatorChars, description: "For the log." };
   return [
@@ -196,11 +230,14 @@ function operationPath({ path, operation, about }: OperationPath): readonly [str
           ...names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
           { name: "x-watchkeeper-operator", in: "header", required: true, schema: { type: "string" } },
         ],
-        requestBody: { required: true, content: json({ type: "object", properties: { reason } }) },
+        requestBody: {
+          required: true,
+          content: json(hasBody ? limitBody(reason) : { type: "object", properties: { reason } }),
+        },
         responses: {
           "200": answer("Done.", ref("Operation")),
           "403": failure("Not allowed for this client, or operations are disabled."),
-          "404": failure("No such backend or watch."),
+          "404": failure("No such backend, watch or limit."),
           "409": failure("Not possible in the current state."),
           "413": failure("The body is too long."),
           "415": failure("The body is not JSON."),

@@ -7,6 +7,7 @@ import { incidentKinds } from "../../incidents/kinds.ts";
 import { verbLabel } from "../../kube/verb-label.ts";
 import type { Sample } from "./exposition.ts";
 import { backendIn, codeOf } from "./labels.ts";
+import { limitMetrics } from "./limit-metrics.ts";
 import type { BackendStatus, ClusterView, Metric } from "./metric.ts";
 
 /** Enough for as many backends as a configuration may have, a fallback and "other". */
@@ -34,6 +35,7 @@ function perDiscovery(value: (record: Discovery) => number): ByCluster {
 }
 
 export const metrics: readonly Metric[] = [
+  ...limitMetrics,
   {
     name: "build_info",
     help: "Always 1; the labels have the versions of watchkeeper and Node.js",

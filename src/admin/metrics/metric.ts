@@ -25,6 +25,7 @@ export type Process = {
   readonly droppedLogLines: () => number;
   /** Number of spans by what became of them. */
   readonly traceSpans: () => { readonly exported: number; readonly failed: number; readonly dropped: number };
+  readonly operatorLimits: { readonly all: readonly unknown[] };
   readonly incidents: {
     readonly counts: readonly { readonly kind: string; readonly backend: string; readonly count: number }[];
     readonly active: readonly { readonly kind: string; readonly backend: string }[];
@@ -63,6 +64,8 @@ export type LiveCluster = {
     readonly hedges: Pick<DataPath["hedges"], "count" | "wins">;
     readonly overhead: Pick<DataPath["overhead"], "histograms">;
     readonly pending: Pick<DataPath["pending"], "size">;
+    readonly limits: Pick<DataPath["limits"], "own" | "refused">;
+    readonly shields: Pick<DataPath["shields"], "refused">;
     readonly migrations: Pick<
       DataPath["migrations"],
       "moves" | "moveDurations" | "ends" | "hedges" | "refreshes" | "sentinels" | "waiting" | "stalls"

@@ -81,6 +81,13 @@ export const views: Readonly<Record<Kind, View>> = {
         head: "PROBES",
         of: (row) => `${textAt(row, "probes.ok")} ok, ${textAt(row, "probes.failed")} failed`,
       }),
+      wide({
+        head: "SHIELD",
+        of: (row) =>
+          numberAt(row, "shield.cap") === 0
+            ? ""
+            : `${textAt(row, "shield.cap")} lists, ${textAt(row, "shield.waiting")} waiting`,
+      }),
       wide(text("STALLED", "stalledResources")),
       wide(text("UNREACHABLE", "unreachableAPIs")),
     ],
@@ -145,6 +152,22 @@ export const views: Readonly<Record<Kind, View>> = {
       wide(text("AGENT", "renewedBy.agent")),
       wide(text("POD", "renewedBy.pod")),
       wide(text("DETECTOR", "detector")),
+    ],
+  },
+  limits: {
+    key: "name",
+    columns: [
+      text("LIMIT", "name"),
+      cluster,
+      text("ALLOWS", "allows"),
+      number("IN-FLIGHT", "inFlight", amount),
+      number("PASSED", "passed", amount),
+      number("REFUSED", "refused", amount),
+      number("LEFT", "leftMs", left),
+      text("BY", "by"),
+      text("REASON", "reason"),
+      wide(text("ORIGIN", "origin")),
+      wide(text("ENDS-AT", "endsAt")),
     ],
   },
   certificates: {

@@ -15,7 +15,7 @@ import { startWatchkeeper } from "../../main.ts";
 import { passedIn } from "../../proxy/net/descriptors.ts";
 import { type Given, given, usage } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
-import { Handover, isSuccessor, tellPredecessor } from "./handover.ts";
+import { Handover, inheritedLimits, isSuccessor, tellPredecessor } from "./handover.ts";
 import { Reloads } from "./reloads.ts";
 import { beginServing, exitCode, exitSoon } from "./signals.ts";
 import { loadWhenComplete } from "./wait-for-files.ts";
@@ -37,6 +37,7 @@ export async function run(args: string[]): Promise<number> {
     ...parts,
     inherited: passedIn(process.env, process.pid),
     isSuccessor: isSuccessor(),
+    inheritedLimits: inheritedLimits(),
     readAgain: () => reloads.now(),
   });
   if (running instanceof Failure) {
@@ -45,8 +46,13 @@ export async function run(args: string[]): Promise<number> {
   }
   reloads.apply(running);
   handover.apply(async () => {
-    const thaw = await reloads.freeze();
-    return { descriptors: running.descriptors, thaw };
+    const thawReloads = await reloads.freeze();
+    const limits = running.operatorLimits.freeze();
+    const thaw = (): void => {
+      thawReloads();
+      running.operatorLimits.thaw();
+    };
+    return { descriptors: running.descriptors, limits, thaw };
   });
   if (isSuccessor()) tellPredecessor();
   const pidFile = options.text("pid-file");

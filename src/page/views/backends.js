@@ -11,13 +11,22 @@ export function BackendHead({ name, backend }) {
   const [isOpen, setOpen] = useState(false);
   if (backend === undefined)
     return html`<div class="head"><h3>${name}</h3> <span class="age">removed</span></div>`;
-  const { version, address, state, sinceAgeMs, reason, stalledResources, unreachableAPIs, isDrained } =
-    backend;
+  const {
+    version,
+    address,
+    state,
+    sinceAgeMs,
+    reason,
+    stalledResources,
+    unreachableAPIs,
+    isDrained,
+    shield,
+  } = backend;
   return html`<div class="head">
       <h3 title=${address}>${name}</h3>
       <${Mark} mark=${markOf(state)}>${state} <span class="age">${age(sinceAgeMs)}</span><//>
       ${isDrained && html`<span class="age">drained</span>`}
-      <span class="reason">${reason}${stalledResources.map((resource) => html` <b>${resource} stalled</b>`)}${unreachableAPIs.map((api) => html` <b>${api} unreachable</b>`)}</span>
+      <span class="reason">${reason}${stalledResources.map((resource) => html` <b>${resource} stalled</b>`)}${unreachableAPIs.map((api) => html` <b>${api} unreachable</b>`)}${shield.cap > 0 && html` <b>lists limited, ${String(shield.waiting)} wait</b>`}</span>
       <span class="facts age">${factsOf(backend)}${version !== "" && ` · ${version}`}</span>
       <span class="buttons">
         <button type="button" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}

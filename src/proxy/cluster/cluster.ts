@@ -17,6 +17,7 @@ import { readRetransmissions } from "../../health/probes/retransmissions.ts";
 import { identify } from "../context/upstream-fields.ts";
 import { createH1 } from "../downstream/h1-connection.ts";
 import type { Gate } from "../downstream/listen.ts";
+import type { OperatorLimits } from "../limits/operator-limits.ts";
 import {
   connectConnection,
   connectThrough,
@@ -39,6 +40,7 @@ export type ClusterParts = {
   readonly journal: Journal;
   readonly bufferLimiter: BufferLimiter;
   readonly tracer?: Tracer | undefined;
+  readonly operatorLimits: OperatorLimits;
   /** The cluster's name in journal and metrics, which never changes; "" if no other cluster existed at its creation. */
   readonly label: string;
 };
@@ -53,6 +55,7 @@ export class Cluster {
   readonly #journal: Journal;
   readonly #bufferLimiter: BufferLimiter;
   readonly #tracer: Tracer | undefined;
+  readonly #operatorLimits: OperatorLimits;
   readonly #credentials: Credentials;
   readonly #expiries: Expiries;
   readonly #versions: BackendVersions;
@@ -61,13 +64,14 @@ export class Cluster {
   private constructor(
     config: ConfigForCluster,
     backends: BackendSet,
-    { label, journal, bufferLimiter, tracer }: ClusterParts,
+    { label, journal, bufferLimiter, tracer, operatorLimits }: ClusterParts,
   ) {
     this.#config = config;
     this.label = label;
     this.#journal = journal;
     this.#bufferLimiter = bufferLimiter;
     this.#tracer = tracer;
+    this.#operatorLimits = operatorLimits;
     this.backends = backends;
     this.#credentials = new Credentials({
       clock: wallClock,
@@ -128,6 +132,7 @@ export class Cluster {
       probes: { probe: this.#createProbe(), times: health.probe, random: Math.random },
       bufferLimiter: this.#bufferLimiter,
       tracer: this.#tracer,
+      operatorLimits: this.#operatorLimits,
       versionOf: (backend) => this.#versions.of(backend),
       isPerClient: cluster.connectionPool.perClient,
       // Address, credentials and CA are looked up at each dial, so that the next connection uses changed ones.
@@ -177,6 +182,7 @@ export class Cluster {
     const tunnels = (backend: string): number => this.upgrades.openOn(backend);
     return new UpgradeHandler({
       identify: (request, client) => identify(request, client, wallClock),
+      limitsOf: (request, client, asserted) => this.path.limitsOfUpgrade(request, client, asserted),
       clock: wallClock,
       journal: this.#journal,
       watchTunnel,
@@ -282,6 +288,8 @@ function settingsOf({ health, cluster, watches, logging }: ConfigForCluster): Pa
     ping: health.ping,
     connections: { streams, warm },
     accessLog: logging.accessLog,
+    limits: cluster.limits,
+    shield: cluster.shield,
   };
 }
 

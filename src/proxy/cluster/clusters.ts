@@ -6,8 +6,10 @@ import { getHeapStatistics } from "node:v8";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Config, type ConfigForCluster, configsByCluster } from "../../config/config.ts";
+import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Gate } from "../downstream/listen.ts";
+import { OperatorLimits } from "../limits/operator-limits.ts";
 import type { Tracer } from "../observe/tracer.ts";
 import { BufferLimiter } from "../overload/buffer-limiter.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
@@ -34,6 +36,7 @@ type NextClusters = {
 
 export class Clusters {
   readonly bufferLimiter: BufferLimiter;
+  readonly operatorLimits: OperatorLimits;
   readonly #journal: Journal;
   readonly #tracer: Tracer | undefined;
   #byName: ReadonlyMap<string, Cluster> = new Map();
@@ -46,6 +49,7 @@ export class Clusters {
     this.#journal = journal;
     this.#tracer = tracer;
     this.bufferLimiter = new BufferLimiter(wallClock, getHeapStatistics().heap_size_limit * bufferShare);
+    this.operatorLimits = new OperatorLimits(guarded(wallClock, journal), journal);
   }
 
   /** Creates all clusters. Nothing is opened before `start`. */
@@ -195,11 +199,12 @@ export class Clusters {
   #make(config: ConfigForCluster, isBesideOthers: boolean): Cluster | Failure {
     const { name } = config.cluster;
     const label = isBesideOthers ? name : "";
-    const { bufferLimiter } = this;
+    const { bufferLimiter, operatorLimits } = this;
     const outcome = Cluster.of(config, {
       journal: this.#journal,
       tracer: this.#tracer,
       bufferLimiter,
+      operatorLimits,
       label,
     });
     return outcome instanceof Failure ? withLabel(outcome, label) : outcome;
@@ -225,6 +230,7 @@ export class Clusters {
   stop(): void {
     for (const { stay } of this.#leaving.values()) stay();
     for (const cluster of this.all) cluster.stop();
+    this.operatorLimits.stop();
   }
 
   close(): void {

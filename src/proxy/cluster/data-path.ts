@@ -3,11 +3,15 @@
  * request handler. The options supply sockets and time: real ones in main.ts, virtual ones in tests and the simulation.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { Failure } from "../../base/failure.ts";
 import { Histogram, rttBounds } from "../../base/histogram.ts";
 import { inSlices } from "../../base/slices.ts";
+import type { ShieldConfig } from "../../config/cluster.ts";
+import type { LimitConfig } from "../../config/limit.ts";
 import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
+import type { RequestHead } from "../../h2/core/fields.ts";
 import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import { type BackendView, isSilent } from "../../health/backend.ts";
 import { Backends, unprobed } from "../../health/backends.ts";
@@ -35,8 +39,13 @@ import { WatchDelayDetector } from "../../watch/detectors/watch-delay.ts";
 import { Migrations } from "../../watch/migration/migrations.ts";
 import { Admission } from "../admission/admission.ts";
 import { Balance } from "../balance/balance.ts";
-import type { AssertedTrust } from "../identity/asserted-identity.ts";
+import type { Client } from "../context/client.ts";
+import type { Asserted, AssertedTrust } from "../identity/asserted-identity.ts";
 import { Trust, type TrustClass } from "../identity/trust.ts";
+import type { Limit } from "../limits/limit.ts";
+import type { OperatorLimits } from "../limits/operator-limits.ts";
+import { RequestLimits } from "../limits/request-limits.ts";
+import { type ShieldStatus, Shields, shieldOff } from "../limits/shields.ts";
 import { BackendLoads } from "../load/backend-load.ts";
 import { RequestObservers } from "../load/request-observer.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
@@ -50,7 +59,7 @@ import { type AccessLogger, type AccessLogLevel, accessLogger } from "../request
 import { ActiveRequests } from "../request/active-requests.ts";
 import { AvoidedApis } from "../request/avoided-apis.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { createHandler, type RequestHandler } from "../request/handler.ts";
+import { createHandler, limitsOfUpgrade, type RequestHandler } from "../request/handler.ts";
 import { Hedges } from "../request/hedge.ts";
 import { PendingQueue } from "../request/pending-queue.ts";
 import { ConnectionPool, type PoolSettings } from "../upstream/connection-pool.ts";
@@ -68,6 +77,10 @@ export type PathSettings = OriginRules & {
   readonly accessLog?: AccessLogLevel;
   /** Default: true. */
   readonly avoidUnreachableAPIs?: boolean;
+  /** The limits of the configuration; default: none. */
+  readonly limits?: readonly LimitConfig[];
+  /** Default: no shield. */
+  readonly shield?: ShieldConfig;
   readonly ping: KeepaliveTimes;
   readonly connections: Omit<PoolSettings, "ping">;
 };
@@ -83,6 +96,8 @@ export type PathOptions = PathSettings & {
   readonly bufferLimiter: BufferLimiter;
   /** Default: no request is traced. */
   readonly tracer?: Tracer | undefined;
+  /** The limits that operators set at run time; default: none. */
+  readonly operatorLimits?: OperatorLimits;
   /** Returns the version that a backend reports; default: "" for all. */
   readonly versionOf?: (backend: string) => string;
   /** How backends are probed on new sockets. Without probes, a backend is dead once it has no upstream connection. */
@@ -103,6 +118,7 @@ export type BackendMeasurements = {
   readonly pings: Histogram | undefined;
   readonly probes: ProbeCounts;
   readonly isDrained: boolean;
+  readonly shield: ShieldStatus;
   /** The apiserver version that the backend reports, such as "v1.36.1"; "": unknown. */
   readonly version: string;
 };
@@ -138,6 +154,8 @@ export class DataPath {
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
+  readonly limits: RequestLimits;
+  readonly shields: Shields;
   readonly caches = new CacheTracker();
   readonly refresher: BookmarkRefresher;
   readonly sentinels: Sentinels;
@@ -145,6 +163,7 @@ export class DataPath {
   readonly #histories: ForkedHistories | undefined;
   readonly #detectors: readonly PeriodicDetector[];
   readonly #slowStart: SlowStart;
+  readonly #trust: Trust;
   readonly #originChecks: OriginChecks;
   readonly #versionOf: (backend: string) => string;
   readonly #leaveBufferLimiter: () => void;
@@ -164,16 +183,13 @@ export class DataPath {
     const pools = this.#createPoolSet(options, clock, slowStart);
     const [{ caches }, { buffered }] = [this, bufferLimiter];
     const base = { clock, stallAwareClock, journal, buffered, caches, exchanges, pending, backends, pools };
-    const migrations = new Migrations({
-      ...base,
-      refresher: { refused: (watch) => this.refresher.refused(watch) },
-      initialEvents: new InitialEvents(base),
-    });
+    const migrations = this.#createMigrations(base);
     const watched = { ...base, migrations, refresher: new BookmarkRefresher({ ...base, migrations }) };
     this.clock = clock;
     this.loads = new BackendLoads(clock);
     this.avoidedApis = new AvoidedApis(clock, journal);
     this.avoidedApis.failures.mayAvoid = options.avoidUnreachableAPIs ?? true;
+    this.shields = new Shields({ clock: stallAwareClock, loads: this.loads }, options.shield);
     this.#stallAwareClock = stallAwareClock;
     this.journal = journal;
     this.turn = new FlushScheduler(clock);
@@ -196,9 +212,21 @@ export class DataPath {
     this.origins = new Origins(options);
     this.staleReadGuard = new StaleReadGuard({ clock, journal, origins: this.origins, mode });
     this.ledgerTap = new LedgerTap(clock, journal);
+    this.#trust = new Trust(clock);
+    this.limits = new RequestLimits({ clock, journal }, options.limits, options.operatorLimits);
     this.#leaveBufferLimiter = bufferLimiter.add({ exchanges, journal });
     this.#originChecks = new OriginChecks({ ...base, origins: this.origins });
     this.handle = this.#createHandler(base, options.tracer);
+  }
+
+  #createMigrations(
+    base: Omit<ConstructorParameters<typeof Migrations>[0], "refresher" | "initialEvents">,
+  ): Migrations {
+    return new Migrations({
+      ...base,
+      refresher: { refused: (watch) => this.refresher.refused(watch) },
+      initialEvents: new InitialEvents(base),
+    });
   }
 
   #createBackends(options: PathOptions, clocks: { clock: Clock; stallAwareClock: Clock }): Backends {
@@ -271,6 +299,7 @@ export class DataPath {
       ...(this.#histories === undefined ? [] : [this.#histories]),
       this.#stallAwareClock,
       this.loads,
+      this.shields,
       new HungWatchDetector(clock, exchanges),
       new StalledCacheDetector({ clock, journal, caches, migrations, refresher }),
       new LaggingCacheDetector({
@@ -309,11 +338,12 @@ export class DataPath {
   }
 
   #createHandler(base: Base, tracer = new Tracer(base.clock, { take() {} })): RequestHandler {
-    const { migrations, origins, hedges, overhead, probers, admission, staleReadGuard, ledgerTap } = this;
+    const { migrations, origins, hedges, overhead, probers, admission, staleReadGuard, ledgerTap, limits } =
+      this;
     const { clock, journal } = base;
     return createHandler({
       ...base,
-      trust: new Trust(clock),
+      trust: this.#trust,
       migrations,
       origins,
       hedges,
@@ -325,10 +355,22 @@ export class DataPath {
       staleReadGuard,
       ledgerTap,
       tracer,
+      limits,
+      shields: this.shields,
       replays: new ReplayLoopDetector(clock, journal),
       originChecks: this.#originChecks,
       alwaysRequestBookmarks: () => this.#settings.alwaysRequestBookmarks ?? true,
     });
+  }
+
+  /** Returns the limits that count an Upgrade until its response, or the refusal of an Upgrade above a limit. */
+  limitsOfUpgrade(
+    request: RequestHead,
+    client: Client,
+    asserted: Asserted | undefined,
+  ): readonly Limit[] | Failure {
+    const { clock, limits, ledgerTap } = this;
+    return limitsOfUpgrade({ clock, limits, ledgerTap, trust: this.#trust }, request, client, asserted);
   }
 
   /** Applies other settings at once. Health states, connections and open requests stay. */
@@ -339,6 +381,8 @@ export class DataPath {
     this.exchanges.logWith(accessLoggerFor(settings, this.journal));
     this.staleReadGuard.mode = staleReadGuard;
     this.avoidedApis.failures.mayAvoid = avoidUnreachableAPIs;
+    this.limits.configure(settings.limits ?? []);
+    this.shields.configure(settings.shield ?? shieldOff);
     this.#originChecks.configure(settings);
     this.backends.deadAfterWhenAllSilentMs = ping.deadAfterWhenAllSilentMs;
     this.pools.configure({ ...connections, ping });
@@ -351,6 +395,7 @@ export class DataPath {
     this.backends.reconcile(names);
     this.loads.reconcile(names);
     this.avoidedApis.failures.reconcile(names);
+    this.shields.reconcile(names);
     this.pools.reconcile(names);
     this.caches.reconcile(names);
     this.probers?.reconcile(names);
@@ -377,13 +422,21 @@ export class DataPath {
     // These exchanges have ended, but slow clients have not read all of their responses.
     for (const exchange of this.exchanges.holders) exchange.cut();
     this.#leaveBufferLimiter();
+    this.limits.stop();
+  }
+
+  /** Called when a backend has become ready after it had no clients. */
+  #returned(name: string): void {
+    this.refresher.returned(name);
+    this.shields.returned(name);
   }
 
   /** Called when a backend's health state has changed. */
   #judged({ name, state }: BackendView): void {
     const { pools } = this;
     if (state === "ready") this.#histories?.returned(name);
-    if (this.#slowStart.judged({ name, state })) this.refresher.returned(name);
+    if (this.#slowStart.judged({ name, state })) this.#returned(name);
+    this.shields.judged({ name, state });
     if (state === "dead") {
       pools.poolOf(name)?.abandon();
       // When this backend comes back, its watch caches are new.
@@ -420,6 +473,7 @@ export class DataPath {
       pingP99Ms: this.pools.poolOf(name)?.rtt.quantile(0.99) ?? 0,
       suspectMs: this.backends.suspectMs(name),
       isDrained: this.backends.factsOf(name).isDrained,
+      shield: this.shields.statusOf(name),
       version: this.#versionOf(name),
       pings: this.pools.poolOf(name)?.pings,
       probes: this.probers?.of(name)?.counts ?? noProbes,

@@ -13,6 +13,7 @@ import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission } from "../admission/admission.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { Credential, Trust } from "../identity/trust.ts";
+import type { RequestGate } from "../limits/request-gate.ts";
 import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { Overhead } from "../observe/overhead.ts";
@@ -66,5 +67,7 @@ export type ExchangeRequest = {
   readonly copy: BodyCopy | undefined;
   /** Undefined unless the request is traced. */
   readonly trace?: RequestTrace | undefined;
+  /** Undefined if no limit counts the request, and it needs no turn at a shield. */
+  readonly gate: RequestGate | undefined;
   readonly headBytes: number;
 };

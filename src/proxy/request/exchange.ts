@@ -30,10 +30,10 @@ import type { Move } from "../../watch/session/end-verdict.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
 import { answerOf, type WatchContext, withOrigin } from "../../watch/session/watch-context.ts";
 import { type WatchHost, WatchSession } from "../../watch/session/watch-session.ts";
-import type { Entry } from "../admission/admission.ts";
 import { isRepeatable, isSafe, type RequestContext } from "../context/request-context.ts";
 import { dropsOf } from "../identity/asserted-identity.ts";
-import { type Credential, isProvenAt } from "../identity/trust.ts";
+import type { Credential } from "../identity/trust.ts";
+import type { GateOwner, RequestGate } from "../limits/request-gate.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop } from "../observe/replay-loop-detector.ts";
 import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
@@ -41,7 +41,7 @@ import type { PoolKey } from "../upstream/pool-key.ts";
 import { maySendAgain } from "../upstream/retries.ts";
 import { AttemptPair } from "./attempt-pair.ts";
 import type { ExchangeRequest, ExchangeServices, ResponseReader } from "./exchange-request.ts";
-import { failedEntry, noneAnswers, refusedBy, tooManyUnproven } from "./failures.ts";
+import { failedEntry, noneAnswers, refusedBy } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
 import { HeldResponse, isRefusal, isShort, isShutdown } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
@@ -59,7 +59,7 @@ export type ExchangeState = "placing" | "asking" | "relaying" | "watching" | "fi
 
 const noWait = (): void => {};
 
-export class Exchange implements StreamListener, AttemptOwner, WatchHost {
+export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOwner {
   readonly #parts: ExchangeParts;
   readonly context: RequestContext;
   readonly down: StreamWriter;
@@ -70,6 +70,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #asked: WatchContext | undefined;
   #reader: ResponseReader | undefined;
   readonly #copy: BodyCopy | undefined;
+  readonly #gate: RequestGate | undefined;
   readonly headBytes: number;
   #state: ExchangeState = "placing";
   /** Status of the client's final head. Invariant: 0 in `placing` and `asking`, any in `ended`, else at least 200. */
@@ -82,10 +83,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #stopWaiting: () => void = noWait;
   /** Clock reading until which the request may wait for a backend; 0: it has not waited. */
   #waitsUntil = 0;
-  /** The request's place among those with an unproven credential (D15); undefined: it needs none. */
-  #entry: Entry | undefined;
-  /** Clock reading at which the request got a place (D15), from which retries are timed; 0: it needed none. */
-  #placedAt = 0;
   /** Defined only for a watch from an exact version. */
   #replayLoop: ReplayLoop | undefined;
   /** True if one of the backends that were asked cannot answer for the API. */
@@ -105,6 +102,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#asked = request.asked;
     this.#reader = request.reader;
     this.#copy = request.copy;
+    this.#gate = request.gate;
     this.headBytes = request.headBytes;
     this.attempts = new AttemptPair(this, request);
     this.#body = request.context.isBodiless ? undefined : new RequestBody(parts.buffered);
@@ -211,6 +209,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   #failed(failure: Failure): void {
+    // The limit itself reports its refusals, because a client may send thousands of requests above a limit.
+    if (failure.code === "limited") return this.#reply(failure);
     this.#parts.journal.write(failedEntry(this.context, failure, this.backend));
     this.#reply(failure);
   }
@@ -237,9 +237,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.attempts.end();
     this.#body?.forget();
     this.#stopWaiting();
-    const { exchanges, probers, clock, buffered, admission } = this.#parts;
+    this.#gate?.end();
+    const { exchanges, probers, clock, buffered } = this.#parts;
     buffered.add(-this.headBytes);
-    if (this.#entry !== undefined) admission.leave(this.#entry);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
     // A 5xx may be a webhook's error, so it is no evidence against the backend, but a reason to probe it.
@@ -250,39 +250,38 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   // --- placing ---
 
   #place(): void {
-    if (this.isEnded || !this.#isAdmitted()) return;
+    if (this.isEnded || this.#gate?.isAdmitted(this) === false) return;
     const { backends, pools, avoidedApis } = this.#parts;
     const { client } = this.context;
     if (backends.areAllSilent) return this.#enqueue(noneAnswers);
-    const backend = this.attempts.nextBackend(backends.views, pools.weightOf, client.backend);
+    const backend = this.#nextBackend();
     if (backend instanceof Failure) return this.#enqueue(backend);
+    if (this.#gate?.mayAsk(backend, this) === false) return;
     // If the client's own backend cannot answer for this API, only this request goes to another one (k/k 59848).
     if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
   }
 
-  /** False if the request was refused, or must wait for a place among those with an unproven credential (D15). */
-  #isAdmitted(): boolean {
-    const { context } = this;
-    if (context.asserted !== undefined || isProvenAt(this.#credential, context.at)) return true;
-    if (this.#entry?.state === "open" || this.poolKey().trust !== "unproven") return true;
-    const { admission, clock } = this.#parts;
-    this.#entry = admission.enter({
-      address: context.client.address,
-      bearer: this.#credential?.key ?? "",
-      place: () => {
-        this.#placedAt = clock.now();
-        this.#place();
-      },
-      refuse: () => this.#turnAway(),
-    });
-    if (this.#entry === undefined) this.#turnAway();
-    return this.#entry?.state === "open";
+  #nextBackend(): string | Failure {
+    const { backends, pools } = this.#parts;
+    const { backend } = this.context.client;
+    const gate = this.#gate;
+    if (gate === undefined) return this.attempts.nextBackend(backends.views, pools.weightOf, backend);
+    return this.attempts.nextBackend(
+      gate.choice(backends.views, backend),
+      pools.weightOf,
+      gate.boundTo(backend),
+    );
   }
 
-  #turnAway(): void {
-    if (!this.isEnded) this.#failed(tooManyUnproven);
+  turnAway(failure: Failure): void {
+    if (!this.isEnded) this.#failed(failure);
+  }
+
+  /** Called when the request's turn at a shield has come. */
+  proceed(): void {
+    this.#place();
   }
 
   /** Waits for a backend. While all backends are silent, the limit is `silentUntil`, not `pending.until` (D14). */
@@ -305,7 +304,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     // While all backends are silent, a failed attempt shows nothing about its backend (D14).
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
     // Not counted if a GOAWAY refused the request: each 401 causes a GOAWAY for all clients of a connection.
-    const since = Math.max(context.at, this.#placedAt);
+    const since = Math.max(context.at, this.#gate?.admittedAt ?? 0);
     if (isSentAway && attempts.isSpent && clock.now() - since < requestLimits.sentAwayMs) attempts.forget(1);
     if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
@@ -491,14 +490,14 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Reports what the response shows about the credential, the client, and the backends that got the request. */
   #account(attempt: Attempt, rest: Attempt | undefined, fields: readonly Field[]): void {
     const status = this.#status;
-    const { admission, avoidedApis, clock, hedges, overhead } = this.#parts;
+    const { avoidedApis, clock, hedges, overhead } = this.#parts;
     const now = clock.now();
     overhead.forwarded("response", now, this.context.auditId);
     this.learnt(status);
     if (this.#isMissing) avoidedApis.answered(this.#info, this.backend, status);
     this.context.client.answered();
-    if (this.#entry !== undefined) admission.answered(this.#entry, status);
     hedges.answered(this.context, status, attempt, { rest, now });
+    this.#gate?.answered(status, attempt.sinceSent(now));
     this.#copy?.answered(status);
     if (rest?.isSlow === true) avoidedApis.lostHedge(this.#info, rest, status);
     if (status === 500) this.#reader = avoidedApis.failures.readerOf(this.#info) ?? this.#reader;

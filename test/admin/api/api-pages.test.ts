@@ -38,6 +38,7 @@ test("and every column", async () => {
   const sources = {
     ...none,
     live: () => [],
+    limits: () => [],
     history: new BackendHistory(path.journal),
     backends: () => [],
     addressOf: () => "",

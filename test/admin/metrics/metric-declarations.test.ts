@@ -38,6 +38,7 @@ function backend(
       pingP99Ms: 2,
       suspectMs: 1500,
       isDrained: false,
+      shield: { cap: 0, waiting: 0, refused: 0 },
       pings: undefined,
       probes: { ...path.measurementsOf(name).probes, answers: 3, failures: 1, lastMs: 12 },
     }),
