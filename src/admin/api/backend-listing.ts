@@ -1,4 +1,6 @@
 /** `/api/v1/backends`: the state of each backend, when and why it changed, and what the detectors measured. */
+import type { Clock } from "../../base/clock.ts";
+import { inSlices } from "../../base/slices.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { BackendHistory, Change } from "../events/backend-history.ts";
 import type { Listing } from "../http/listing.ts";
@@ -24,6 +26,7 @@ import {
 } from "./fields.ts";
 
 export type BackendSources = {
+  readonly clock: Clock;
   readonly backends: () => readonly BackendStatus[];
   readonly live: () => readonly Exchange[];
   readonly history: BackendHistory;
@@ -143,16 +146,26 @@ export function backendListing(sources: BackendSources, times: Times): Listing<B
   );
 }
 
-/** Returns a row for each backend. Visits the open requests, of which there may be 50,000, once for all rows. */
-function rowsOf(sources: BackendSources): readonly BackendRow[] {
+/** Resolves with a row for each backend. Counts the open requests in slices, because there may be 50,000 of them. */
+function rowsOf(sources: BackendSources): Promise<readonly BackendRow[]> {
   const loads = new Map<string, OpenRequestCounts>();
-  for (const { backend, context } of sources.live()) {
-    const load = loads.get(backend) ?? { watches: 0, plain: 0, longRunning: 0 };
-    if (context.kind === "watch") load.watches += 1;
-    else if (context.kind === "plain") load.plain += 1;
-    else load.longRunning += 1;
-    loads.set(backend, load);
-  }
-  const none = { watches: 0, plain: 0, longRunning: 0 };
-  return sources.backends().map((facts) => ({ ...facts, load: loads.get(facts.name) ?? none, sources }));
+  return new Promise((resolve) => {
+    inSlices(
+      sources.clock,
+      sources.live(),
+      ({ backend, context }) => {
+        const load = loads.get(backend) ?? { watches: 0, plain: 0, longRunning: 0 };
+        if (context.kind === "watch") load.watches += 1;
+        else if (context.kind === "plain") load.plain += 1;
+        else load.longRunning += 1;
+        loads.set(backend, load);
+      },
+      () =>
+        resolve(
+          sources.backends().map((facts) => ({ ...facts, load: loads.get(facts.name) ?? none, sources })),
+        ),
+    );
+  });
 }
+
+const none: OpenRequestCounts = { watches: 0, plain: 0, longRunning: 0 };

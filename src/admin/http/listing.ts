@@ -9,7 +9,8 @@ export type Json = string | number | boolean | null | readonly Json[] | JsonObje
 export type Listing<T> = {
   /** Value of "kind" in the response, such as "WatchList". */
   readonly kind: string;
-  readonly rows: () => readonly T[];
+  /** A promise if the rows themselves are counted in slices. */
+  readonly rows: () => readonly T[] | Promise<readonly T[]>;
   /** Columns by which a query can filter and sort. They return -1 for a missing number. */
   readonly columns: Readonly<Record<string, (row: T) => string | number>>;
   /** Column by which rows are sorted by default; with "-" before it, in descending order. */
@@ -48,7 +49,12 @@ export function pagesOf<T>(listing: Listing<T>, clock: Clock): Page {
 export function pageOf<T>(listing: Listing<T>, query: string, clock: Clock): Promise<JsonObject | string> {
   const parsed = queryIn(listing, query);
   if (typeof parsed === "string") return Promise.resolve(parsed);
-  const builder = new PageBuilder(listing, parsed);
+  const rows = listing.rows();
+  if (!(rows instanceof Promise)) return built(new PageBuilder(listing, rows, parsed), clock);
+  return rows.then((all) => built(new PageBuilder(listing, all, parsed), clock));
+}
+
+function built<T>(builder: PageBuilder<T>, clock: Clock): Promise<JsonObject> {
   return new Promise((resolve) => {
     inSlices(
       clock,
@@ -76,10 +82,10 @@ class PageBuilder<T> {
   /** Key of the page's last row at the latest sort; undefined: the page was not full. */
   #last: RowWithKey<T>["key"] | undefined;
 
-  constructor(listing: Listing<T>, query: ListQuery) {
+  constructor(listing: Listing<T>, rows: readonly T[], query: ListQuery) {
     this.#listing = listing;
     this.#query = query;
-    this.all = listing.rows();
+    this.all = rows;
     this.#textColumns = textColumns(listing, this.all[0]);
     this.#groupColumn = listing.columns[query.group];
     this.#sortColumn = listing.columns[query.column] ?? (() => 0);
