@@ -48,8 +48,8 @@ for (const [name, file, find, replace] of [
   ],
   [
     "a write that was lost is sent again",
-    "proxy/request/exchange.ts",
-    "(code === lost && isSafe(this.context))",
+    "proxy/upstream/retries.ts",
+    "(code === lost && isSafe)",
     "code === lost",
   ],
 ] as const) {
