@@ -46,7 +46,7 @@ const mayImport: Readonly<Record<string, string>> = {
     "base events config kube h2/core health watch/codec watch/cache proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/load proxy/admission proxy/limits proxy/observe",
   "watch/detectors":
     "base events kube h2/core health watch watch/cache proxy/context proxy/upstream watch/session watch/migration proxy/request",
-  "proxy/balance": "base proxy/context watch/session watch/migration proxy/request",
+  "proxy/balance": "base proxy/context proxy/upstream watch/session watch/migration proxy/request",
   "proxy/overload": "base events h2/core proxy/request",
   "proxy/tunnel":
     "base events config kube h2/core health health/probes proxy/h1 proxy/net proxy/identity proxy/context proxy/upstream proxy/limits proxy/request proxy/overload",

@@ -50,6 +50,15 @@ export function backend(changed: Partial<Backend> = {}): Backend {
     probes: { ok: 1021, failed: 12, lastMs: 4 },
     upstreamConnections: [{ class: "proven", kind: "long", open: 2, streams: 268 }],
     requests: { watches: 268, plain: 3, longRunning: 2 },
+    load: {
+      streams: 312,
+      capacity: 1,
+      utilization: 0.31,
+      requestsPerSecond: 4.5,
+      getMs: 1.2,
+      listMs: 8.4,
+      tooManyRequests: 0,
+    },
     stalledResources: [],
     certificates: [
       {

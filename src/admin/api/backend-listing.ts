@@ -38,7 +38,10 @@ export type BackendSources = {
 
 type OpenRequestCounts = { watches: number; plain: number; longRunning: number };
 
-type BackendRow = BackendStatus & { readonly load: OpenRequestCounts; readonly sources: BackendSources };
+type BackendRow = BackendStatus & {
+  readonly openRequests: OpenRequestCounts;
+  readonly sources: BackendSources;
+};
 
 const changesOf = ({ name, sources }: BackendRow): readonly Change[] => sources.history.of(name);
 const last = (row: BackendRow): Change | undefined => changesOf(row).at(-1);
@@ -67,11 +70,32 @@ const shieldFields = {
   refused: count("Lists that got 429.", "refused"),
 } satisfies Fields<BackendStatus["shield"]>;
 
-const loadFields = {
+const requestFields = {
   watches: count("Open watches.", "watches"),
   plain: count("Other requests.", "plain"),
   longRunning: count("Other long-running requests, such as kubectl logs -f.", "longRunning"),
 } satisfies Fields<OpenRequestCounts>;
+
+const loadFields = {
+  streams: count("Load by which backends are compared, in open streams.", ({ streams }) =>
+    Math.round(streams),
+  ),
+  capacity: number(
+    "Share of its weight that the backend can serve, by the time that its reads take; 1 if it is as fast as the others.",
+    ({ capacity }) => Math.round(capacity * 100) / 100,
+  ),
+  utilization: number(
+    "The utilisation that the backend reports (endpoint-load-metrics); -1: none.",
+    ({ utilization }) => Math.round((utilization ?? -1) * 1000) / 1000,
+  ),
+  requestsPerSecond: number(
+    "Requests per second, except watches, as an average over 10 s.",
+    ({ requestsPerSecond }) => Math.round(requestsPerSecond * 10) / 10,
+  ),
+  getMs: number("Average time of reads of one object, in ms.", ({ getMs }) => Math.round(getMs * 10) / 10),
+  listMs: number("Average time until a list begins, in ms.", ({ listMs }) => Math.round(listMs * 10) / 10),
+  tooManyRequests: count("Responses with status 429, except those of evictions.", "refusals"),
+} satisfies Fields<BackendStatus["load"]>;
 
 const changeFields = {
   at: time("When the state changed.", "at"),
@@ -114,7 +138,8 @@ export const backendFields = {
     connectionFields,
     "connections",
   ),
-  requests: record(loadFields, "load"),
+  requests: record(requestFields, "openRequests"),
+  load: record(loadFields, "load"),
   stalledResources: words("Resources whose watch cache has stalled.", ({ name, sources }) =>
     sources.stalledWith(name),
   ),
@@ -140,7 +165,7 @@ export function backendListing(sources: BackendSources, times: Times): Listing<B
       sort: "name",
       fields: backendFields,
       by: "name state since pingP99Ms watchDelayMs suspectMs",
-      columns: { watches: ({ load }) => load.watches },
+      columns: { watches: ({ openRequests }) => openRequests.watches },
     },
     times,
   );
@@ -148,21 +173,23 @@ export function backendListing(sources: BackendSources, times: Times): Listing<B
 
 /** Resolves with a row for each backend. Counts the open requests in slices, because there may be 50,000 of them. */
 function rowsOf(sources: BackendSources): Promise<readonly BackendRow[]> {
-  const loads = new Map<string, OpenRequestCounts>();
+  const open = new Map<string, OpenRequestCounts>();
   return new Promise((resolve) => {
     inSlices(
       sources.clock,
       sources.live(),
       ({ backend, context }) => {
-        const load = loads.get(backend) ?? { watches: 0, plain: 0, longRunning: 0 };
-        if (context.kind === "watch") load.watches += 1;
-        else if (context.kind === "plain") load.plain += 1;
-        else load.longRunning += 1;
-        loads.set(backend, load);
+        const counts = open.get(backend) ?? { watches: 0, plain: 0, longRunning: 0 };
+        if (context.kind === "watch") counts.watches += 1;
+        else if (context.kind === "plain") counts.plain += 1;
+        else counts.longRunning += 1;
+        open.set(backend, counts);
       },
       () =>
         resolve(
-          sources.backends().map((facts) => ({ ...facts, load: loads.get(facts.name) ?? none, sources })),
+          sources
+            .backends()
+            .map((facts) => ({ ...facts, openRequests: open.get(facts.name) ?? none, sources })),
         ),
     );
   });

@@ -8,6 +8,7 @@ import { verbLabel } from "../../kube/verb-label.ts";
 import type { Sample } from "./exposition.ts";
 import { backendIn, codeOf } from "./labels.ts";
 import { limitMetrics } from "./limit-metrics.ts";
+import { loadMetrics } from "./load-metrics.ts";
 import type { BackendStatus, ClusterView, Metric } from "./metric.ts";
 
 /** Enough for as many backends as a configuration may have, a fallback and "other". */
@@ -185,6 +186,7 @@ export const metrics: readonly Metric[] = [
     cap: backendCap,
     cluster: perBackend(({ probes }) => probes.lastMs / 1000),
   },
+  ...loadMetrics,
   {
     name: "upstream_connections",
     help: "Open HTTP/2 connections to the backend, by the trust class and the kind of requests that they carry",

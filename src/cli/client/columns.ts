@@ -2,7 +2,7 @@
 import type { Kind } from "../commands/commands.ts";
 import { at, numberAt, type Row, rowsAt, textAt } from "../commands/rows.ts";
 import type { Column } from "./table.ts";
-import { age, amount, left, marked, milliseconds } from "./words.ts";
+import { age, amount, left, marked, milliseconds, percent } from "./words.ts";
 
 export type View = {
   /** The column whose value `get KIND NAME` compares with NAME. */
@@ -88,6 +88,9 @@ export const views: Readonly<Record<Kind, View>> = {
             ? ""
             : `${textAt(row, "shield.cap")} lists, ${textAt(row, "shield.waiting")} waiting`,
       }),
+      wide(number("LOAD", "load.streams", amount)),
+      wide(number("CAPACITY", "load.capacity", percent)),
+      wide(number("UTILIZATION", "load.utilization", percent)),
       wide(text("STALLED", "stalledResources")),
       wide(text("UNREACHABLE", "unreachableAPIs")),
     ],

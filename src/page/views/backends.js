@@ -55,7 +55,7 @@ export function PastHead({ name, piece: { state, text }, hasRoom }) {
  * Returns the load in short: "268 watches, 5 requests, 2 connections, PING 0.8 ms".
  * @param {Pick<Backend, "requests" | "upstreamConnections" | "pingP99Ms">} backend
  */
-export function factsOf({ requests, upstreamConnections, pingP99Ms }) {
+export function factsOf({ requests, upstreamConnections, pingP99Ms, load }) {
   return [
     counted(requests.watches, ["watch", "watches"]),
     counted(requests.plain + requests.longRunning, ["request", "requests"]),
@@ -64,14 +64,17 @@ export function factsOf({ requests, upstreamConnections, pingP99Ms }) {
       ["connection", "connections"],
     ),
     ...(pingP99Ms === 0 ? [] : [`PING ${pingP99Ms.toFixed(1)} ms`]),
+    ...(load.capacity === 1 ? [] : [`slow: gets ${Math.round(load.capacity * 100)} % of its share`]),
   ].join(", ");
 }
 
 /** @param {{ backend: Backend }} props */
-function History({ backend: { history, certificates, suspectMs } }) {
+function History({ backend: { history, certificates, suspectMs, load } }) {
   return html`<div class="history">
     <p>
-      A PING unanswered for ${age(suspectMs)} makes it suspect.
+      A PING unanswered for ${age(suspectMs)} makes it suspect. Load: ${amount(load.streams)}; reads take ${load.getMs} ms, lists ${load.listMs} ms${
+        load.utilization < 0 ? "" : `; utilization ${Math.round(load.utilization * 100)} %`
+      }.
       ${certificates.map(({ purpose, leftMs }) => html` ${purpose} certificate: ${age(leftMs)} left.`)}
     </p>
     <ol>

@@ -130,6 +130,7 @@ export class Cluster {
       clock: wallClock,
       journal: this.#journal,
       probes: { probe: this.#createProbe(), times: health.probe, random: Math.random },
+      random: Math.random,
       bufferLimiter: this.#bufferLimiter,
       tracer: this.#tracer,
       operatorLimits: this.#operatorLimits,

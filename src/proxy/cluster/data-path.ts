@@ -38,7 +38,7 @@ import { StalledCacheDetector } from "../../watch/detectors/stalled-cache.ts";
 import { WatchDelayDetector } from "../../watch/detectors/watch-delay.ts";
 import { Migrations } from "../../watch/migration/migrations.ts";
 import { Admission } from "../admission/admission.ts";
-import { Balance } from "../balance/balance.ts";
+import { Balance, type BalanceShares } from "../balance/balance.ts";
 import type { Client } from "../context/client.ts";
 import type { Asserted, AssertedTrust } from "../identity/asserted-identity.ts";
 import { Trust, type TrustClass } from "../identity/trust.ts";
@@ -46,7 +46,7 @@ import type { Limit } from "../limits/limit.ts";
 import type { OperatorLimits } from "../limits/operator-limits.ts";
 import { RequestLimits } from "../limits/request-limits.ts";
 import { type ShieldStatus, Shields, shieldOff } from "../limits/shields.ts";
-import { BackendLoads } from "../load/backend-load.ts";
+import { BackendLoads, type LoadFacts } from "../load/backend-load.ts";
 import { RequestObservers } from "../load/request-observer.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
 import { LedgerTap } from "../observe/ledger-tap.ts";
@@ -62,6 +62,7 @@ import type { Exchange } from "../request/exchange.ts";
 import { createHandler, limitsOfUpgrade, type RequestHandler } from "../request/handler.ts";
 import { Hedges } from "../request/hedge.ts";
 import { PendingQueue } from "../request/pending-queue.ts";
+import { BackendShares, type BackendTraits } from "../upstream/backend-shares.ts";
 import { ConnectionPool, type PoolSettings } from "../upstream/connection-pool.ts";
 import type { KeepaliveTimes } from "../upstream/keepalive.ts";
 import { PoolSet } from "../upstream/pool-set.ts";
@@ -98,6 +99,10 @@ export type PathOptions = PathSettings & {
   readonly tracer?: Tracer | undefined;
   /** The limits that operators set at run time; default: none. */
   readonly operatorLimits?: OperatorLimits;
+  /** Returns what is configured about a backend; default: all backends are alike, and in the proxy's zone. */
+  readonly traitsOf?: (backend: string) => BackendTraits;
+  /** Returns a random number from 0 to below 1; default: 0. */
+  readonly random?: () => number;
   /** Returns the version that a backend reports; default: "" for all. */
   readonly versionOf?: (backend: string) => string;
   /** How backends are probed on new sockets. Without probes, a backend is dead once it has no upstream connection. */
@@ -117,6 +122,10 @@ export type BackendMeasurements = {
   /** Seconds that each answered PING took; undefined: the backend has been removed. */
   readonly pings: Histogram | undefined;
   readonly probes: ProbeCounts;
+  readonly load: LoadFacts & {
+    /** Open streams, requests that wait for a connection, and `activity`. */
+    readonly streams: number;
+  };
   readonly isDrained: boolean;
   readonly shield: ShieldStatus;
   /** The apiserver version that the backend reports, such as "v1.36.1"; "": unknown. */
@@ -131,6 +140,7 @@ type Base = Pick<
 >;
 
 const noProbes: ProbeCounts = { answers: 0, failures: 0, lastMs: 0, durations: new Histogram(rttBounds) };
+const alike: BackendTraits = { weight: 1, isNear: true };
 const defaultMode: GuardMode = "Observe";
 const probed = { rise: healthLimits.riseAnswers, needsProof: true };
 
@@ -164,6 +174,7 @@ export class DataPath {
   readonly #detectors: readonly PeriodicDetector[];
   readonly #slowStart: SlowStart;
   readonly #trust: Trust;
+  readonly #shares: BackendShares;
   readonly #originChecks: OriginChecks;
   readonly #versionOf: (backend: string) => string;
   readonly #leaveBufferLimiter: () => void;
@@ -180,13 +191,14 @@ export class DataPath {
     const pending = new PendingQueue(stallAwareClock);
     const slowStart = new SlowStart(clock);
     const backends = this.#createBackends(options, { clock, stallAwareClock });
-    const pools = this.#createPoolSet(options, clock, slowStart);
+    this.#shares = this.#createShares(options, slowStart);
+    const pools = this.#createPoolSet(options, clock);
     const [{ caches }, { buffered }] = [this, bufferLimiter];
     const base = { clock, stallAwareClock, journal, buffered, caches, exchanges, pending, backends, pools };
     const migrations = this.#createMigrations(base);
     const watched = { ...base, migrations, refresher: new BookmarkRefresher({ ...base, migrations }) };
     this.clock = clock;
-    this.loads = new BackendLoads(clock);
+    this.loads = new BackendLoads(clock, (name) => this.#isWarm(name));
     this.avoidedApis = new AvoidedApis(clock, journal);
     this.avoidedApis.failures.mayAvoid = options.avoidUnreachableAPIs ?? true;
     this.shields = new Shields({ clock: stallAwareClock, loads: this.loads }, options.shield);
@@ -242,11 +254,22 @@ export class DataPath {
     });
   }
 
-  #createPoolSet(options: PathOptions, clock: Clock, slowStart: SlowStart): PoolSet {
+  #createShares(options: PathOptions, slowStart: SlowStart): BackendShares {
+    return new BackendShares({
+      slowStart,
+      traitsOf: options.traitsOf ?? (() => alike),
+      capacityOf: (name) => this.loads.capacity(name),
+      isPaused: (name) => this.loads.isPaused(name),
+      random: options.random ?? (() => 0),
+    });
+  }
+
+  #createPoolSet(options: PathOptions, clock: Clock): PoolSet {
     return new PoolSet({
       poolFor: (backend) => this.#createPool(backend, clock, options),
       isPerClient: options.isPerClient,
-      shareOf: (name) => slowStart.shareOf(name),
+      shares: this.#shares,
+      activityOf: (name) => this.loads.of(name)?.activity ?? 0,
     });
   }
 
@@ -309,7 +332,7 @@ export class DataPath {
         afterMs: (name) => this.pools.poolOf(name)?.deadlines.suspectAfterMs,
       }),
       new WatchDelayDetector({ clock, journal, backends, caches, migrations }),
-      new Balance({ clock, exchanges, migrations, shares: () => this.#shares() }),
+      new Balance({ clock, exchanges, migrations, shares: this.#balanceShares() }),
     ];
   }
 
@@ -429,6 +452,7 @@ export class DataPath {
   #returned(name: string): void {
     this.refresher.returned(name);
     this.shields.returned(name);
+    this.loads.returned(name);
   }
 
   /** Called when a backend's health state has changed. */
@@ -458,9 +482,27 @@ export class DataPath {
     return latest;
   }
 
-  #shares(): ReadonlyMap<string, number> {
+  #isWarm(name: string): boolean {
+    return this.backends.stateOf(name) === "ready" && this.#shares.isWarm(name);
+  }
+
+  #balanceShares(): BalanceShares {
+    return {
+      of: () => this.#readyShares(),
+      mayGet: (name) => this.#shares.isWarm(name) && !this.#shares.isPaused(name),
+      isNear: (name) => this.#shares.isNear(name),
+      measured: (name, activity) => this.loads.of(name)?.measured(activity),
+    };
+  }
+
+  #readyShares(): ReadonlyMap<string, number> {
     const ready = this.backends.views.filter(({ state }) => state === "ready");
-    return new Map(ready.map(({ name }) => [name, this.#slowStart.shareOf(name)]));
+    return new Map(ready.map(({ name }) => [name, this.#shares.of(name)]));
+  }
+
+  #loadOf(name: string): BackendMeasurements["load"] {
+    const facts = this.loads.facts(name);
+    return { ...facts, streams: this.pools.loadOf(name) + facts.activity };
   }
 
   measurementsOf(name: string): BackendMeasurements {
@@ -477,6 +519,7 @@ export class DataPath {
       version: this.#versionOf(name),
       pings: this.pools.poolOf(name)?.pings,
       probes: this.probers?.of(name)?.counts ?? noProbes,
+      load: this.#loadOf(name),
     };
   }
 }

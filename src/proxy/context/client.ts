@@ -64,6 +64,10 @@ export class Client {
   readonly #connection = { isOpen: true };
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
+  /** Work since `#workSince`, and its average per second before. */
+  #work = 0;
+  #workPerSecond = 0;
+  #workSince = 0;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
   readonly target: TargetMemo = { method: "", path: "", info: undefined };
   #caller: CallerMemo = { word: undefined, userAgent: "", caller: undefined };
@@ -129,6 +133,24 @@ export class Client {
 
   rebind(backend: string | undefined): void {
     this.#rebound = backend;
+  }
+
+  /** Adds work that the client causes at its backend, in bytes. Returns the work since the last `averageWork`. */
+  works(bytes: number): number {
+    this.#work += bytes;
+    return this.#work;
+  }
+
+  /** Returns the client's work per second, as an average over `ms`. `now`: a clock reading. */
+  averageWork(now: number, ms: number): number {
+    const sinceMs = now - this.#workSince;
+    if (sinceMs > 0) {
+      const share = 1 - Math.exp(-sinceMs / ms);
+      this.#workPerSecond += ((this.#work * 1000) / sinceMs - this.#workPerSecond) * share;
+      this.#work = 0;
+      this.#workSince = now;
+    }
+    return this.#workPerSecond;
   }
 
   /** Binds the client to `to`, unless it is bound to another backend than `from` by now. */

@@ -2,8 +2,10 @@
 import { Histogram, LatencyCounts, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
+import type { Client } from "../context/client.ts";
 import { type AccessLogger, endTrace } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
+import { requestLimits } from "./limits.ts";
 
 /** All other verbs are "other": clients must not be able to create any number of label values (A54). */
 const verbs = new Set(
@@ -55,6 +57,8 @@ export class ActiveRequests {
   #lastDurations: Histogram | undefined;
   /** Times of plain requests that a backend answered completely, by backend. */
   readonly latencies = new Map<string, LatencyCounts>();
+  /** Clients that caused much work with short requests since the last `takeBusy`. */
+  #busy = new Set<Client>();
   #onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, RequestCount>();
   /** The count that was raised last: most requests have the same labels as the one before, and need no lookup. */
@@ -104,6 +108,7 @@ export class ActiveRequests {
 
   remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
     if (exchange.context.kind === "plain") this.#took(exchange, end, now);
+    this.#work(exchange.context.client);
     this.#charge(exchange, end);
     this.#forget(exchange);
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
@@ -116,6 +121,19 @@ export class ActiveRequests {
     const isAlike = last?.code === exchange.status && last.backend === exchange.backend;
     if (isAlike && last.verb === exchange.context.verb) last.count += 1;
     else this.#count(exchange);
+  }
+
+  /** The bytes of the response were added when they were sent (exchange.ts). */
+  #work(client: Client): void {
+    if (client.works(requestLimits.requestWorkBytes) < requestLimits.busyBytes) return;
+    if (this.#busy.size < requestLimits.busyClients) this.#busy.add(client);
+  }
+
+  /** Returns the clients that caused much work since the last call. */
+  takeBusy(): ReadonlySet<Client> {
+    const busy = this.#busy;
+    if (busy.size > 0) this.#busy = new Set();
+    return busy;
   }
 
   /** Counts an error of the caller, unless the client itself gave the request up. */

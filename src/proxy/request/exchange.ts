@@ -267,12 +267,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const { backends, pools } = this.#parts;
     const { backend } = this.context.client;
     const gate = this.#gate;
-    if (gate === undefined) return this.attempts.nextBackend(backends.views, pools.weightOf, backend);
-    return this.attempts.nextBackend(
-      gate.choice(backends.views, backend),
-      pools.weightOf,
-      gate.boundTo(backend),
-    );
+    if (gate === undefined) return this.attempts.nextBackend(backends.views, pools, backend);
+    return this.attempts.nextBackend(gate.choice(backends.views, backend), pools, gate.boundTo(backend));
   }
 
   turnAway(failure: Failure): void {
@@ -343,6 +339,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   sent(count: number): void {
     this.#sentBytes += count;
+    this.context.client.works(count);
     if (this.#tally !== undefined) this.#tally.bytes += count;
     const granted = this.#watch?.creditFor(count) ?? count;
     const attempt = this.#watch?.attempt ?? this.attempts.first;

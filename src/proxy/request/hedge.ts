@@ -101,7 +101,7 @@ export class Hedges {
   /** Returns a backend that is known to answer and is not in `asked`. */
   otherThan(asked: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
-    return pickOther(backends.views, pools.weightOf, asked);
+    return pickOther(backends.views, pools, asked);
   }
 
   /** Returns a backend that may be asked next; undefined: there is none, or no attempt is left. */

@@ -2,10 +2,21 @@
 import { Failure } from "../../base/failure.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 
+/** Compares backends that are in the same state. `PoolSet` implements it. */
+export type Loads = {
+  /** Returns the load of a backend for its share. The load of a backend in another zone counts as larger. */
+  readonly weightOf: (backend: string) => number;
+  /** True if the backend has asked for a pause. The backend is picked only if all others have asked, too. */
+  readonly isPaused: (backend: string) => boolean;
+  /** True if the backend is in the proxy's own zone, or if zones are not known. */
+  readonly isNear: (backend: string) => boolean;
+  /** Returns a random number from 0 to below 1. */
+  readonly random: () => number;
+};
+
 export type PickParts = {
   readonly views: readonly BackendView[];
-  /** Returns the weighted load of a backend. The backend with the smallest load is picked. */
-  readonly loads: (name: string) => number;
+  readonly loads: Loads;
   /** The backend of the client's earlier requests, which is kept as long as it serves (k/k 59848). */
   readonly bound: string | undefined;
   readonly tried: readonly string[];
@@ -18,8 +29,8 @@ const answering: readonly BackendState[] = ["ready", "draining"];
 const unfit = Number.POSITIVE_INFINITY;
 
 /**
- * Returns the bound backend if it serves, otherwise the least loaded one of the best rank. Creates no array, because
- * most requests are decided here.
+ * Returns the bound backend if it serves, otherwise one with little load of the best rank. Creates no array for a bound
+ * client, because most requests are decided here.
  */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
@@ -64,21 +75,42 @@ export function pickOther(
   return bestOf(views, rank, loads)?.name;
 }
 
-/** Returns the backend of the lowest rank. Loads are compared only between backends of one rank. */
+/** Returns a backend of the lowest rank. Loads are compared only between backends of one rank. */
 function bestOf(
   views: readonly BackendView[],
   rank: (view: BackendView) => number,
-  loads: PickParts["loads"],
+  loads: Loads,
 ): BackendView | undefined {
-  let best: BackendView | undefined;
-  let bestRank = unfit;
-  for (const view of views) {
-    const own = rank(view);
-    const isBetter =
-      own < bestRank || (best !== undefined && own === bestRank && loads(view.name) < loads(best.name));
-    if (!isBetter) continue;
-    best = view;
-    bestRank = own;
-  }
-  return best;
+  const bestRank = views.reduce((best, view) => Math.min(best, rank(view)), unfit);
+  const best = views.filter((view) => rank(view) === bestRank && bestRank < unfit);
+  if (best.length < 2) return best[0];
+  const willing = best.filter(({ name }) => !loads.isPaused(name));
+  return bestByZone(willing.length > 0 ? willing : best, loads);
+}
+
+/** Prefers the own zone as long as its backends are not much more loaded than the others (`PoolSet.weightOf`). */
+function bestByZone(views: readonly BackendView[], loads: Loads): BackendView | undefined {
+  const near = leastOfTwo(
+    views.filter(({ name }) => loads.isNear(name)),
+    loads,
+  );
+  const far = leastOfTwo(
+    views.filter(({ name }) => !loads.isNear(name)),
+    loads,
+  );
+  if (near === undefined || far === undefined) return near ?? far;
+  return loads.weightOf(far.name) < loads.weightOf(near.name) ? far : near;
+}
+
+/**
+ * Returns the less loaded of two backends that are drawn at random. Thousands of proxies that all saw the same backend
+ * as the least loaded one would otherwise send all new clients there at once.
+ */
+function leastOfTwo(views: readonly BackendView[], { weightOf, random }: Loads): BackendView | undefined {
+  if (views.length < 2) return views[0];
+  const first = Math.floor(random() * views.length);
+  const step = 1 + Math.floor(random() * (views.length - 1));
+  const [one, other] = [views[first], views[(first + step) % views.length]];
+  if (one === undefined || other === undefined) return one ?? other;
+  return weightOf(other.name) < weightOf(one.name) ? other : one;
 }

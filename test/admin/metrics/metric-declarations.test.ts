@@ -40,6 +40,7 @@ function backend(
       isDrained: false,
       shield: { cap: 0, waiting: 0, refused: 0 },
       pings: undefined,
+      load: path.measurementsOf(name).load,
       probes: { ...path.measurementsOf(name).probes, answers: 3, failures: 1, lastMs: 12 },
     }),
   };
