@@ -28,7 +28,19 @@ export const watchLimits = {
   slowWatchMs: 1000,
   /** Maximum number of watches that move at once, before `movesPerSecond` limits them (D6). */
   moveBurst: 100,
+  /** Moves per second at first. The pace rises while backends accept moved watches promptly (move-pace.ts). */
   movesPerSecond: 1000,
+  /** More moves per second would leave a proxy with one core no time for other requests: a move takes 0.1 ms. */
+  movesPerSecondMost: 5000,
+  /** Watches of the control plane that move at once. A control plane of three machines has about 400. */
+  firstMoveBurst: 500,
+  /** Ms between two changes of the pace. */
+  paceLookMs: 200,
+  /** The pace rises if backends accept watches within fewer ms on average, and falls if they take more. */
+  promptAcceptMs: 50,
+  slowAcceptMs: 250,
+  paceRise: 1.5,
+  paceFall: 0.75,
   /** A 429 halves the rate of moves, but not below this rate. */
   movesPerSecondLeast: 50,
   movePauseMs: 10,

@@ -2,7 +2,7 @@
 import { post } from "../api.js";
 import { html, useState } from "../html.js";
 import { Mark } from "../table.js";
-import { age, clockTime, counted, markOf } from "../words.js";
+import { age, amount, clockTime, counted, markOf } from "../words.js";
 
 /** @typedef {import("../rows.d.ts").Backend} Backend */
 
@@ -53,7 +53,7 @@ export function PastHead({ name, piece: { state, text }, hasRoom }) {
 
 /**
  * Returns the load in short: "268 watches, 5 requests, 2 connections, PING 0.8 ms".
- * @param {Pick<Backend, "requests" | "upstreamConnections" | "pingP99Ms">} backend
+ * @param {Pick<Backend, "requests" | "upstreamConnections" | "pingP99Ms" | "load">} backend
  */
 export function factsOf({ requests, upstreamConnections, pingP99Ms, load }) {
   return [

@@ -4,10 +4,10 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Histogram, moveBounds } from "../../base/histogram.ts";
-import { inSlices, stop } from "../../base/slices.ts";
-import { TokenBucket } from "../../base/token-bucket.ts";
+import { inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
+import type { Urgency } from "../../ledger/urgency.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import type { Connection } from "../../proxy/upstream/connection.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
@@ -20,6 +20,8 @@ import { WatchLives } from "../session/watch-lives.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { WatchStream } from "../session/watch-stream.ts";
 import { MigrationLog } from "./migration-log.ts";
+import { MovePace } from "./move-pace.ts";
+import { MoveQueue } from "./move-queue.ts";
 import { TargetPicker } from "./target-picker.ts";
 
 type MigrationsParts = {
@@ -46,10 +48,9 @@ export class Migrations {
   readonly targets: TargetPicker;
   readonly watches = new WatchesByResource();
   readonly #parts: MigrationsParts;
-  readonly #pace: TokenBucket;
+  readonly pace: MovePace;
   readonly #log: MigrationLog;
-  /** Watches that have lost their stream, oldest first. Value: true if the watch has already waited for a backend. */
-  readonly #urgent = new Map<WatchSession, boolean>();
+  readonly #urgent = new MoveQueue();
   /** Watches that have lost their stream while no backend is available. */
   readonly #parked = new Set<WatchSession>();
   /** Watches that leave a stalled cache. They still have their stream. */
@@ -73,7 +74,7 @@ export class Migrations {
     this.caches = parts.caches;
     this.targets = new TargetPicker(parts);
     this.anomalies = new AnomalyLog(parts.clock, parts.journal);
-    this.#pace = new TokenBucket(parts.clock, watchLimits.moveBurst, watchLimits.movesPerSecond);
+    this.pace = new MovePace(parts.clock);
     this.#log = new MigrationLog(parts.clock, parts.journal);
   }
 
@@ -105,7 +106,7 @@ export class Migrations {
   }
 
   #enqueue(watch: WatchSession, hasWaited: boolean): () => void {
-    this.#urgent.set(watch, hasWaited);
+    this.#urgent.add(watch, hasWaited);
     this.#pumpSoon();
     return () => this.#forget(watch);
   }
@@ -113,7 +114,7 @@ export class Migrations {
   /** Opens a hedge. Called at every tick of the keepalive while the watch's connection or backend does not answer. */
   hedge(watch: WatchSession, attempt: Attempt): void {
     // While many watches wait for their turn, this is called often for each of them, so the cheap check comes first.
-    if (!this.#pace.isOpen) return;
+    if (!this.pace.isOpen(watch.urgency)) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
@@ -125,7 +126,7 @@ export class Migrations {
       connection === undefined
         ? (this.targets.elsewhereFor(watch, [attempt.backend]) ?? last)
         : attempt.backend;
-    if (backend === undefined || !this.#pace.take()) return;
+    if (backend === undefined || !this.pace.take(watch.urgency)) return;
     this.hedges += 1;
     this.#send(watch.ask(backend, "suspect"), connection);
   }
@@ -134,9 +135,9 @@ export class Migrations {
   hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
     const { attempt } = watch;
     if (watch.hedgeWithSentinel(others)) return;
-    if (!this.#pace.isOpen || attempt === undefined || !watch.mayHedge) return;
+    if (!this.pace.isOpen(watch.urgency) || attempt === undefined || !watch.mayHedge) return;
     const backend = this.targets.elsewhereFor(watch, [attempt.backend, ...others]);
-    if (backend === undefined || !this.#pace.take()) return;
+    if (backend === undefined || !this.pace.take(watch.urgency)) return;
     this.hedges += 1;
     this.#send(watch.ask(backend, "suspect"), undefined);
   }
@@ -180,12 +181,17 @@ export class Migrations {
 
   /** True if the pace of moves allows another one now. */
   get hasRoom(): boolean {
-    return this.#pace.isOpen;
+    return this.pace.isOpen(2);
   }
 
   /** Halves the pace of moves, because a backend has answered 429 (too many requests). */
   slowDown(): void {
-    this.#pace.slowDown(watchLimits.movesPerSecondLeast);
+    this.pace.slowDown();
+  }
+
+  /** Called when a backend has accepted a moved watch. `ms`: time since the request was sent, without the round trip. */
+  accepted(ms: number): void {
+    this.pace.accepted(ms);
   }
 
   /** Counts the move of a watch. `auditId`: of the request that opened the watch. */
@@ -215,7 +221,7 @@ export class Migrations {
   }
 
   #forget(watch: WatchSession): void {
-    this.#urgent.delete(watch);
+    this.#urgent.take(watch);
     this.#parked.delete(watch);
   }
 
@@ -228,29 +234,28 @@ export class Migrations {
 
   /** Requests streams for waiting watches as the pace allows, also for those that are queued during the round. */
   #pump(): void {
-    let hasRoom = true;
-    const pump = (watch: WatchSession): unknown => {
-      hasRoom = this.#pace.isOpen && this.#pace.take();
-      if (!hasRoom) return stop;
-      const hasWaited = this.#urgent.get(watch);
+    const pump = ([watch, urgency]: readonly [WatchSession, Urgency]): void => {
+      if (!this.pace.take(urgency)) return;
+      const hasWaited = this.#urgent.take(watch);
       if (hasWaited === undefined) this.#migratingNow.delete(watch);
-      else this.#urgent.delete(watch);
       this.#contain(watch, () => {
         if (hasWaited === undefined) this.#migrateNow(watch);
         else this.#attempt(watch, hasWaited);
       });
-      return undefined;
     };
     inSlices(this.clock, this.#urgentFirst(), pump, () => {
-      if (!hasRoom) return this.#pumpLater();
+      if (this.#urgent.size + this.#migratingNow.size > 0) return this.#pumpLater();
       this.#isPumping = false;
-      if (this.#urgent.size > 0) this.#pumpSoon();
     });
   }
 
-  *#urgentFirst(): Iterable<WatchSession> {
-    yield* this.#urgent.keys();
-    yield* this.#migratingNow;
+  /** The watches that may move now. Those of a stalled cache still get events, so they come last. */
+  *#urgentFirst(): Iterable<readonly [WatchSession, Urgency]> {
+    yield* this.#urgent.movable((urgency) => this.pace.isOpen(urgency));
+    for (const watch of this.#migratingNow) {
+      if (!this.pace.isOpen(2)) return;
+      yield [watch, 2];
+    }
   }
 
   /** Catches an exception of one watch, so that the watches after it are still handled. */
@@ -295,7 +300,7 @@ export class Migrations {
   #tryAgain(): void {
     inSlices(this.clock, Array.from(this.#parked), (watch) => {
       if (!this.#parked.delete(watch)) return;
-      this.#urgent.set(watch, true);
+      this.#urgent.add(watch, true);
       this.#pumpSoon();
     });
   }

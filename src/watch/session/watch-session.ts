@@ -17,6 +17,7 @@ import {
   isInitialising,
   type ResponseHead,
 } from "../../kube/resume-request.ts";
+import type { Urgency } from "../../ledger/urgency.ts";
 import type { Client } from "../../proxy/context/client.ts";
 import type { RequestContext } from "../../proxy/context/request-context.ts";
 import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
@@ -86,6 +87,7 @@ type WatchMigrations = {
   leaveLater(watch: WatchSession): void;
   migrateNow(watch: WatchSession): void;
   slowDown(): void;
+  accepted(ms: number): void;
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 
@@ -279,6 +281,11 @@ export class WatchSession implements AttemptOwner {
 
   get client(): Client {
     return this.#parts.host.context.client;
+  }
+
+  /** Whether the watch moves before others. */
+  get urgency(): Urgency {
+    return this.#parts.host.context.caller.urgency;
   }
 
   get tried(): readonly string[] {
@@ -522,6 +529,7 @@ export class WatchSession implements AttemptOwner {
     const acceptance = acceptanceOf(answer, contentType);
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
+    this.#parts.migrations.accepted(stream.attempt.sinceSent(this.#now) - stream.attempt.rttMs);
     this.#accept(stream);
     // A second stream replaces the first only after its first event, which may be an ERROR.
     if (this.#merge.first === undefined) this.promote();
