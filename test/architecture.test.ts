@@ -36,7 +36,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/load": "base kube h2/core",
   "proxy/upstream": "base events h2/core h2/session health proxy/net proxy/identity proxy/context",
   "watch/session":
-    "base events kube h2/core ledger watch watch/codec watch/cache proxy/identity proxy/context proxy/upstream",
+    "base events kube h2/core watch watch/codec watch/cache proxy/identity proxy/context proxy/upstream",
   "watch/migration": "base events health ledger watch watch/cache proxy/upstream watch/session",
   "proxy/admission": "base",
   "proxy/limits": "base config events kube health ledger proxy/context proxy/upstream proxy/admission",

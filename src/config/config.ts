@@ -44,6 +44,8 @@ export type Config = {
   readonly name: string;
   readonly listeners: readonly ListenerConfig[];
   readonly clusters: readonly [ClusterConfig, ...ClusterConfig[]];
+  /** The zone in which this process runs; undefined: unknown. */
+  readonly zone?: string;
   readonly watches: Written["watches"];
   readonly health: {
     readonly ping: {
@@ -196,6 +198,7 @@ function configOf(written: Written, file: string): Omit<Config, "sha256"> {
     name: written.metadata.name,
     listeners: written.listeners.map((listener) => listenerOf(listener, clusters, pathOf)),
     clusters,
+    ...(written.zone === undefined ? {} : { zone: written.zone }),
     watches: { ...written.watches },
     health: {
       ping: {

@@ -15,6 +15,7 @@ export type Written = {
   readonly metadata: { readonly name: string };
   readonly listeners: readonly WrittenListener[];
   readonly clusters: readonly WrittenCluster[];
+  readonly zone?: string;
   readonly watches: {
     readonly alwaysRequestBookmarks: boolean;
     readonly staleReadGuard: "Observe" | "Enforce" | "Disabled";
@@ -60,9 +61,16 @@ export type WrittenAccess = {
   readonly tls?: WrittenPair;
 };
 
+export type WrittenBackend = {
+  readonly name: string;
+  readonly url: string;
+  readonly weight?: number;
+  readonly zone?: string;
+};
+
 export type WrittenCluster = {
   readonly name: string;
-  readonly backends?: readonly { readonly name: string; readonly url: string }[];
+  readonly backends?: readonly WrittenBackend[];
   readonly discovery?: WrittenDiscovery;
   readonly tls?: WrittenUpstreamTls;
   readonly connectionPool: {
@@ -119,7 +127,7 @@ export type WrittenDiscovery = {
   readonly port?: number;
   readonly file?: string;
   readonly kubeconfigFile?: string;
-  readonly fallback?: { readonly name: string; readonly url: string };
+  readonly fallback?: WrittenBackend;
 };
 
 export type WrittenHost = {

@@ -21,7 +21,7 @@ function check(text: string): Written | string[] {
 
 const everyCluster = {
   name: "x",
-  backends: [{ name: "x", url: "https://10.0.0.1" }],
+  backends: [{ name: "x", url: "https://10.0.0.1", weight: 2, zone: "x" }],
   discovery: {
     type: "DNS",
     interval: "1s",
@@ -29,7 +29,7 @@ const everyCluster = {
     port: 1,
     file: "x",
     kubeconfigFile: "x",
-    fallback: { name: "x", url: "https://10.0.0.2" },
+    fallback: { name: "x", url: "https://10.0.0.2", weight: 2, zone: "x" },
   },
   tls: {
     caFile: "x",
@@ -93,6 +93,7 @@ const every = {
     },
   ],
   clusters: [everyCluster],
+  zone: "x",
   watches: {
     alwaysRequestBookmarks: true,
     staleReadGuard: "Observe",

@@ -80,4 +80,29 @@ test("nothing moves to a backend that has asked for a pause, nor do new clients 
   assert.is(refused.downstream.client.backend, "b");
 });
 
+/** How many of `count` clients with one watch each are bound to each backend. */
+function spread(traitsOf: (backend: string) => { weight: number; isNear: boolean }, count: number): number[] {
+  const path = new PlayedPath(["a", "b", "c"], { traitsOf });
+  path.clock.advance(upstreamLimits.slowStartMs + 1000);
+  const clients = Array.from({ length: count }, (_, at) => {
+    const client = path.client();
+    client.ask("GET", "/api/v1/pods?watch=1", [bearer(`t-${at}`)]);
+    path.settle();
+    return client.downstream.client.backend;
+  });
+  return ["a", "b", "c"].map((name) => clients.filter((backend) => backend === name).length);
+}
+
+test("a backend of weight 3 gets three times the clients of one of weight 1", () => {
+  const [onA = 0, onB = 0] = spread((name) => ({ weight: name === "a" ? 3 : 1, isNear: name !== "c" }), 80);
+  assert.equal([onA, onB], [60, 20]);
+});
+
+test("clients stay in the own zone until its backend has twice the load of the others, and a hundred streams", () => {
+  const traitsOf = (name: string) => ({ weight: 1, isNear: name === "a" });
+  assert.equal(spread(traitsOf, 90), [90, 0, 0]);
+  const [onA = 0, onB = 0, onC = 0] = spread(traitsOf, 180);
+  assert.ok(onA >= 130 && onA <= 150 && onB + onC === 180 - onA, `${onA}, ${onB}, ${onC}`);
+});
+
 test.run();

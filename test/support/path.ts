@@ -27,6 +27,7 @@ import type { TraceSink } from "../../src/proxy/observe/request-trace.ts";
 import { Tracer } from "../../src/proxy/observe/tracer.ts";
 import { BufferLimiter } from "../../src/proxy/overload/buffer-limiter.ts";
 import type { AccessLogLevel } from "../../src/proxy/request/access-log.ts";
+import type { BackendTraits } from "../../src/proxy/upstream/backend-shares.ts";
 import { type Cable, cable } from "./cable.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { checkExchanges } from "./exchange-invariants.ts";
@@ -348,6 +349,7 @@ export class PlayedPath extends DataPath {
       down?: readonly string[];
       bufferBytes?: number;
       warm?: number;
+      traitsOf?: (backend: string) => BackendTraits;
       /** True if backends are probed, as in production. */
       isProbed?: boolean;
       /** Which share of the requests is traced, and where the traces go; none unless the test says so. */
@@ -379,6 +381,7 @@ export class PlayedPath extends DataPath {
       // So that nothing is asked beside what a test asks for.
       customResourceAPIGroups: ["stable.example.com"],
       bufferLimiter: new BufferLimiter(clock, options.bufferBytes ?? 64 * 1024 * 1024),
+      ...(options.traitsOf === undefined ? {} : { traitsOf: options.traitsOf }),
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterWhenAllSilentMs: 10_000 },
       ...(options.isProbed === true
         ? {

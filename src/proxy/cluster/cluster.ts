@@ -131,6 +131,7 @@ export class Cluster {
       journal: this.#journal,
       probes: { probe: this.#createProbe(), times: health.probe, random: Math.random },
       random: Math.random,
+      traitsOf: (backend) => this.backends.traitsOf(backend),
       bufferLimiter: this.#bufferLimiter,
       tracer: this.#tracer,
       operatorLimits: this.#operatorLimits,

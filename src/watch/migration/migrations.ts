@@ -114,7 +114,7 @@ export class Migrations {
   /** Opens a hedge. Called at every tick of the keepalive while the watch's connection or backend does not answer. */
   hedge(watch: WatchSession, attempt: Attempt): void {
     // While many watches wait for their turn, this is called often for each of them, so the cheap check comes first.
-    if (!this.pace.isOpen(watch.urgency)) return;
+    if (!this.pace.isOpen(watch.clientRequest.caller.urgency)) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
@@ -126,7 +126,7 @@ export class Migrations {
       connection === undefined
         ? (this.targets.elsewhereFor(watch, [attempt.backend]) ?? last)
         : attempt.backend;
-    if (backend === undefined || !this.pace.take(watch.urgency)) return;
+    if (backend === undefined || !this.pace.take(watch.clientRequest.caller.urgency)) return;
     this.hedges += 1;
     this.#send(watch.ask(backend, "suspect"), connection);
   }
@@ -135,9 +135,10 @@ export class Migrations {
   hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
     const { attempt } = watch;
     if (watch.hedgeWithSentinel(others)) return;
-    if (!this.pace.isOpen(watch.urgency) || attempt === undefined || !watch.mayHedge) return;
+    if (!this.pace.isOpen(watch.clientRequest.caller.urgency) || attempt === undefined || !watch.mayHedge)
+      return;
     const backend = this.targets.elsewhereFor(watch, [attempt.backend, ...others]);
-    if (backend === undefined || !this.pace.take(watch.urgency)) return;
+    if (backend === undefined || !this.pace.take(watch.clientRequest.caller.urgency)) return;
     this.hedges += 1;
     this.#send(watch.ask(backend, "suspect"), undefined);
   }
@@ -336,7 +337,7 @@ export class Migrations {
   }
 
   #reasonHolds(watch: WatchSession, attempt: Attempt, reason: LeaveReason): boolean {
-    const { rebound } = watch.client;
+    const { rebound } = watch.clientRequest.client;
     const isStalled = this.targets.stalled(watch).includes(rebound ?? "");
     if (reason === "rebalance")
       return rebound !== attempt.backend && !isStalled && this.targets.stateOf(rebound ?? "") === "ready";
@@ -345,7 +346,7 @@ export class Migrations {
   }
 
   #leave(watch: WatchSession, from: string, reason: LeaveReason): void {
-    const { rebound } = watch.client;
+    const { rebound } = watch.clientRequest.client;
     if (this.targets.refusing(watch).includes(rebound ?? "")) return this.#parts.refresher.refused(watch);
     if (reason === "rebalance" && rebound !== undefined)
       return this.#send(watch.ask(rebound, reason), undefined);
@@ -356,10 +357,13 @@ export class Migrations {
   }
 
   /** True if a sentinel's second stream (D13) is where the watch should move, so it can become the first stream. */
-  #isPostedWell({ second, isSentinel, mayPromote, client }: WatchSession, reason: LeaveReason): boolean {
+  #isPostedWell(
+    { second, isSentinel, mayPromote, clientRequest }: WatchSession,
+    reason: LeaveReason,
+  ): boolean {
     if (!isSentinel || second === undefined || !mayPromote) return false;
     const { backend } = second.attempt;
-    if (reason === "rebalance") return backend === client.rebound;
+    if (reason === "rebalance") return backend === clientRequest.client.rebound;
     return this.targets.stateOf(backend) === "ready" && !this.targets.isLeaving(second.attempt);
   }
 

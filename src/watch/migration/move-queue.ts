@@ -13,7 +13,7 @@ export class MoveQueue {
   }
 
   add(watch: WatchSession, hasWaited: boolean): void {
-    this.#watches[watch.urgency]?.set(watch, hasWaited);
+    this.#watches[watch.clientRequest.caller.urgency]?.set(watch, hasWaited);
   }
 
   /** Removes a watch, whose urgency may have changed. Returns whether it has waited; undefined: it is not queued. */

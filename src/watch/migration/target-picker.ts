@@ -87,7 +87,7 @@ export class TargetPicker {
   /** Prefers a backend whose cache is not stalled. Otherwise a stalled cache is safe: its events are only late. */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
-    const bound = watch.client.backend;
+    const bound = watch.clientRequest.client.backend;
     const except = [...tried, ...this.stalled(watch)];
     const refusing = this.refusing(watch);
     const views = backends.views.filter(({ name }) => !refusing.includes(name));

@@ -17,8 +17,6 @@ import {
   isInitialising,
   type ResponseHead,
 } from "../../kube/resume-request.ts";
-import type { Urgency } from "../../ledger/urgency.ts";
-import type { Client } from "../../proxy/context/client.ts";
 import type { RequestContext } from "../../proxy/context/request-context.ts";
 import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
@@ -279,13 +277,8 @@ export class WatchSession implements AttemptOwner {
 
   // --- methods for Migrations ---
 
-  get client(): Client {
-    return this.#parts.host.context.client;
-  }
-
-  /** Whether the watch moves before others. */
-  get urgency(): Urgency {
-    return this.#parts.host.context.caller.urgency;
+  get clientRequest(): RequestContext {
+    return this.#parts.host.context;
   }
 
   get tried(): readonly string[] {

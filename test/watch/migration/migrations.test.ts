@@ -62,7 +62,7 @@ test("watches of the control plane and of leaders move before those of nodes, an
   path.settle();
   const agents = ["kubectl", "kubelet", "kube-scheduler"];
   // The watches of the control plane are the last that opened.
-  for (const agent of agents.flatMap((agent) => [agent, agent, agent, agent])) {
+  for (const agent of agents.flatMap((one) => [one, one, one, one])) {
     const own = path.client();
     own.downstream.client.bind(client.downstream.client.backend ?? "");
     for (let count = 0; count < 50; count += 1) {
