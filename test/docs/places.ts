@@ -165,6 +165,9 @@ export const rules: readonly Rule[] = [
   [/^(watchkeeper|node bin\/watchkeeper\.js) top(?!.* --once)/, { run: "endless", says: /manager/ }],
   // An incident is active there.
   [/^(watchkeeper|node bin\/watchkeeper\.js) status$/, { run: "here", codes: [1] }],
+  // Limits are numbered in the order in which all pages set them.
+  [/^watchkeeper unlimit /, { run: "here", codes: [0, 1] }],
+  [/^curl .*POD-ADDRESS/, { run: "nowhere", because: "asks a Pod of the reader's cluster" }],
   // No server listens there, or it is not a Linux with that file.
   [/^grep -s \. \/sys/, { run: "here", codes: [0, 1, 2] }],
   [

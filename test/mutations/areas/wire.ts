@@ -86,7 +86,7 @@ export const wire: readonly Defect[] = [
     "a rate that was slowed down stays slow",
     {
       file: "base/token-bucket.ts",
-      find: "this.#perMs + (ms * this.#fullPerMs) / recoveryMs",
+      find: "Math.min(this.#fullPerMs, this.#perMs + step)",
       replace: "this.#perMs",
     },
     ["base/token-bucket", "which comes back in seconds"],
