@@ -18,8 +18,8 @@ export const balanceLimits = {
   /** Ms over which the work of a client is averaged. */
   activityMs: 30_000,
   /**
-   * Bytes per second that count as much as one open stream. On a kube-apiserver, a watch without events takes 8 µs of
-   * CPU a second, about as much as 1 KiB of a list.
+   * Bytes per second that count as much as one open stream. An estimate, not measured at a kube-apiserver: only the
+   * order of clients by their load depends on it.
    */
   streamBytes: KiB,
 } as const;
