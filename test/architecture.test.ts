@@ -281,6 +281,11 @@ test("every folder of src is named in ARCHITECTURE.md", () => {
   );
 });
 
+test("ARCHITECTURE.md has at most 1,200 words", () => {
+  const words = readFileSync("ARCHITECTURE.md", "utf8").match(/\S*\w\S*/g) ?? [];
+  assert.ok(words.length <= 1_200, `${words.length} words`);
+});
+
 test("every test file runs its suite", () => {
   const silent = globSync("test/**/*.test.ts").filter(
     (file) => !/^\w+\.run\(\);$/m.test(readFileSync(file, "utf8")),
