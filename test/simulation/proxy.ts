@@ -2,10 +2,10 @@
 import { Failure } from "../../src/base/failure.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { DataPath, type PathOptions } from "../../src/proxy/cluster/data-path.ts";
-import { Client } from "../../src/proxy/context/client.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
 import { BufferLimiter } from "../../src/proxy/overload/buffer-limiter.ts";
+import { clientOf } from "../support/client.ts";
 import { checkExchanges } from "../support/exchange-invariants.ts";
 import type { World } from "./world.ts";
 
@@ -68,13 +68,9 @@ export class SimulatedProxy {
   /** A client's connection arrives. */
   accept(end: Plug): void {
     this.#clients += 1;
-    const client = new Client({
+    const client = clientOf({
       address: `10.0.0.${this.#clients % 250}`,
       port: 40_000 + this.#clients,
-      listener: "kube",
-      alpn: "h2",
-      isTls: true,
-      isTrustedForwarder: false,
     });
     const downstream: Downstream = new Downstream(client, this.path, (owner) =>
       this.#guarded(end, owner, () => this.downstreams.delete(downstream)),

@@ -1,21 +1,14 @@
 import { Field } from "../../src/h2/core/field.ts";
 import { Caller } from "../../src/ledger/caller.ts";
 import { noSubject } from "../../src/ledger/subject.ts";
-import { Client } from "../../src/proxy/context/client.ts";
 import type { RequestContext } from "../../src/proxy/context/request-context.ts";
 import type { AttemptOwner } from "../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../src/proxy/upstream/pool-key.ts";
+import { clientOf } from "./client.ts";
 
 /** What the attempts of tests request: a plain GET, unless stated otherwise. */
 export function orderOf(more: Partial<RequestContext> = {}): RequestContext {
-  const client = new Client({
-    address: "10.0.0.9",
-    port: 40_000,
-    listener: "kube",
-    alpn: "h2",
-    isTls: true,
-    isTrustedForwarder: false,
-  });
+  const client = clientOf();
   const fields = [
     new Field(":method", "GET"),
     new Field(":scheme", "https"),

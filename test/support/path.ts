@@ -15,12 +15,13 @@ import type { Stream } from "../../src/h2/session/stream.ts";
 import type { Readiness } from "../../src/health/evidence.ts";
 import type { ProbeListener } from "../../src/health/prober.ts";
 import { DataPath } from "../../src/proxy/cluster/data-path.ts";
-import { Client, type ClientOptions } from "../../src/proxy/context/client.ts";
+import type { ClientOptions } from "../../src/proxy/context/client.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
 import { BufferLimiter } from "../../src/proxy/overload/buffer-limiter.ts";
 import type { AccessLogLevel } from "../../src/proxy/request/access-log.ts";
 import { type Cable, cable } from "./cable.ts";
+import { clientOf } from "./client.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { checkExchanges } from "./exchange-invariants.ts";
 
@@ -260,15 +261,7 @@ export class PlayedClient {
 
   constructor(path: PlayedPath, options: Partial<ClientOptions>) {
     this.cable = cable(path.clock);
-    const client = new Client({
-      address: "10.0.0.9",
-      port: 40_000,
-      listener: "kube",
-      alpn: "h2",
-      isTls: true,
-      isTrustedForwarder: false,
-      ...options,
-    });
+    const client = clientOf(options);
     this.downstream = new Downstream(client, path, (owner) => this.cable.near(owner));
     const session: Session = new Session({
       role: "client",

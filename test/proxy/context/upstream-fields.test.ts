@@ -2,10 +2,10 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { Client } from "../../../src/proxy/context/client.ts";
 import { identify } from "../../../src/proxy/context/upstream-fields.ts";
 import { type Identity, identityOf } from "../../../src/proxy/identity/asserted-identity.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";
+import { clientOf } from "../../support/client.ts";
 
 const test = suite("proxy/context/upstream-fields");
 
@@ -13,15 +13,7 @@ function identified(
   fields: [string, string][],
   options: { isTrustedForwarder?: boolean; identity?: Identity; wallMs?: number } = {},
 ): string[] {
-  const client = new Client({
-    address: "10.0.0.9",
-    port: 1,
-    listener: "kube",
-    alpn: "h2",
-    isTls: true,
-    isTrustedForwarder: false,
-    ...options,
-  });
+  const client = clientOf(options);
   const head = fields.map(([name, value]) => new Field(name, value));
   const outcome = identify(
     { method: "GET", scheme: "https", path: "/", authority: "", contentLength: -1, fields: head },

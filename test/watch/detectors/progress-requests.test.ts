@@ -2,9 +2,9 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { listLimits } from "../../../src/kube/list-version.ts";
-import { Client } from "../../../src/proxy/context/client.ts";
 import { ProgressRequests } from "../../../src/watch/detectors/progress-requests.ts";
 import { watchLimits } from "../../../src/watch/limits.ts";
+import { clientOf } from "../../support/client.ts";
 import { bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { blackHole, json, listOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
@@ -259,14 +259,7 @@ test("nor is one whose list took so long that the apiserver waited for it: it st
 test("what is known of backends and resources has a limit", () => {
   const path = new PlayedPath(["a"]);
   const requests = new ProgressRequests(path, () => undefined);
-  const client = new Client({
-    address: "10.0.0.9",
-    port: 1,
-    listener: "kube",
-    alpn: "h2",
-    isTls: true,
-    isTrustedForwarder: false,
-  });
+  const client = clientOf();
   for (let count = 0; count < watchLimits.progressRecords + 10; count += 1) {
     const watch = { resource: `/r${count}`, client, listed: () => undefined };
     requests.versionFor({ watch: watch as never, since: 0 }, "a");

@@ -4,7 +4,6 @@ import { Field } from "../../../src/h2/core/field.ts";
 import { Origins, ownOrigin } from "../../../src/kube/api-origin.ts";
 import { classify } from "../../../src/kube/request-info.ts";
 import { watchRequestOf } from "../../../src/kube/watch-request.ts";
-import { Client } from "../../../src/proxy/context/client.ts";
 import type { RequestContext } from "../../../src/proxy/context/request-context.ts";
 import {
   answerOf,
@@ -19,20 +18,14 @@ import {
   withBookmarks,
 } from "../../../src/watch/session/watch-context.ts";
 import { orderOf } from "../../support/attempt-owner.ts";
+import { clientOf } from "../../support/client.ts";
 
 const test = suite("watch-context");
 
 const target = "/api/v1/pods?watch=1&resourceVersion=7&labelSelector=a%3Db";
 
 function watchOf(fields: readonly Field[]): RequestContext {
-  const client = new Client({
-    address: "10.0.0.9",
-    port: 1,
-    listener: "kube",
-    alpn: "h2",
-    isTls: true,
-    isTrustedForwarder: false,
-  });
+  const client = clientOf();
   return orderOf({ client, kind: "watch", verb: "watch", fields, auditId: "x" });
 }
 
