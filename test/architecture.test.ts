@@ -33,6 +33,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/identity": "base config h2/core",
   "proxy/context": "base kube h2/core ledger proxy/net proxy/identity",
   "proxy/tls": "base events config proxy/net proxy/identity",
+  "proxy/load": "base kube h2/core",
   "proxy/upstream": "base events h2/core h2/session health proxy/net proxy/identity proxy/context",
   "watch/session":
     "base events kube h2/core watch watch/codec watch/cache proxy/identity proxy/context proxy/upstream",
@@ -40,7 +41,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/admission": "base",
   "proxy/observe": "base events kube h2/core ledger proxy/identity proxy/context watch/session",
   "proxy/request":
-    "base events config kube h2/core health watch/codec watch/cache proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/admission proxy/observe",
+    "base events config kube h2/core health watch/codec watch/cache proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/load proxy/admission proxy/observe",
   "watch/detectors":
     "base events kube h2/core health watch watch/cache proxy/context proxy/upstream watch/session watch/migration proxy/request",
   "proxy/balance": "base proxy/context watch/session watch/migration proxy/request",
@@ -50,7 +51,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/downstream":
     "base events config h2/core h2/session proxy/h1 proxy/net proxy/identity proxy/context proxy/tls proxy/admission proxy/request proxy/tunnel",
   "proxy/cluster":
-    "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/upstream watch/migration proxy/admission proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
+    "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/load proxy/upstream watch/migration proxy/admission proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
   "admin/http": "base events program",
   "admin/metrics": "base events incidents kube proxy/tunnel proxy/cluster",
   "admin/monitoring": "incidents program",

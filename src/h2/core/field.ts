@@ -28,6 +28,8 @@ export const role = {
   credential: 15,
   identity: 16,
   userAgent: 17,
+  /** A backend's report of its load (proxy/load/load-report.ts). */
+  loadReport: 18,
 } as const;
 export type Role = (typeof role)[keyof typeof role];
 
@@ -50,6 +52,8 @@ const roles = new Map<string, Role>([
   ["x-forwarded-for", role.forwardedFor],
   ["expect", role.expect],
   ["user-agent", role.userAgent],
+  ["endpoint-load-metrics", role.loadReport],
+  ["endpoint-load-metrics-bin", role.loadReport],
   ["cookie", role.credential],
   ["set-cookie", role.credential],
   ["proxy-authorization", role.credential],

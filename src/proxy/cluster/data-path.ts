@@ -35,6 +35,8 @@ import { Admission } from "../admission/admission.ts";
 import { Balance } from "../balance/balance.ts";
 import type { AssertedTrust } from "../identity/asserted-identity.ts";
 import { Trust, type TrustClass } from "../identity/trust.ts";
+import { BackendLoads } from "../load/backend-load.ts";
+import { RequestObservers } from "../load/request-observer.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
 import { LedgerTap } from "../observe/ledger-tap.ts";
 import { Overhead } from "../observe/overhead.ts";
@@ -113,6 +115,7 @@ export class DataPath {
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly hedges: Hedges;
+  readonly loads: BackendLoads;
   readonly overhead: Overhead;
   readonly pending: PendingQueue;
   readonly probers: Probers | undefined;
@@ -154,6 +157,7 @@ export class DataPath {
     });
     const watched = { ...base, migrations, refresher: new BookmarkRefresher({ ...base, migrations }) };
     this.clock = clock;
+    this.loads = new BackendLoads(clock);
     this.#stallAwareClock = stallAwareClock;
     this.journal = journal;
     this.turn = new FlushScheduler(clock);
@@ -246,6 +250,7 @@ export class DataPath {
       ...(compares === "nothing" ? [] : [this.sentinels]),
       ...(this.#histories === undefined ? [] : [this.#histories]),
       this.#stallAwareClock,
+      this.loads,
       new HungWatchDetector(clock, exchanges),
       new StalledCacheDetector({ clock, journal, caches, migrations, refresher }),
       new LaggingCacheDetector({
@@ -291,6 +296,7 @@ export class DataPath {
       migrations,
       origins,
       hedges,
+      observers: new RequestObservers([this.loads]),
       overhead,
       missingApis: new MissingApis(clock, journal),
       probers,
@@ -320,6 +326,7 @@ export class DataPath {
   reconcile(names: readonly string[]): void {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
+    this.loads.reconcile(names);
     this.pools.reconcile(names);
     this.caches.reconcile(names);
     this.probers?.reconcile(names);

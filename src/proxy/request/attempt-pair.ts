@@ -1,7 +1,9 @@
 /** The attempts of one exchange at backends: one, or two while neither is answered. The first response wins. */
 
+import type { Field } from "../../h2/core/field.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
 import { Retries } from "../upstream/retries.ts";
+import type { ExchangeRequest } from "./exchange-request.ts";
 import type { HeldResponse } from "./held-response.ts";
 
 export class AttemptPair extends Retries {
@@ -13,12 +15,42 @@ export class AttemptPair extends Retries {
   #held: HeldResponse | undefined;
   /** True if a backend may have begun to process the request in an attempt that is over. */
   #hasLeft = false;
+  readonly #observers: ExchangeRequest["observers"];
+  readonly #info: ExchangeRequest["info"];
+  /** True if the observers count the request at `#backend`. */
+  #isCounted = false;
   /** Phase (overhead.ts) to which the time until the first attempt is sent belongs; undefined: it was sent. */
   #sending: "request" | "queued" | undefined = "request";
 
-  constructor(owner: AttemptOwner, avoided?: readonly string[]) {
+  constructor(
+    owner: AttemptOwner,
+    { avoided, observers, info }: Pick<ExchangeRequest, "avoided" | "observers" | "info">,
+  ) {
     super(avoided);
     this.#owner = owner;
+    this.#observers = observers;
+    this.#info = info;
+  }
+
+  /** Makes `backend` the request's backend, at which the observers count the request. A hedge is not counted. */
+  #place(backend: string): void {
+    if (this.#isCounted && backend === this.#backend) return;
+    this.end();
+    this.#backend = backend;
+    this.#isCounted = true;
+    this.#observers.began(backend, this.#info);
+  }
+
+  /** Called when the request is over, or leaves its backend. */
+  end(): void {
+    if (!this.#isCounted) return;
+    this.#isCounted = false;
+    this.#observers.ended(this.#backend, this.#info);
+  }
+
+  /** Called with the final head of each attempt, even if the client gets another one. */
+  answered(attempt: Attempt, head: readonly Field[], now: number): void {
+    this.#observers.answered(attempt.backend, this.#info, attempt.sinceSent(now), head);
   }
 
   /** The attempt whose response goes to the client, unless the hedge is answered first. */
@@ -55,12 +87,12 @@ export class AttemptPair extends Retries {
 
   /** Called when the watch session continues on this backend. */
   movedTo(backend: string): void {
-    this.#backend = backend;
+    this.#place(backend);
   }
 
   /** Creates the first attempt, at this backend. The caller must dial it. */
   ask(backend: string): Attempt {
-    this.#backend = backend;
+    this.#place(backend);
     this.#first = new Attempt(backend, this.#owner);
     return this.#first;
   }
@@ -114,7 +146,7 @@ export class AttemptPair extends Retries {
     if (attempt === this.#other) this.#swap();
     const rest = this.#other;
     this.#endOther();
-    this.#backend = attempt.backend;
+    this.#place(attempt.backend);
     return rest;
   }
 
@@ -145,8 +177,11 @@ export class AttemptPair extends Retries {
     this.#forgetHeldOf(attempt);
     if (attempt !== this.#other) this.#first = this.#other;
     this.#other = undefined;
-    if (this.#first === undefined) return false;
-    this.#backend = this.#first.backend;
+    if (this.#first === undefined) {
+      this.end();
+      return false;
+    }
+    this.#place(this.#first.backend);
     return true;
   }
 

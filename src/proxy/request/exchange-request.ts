@@ -13,6 +13,7 @@ import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission } from "../admission/admission.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { Credential, Trust } from "../identity/trust.ts";
+import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { Overhead } from "../observe/overhead.ts";
 import type { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
@@ -49,6 +50,7 @@ export type ExchangeRequest = {
   readonly info: RequestInfo;
   /** Backends that are asked only if no other backend can be asked. */
   readonly avoided: readonly string[];
+  readonly observers: RequestObserver;
   /** A watch that another backend can continue; undefined for any other request. */
   readonly asked: WatchContext | undefined;
   /** Compares the response's version with those that the client has received; undefined: the response shows none. */

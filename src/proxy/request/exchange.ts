@@ -107,7 +107,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#guardedRead = request.guardedRead;
     this.#copy = request.copy;
     this.headBytes = request.headBytes;
-    this.attempts = new AttemptPair(this, request.avoided);
+    this.attempts = new AttemptPair(this, request);
     this.#body = request.context.isBodiless ? undefined : new RequestBody(parts.buffered);
   }
 
@@ -235,6 +235,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #end(end: ExchangeEnd): void {
     if (this.isEnded) return;
     this.#state = "ended";
+    this.attempts.end();
     this.#body?.forget();
     this.#stopWaiting();
     const { exchanges, probers, clock, buffered, admission } = this.#parts;
@@ -459,6 +460,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
       return;
     }
+    this.attempts.answered(attempt, fields, this.#parts.clock.now());
     if (this.#holdsNotFound(attempt, fields, end)) return;
     if (isRefusal(status) && this.#holdsBack(attempt, fields, end)) return;
     if (end || this.context.kind !== "plain" || !isRepeatable(this.context))

@@ -26,6 +26,7 @@ import { longHeadBytes, type RequestContext } from "../context/request-context.t
 import { identify } from "../context/upstream-fields.ts";
 import type { Asserted } from "../identity/asserted-identity.ts";
 import type { Credential } from "../identity/trust.ts";
+import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy, LedgerTap } from "../observe/ledger-tap.ts";
 import type { ClassifiedRequest, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
 import type { ActiveRequests } from "./active-requests.ts";
@@ -37,6 +38,7 @@ export type HandlerParts = ExchangeParts & {
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
+  readonly observers: RequestObserver;
   /** True if the proxy requests bookmarks even for clients that did not request them. */
   readonly alwaysRequestBookmarks: () => boolean;
 };
@@ -82,6 +84,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       credential,
       info,
       avoided: avoidedBy(parts, info, asked),
+      observers: parts.observers,
       asked,
       guardedRead,
       copy: isRefused ? undefined : bodyCopyFor(parts, context, classified, asked),
