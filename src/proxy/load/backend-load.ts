@@ -7,6 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
+import { Capacity } from "./capacity.ts";
 import { loadLimits } from "./limits.ts";
 import { reportIn, utilizationOf } from "./load-report.ts";
 import type { RequestObserver } from "./request-observer.ts";
@@ -45,6 +46,23 @@ export class ReadTimes {
   }
 }
 
+/** What is measured of one backend's load, for metrics and the JSON API. */
+export type LoadFacts = {
+  /** Plain requests that are placed at the backend and have not ended. */
+  readonly requestsActive: number;
+  readonly requestsPerSecond: number;
+  /** Average ms until the head of the response; 0: not measured. */
+  readonly getMs: number;
+  readonly listMs: number;
+  /** Load that open streams do not show, in streams. */
+  readonly activity: number;
+  /** The utilisation that the backend reports; undefined: it reports none. */
+  readonly utilization: number | undefined;
+  /** Share of its weight that the backend can serve. */
+  readonly capacity: number;
+  readonly refusals: number;
+};
+
 export class BackendLoad {
   /** Number of plain requests that are placed at the backend and have not ended. */
   requestsActive = 0;
@@ -52,12 +70,23 @@ export class BackendLoad {
   requestsPerSecond = 0;
   /** Number of 429s since the process started, except those of evictions. */
   refusals = 0;
-  readonly gets = new ReadTimes();
-  readonly lists = new ReadTimes();
+  /** Load that open streams do not show, in streams: requests per second, and bytes of responses and events. */
+  #activity = 0;
+  capacity = new Capacity();
+  gets = new ReadTimes();
+  lists = new ReadTimes();
   #begun = 0;
   #pausedUntil = 0;
   #utilization: number | undefined;
   #reportedAt = Number.NEGATIVE_INFINITY;
+
+  get activity(): number {
+    return this.#activity;
+  }
+
+  measured(activity: number): void {
+    this.#activity = activity;
+  }
 
   began(info: RequestInfo): void {
     if (info.kind !== "plain") return;
@@ -98,6 +127,27 @@ export class BackendLoad {
     return now - this.#reportedAt < loadLimits.reportMs ? this.#utilization : undefined;
   }
 
+  /** Forgets how the backend compared with the others. */
+  forget(): void {
+    this.capacity = new Capacity();
+    this.gets = new ReadTimes();
+    this.lists = new ReadTimes();
+  }
+
+  facts(now: number): LoadFacts {
+    const { requestsActive, requestsPerSecond, gets, lists, activity, capacity, refusals } = this;
+    return {
+      requestsActive,
+      requestsPerSecond,
+      getMs: gets.ms,
+      listMs: lists.ms,
+      activity,
+      utilization: this.utilization(now),
+      capacity: capacity.share,
+      refusals,
+    };
+  }
+
   update(): void {
     this.gets.update();
     this.lists.update();
@@ -115,11 +165,15 @@ function shareOf(ms: number): number {
 /** The loads of all backends of a cluster. */
 export class BackendLoads extends Interval implements RequestObserver {
   readonly #clock: Clock;
+  readonly #isWarm: (backend: string) => boolean;
   readonly #loads = new Map<string, BackendLoad>();
+  #looks = 0;
 
-  constructor(clock: Clock) {
+  /** `isWarm`: true if the backend is ready, and has been for so long that its caches are filled. */
+  constructor(clock: Clock, isWarm: (backend: string) => boolean) {
     super(clock, loadLimits.lookMs, () => this.#update());
     this.#clock = clock;
+    this.#isWarm = isWarm;
   }
 
   reconcile(backends: readonly string[]): void {
@@ -150,6 +204,10 @@ export class BackendLoads extends Interval implements RequestObserver {
     this.#loads.get(backend)?.ended(info);
   }
 
+  facts(backend: string): LoadFacts {
+    return (this.#loads.get(backend) ?? new BackendLoad()).facts(this.#clock.now());
+  }
+
   isPaused(backend: string): boolean {
     return this.#loads.get(backend)?.isPaused(this.#clock.now()) === true;
   }
@@ -170,16 +228,50 @@ export class BackendLoads extends Interval implements RequestObserver {
   /** Compares with the median of the other backends; undefined: too few reads. */
   #ratio(load: BackendLoad, timesOf: (load: BackendLoad) => ReadTimes): number | undefined {
     const own = timesOf(load);
-    const others = Array.from(this.#loads.values())
-      .filter((one) => one !== load && timesOf(one).isKnown)
-      .map((one) => timesOf(one).ms)
-      .toSorted((a, b) => a - b);
-    const median = others[Math.floor((others.length - 1) / 2)];
+    const others = Array.from(this.#loads.values(), timesOf).filter(
+      (times) => times !== own && times.isKnown,
+    );
+    const median = medianOf(others.map(({ ms }) => ms));
     if (!own.isKnown || median === undefined) return undefined;
     return own.ms - median < loadLimits.slowReadMs ? 1 : own.ms / median;
   }
 
+  /** Returns the share of its weight that a backend can serve. */
+  capacity(backend: string): number {
+    return this.#loads.get(backend)?.capacity.share ?? 1;
+  }
+
+  /** Called when a backend has come back: its process, and maybe its machine, is another one. */
+  returned(backend: string): void {
+    this.#loads.get(backend)?.forget();
+  }
+
   #update(): void {
     for (const load of this.#loads.values()) load.update();
+    this.#looks += 1;
+    if (this.#looks % loadLimits.capacityLooks === 0) this.#regulate();
   }
+
+  #regulate(): void {
+    const warm = Array.from(this.#loads).filter(([name]) => this.#isWarm(name));
+    if (warm.length < 2) return;
+    for (const [name, { capacity }] of warm) capacity.regulate(this.#pressure(name, warm));
+  }
+
+  /** If all backends report their utilisation, that is compared, because it includes the clients of other proxies. */
+  #pressure(backend: string, warm: readonly (readonly [string, BackendLoad])[]): number {
+    const now = this.#clock.now();
+    const reports = new Map(warm.map(([name, load]) => [name, load.utilization(now)]));
+    const own = reports.get(backend);
+    reports.delete(backend);
+    const others = Array.from(reports.values()).filter((one) => one !== undefined);
+    const median = medianOf(others);
+    if (own === undefined || median === undefined || others.length < reports.size)
+      return this.slowness(backend);
+    return own - median < loadLimits.alikeUtilization ? 1 : own / Math.max(median, Number.EPSILON);
+  }
+}
+
+function medianOf(values: readonly number[]): number | undefined {
+  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
 }

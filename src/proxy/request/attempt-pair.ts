@@ -1,6 +1,8 @@
 /** The attempts of one exchange at backends: one, or two while neither is answered. The first response wins. */
 
 import type { Field } from "../../h2/core/field.ts";
+import type { Move } from "../../watch/session/end-verdict.ts";
+import type { RequestTrace } from "../observe/request-trace.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
 import { Retries } from "../upstream/retries.ts";
 import type { ExchangeRequest } from "./exchange-request.ts";
@@ -8,6 +10,8 @@ import type { HeldResponse } from "./held-response.ts";
 
 export class AttemptPair extends Retries {
   readonly #owner: AttemptOwner;
+  /** Undefined unless the request is traced. */
+  readonly trace: RequestTrace | undefined;
   #first: Attempt | undefined;
   #other: Attempt | undefined;
   #backend = "";
@@ -24,12 +28,13 @@ export class AttemptPair extends Retries {
 
   constructor(
     owner: AttemptOwner,
-    { avoided, observers, info }: Pick<ExchangeRequest, "avoided" | "observers" | "info">,
+    { avoided, observers, info, trace }: Pick<ExchangeRequest, "avoided" | "observers" | "info" | "trace">,
   ) {
     super(avoided);
     this.#owner = owner;
     this.#observers = observers;
     this.#info = info;
+    this.trace = trace;
   }
 
   /** Makes `backend` the request's backend, at which the observers count the request. A hedge is not counted. */
@@ -74,7 +79,8 @@ export class AttemptPair extends Retries {
   }
 
   /** Called when an attempt was sent. Returns the first attempt's phase (overhead.ts), and undefined for all others. */
-  sent(): "request" | "queued" | undefined {
+  sent(attempt: Attempt): "request" | "queued" | undefined {
+    this.trace?.sent(attempt);
     const phase = this.#sending;
     this.#sending = undefined;
     return phase;
@@ -85,15 +91,17 @@ export class AttemptPair extends Retries {
     this.#first = undefined;
   }
 
-  /** Called when the watch session continues on this backend. */
-  movedTo(backend: string): void {
-    this.#place(backend);
+  /** Called when the watch session continues on another backend. */
+  moved(move: Move): void {
+    this.#place(move.to);
+    if (move.reason !== "refreshed") this.trace?.moved(move);
   }
 
   /** Creates the first attempt, at this backend. The caller must dial it. */
   ask(backend: string): Attempt {
     this.#place(backend);
     this.#first = new Attempt(backend, this.#owner);
+    this.trace?.asked(this.#first, backend, false);
     return this.#first;
   }
 
@@ -102,6 +110,7 @@ export class AttemptPair extends Retries {
     this.#hasLeft ||= this.#other?.mayHaveRun === true;
     this.#endOther();
     this.#other = new Attempt(backend, this.#owner);
+    this.trace?.asked(this.#other, backend, true);
     return this.#other;
   }
 
@@ -109,6 +118,7 @@ export class AttemptPair extends Retries {
   move(attempt: Attempt, backend: string): Attempt {
     attempt.cancel(false);
     this.failed(attempt.backend);
+    this.trace?.lost(attempt, "no_connection");
     return attempt === this.#other ? this.hedge(backend) : this.ask(backend);
   }
 
@@ -145,6 +155,7 @@ export class AttemptPair extends Retries {
   prefer(attempt: Attempt): Attempt | undefined {
     if (attempt === this.#other) this.#swap();
     const rest = this.#other;
+    this.trace?.answered(attempt);
     this.#endOther();
     this.#place(attempt.backend);
     return rest;
@@ -173,6 +184,7 @@ export class AttemptPair extends Retries {
   /** Removes an attempt that is over. True if the other one goes on. */
   goesOnWithout(attempt: Attempt): boolean {
     this.failed(attempt.backend);
+    this.trace?.lost(attempt, "lost");
     this.#hasLeft ||= attempt.mayHaveRun;
     this.#forgetHeldOf(attempt);
     if (attempt !== this.#other) this.#first = this.#other;

@@ -18,7 +18,7 @@ const head = (status: number, ...fields: Field[]): Field[] => [
 
 function measured(...names: string[]) {
   const clock = manualClock();
-  const loads = new BackendLoads(clock);
+  const loads = new BackendLoads(clock, () => true);
   loads.reconcile(names);
   loads.start();
   /** Reads at a backend, ten a second, each of which takes `ms`. */
@@ -120,6 +120,36 @@ test("the utilisation that a backend reports counts for half a minute, and is re
   assert.is(utilization(), 0.9);
   clock.advance(loadLimits.reportMs);
   assert.is(utilization(), undefined);
+});
+
+test("a backend that is much slower than the others loses capacity until it has come back", () => {
+  const { loads, reads } = measured("a", "b", "c");
+  for (let round = 0; round < 3; round += 1)
+    for (const [name, ms] of [
+      ["a", 100],
+      ["b", 10],
+      ["c", 10],
+    ] as const)
+      reads(name, ms);
+  assert.ok(loads.capacity("a") < 0.8, String(loads.capacity("a")));
+  assert.equal([loads.capacity("b"), loads.capacity("c")], [1, 1]);
+  loads.returned("a");
+  assert.equal([loads.capacity("a"), loads.slowness("a")], [1, 1]);
+});
+
+test("utilisations count instead of times if all backends report them", () => {
+  const { clock, loads } = measured("a", "b");
+  const report = (backend: string, value: number): void => {
+    const field = new Field("endpoint-load-metrics", `TEXT cpu_utilization=${value}`);
+    loads.answered(backend, get, backend === "b" ? 100 : 1, head(200, field));
+  };
+  for (let second = 0; second < 60; second += 1) {
+    for (let count = 0; count < 10; count += 1) report("a", 0.9);
+    for (let count = 0; count < 10; count += 1) report("b", 0.3);
+    clock.advance(1000);
+  }
+  assert.ok(loads.capacity("a") < 0.7, String(loads.capacity("a")));
+  assert.is(loads.capacity("b"), 1);
 });
 
 test("a backend that is not configured any more is not measured", () => {
