@@ -3,6 +3,7 @@
  * turn at the shield of a backend.
  */
 import type { Clock } from "../../base/clock.ts";
+import { detach } from "../../base/detach.ts";
 import { Failure } from "../../base/failure.ts";
 import type { BackendView } from "../../health/backend.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
@@ -41,6 +42,9 @@ export type GateOwner = {
   proceed(): void;
   turnAway(failure: Failure): void;
 };
+
+/** A DNS subdomain (the group) has at most 253 characters, and a DNS label (the resource) 63. */
+const maxKindLength = 253 + 1 + 63;
 
 /** A watch without a new event for this many ms has got its initial events, if no bookmark ends them. */
 const initialPauseMs = 250;
@@ -126,11 +130,14 @@ export class RequestGate {
     return place?.state === "placed";
   }
 
-  /** Lists of the same kind take about the same time. "": a watch, whose response begins before its events. */
+  /** Lists of the same kind take about the same time. "": unknown; a watch's response begins before its events. */
   get #kind(): string {
     const { info, start, isSelected } = this.#request;
     if (start !== undefined) return "";
-    return `${info.group}/${info.resource} ${info.namespace !== ""} ${isSelected}`;
+    const resource = `${info.group}/${info.resource}`;
+    // The client chooses the names. Kinds are remembered beyond the request, so they must be short and own their text.
+    if (resource.length > maxKindLength) return "";
+    return detach(`${resource} ${info.namespace !== ""} ${isSelected}`);
   }
 
   /** True until the response of a list has arrived, or the initial events of a watch. */

@@ -68,10 +68,13 @@ export class Shield {
   #usualMs = 0;
   /** Number of requests that were refused here, since the start. */
   refused = 0;
+  /** True if the backend has to start before it is ready: it was down, or it was added while the proxy ran. */
+  isStarting: boolean;
 
   /** `soon` runs a function in a later tick. */
-  constructor(backend: string, soon: (run: () => void) => void) {
+  constructor(backend: string, isStarting: boolean, soon: (run: () => void) => void) {
     this.backend = backend;
+    this.isStarting = isStarting;
     this.#soon = soon;
   }
 
@@ -100,8 +103,13 @@ export class Shield {
     return this.#queue.size === 0 && this.#placed.size < this.cap;
   }
 
-  /** Puts the shield up, because the backend has just become ready. */
+  /**
+   * Puts the shield up if the backend has just started. A backend that is ready when the proxy starts has been up for
+   * long, as far as the proxy knows.
+   */
   warm(now: number): void {
+    if (!this.isStarting) return;
+    this.isStarting = false;
     this.#raise(now, shieldLimits.warmMs);
     this.#fastest.clear();
   }

@@ -30,6 +30,7 @@ export class Shields extends Interval {
   /** True if any shield is up, so that lists have to be checked. */
   isAnyUp = false;
   #isLooking = false;
+  #hasBackends = false;
   #refusedBefore = 0;
 
   constructor({ clock, loads }: ShieldsParts, config = shieldOff) {
@@ -52,8 +53,12 @@ export class Shields extends Interval {
         this.#refusedBefore += shield.refused;
         this.#shields.delete(name);
       }
+    // The first list has the backends that the proxy found at its start.
+    const isAdded = this.#hasBackends;
+    this.#hasBackends ||= backends.length > 0;
     for (const name of backends)
-      if (!this.#shields.has(name)) this.#shields.set(name, new Shield(name, (run) => this.#clock.soon(run)));
+      if (!this.#shields.has(name))
+        this.#shields.set(name, new Shield(name, isAdded, (run) => this.#clock.soon(run)));
     this.#update();
   }
 
@@ -83,7 +88,10 @@ export class Shields extends Interval {
 
   /** Called with each new verdict. Requests do not wait at a backend that takes no new ones. */
   judged({ name, state }: Pick<BackendView, "name" | "state">): void {
-    if (state !== "ready") this.#shields.get(name)?.release();
+    const shield = this.#shields.get(name);
+    if (shield === undefined) return;
+    if (state === "dead" || state === "draining") shield.isStarting = true;
+    if (state !== "ready") shield.release();
   }
 
   isExempt(groups: readonly string[]): boolean {

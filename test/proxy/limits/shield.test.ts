@@ -15,9 +15,14 @@ const test = suite("proxy/limits/shield");
 const shield = { isEnabled: true, queueMs: 15_000, exemptGroups: ["system:masters"] };
 const { firstCap, leastCap, warmMs } = shieldLimits;
 
-/** A path whose backends have just become ready. */
+/** A path whose backends have just started. */
 function startedPath(names: readonly string[] = ["a"], options = { shield }): PlayedPath {
-  return new PlayedPath(names, options);
+  const path = new PlayedPath(names, options);
+  for (const name of names) {
+    path.shields.judged({ name, state: "dead" });
+    path.shields.returned(name);
+  }
+  return path;
 }
 
 function list(client: PlayedClient, user: string, path = "/api/v1/pods"): ReturnType<PlayedClient["ask"]> {
@@ -129,6 +134,45 @@ test("a list that waits goes to another backend if its own takes no more request
   );
 });
 
+test("backends that the proxy finds at its own start have no shield; added and restarted backends have one", () => {
+  const path = new PlayedPath(["a"], { shield });
+  path.clock.advance(100);
+  assert.is(path.shields.isAnyUp, false);
+  herd(path, 200);
+  assert.is(listsAt(path).length, 200);
+  const clock = manualClock();
+  const loads = { of: () => undefined, slowness: () => 1 };
+  const shields = new Shields({ clock, loads }, shield);
+  const isUp = (name: string): boolean => shields.statusOf(name).cap > 0;
+  shields.reconcile(["a"]);
+  shields.returned("a");
+  shields.reconcile(["a", "b"]);
+  shields.returned("b");
+  assert.equal([isUp("a"), isUp("b")], [false, true]);
+  for (const state of ["dead", "draining"] as const) {
+    clock.advance(warmMs);
+    assert.equal([isUp("a"), isUp("b")], [false, false]);
+    shields.judged({ name: "a", state });
+    shields.judged({ name: "a", state: "ready" });
+    shields.returned("a");
+    assert.equal([isUp("a"), isUp("b")], [true, false], state);
+  }
+});
+
+test("the kinds of lists with endless or long names are not remembered", () => {
+  const path = startedPath();
+  const kinds: string[] = [];
+  const enter = path.shields.enter.bind(path.shields);
+  path.shields.enter = (backend, request) => {
+    kinds.push(request.kind);
+    return enter(backend, request);
+  };
+  list(path.client(), "jane", `/apis/stable.example.com/v1/${"x".repeat(5000)}`);
+  list(path.client({ address: "10.0.0.9" }), "john", "/apis/stable.example.com/v1/things");
+  path.settle();
+  assert.equal(kinds, ["", "stable.example.com/things false false"]);
+});
+
 test("after the start is over, nothing waits", () => {
   const path = startedPath();
   path.clock.advance(warmMs + 1100);
@@ -185,6 +229,7 @@ function shieldsAt(clock: ReturnType<typeof manualClock>, queueMs = 15_000): Shi
   const shields = new Shields({ clock, loads });
   shields.configure({ ...shield, queueMs });
   shields.reconcile(["a", "b"]);
+  shields.judged({ name: "a", state: "dead" });
   shields.returned("a");
   return shields;
 }
