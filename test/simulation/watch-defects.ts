@@ -150,7 +150,7 @@ const ofBytes: readonly WatchDefect[] = [
     find: "this.#held.add(bytes, start, end);",
     replace: "this.#held.add(bytes, start + 1, end);",
   }),
-  defect("half an event goes on", ["whole", "unique", "progress"], {
+  defect("half an event goes on", ["whole", "unique", "progress", "reliable"], {
     file: stream,
     find: "    this.#send(bytes, from, at);\n    this.#hold(bytes, at, end);",
     replace: "    this.#send(bytes, from, end);",
@@ -166,7 +166,7 @@ const ofBytes: readonly WatchDefect[] = [
     find: 'if (fate !== "forward") {',
     replace: 'if (fate !== "forward" && fate !== "drop") {',
   }),
-  defect("what is held is never granted", ["fresh", "progress"], {
+  defect("what is held is never granted", ["fresh", "progress", "deadline"], {
     file: stream,
     find: "    this.attempt.up?.grant(end - start);\n",
     replace: "",
@@ -180,7 +180,7 @@ const ofBytes: readonly WatchDefect[] = [
 
 /** Faults in the request that moves a watch. */
 const ofRequests: readonly WatchDefect[] = [
-  defect("a watch is asked for one version too far on", ["reliable", "bookmarkable", "ends"], {
+  defect("a watch is asked for one version too far on", ["reliable", "bookmarkable", "ends", "carried"], {
     file: resume,
     find: "`resourceVersion=${version}`",
     replace: "`resourceVersion=${Number(version) + 1}`",

@@ -11,7 +11,7 @@ import type { play } from "../watches/scene.ts";
 
 const test = suite("simulation/long/watch-defects");
 
-const mostSeeds = 3_000;
+const mostSeeds = 6_000;
 
 type Caught = { readonly seed: number; readonly by: string; readonly what: string };
 

@@ -67,16 +67,20 @@ export class Asker {
     void call;
   }
 
-  /** No request fails by a silence of all backends, and a read is answered within a second after it. */
-  #judgeCarried(auditId: string, method: string, { status, isWhole, ms }: Answer): void {
+  /**
+   * No request fails by a silence of all backends, and a read is answered within a second after it. If the head of the
+   * response arrived before the silence, only the backend's retransmissions can bring the rest of the body.
+   */
+  #judgeCarried(auditId: string, method: string, { status, isWhole, ms, headMs }: Answer): void {
     const since = this.#stage.carriedSince();
     if (since === undefined) return;
     const { findings } = this.#caller;
     const now = findings.world.now();
     const lateMs = now - Math.max(since, now - ms);
-    if (method === "GET") this.latestMs = Math.max(this.latestMs, lateMs);
+    const hasBegun = headMs !== undefined && now - ms + headMs < since;
+    if (method === "GET" && !hasBegun) this.latestMs = Math.max(this.latestMs, lateMs);
     if (!isWhole || status >= 500) findings.wrong("carried", `${auditId} failed: ${status}`);
-    else if (method === "GET" && lateMs > carriedMs)
+    else if (method === "GET" && !hasBegun && lateMs > carriedMs)
       findings.wrong("carried", `${auditId} was answered ${Math.round(lateMs)} ms after it could be`);
   }
 

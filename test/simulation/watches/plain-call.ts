@@ -12,6 +12,8 @@ export type Answer = {
   /** Ended by END_STREAM. */
   readonly isWhole: boolean;
   readonly ms: number;
+  /** Milliseconds until the final head arrived; undefined: it did not. */
+  readonly headMs: number | undefined;
 };
 
 export class PlainCall implements StreamListener {
@@ -22,6 +24,7 @@ export class PlainCall implements StreamListener {
   readonly #auditId: string;
   readonly #pieces: Buffer[] = [];
   #status = 0;
+  #headMs: number | undefined;
   #retryAfterMs: number | undefined;
   #length = -1;
   #isOver = false;
@@ -39,6 +42,7 @@ export class PlainCall implements StreamListener {
     const status = Number(value(":status") ?? 0);
     if (this.#status === 0 && status >= 200) {
       this.#status = status;
+      this.#headMs = this.#caller.findings.world.now() - this.#openedAt;
       const retryAfter = value("retry-after");
       this.#retryAfterMs = retryAfter === undefined ? undefined : Number(retryAfter) * 1_000;
       this.#length = Number(value("content-length") ?? -1);
@@ -76,6 +80,7 @@ export class PlainCall implements StreamListener {
       body: body.toString(),
       isWhole,
       ms,
+      headMs: this.#headMs,
     });
   }
 }
