@@ -159,6 +159,15 @@ test("backends that the proxy finds at its own start have no shield; added and r
   }
 });
 
+test("a backend that was not there when the proxy started has a shield when it comes", () => {
+  const path = new PlayedPath(["a"], { shield, down: ["a"] });
+  path.clock.advance(5000);
+  path.backend("a").isDown = false;
+  path.clock.advance(10_000);
+  assert.equal(path.changes.at(-1)?.to, "ready");
+  assert.is(path.shields.isAnyUp, true);
+});
+
 test("the kinds of lists with endless or long names are not remembered", () => {
   const path = startedPath();
   const kinds: string[] = [];
