@@ -20,9 +20,13 @@ function linesOf(text: string): readonly string[] {
   return text.split("\n").filter((line) => line.trim() !== "");
 }
 
-/** "   0.67 s  watchkeeper  cp is suspect": who says something. */
+/**
+ * "   0.67 s  watchkeeper  cp is suspect": who says something. Apiservers have no number here: the fault hits the one to
+ * which the client is bound, and new clients are bound to either.
+ */
 function speakerIn(line: string): string | undefined {
-  return /^ +\d+\.\d\d s {2}(\S+(?: \S+)*?)(?: {2}|$)/.exec(line)?.[1];
+  const [, speaker] = /^ +\d+\.\d\d s {2}(\S+(?: \S+)*?)(?: {2}|$)/.exec(line) ?? [];
+  return speaker?.replace(/^apiserver-\d$/, "apiserver");
 }
 
 /** The first column of a table, whose first line is `head`. */
