@@ -98,8 +98,10 @@ class Output implements Wire {
     // Response heads are not flow-controlled, so the proxy stops reading clients that do not read their responses.
     if (this.#isClient && waitingBytes > unreadBytes) socket.pause();
     // Node emits "drain" only after a write that returned false. Writes beyond this number of bytes return false.
-    this.#isFull = waitingBytes > limits.socketBacklogBytes;
-    return !this.#isFull;
+    const isTaken = waitingBytes <= limits.socketBacklogBytes;
+    // A later write that is taken must not take back the promise of a `drained`: the socket may be paused until then.
+    if (!isTaken) this.#isFull = true;
+    return isTaken;
   }
 
   get waitingBytes(): number {

@@ -117,6 +117,22 @@ test("a peer that does not read counts as backlog, and as drained once it reads"
   close();
 });
 
+test("a write that is taken before a full socket has drained does not cancel `drained`", async () => {
+  const { near, far, close } = await openTlsPair();
+  const drained = Promise.withResolvers<undefined>();
+  const wire = wireOf(near, { ...ignored, drained: () => drained.resolve(undefined) }, parts);
+  far.pause();
+  while (wire.write([Buffer.alloc(60_000)])) await new Promise(setImmediate);
+  // The backlog, as it is once the peer has read a part of it.
+  const { socketBacklogBytes } = limits;
+  Reflect.set(limits, "socketBacklogBytes", Number.MAX_SAFE_INTEGER);
+  const isTaken = wire.write([Buffer.alloc(10)]);
+  Reflect.set(limits, "socketBacklogBytes", socketBacklogBytes);
+  far.resume();
+  await within(5_000, "drained", drained.promise).finally(close);
+  assert.ok(isTaken);
+});
+
 test("the end comes after all bytes, also if the peer has ended its side before", async () => {
   for (const isFarFirst of [false, true]) {
     const { near, far, close } = await openTlsPair();
