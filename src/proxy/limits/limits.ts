@@ -23,6 +23,8 @@ export const shieldLimits = {
   slowTimes: 4,
   /** A list whose response begins within this many ms is never slow: such a delay harms no one. */
   slowMs: 100,
+  /** Reads of one object that take this many ms on average are late: a leader's renewal is a read and a write. */
+  lateMs: 250,
   /** Factor of the fastest time after each list, so that it follows a growing cluster within a few hundred lists. */
   fastestGrowth: 1.01,
   /** Minimum ms between two decreases: the lists that were under way at the first one are late for the same reason. */

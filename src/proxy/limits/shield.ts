@@ -46,7 +46,7 @@ export class ShieldPlace {
 /** The part of a backend's measured load that shows an overload. */
 export type ShieldedLoad = {
   readonly refusals: number;
-  readonly gets: { readonly ms: number; readonly isKnown: boolean };
+  readonly gets: { readonly ms: number; readonly latestMs: number; readonly isKnown: boolean };
 };
 
 export class Shield {
@@ -61,6 +61,8 @@ export class Shield {
   #cap: number = shieldLimits.firstCap;
   /** True until the first sign of overload: the cap grows by one with each list, so it doubles. */
   #isGrowing = true;
+  /** True while reads of one object are late, so that the cap must not grow. */
+  #areReadsLate = false;
   #decreasedAt = Number.NEGATIVE_INFINITY;
   #upUntil = 0;
   #refusalsSeen = 0;
@@ -122,8 +124,13 @@ export class Shield {
     this.#upUntil = Math.max(this.#upUntil, now + ms);
   }
 
-  /** Called every second: puts the shield up while the backend answers 429, or its reads are slow. */
+  /**
+   * Called every second: puts the shield up while the backend answers 429, or its reads are slow. While the shield is up
+   * and reads of one object are late, the cap shrinks: renewals of Leases are late for the same reason.
+   */
   judge(now: number, { refusals, gets }: ShieldedLoad, slowness: number): void {
+    this.#areReadsLate = gets.latestMs >= shieldLimits.lateMs;
+    if (this.#areReadsLate && this.isUp(now)) this.#decrease(0.7, now);
     const hasRefused = refusals > this.#refusalsSeen;
     this.#refusalsSeen = refusals;
     const { slowTimes, slowMs, usualMs, judgeMs, weakMs } = shieldLimits;
@@ -187,7 +194,7 @@ export class Shield {
     this.#fastest.set(kind, Math.min(ms, fastest * shieldLimits.fastestGrowth));
     const { slowTimes, slowMs, mostCap } = shieldLimits;
     if (ms >= Math.max(slowMs, slowTimes * fastest)) return this.#decrease(0.7, now);
-    this.#cap = Math.min(mostCap, this.#cap + (this.#isGrowing ? 1 : 1 / this.#cap));
+    if (!this.#areReadsLate) this.#cap = Math.min(mostCap, this.#cap + (this.#isGrowing ? 1 : 1 / this.#cap));
     this.#next(now);
   }
 

@@ -18,6 +18,7 @@ export class ReadTimes {
   #count = 0;
   #ms = 0;
   #total = 0;
+  #latestMs = 0;
 
   add(ms: number): void {
     this.#sum += ms;
@@ -26,8 +27,9 @@ export class ReadTimes {
 
   /** Adds the reads since the previous call to the average. A second with few reads changes it less. */
   update(): void {
+    this.#latestMs = this.#count === 0 ? 0 : this.#sum / this.#count;
     if (this.#count === 0) return;
-    const mean = this.#sum / this.#count;
+    const mean = this.#latestMs;
     const weight = Math.min(1, this.#count / loadLimits.fullReads);
     const isFirst = this.#total === 0;
     this.#ms += (mean - this.#ms) * (isFirst ? 1 : weight * shareOf(loadLimits.lookMs));
@@ -38,6 +40,11 @@ export class ReadTimes {
 
   get ms(): number {
     return this.#ms;
+  }
+
+  /** Average time of the reads between the last two calls of `update`; 0: there were none. */
+  get latestMs(): number {
+    return this.#latestMs;
   }
 
   /** True if enough reads were measured for a comparison with other backends. */

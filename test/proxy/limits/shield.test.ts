@@ -252,18 +252,37 @@ test("reads that take four times as long as usual, or as at other backends, put 
     [99, 4, false],
   ] as const) {
     const clock = manualClock();
-    const load = { refusals: 0, gets: { ms: 100, isKnown: true } };
+    const load = { refusals: 0, gets: { ms: 100, latestMs: 0, isKnown: true } };
     let slow = 1;
     const shields = new Shields({ clock, loads: { of: () => load, slowness: () => slow } });
     shields.configure(shield);
     shields.reconcile(["a"]);
     shields.start();
     clock.advance(10_000);
-    load.gets = { ms, isKnown: true };
+    load.gets = { ms, latestMs: 0, isKnown: true };
     slow = slowness;
     clock.advance(1000);
     assert.is(shields.isAnyUp, isUp, `${ms} ms, ${slowness} times`);
   }
+});
+
+test("while the shield is up, late reads of one object shrink the cap", () => {
+  const clock = manualClock();
+  const gets = { ms: 0, latestMs: 0, isKnown: false };
+  const shields = new Shields(
+    { clock, loads: { of: () => ({ refusals: 0, gets }), slowness: () => 1 } },
+    shield,
+  );
+  shields.reconcile(["a"]);
+  shields.start();
+  shields.judged({ name: "a", state: "dead" });
+  shields.returned("a");
+  const caps = [shieldLimits.lateMs - 1, shieldLimits.lateMs, 1000, 1000, 1000, 1000].map((ms) => {
+    gets.latestMs = ms;
+    clock.advance(1000);
+    return shields.of("a")?.cap;
+  });
+  assert.equal(caps, [firstCap, 5, 3, 2, leastCap, leastCap]);
 });
 
 test("one address with invented tokens, or one user, neither starves others nor grows the queue", () => {
