@@ -12,7 +12,6 @@ export type FailureCode =
   | "backend-protocol"
   | "client-lost"
   | "overload"
-  | "limited"
   | "outcome-unknown"
   | "draining"
   | "bad-file";

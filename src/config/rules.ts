@@ -9,7 +9,6 @@ import {
   repeatedBackends,
   repeatedUrls,
 } from "./cluster-rules.ts";
-import { limitBreaches } from "./limit.ts";
 import { passthroughBreaches } from "./passthrough.ts";
 import { type Breach, quote, repeatedNames } from "./problem.ts";
 import {
@@ -77,13 +76,6 @@ export const rules: readonly Rule[] = [
   {
     reads: ["/clusters/*/discovery", "/clusters/*/proxyProtocol"],
     breaches: each(discoveryBreaches),
-  },
-  {
-    reads: ["/clusters/*/limits"],
-    breaches: each((placed) => [
-      ...repeatedNames(`${placed.pointer}/limits`, placed.cluster.limits ?? []),
-      ...limitBreaches(placed),
-    ]),
   },
   { reads: ["/health/ping"], breaches: pingBreaches },
 ];

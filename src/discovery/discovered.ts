@@ -3,7 +3,6 @@ import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl, textOf } f
 import { Failure } from "../base/failure.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
 import { limits } from "../base/limits.ts";
-import { isZone } from "../config/cluster.ts";
 import { isProblems, lineOf, quote } from "../config/problem.ts";
 import { readYaml } from "../config/yaml-document.ts";
 
@@ -13,15 +12,10 @@ export type Discovered = {
   readonly host: string;
   readonly port: number;
   readonly isEncrypted: boolean;
-  /** Share of the load compared with other backends; default: 1. Only a discovery file states weights. */
-  readonly weight?: number;
-  /** Undefined: the source does not state the zone. */
-  readonly zone?: string;
 };
 
-export function foundAt(host: string, port: number, zone = ""): Discovered {
-  const found = { name: textOf({ host, port }), host, port, isEncrypted: true };
-  return isZone(zone) ? { ...found, zone } : found;
+export function foundAt(host: string, port: number): Discovered {
+  return { name: textOf({ host, port }), host, port, isEncrypted: true };
 }
 
 /** Returns each backend once, in a stable order; a Failure if any backend is unusable. */
@@ -68,21 +62,10 @@ export function foundInFile(text: string, file: string): readonly Discovered[] |
 
 function foundInEntry(entry: unknown): Discovered | undefined {
   const fields: JsonRecord = isRecord(entry) ? entry : {};
-  const { name, url, weight, zone, ...rest } = fields;
+  const { name, url, ...rest } = fields;
   if (typeof name !== "string" || typeof url !== "string" || Object.keys(rest).length > 0) return undefined;
   const address = parseBackendUrl(url);
   // The same rule as for names in the config, because names appear in metrics and logs.
   const isName = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name);
-  const traits = traitsIn(weight, zone);
-  return address !== undefined && isName && traits !== undefined
-    ? { name, ...address, ...traits }
-    : undefined;
-}
-
-function traitsIn(weight: unknown, zone: unknown): Pick<Discovered, "weight" | "zone"> | undefined {
-  const isWeight = Number.isInteger(weight) && Number(weight) >= 1 && Number(weight) <= 256;
-  if (weight !== undefined && !isWeight) return undefined;
-  const weighted = weight === undefined ? {} : { weight: Number(weight) };
-  if (zone === undefined) return weighted;
-  return typeof zone === "string" && isZone(zone) ? { ...weighted, zone } : undefined;
+  return address !== undefined && isName ? { name, ...address } : undefined;
 }

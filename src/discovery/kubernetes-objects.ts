@@ -5,7 +5,6 @@ export type EndpointSlice = {
   readonly endpoints?: readonly {
     readonly addresses: readonly string[];
     readonly conditions?: { readonly ready?: boolean };
-    readonly zone?: unknown;
   }[];
   readonly ports?: readonly { readonly name?: string; readonly port?: number }[];
 };
@@ -19,18 +18,13 @@ export type Lease = {
   };
 };
 
-type ZonedAddress = Address & { readonly zone?: string };
-
 /** Returns the addresses in the EndpointSlices of default/kubernetes. The API defines a missing "ready" as true. */
-export function addressesInSlices(slices: readonly EndpointSlice[]): readonly ZonedAddress[] {
+export function addressesInSlices(slices: readonly EndpointSlice[]): readonly Address[] {
   return slices.flatMap(({ endpoints = [], ports = [] }) => {
     const { port } = ports.find(({ name }) => name === "https") ?? ports[0] ?? {};
     if (port === undefined) return [];
     const ready = endpoints.filter(({ conditions }) => conditions?.ready !== false);
-    return ready.flatMap(({ addresses, zone }) => {
-      const zoned = typeof zone === "string" ? { zone } : {};
-      return addresses.map((host) => ({ host, port, ...zoned }));
-    });
+    return ready.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
   });
 }
 

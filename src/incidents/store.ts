@@ -13,8 +13,6 @@ export type Finding = {
   readonly startedAt?: number;
   readonly evidence: readonly EvidenceRow[];
   readonly client?: string;
-  /** True if the summary replaces that of the active incident; default: the first summary stays. */
-  readonly replacesSummary?: boolean;
 };
 
 /** A counter of incidents. There are few pairs of kind and backend, so they can be metric labels. */
@@ -68,7 +66,6 @@ export class IncidentStore {
     if (known !== undefined) {
       for (const row of finding.evidence) addEvidence(known, row);
       known.lastSeenAt = at;
-      if (finding.replacesSummary === true) known.summary = clippedText(finding.summary);
     }
     if (incident !== undefined && client !== "") addAffected(incident.affected, client);
     return incident;
@@ -86,7 +83,7 @@ export class IncidentStore {
       kind,
       subject: subject.slice(0, incidentLimits.textChars),
       backend,
-      summary: clippedText(summary),
+      summary: summary.slice(0, incidentLimits.textChars),
       startedAt: Math.min(at, finding.startedAt ?? evidence[0]?.at ?? at),
       detectedAt: at,
       evidence: [],
@@ -134,10 +131,6 @@ export class IncidentStore {
     count.count += 1;
     this.#counts.set(key, count);
   }
-}
-
-function clippedText(text: string): string {
-  return text.slice(0, incidentLimits.textChars);
 }
 
 function keyOf(kind: IncidentKind, subject: string): string {

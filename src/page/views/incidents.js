@@ -1,8 +1,7 @@
 /** The active incidents. A click on one shows its evidence: detector, measured value and threshold. */
 import { html } from "../html.js";
-import { hashOf } from "../route.js";
 import { Mark } from "../table.js";
-import { age, amount, clockTime, counted, markOf } from "../words.js";
+import { age, amount, clockTime, markOf } from "../words.js";
 
 /** @typedef {import("../rows.d.ts").Incident} Incident */
 
@@ -17,7 +16,7 @@ export function Incidents({ incidents }) {
 
 /** @param {{ incident: Incident }} props */
 function OneIncident({ incident }) {
-  const { id, kind, severity, summary, durationMs } = incident;
+  const { id, kind, severity, summary, durationMs, affected } = incident;
   return html`<details class=${`incident ${severity}`} id=${`incident-${id}`}>
     <summary>
       <${Mark} mark=${markOf(severity)}>#${id} ${kind}<//>
@@ -26,21 +25,17 @@ function OneIncident({ incident }) {
       <span class="age" title="since its start">${age(durationMs)}</span>
     </summary>
     <p>
-      Began ${clockTime(incident.startedAt)}, detected ${age(incident.detectionMs)} later. ${affectedOf(incident)}
-      <a href=${hashOf({ tab: "incidents", id: String(id) })}>Replay</a>
+      Began ${clockTime(incident.startedAt)}, known ${age(incident.detectionMs)} later.
+      ${affected.count > 0 && html` Affected: ${affected.names.join(", ")}${more(affected)}.`}
     </p>
     <${EvidenceRows} incident=${incident} />
     <${Lines} incident=${incident} />
   </details>`;
 }
 
-/**
- * Returns the affected clients in a sentence; "": none is known.
- * @param {Pick<Incident, "affected">} incident
- */
-export function affectedOf({ affected: { count, names } }) {
-  const more = count > names.length ? ` and ${amount(count - names.length)} more` : "";
-  return count === 0 ? "" : `Affected: ${names.join(", ")}${more}.`;
+/** @param {Incident["affected"]} affected */
+function more({ count, names }) {
+  return count > names.length ? ` and ${amount(count - names.length)} more` : "";
 }
 
 /**
@@ -61,7 +56,7 @@ const impacts = new Map([
 export function impactOf({ impact }) {
   return Array.from(impacts, ([name, words]) => ({ count: impact[name], words }))
     .filter(({ count }) => count > 0)
-    .map(({ count, words }) => counted(count, words))
+    .map(({ count, words: [one, several] }) => `${amount(count)} ${count === 1 ? one : several}`)
     .join(", ");
 }
 
@@ -92,7 +87,7 @@ function EvidenceRows({ incident: { evidence, evidenceOmitted } }) {
  * Lines to copy, each with a button: a Prometheus query and a command.
  * @param {{ incident: Incident }} props
  */
-export function Lines({ incident }) {
+function Lines({ incident }) {
   return html`<p class="lines">
     ${linesOf(incident).map(
       (line) => html`<span><code>${line}</code>

@@ -7,7 +7,6 @@
  * clients.
  */
 import { randomBytes } from "node:crypto";
-import type { Clock } from "../../base/clock.ts";
 import { clipped } from "../../base/detach.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -29,8 +28,7 @@ export type Identified = {
 };
 
 const https = new Field(":scheme", "https");
-const anyAuditId = new Field("audit-id", "");
-/** Random for each process, so that ids of several proxies never collide. A counter follows (RFC 9562, version 4). */
+/** Random for each process, so that several proxies never use one id twice. A counter follows (RFC 9562, version 4). */
 const idPrefix = randomBytes(9)
   .toString("hex")
   .replace(/^(.{8})(.{4})(.{3})(.{3})$/, "$1-$2-4$3-a$4-");
@@ -41,14 +39,11 @@ function newAuditId(): string {
   return idPrefix + idCount.toString(16).padStart(12, "0");
 }
 
-export function identify(
-  request: RequestHead,
-  client: Client,
-  clock: Pick<Clock, "wall">,
-): Identified | Failure {
+/** `wallMs`: the present time in ms since 1970. */
+export function identify(request: RequestHead, client: Client, wallMs: number): Identified | Failure {
   if (!client.mayAsk(request.authority))
     return new Failure("misdirected", "client", "Another host: use another connection for this name");
-  const asserted = assertedIn(request.fields, client.identity, clock);
+  const asserted = assertedIn(request.fields, client.identity, wallMs);
   if (asserted instanceof Failure) return asserted;
   const { fields, auditId, forwardedFor } = allowedFieldsOf(request, dropsOf(client.identity, asserted));
   // Any client may write X-Forwarded-For, so only that of a configured forwarder is kept. All entries go into one
@@ -59,8 +54,8 @@ export function identify(
   const isBelieved = isFitting && client.isTrustedForwarder;
   fields.push(isBelieved ? new Field(name, forwardedFor + value) : client.forwardedFor);
   const id = auditId === "" ? newAuditId() : auditId;
-  if (auditId === "") fields.push(new Field(anyAuditId.name, id, false, anyAuditId));
-  // Added after the client's fields are filtered, so that no field of the client removes the identity fields (A40).
+  if (auditId === "") fields.push(new Field("audit-id", id));
+  // Added after the client's fields were filtered, so that no field of the client can remove them (A40).
   if (asserted !== undefined) fields.push(...asserted.fields);
   return { fields, auditId: id, asserted };
 }
@@ -90,12 +85,12 @@ function allowedFieldsOf(request: RequestHead, drops: FieldRule | undefined): Cl
 function assertedIn(
   fields: readonly Field[],
   identity: Identity,
-  clock: Pick<Clock, "wall">,
+  wallMs: number,
 ): Asserted | undefined | Failure {
   if (identity.kind === "none") return undefined;
   if (identity.kind === "refused")
     return identity.mayUseBearer && fields.some((field) => isBearer(field)) ? undefined : identity.failure;
-  if (identity.notAfter <= clock.wall())
+  if (identity.notAfter <= wallMs)
     return fields.some((field) => isBearer(field))
       ? undefined
       : new Failure("unauthenticated", "client", "The client certificate has expired");

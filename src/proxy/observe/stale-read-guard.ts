@@ -151,15 +151,11 @@ export class GuardedRead {
     this.target = this.isDemanded ? flooredTarget(target, seenVersion.version) : target;
   }
 
-  /** Returns true if the backend is behind the enforced version. */
-  answered(backend: string, head: readonly Field[]): boolean {
+  answered(backend: string, head: readonly Field[]): void {
     this.#answeredBy = backend;
-    const isBehind = this.isDemanded && head[0]?.value === "504";
-    if (isBehind) this.refused();
-    if (!this.#isList) return isBehind;
+    if (!this.#isList) return;
     const { status, contentType, contentEncoding } = answerOf(head);
     if (status === 200) this.#reading = new ListVersion(contentType, contentEncoding);
-    return isBehind;
   }
 
   /** Searches the forwarded bytes for the list's version. */

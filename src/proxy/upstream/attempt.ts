@@ -171,11 +171,7 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#waitingPool = undefined;
     this.#isSuspect = false;
     this.#connection = connection;
-    try {
-      this.#open(connection);
-    } catch (error) {
-      this.#owner.attemptFaulted(error);
-    }
+    this.#contain(() => this.#open(connection));
   }
 
   #open(connection: Connection): void {

@@ -86,9 +86,8 @@ export class WatchStream {
     this.#isWhole = isWhole;
     this.cache = cache;
     this.scopeCache = scopeCache;
-    const { from } = this.#reading;
-    cache.join(isWhole, this.acceptedAt, from);
-    scopeCache?.join(true, this.acceptedAt, from);
+    cache.join(isWhole, this.acceptedAt);
+    scopeCache?.join(true, this.acceptedAt);
   }
 
   show(version: string, now: number): void {

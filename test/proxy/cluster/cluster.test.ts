@@ -11,7 +11,6 @@ import { Journal } from "../../../src/events/journal.ts";
 import { Cluster } from "../../../src/proxy/cluster/cluster.ts";
 import { Intake } from "../../../src/proxy/downstream/intake.ts";
 import { Listeners } from "../../../src/proxy/downstream/listeners.ts";
-import { OperatorLimits } from "../../../src/proxy/limits/operator-limits.ts";
 import { BufferLimiter } from "../../../src/proxy/overload/buffer-limiter.ts";
 import { askH2, frontProxyPki, type JudgingBackend, startJudge } from "../../support/front-proxy.ts";
 import { until } from "../../support/h1.ts";
@@ -51,7 +50,6 @@ async function lead(judge: JudgingBackend, label = ""): Promise<Led> {
   const cluster = Cluster.of(config, {
     journal,
     bufferLimiter: new BufferLimiter(wallClock, 1 << 30),
-    operatorLimits: new OperatorLimits(wallClock, new Journal(wallClock)),
     label,
   });
   if (cluster instanceof Failure) throw new Error(cluster.message);
@@ -132,7 +130,6 @@ test("without its authorities there is none", async () => {
   const parts = {
     journal: new Journal(wallClock),
     bufferLimiter: new BufferLimiter(wallClock, 1 << 30),
-    operatorLimits: new OperatorLimits(wallClock, new Journal(wallClock)),
     label: "",
   };
   const outcome = Cluster.of({ ...config, cluster: { ...config.cluster, tls } }, parts);

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { silenceOf } from "../../../src/page/views/watch.js";
+import { silenceOf } from "../../../src/page/views/watches.js";
 
-const test = suite("page/views/watch");
+const test = suite("page/views/watches");
 
 test("a bookmark is a sign of life as good as an event", () => {
   const silence = (lastEventAgeMs: number | null, lastBookmarkAgeMs: number | null): number | null =>
