@@ -28,7 +28,16 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 
 /** Moves this process off the proxy's core; children inherit the place. */
 export function pinSelf(): void {
-  execFileSync("taskset", ["-acp", String(loadCore), String(process.pid)], { stdio: "ignore" });
+  const words = ["-acp", String(loadCore), String(process.pid)];
+  for (let left = 5; left > 0; left -= 1) {
+    try {
+      execFileSync("taskset", words, { stdio: "ignore" });
+      return;
+    } catch (error) {
+      // taskset fails if a thread ends after it was listed.
+      if (left === 1) throw error;
+    }
+  }
 }
 
 /** Starts a process that dies with this one, even if this one is killed hard. */

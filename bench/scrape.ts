@@ -8,18 +8,12 @@
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { Peer } from "./peer.ts";
-import { watchkeeperAt } from "./peers/watchkeeper.ts";
+import { openWatches } from "./many-watches.ts";
 import { machineMs, mainThreadMs, ownMs, pinSelf, progress, sleep } from "./processes.ts";
 import { median } from "./report.ts";
-import { startRig } from "./rig.ts";
 import { liveTools, requireTools } from "./tools.ts";
 
 const mostMs = 50;
-/** Reading the heap too early counts what the next collection frees. */
-const settleMs = 3_000;
-/** As in scenarios/fanout.ts. */
-const opensPerSecond = 3_000;
 /** Longer than a scrape's text is used again (adminLimits.scrapeReuseMs). */
 const pauseMs = 1_200;
 /** Longer than the pauses between all periodic looks (watchLimits.hungLookMs, balanceLimits.balanceMs). */
@@ -36,7 +30,6 @@ const { values } = parseArgs({
   },
 });
 const watches = Number(values.watches);
-const each = 100;
 
 /** The path, and what stands in the way of its being answered from what was there before. */
 const looks = [
@@ -45,6 +38,7 @@ const looks = [
   "/api/v1/watches?limit=500&sort=-idleMs",
   "/api/v1/watches?limit=20&q=no-such-watch",
   "/api/v1/backends",
+  "/api/v1/history",
   "/api/v1/clients?limit=20",
   "/api/v1/leases?limit=20",
   "/api/v1/incidents",
@@ -56,25 +50,12 @@ type Cost = { readonly cpuMs: number; readonly lateMs: number };
 
 requireTools(liveTools);
 pinSelf();
-const rig = await startRig();
-const ports = { metrics: 0 };
-const api = 17_480;
-const base = watchkeeperAt("watchkeeper", values.at, {});
-/** The same, with its ports known here. */
-const peer: Peer = {
-  ...base,
-  command(place) {
-    ports.metrics = place.metricsPort;
-    const admin = { address: `127.0.0.1:${api}`, metricsAddress: `127.0.0.1:${place.metricsPort}` };
-    return watchkeeperAt("watchkeeper", values.at, { admin }).command(place);
-  },
-};
-const proxy = await rig.launch(peer, "live");
-const pid = proxy.pid ?? 0;
+const proxy = await openWatches({ watches, at: values.at });
+const { pid, apiUrl, metricsUrl } = proxy;
 
 /** Since it was asked last. */
 async function lateness(): Promise<number> {
-  const answer = await fetch(`http://127.0.0.1:${api}/api/v1/stats`);
+  const answer = await fetch(`${apiUrl}/api/v1/stats`);
   return ((await answer.json()) as { readonly eventLoopDelayMs: number }).eventLoopDelayMs;
 }
 
@@ -89,24 +70,11 @@ async function costOf(run: () => Promise<unknown>): Promise<Cost> {
 }
 
 async function look(path: string): Promise<void> {
-  const port = path === "/metrics" ? ports.metrics : api;
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+  const answer = await fetch(`${path === "/metrics" ? metricsUrl : apiUrl}${path}`);
   if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
   await answer.text();
 }
 
-const clients = watches / each;
-const words = ["watch", "-to", `localhost:${proxy.port}`, "-control", rig.control];
-const numbers = { clients, watches: each, pace: opensPerSecond };
-const load = rig.talk([
-  ...words,
-  ...Object.entries(numbers).flatMap(([key, value]) => [`-${key}`, String(value)]),
-]);
-await load.next();
-progress(`opening ${watches} watches\n`);
-load.say("open");
-await load.next();
-await sleep(settleMs);
 const other = { at: performance.now(), ms: machineMs() - ownMs() };
 const costs = new Map<string, Cost[]>();
 for (let time = 0; time < Number(values.times); time += 1) {
@@ -121,9 +89,7 @@ for (let time = 0; time < Number(values.times); time += 1) {
 }
 progress("\n");
 const others = (machineMs() - ownMs() - other.ms) / (performance.now() - other.at);
-await load.stop();
 await proxy.stop();
-await rig.stop();
 let isMet = true;
 const range = (all: readonly number[]): string =>
   `${median(all).toFixed(1)} ms (${Math.min(...all).toFixed(1)} to ${Math.max(...all).toFixed(1)})`;

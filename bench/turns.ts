@@ -11,7 +11,8 @@ import type { Times } from "../src/admin/http/times.ts";
 import type { Clock } from "../src/base/clock.ts";
 import { Failure } from "../src/base/failure.ts";
 import { inSlices } from "../src/base/slices.ts";
-import { Balance, planMoves } from "../src/proxy/balance/balance.ts";
+import { Balance } from "../src/proxy/balance/balance.ts";
+import { planMoves } from "../src/proxy/balance/plan-moves.ts";
 import { Operations } from "../src/proxy/cluster/operations.ts";
 import { HeapLoad, HeapPressure } from "../src/proxy/overload/heap-pressure.ts";
 import { poolKey } from "../src/proxy/upstream/pool-key.ts";
@@ -90,7 +91,12 @@ function firstLook(looks: { start(): void; stop(): void }): void {
 }
 
 process.stdout.write(`figure: ${exchanges.active("watch")} watches\n`);
-const shares = (): ReadonlyMap<string, number> => new Map(["a", "b"].map((name) => [name, 1]));
+const shares = {
+  of: (): ReadonlyMap<string, number> => new Map(["a", "b"].map((name) => [name, 1])),
+  mayGet: () => true,
+  isNear: () => true,
+  measured: () => {},
+};
 measure("hung-watch", () => firstLook(new HungWatchDetector(clock, exchanges)));
 measure("balance", () => firstLook(new Balance({ clock, exchanges, migrations, shares })));
 const refresher = new BookmarkRefresher({ clock, exchanges, migrations, pools, journal });
@@ -103,9 +109,14 @@ const loads = exchanges.live.map((exchange) => ({
   load: 1,
   isMovable: true,
 }));
-measure("who moves, of 50,000 clients", () => void planMoves(loads, shares(), 500));
+measure("who moves, of 50,000 clients", () => void planMoves(loads, shares.of(), 500));
 measure("largest holders of bytes", () => void exchanges.holders);
-const operations = new Operations({ journal, paths: () => [path], reload: undefined });
+const operations = new Operations({
+  journal,
+  paths: () => [path],
+  limits: path.operatorLimits,
+  reload: undefined,
+});
 measure("a watch that an operator moves", () => void operations.move("none", { by: "bench", reason: "" }));
 const sources = { backends: () => [], live: () => exchanges.live } as unknown as BackendSources;
 measure("rows of the backends' page", () => void backendListing(sources, {} as Times).rows());

@@ -2,6 +2,7 @@
 
 import { AdminRecords, AdminServers } from "./admin/admin-servers.ts";
 import { type Readiness, readinessOf } from "./admin/server/probes.ts";
+import { TraceExporter } from "./admin/tracing/trace-exporter.ts";
 import { textOf } from "./base/address.ts";
 import { wallClock } from "./base/clock.ts";
 import { Failure } from "./base/failure.ts";
@@ -21,6 +22,7 @@ import { Intake, mostSockets } from "./proxy/downstream/intake.ts";
 import type { Gate } from "./proxy/downstream/listen.ts";
 import { Listeners } from "./proxy/downstream/listeners.ts";
 import { adminName, type Descriptors } from "./proxy/net/descriptors.ts";
+import { Tracer } from "./proxy/observe/tracer.ts";
 import { collect, monitorHeap } from "./proxy/overload/heap-monitor.ts";
 import { HeapLoad, HeapPressure } from "./proxy/overload/heap-pressure.ts";
 import type { LiveRequests } from "./proxy/request/active-requests.ts";
@@ -37,6 +39,8 @@ export type Running = {
    * only after a restart. `loaded`: undefined if the file could not be loaded.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
+  /** The limits that operators have set. They cannot change until `thaw`. */
+  readonly operatorLimits: { readonly freeze: () => string; readonly thaw: () => void };
   /** The file descriptor of each listening socket, by its listener's name. A successor process inherits them. */
   readonly descriptors: ReadonlyMap<string, number>;
   /** Drains and stops. `hurry` shortens the drain. `isHandedOver`: true if another process already accepts clients. */
@@ -52,20 +56,27 @@ export type Surroundings = {
   readonly inherited?: Descriptors;
   /** True if another process serves until this one is ready. Without a ready backend, the start then fails. */
   readonly isSuccessor?: boolean;
+  /** The limits of the predecessor's operators; default: none. */
+  readonly inheritedLimits?: string;
   readonly readAgain?: () => Promise<ReloadOutcome>;
 };
 
 /** Opens all listeners and the admin port. If one cannot be opened, opens none and returns a Failure. */
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
-  const clusters = Clusters.of(config, around.journal);
+  const { journal } = around;
+  const traces = new TraceExporter({ clock: guarded(wallClock, journal), journal });
+  const tracer = new Tracer(wallClock, traces);
+  const clusters = Clusters.of(config, journal, tracer);
   if (clusters instanceof Failure) return clusters;
-  const proxy = new Watchkeeper(config, clusters, around);
+  const proxy = new Watchkeeper(config, clusters, { ...around, traces, tracer });
   return (await proxy.start()) ?? proxy;
 }
 
+type Parts = Surroundings & { readonly traces: TraceExporter; readonly tracer: Tracer };
+
 class Watchkeeper implements Running {
   #config: Config;
-  readonly #around: Surroundings;
+  readonly #around: Parts;
   readonly #clusters: Clusters;
   readonly #listeners: Listeners;
   readonly #records: AdminRecords;
@@ -76,11 +87,12 @@ class Watchkeeper implements Running {
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall(), waiting: [] as readonly string[] };
 
-  constructor(config: Config, clusters: Clusters, around: Surroundings) {
+  constructor(config: Config, clusters: Clusters, around: Parts) {
     this.#config = config;
     this.#around = around;
     this.#clusters = clusters;
     this.#records = new AdminRecords(around.journal);
+    this.#configureTracing();
     const { journal, inherited } = around;
     const clock = guarded(wallClock, journal);
     const gateOf = (cluster: string): Gate => clusters.gateOf(cluster);
@@ -120,13 +132,18 @@ class Watchkeeper implements Running {
     return this.#servers?.apiAddress ?? "";
   }
 
+  get operatorLimits(): Running["operatorLimits"] {
+    return this.#clusters.operatorLimits;
+  }
+
   get exchanges(): LiveRequests {
     return this.#clusters.exchanges;
   }
 
   async start(): Promise<Failure | undefined> {
-    const { inherited, journal } = this.#around;
+    const { inherited, inheritedLimits = "", journal } = this.#around;
     journal.write({ kind: "process.started", ...startOf(this.#config) });
+    this.#clusters.operatorLimits.restore(inheritedLimits);
     const isAwaited = this.#awaitsBackends;
     const failure =
       (await this.#clusters.load()) ??
@@ -199,7 +216,14 @@ class Watchkeeper implements Running {
     this.#config = heldOf(this.#config, config);
     prepared.take();
     this.#around.configureLog?.(config.logging);
+    this.#configureTracing();
     return waiting;
+  }
+
+  #configureTracing(): void {
+    const { tracing } = this.#config;
+    this.#around.traces.configure(tracing?.endpoint ?? "");
+    this.#around.tracer.configure(tracing && tracing.samplingRatePerMillion / 1_000_000);
   }
 
   get descriptors(): ReadonlyMap<string, number> {
@@ -226,6 +250,7 @@ class Watchkeeper implements Running {
       cut: () => this.#cut(),
     };
     await drain(parts, times, hurry);
+    await this.#around.traces.stop();
     if (!isHandedOver) await this.#servers?.close();
   }
 
@@ -240,7 +265,7 @@ class Watchkeeper implements Running {
   }
 
   async #openAdmin(): Promise<Failure | undefined> {
-    const { journal, inherited, droppedLogLines = () => 0 } = this.#around;
+    const { journal, inherited, traces, droppedLogLines = () => 0 } = this.#around;
     const clusters = this.#clusters;
     const clusterOf = (name: string): Cluster | undefined => clusters.named(name);
     const servers = await AdminServers.open(this.#records, {
@@ -258,10 +283,13 @@ class Watchkeeper implements Running {
         ...clusters.all.flatMap(({ certificates }) => certificates),
       ],
       droppedLogLines,
+      traceSpans: () => traces.counts,
       secure: (name, settings) => apiSecurityOf(settings, { name, journal, clusterOf }),
+      operatorLimits: clusters.operatorLimits,
       operations: new Operations({
         journal,
         paths: () => clusters.all.map(({ path }) => path),
+        limits: clusters.operatorLimits,
         reload: this.#around.readAgain,
       }),
       ready: () => this.#ready(),

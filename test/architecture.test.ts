@@ -33,36 +33,41 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/identity": "base config h2/core",
   "proxy/context": "base kube h2/core ledger proxy/net proxy/identity",
   "proxy/tls": "base events config proxy/net proxy/identity",
+  "proxy/load": "base kube h2/core",
   "proxy/upstream": "base events h2/core h2/session health proxy/net proxy/identity proxy/context",
   "watch/session":
     "base events kube h2/core watch watch/codec watch/cache proxy/identity proxy/context proxy/upstream",
-  "watch/migration": "base events health watch watch/cache proxy/upstream watch/session",
+  "watch/migration": "base events health ledger watch watch/cache proxy/upstream watch/session",
   "proxy/admission": "base",
-  "proxy/observe": "base events kube h2/core ledger proxy/identity proxy/context watch/session",
+  "proxy/limits": "base config events kube health ledger proxy/context proxy/upstream proxy/admission",
+  "proxy/observe":
+    "base events kube h2/core ledger watch/codec watch/cache proxy/identity proxy/context watch/session",
   "proxy/request":
-    "base events config kube h2/core health watch/codec watch/cache proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/admission proxy/observe",
+    "base events config kube h2/core health watch/codec watch/cache proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/load proxy/admission proxy/limits proxy/observe",
   "watch/detectors":
     "base events kube h2/core health watch watch/cache proxy/context proxy/upstream watch/session watch/migration proxy/request",
-  "proxy/balance": "base proxy/context watch/session watch/migration proxy/request",
+  "proxy/balance": "base proxy/context proxy/upstream watch/session watch/migration proxy/request",
   "proxy/overload": "base events h2/core proxy/request",
   "proxy/tunnel":
-    "base events config kube h2/core health health/probes proxy/h1 proxy/net proxy/identity proxy/context proxy/upstream proxy/request proxy/overload",
+    "base events config kube h2/core health health/probes proxy/h1 proxy/net proxy/identity proxy/context proxy/upstream proxy/limits proxy/request proxy/overload",
   "proxy/downstream":
     "base events config h2/core h2/session proxy/h1 proxy/net proxy/identity proxy/context proxy/tls proxy/admission proxy/request proxy/tunnel",
   "proxy/cluster":
-    "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/upstream watch/migration proxy/admission proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
+    "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/load proxy/upstream watch/migration proxy/admission proxy/limits proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
   "admin/http": "base events program",
   "admin/metrics": "base events incidents kube proxy/tunnel proxy/cluster",
   "admin/monitoring": "incidents program",
   "admin/events": "base events admin/http",
+  "admin/history": "base events ledger proxy/request admin/http admin/metrics",
   "admin/api":
-    "base ledger incidents program watch/session proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events",
+    "base ledger incidents program watch/session proxy/limits proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history",
   "admin/authorization": "base events kube discovery admin/http",
   "admin/server":
     "base events config program proxy/net proxy/tls admin/http admin/metrics admin/events admin/authorization",
+  "admin/tracing": "base events program proxy/observe admin/events",
   admin:
-    "base events config incidents proxy/cluster admin/http admin/metrics admin/events admin/api admin/authorization admin/server",
-  src: "base events config program h2/session proxy/net proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin",
+    "base events config incidents proxy/limits proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/api admin/authorization admin/server",
+  src: "base events config program h2/session proxy/net proxy/observe proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin/tracing admin",
   "demo/objects": "base kube",
   "demo/apiserver": "base pki program demo/objects",
   "demo/story": "base events config pki program src demo/objects demo/apiserver",
@@ -93,6 +98,7 @@ const io = [
   "src/proxy/downstream/intake.ts",
   "src/proxy/net/connect.ts",
   "src/proxy/net/read-into.ts",
+  "src/proxy/net/tls-writer.ts",
   "src/proxy/net/socket.ts",
   "src/proxy/tunnel/upgrade-handler.ts",
   "src/proxy/tunnel/passthrough.ts",
@@ -273,6 +279,11 @@ test("every folder of src is named in ARCHITECTURE.md", () => {
     Object.keys(mayImport).filter((folder) => !page.includes(`\`${folder}\``)),
     [],
   );
+});
+
+test("ARCHITECTURE.md has at most 1,200 words", () => {
+  const words = readFileSync("ARCHITECTURE.md", "utf8").match(/\S*\w\S*/g) ?? [];
+  assert.ok(words.length <= 1_200, `${words.length} words`);
 });
 
 test("every test file runs its suite", () => {

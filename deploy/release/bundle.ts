@@ -13,6 +13,7 @@ const entries = [
   "cli/cli",
   "program/own-files",
   "admin/server/probe-thread-main",
+  "admin/tracing/export-thread-main",
   "discovery/discover-child",
   "demo/apiserver/relay-child",
   "demo/story/naive-child",

@@ -42,7 +42,7 @@ async function addProgram(tree: Tree, prefix: string, parts: { dist: string; sbo
   addFolder(tree, { folder: parts.dist, prefix: `${prefix}/dist`, isWanted: all });
   for (const name of ["bin", "config", "docs"])
     addFolder(tree, { folder: join(root, name), prefix: `${prefix}/${name}`, isWanted: all });
-  for (const name of ["htm", "preact", "uplot"])
+  for (const name of ["htm", "preact"])
     addFolder(tree, {
       folder: join(root, "node_modules", name),
       prefix: `${prefix}/node_modules/${name}`,

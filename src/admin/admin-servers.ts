@@ -15,6 +15,8 @@ import { Incidents } from "../incidents/incidents.ts";
 import { type ApiSecurity, apiCertificates, closeApiSecurity } from "../proxy/cluster/api-security.ts";
 import type { DataPath } from "../proxy/cluster/data-path.ts";
 import type { Operations } from "../proxy/cluster/operations.ts";
+import type { OperatorLimits } from "../proxy/limits/operator-limits.ts";
+import type { Exchange } from "../proxy/request/exchange.ts";
 import { apiPages, createApi } from "./api/api.ts";
 import { openapiRoutes } from "./api/openapi.ts";
 import { operationPosts } from "./api/operation-posts.ts";
@@ -23,6 +25,7 @@ import { type AccessRequest, Authorization } from "./authorization/authorization
 import { BackendHistory } from "./events/backend-history.ts";
 import { EventRing } from "./events/event-ring.ts";
 import { EventStreams } from "./events/event-stream.ts";
+import { History, type HistorySources, type RecordedCluster } from "./history/history.ts";
 import { pageRoutes } from "./http/page-files.ts";
 import type { Routes } from "./http/reply.ts";
 import { type Times, timesOf } from "./http/times.ts";
@@ -39,10 +42,10 @@ import { type Admin, type AdminOptions, guardOf, metricsGuard, startAdmin } from
 import { zPages } from "./server/z-pages.ts";
 
 type ListedCluster = LiveCluster & {
-  readonly path: Pick<DataPath, "ledgerTap" | "exchanges" | "caches" | "backends">;
+  readonly path: Pick<DataPath, "ledgerTap" | "exchanges" | "caches" | "backends" | "limits">;
 };
 
-export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
+export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "operatorLimits"> & {
   /** Returns all clusters, including those that are being removed. */
   readonly clusters: () => readonly ListedCluster[];
   readonly current: () => Config;
@@ -51,6 +54,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   /** Loads a port's TLS certificate and authorization, which AdminServers stops later. */
   readonly secure: (port: "admin" | "metrics", config: AccessConfig) => Promise<ApiSecurity>;
   readonly operations: Operations;
+  readonly operatorLimits: Pick<OperatorLimits, "all">;
   /** Returns the checks of /readyz, which fail if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
 };
@@ -94,6 +98,9 @@ export class AdminServers {
   readonly #metrics: Metrics;
   readonly #answers: Answers;
   readonly #monitor: ProcessMonitor;
+  /** A monitor for the history alone, because each read restarts the measurement of the event loop's delay. */
+  readonly #historyMonitor: ProcessMonitor;
+  readonly #history: History;
   readonly #expiryWatch: ExpiryWatch;
   readonly #page = pageRoutes();
   readonly #routes: Routes;
@@ -123,7 +130,16 @@ export class AdminServers {
     this.#answers = new Answers({ journal, clock, live: alive, ready, metrics: () => metrics.text() });
     this.#monitor = monitor;
     this.#expiryWatch = new ExpiryWatch({ clock, journal, certificates });
-    this.#routes = apiRoutesOf(records, all, { page: this.#page, stats });
+    this.#historyMonitor = new ProcessMonitor(times);
+    this.#history = new History({
+      clusters: () => parts.clusters().map((cluster) => recordedOf(cluster)),
+      clock,
+      journal,
+      times,
+      process: () => this.#processStep(),
+    });
+    this.#history.start();
+    this.#routes = apiRoutesOf(records, all, { page: this.#page, stats, history: this.#history });
     this.#events = new EventStreams(records.ring, clock);
   }
 
@@ -266,9 +282,22 @@ export class AdminServers {
     await Promise.all([this.#probes?.stop(), this.#api?.stop()]);
   }
 
+  #processStep(): ReturnType<HistorySources["process"]> {
+    const { cpuMs, eventLoopDelayMs, rssBytes } = this.#historyMonitor.read();
+    const { h1, h2 } = this.#parts.sessions();
+    return {
+      cpuMs,
+      eventLoopDelayMs,
+      rssMiB: rssBytes / 2 ** 20,
+      clientConnections: h1 + h2,
+    };
+  }
+
   /** Stops the measurements, the reloads of certificates and the requests for authorization. The ports stay open. */
   stop(): void {
     this.#monitor.stop();
+    this.#historyMonitor.stop();
+    this.#history.stop();
     this.#expiryWatch.stop();
     for (const security of this.#securities) closeApiSecurity(security);
   }
@@ -287,18 +316,25 @@ function apiSettings({ address, tls, authorization }: AdminConfig): ApiSettings 
 }
 
 function apiRoutesOf(
-  { clock, times, incidents: { store }, history }: AdminRecords,
-  { clusters, certificates, version, current }: AdminParts,
-  { page, stats }: { readonly page: Routes; readonly stats: () => Stats },
+  { clock, times, incidents: { store }, history: changes }: AdminRecords,
+  { clusters, certificates, version, current, operatorLimits }: AdminParts,
+  { page, stats, history }: { readonly page: Routes; readonly stats: () => Stats; readonly history: History },
 ): Routes {
+  const live = (): readonly Exchange[] => clusters().flatMap(({ path }) => path.exchanges.live);
   const pages = apiPages(
     {
       clock,
       incidents: store,
       ledgers: () => clusters().map(({ label, path: { ledgerTap } }) => ({ cluster: label, ledgerTap })),
+      limits: () => [
+        ...operatorLimits.all.map((limit) => ({ cluster: "", limit })),
+        ...clusters().flatMap(({ label, path: { limits } }) =>
+          limits.own.map((limit) => ({ cluster: label, limit })),
+        ),
+      ],
       backends: () => clusters().flatMap(backendStatusesOf),
-      live: () => clusters().flatMap(({ path }) => path.exchanges.live),
-      history,
+      live,
+      history: changes,
       addressOf: (backend) => {
         const address = ownerIn(clusters(), backend)?.backends.addressOf(backend);
         return address === undefined ? "" : textOf(address);
@@ -309,7 +345,7 @@ function apiRoutesOf(
     },
     times,
   );
-  const api = createApi({ pages, incidents: store, stats, times });
+  const api = createApi({ pages, incidents: store, live, stats, history, times });
   const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
   const described = openapiRoutes(pages, version);
   return (path) => api(path) ?? z(path) ?? described(path) ?? page(path);
@@ -323,4 +359,8 @@ function inThisThread(port: ProbeThreadParts): AdminOptions {
 
 function ownerIn(clusters: readonly ListedCluster[], backend: string): ListedCluster | undefined {
   return clusters.find(({ path }) => path.backends.views.some(({ name }) => name === backend));
+}
+
+function recordedOf({ path }: ListedCluster): RecordedCluster {
+  return { exchanges: path.exchanges, backends: () => backendStatusesOf({ path }) };
 }

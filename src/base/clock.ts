@@ -25,8 +25,11 @@ function afterLong(ms: number, run: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/** Read once: each read of the global `performance` calls a getter of Node's. */
+const { performance: time } = globalThis;
+
 export const wallClock: Clock = {
-  now: () => performance.now(),
+  now: () => time.now(),
   wall: () => Date.now(),
   after(ms, run) {
     if (ms > longestTimerMs) return afterLong(ms, run);

@@ -12,6 +12,7 @@ export type FailureCode =
   | "backend-protocol"
   | "client-lost"
   | "overload"
+  | "limited"
   | "outcome-unknown"
   | "draining"
   | "bad-file";

@@ -17,6 +17,11 @@ export const overheadBounds: readonly number[] = [
 /** Bounds in seconds for the time from the loss or suspicion of a watch's stream until the watch continues. */
 export const moveBounds: readonly number[] = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
 
+/** Bounds in seconds for the delay with which a watch delivers a write: from one machine to a stalled cache. */
+export const watchDelayBounds: readonly number[] = [
+  0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30,
+];
+
 /** The latest value of each bucket that belongs to a request. Arrays, so that a value costs no object. */
 type Exemplars = { readonly auditIds: string[]; readonly values: number[]; readonly times: number[] };
 
@@ -84,4 +89,56 @@ export class Histogram {
   get count(): number {
     return this.counts.reduce((sum, one) => sum + one, 0);
   }
+}
+
+/**
+ * Each bucket of `LatencyCounts` ends a quarter above the previous one, so a quantile is at most a quarter too long.
+ */
+const firstEdgeMs = 0.1;
+const growth = 1.25;
+const logGrowth = Math.log(growth);
+
+export const buckets = 62;
+
+export function bucketOf(ms: number): number {
+  if (ms <= firstEdgeMs) return 0;
+  return Math.min(buckets - 1, Math.ceil(Math.log(ms / firstEdgeMs) / logGrowth));
+}
+
+/** Returns the longest duration in ms that the bucket counts. */
+export function edgeOf(bucket: number): number {
+  return firstEdgeMs * growth ** bucket;
+}
+
+/** Counts of durations. A reader that keeps a copy of the counts gets the quantiles of the time since that copy. */
+export class LatencyCounts {
+  readonly #counts = new Uint32Array(buckets);
+
+  add(ms: number): void {
+    const bucket = bucketOf(ms);
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+  }
+
+  copy(): Uint32Array {
+    return this.#counts.slice();
+  }
+
+  /** Adds the counts since `before` to `sums`. The counts are 32-bit numbers, so a difference survives an overflow. */
+  addSince(before: Uint32Array | undefined, sums: Uint32Array): void {
+    for (let at = 0; at < buckets; at += 1) {
+      const more = ((this.#counts[at] ?? 0) - (before?.[at] ?? 0)) >>> 0;
+      sums[at] = (sums[at] ?? 0) + more;
+    }
+  }
+}
+
+/** Returns the milliseconds within which this share of the counted durations lies, such as 0.99; NaN: none is counted. */
+export function quantileOf(counts: Uint32Array, share: number): number {
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  let left = total * share;
+  for (const [bucket, count] of counts.entries()) {
+    left -= count;
+    if (count > 0 && left <= 0) return edgeOf(bucket);
+  }
+  return Number.NaN;
 }

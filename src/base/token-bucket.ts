@@ -56,11 +56,27 @@ export class TokenBucket {
     this.#tokens = 0;
   }
 
+  /** Multiplies the rate, within these limits. The rate returns to the first rate within some ten seconds. */
+  scale(factor: number, leastPerSecond: number, mostPerSecond: number): void {
+    this.#refill(this.#burst);
+    this.#perMs = Math.min(mostPerSecond / 1000, Math.max(leastPerSecond / 1000, this.#perMs * factor));
+  }
+
+  get perSecond(): number {
+    return this.#perMs * 1000;
+  }
+
   #refill(most: number): void {
     const now = this.#clock.now();
     const ms = now - this.#at;
     this.#at = now;
-    this.#tokens = Math.min(most, this.#tokens + ms * this.#perMs);
-    this.#perMs = Math.min(this.#fullPerMs, this.#perMs + (ms * this.#fullPerMs) / recoveryMs);
+    // With a raised rate, the burst is raised as well, so that a late call loses no tokens.
+    const raise = Math.max(1, this.#perMs / Math.max(this.#fullPerMs, Number.EPSILON));
+    this.#tokens = Math.min(most * raise, this.#tokens + ms * this.#perMs);
+    const step = (ms * this.#fullPerMs) / recoveryMs;
+    this.#perMs =
+      this.#perMs > this.#fullPerMs
+        ? Math.max(this.#fullPerMs, this.#perMs - step)
+        : Math.min(this.#fullPerMs, this.#perMs + step);
   }
 }

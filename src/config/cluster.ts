@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { type BackendAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
-import type { WrittenCluster, WrittenDiscovery, WrittenPair, WrittenUpstreamTls } from "./schema.ts";
+import { type LimitConfig, limitOf } from "./limit.ts";
+import type {
+  WrittenBackend,
+  WrittenCluster,
+  WrittenDiscovery,
+  WrittenPair,
+  WrittenUpstreamTls,
+} from "./schema.ts";
 
 /** A cluster's configuration with absolute paths, durations in milliseconds, and defaults. */
 export type ClusterConfig = {
@@ -13,7 +20,16 @@ export type ClusterConfig = {
   /** The TLS settings for all backends; undefined only if every backend is plain http on loopback. */
   readonly tls: UpstreamTls | undefined;
   readonly connectionPool: WrittenCluster["connectionPool"];
+  readonly avoidUnreachableAPIs: boolean;
   readonly proxyProtocol: "V1" | "V2" | undefined;
+  readonly limits: readonly LimitConfig[];
+  readonly shield: ShieldConfig;
+};
+
+export type ShieldConfig = {
+  readonly isEnabled: boolean;
+  readonly queueMs: number;
+  readonly exemptGroups: readonly string[];
 };
 
 export type UpstreamTls = {
@@ -52,19 +68,48 @@ export type DiscoveryConfig = {
   | { readonly type: "EndpointSlice" | "Lease"; readonly kubeconfigFile: string | undefined }
 );
 
-export type BackendConfig = { readonly name: string; readonly url: string } & BackendAddress;
+export type BackendConfig = {
+  readonly name: string;
+  readonly url: string;
+  /** Share of the load compared with other backends; default: 1. */
+  readonly weight?: number;
+  /** Undefined: unknown. */
+  readonly zone?: string;
+} & BackendAddress;
+
+/** The same rule as in the schema. */
+export function isZone(text: string): boolean {
+  return /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text);
+}
 
 export type PathOf = (path: string) => string;
 
 export function clusterOf(written: WrittenCluster, pathOf: PathOf): ClusterConfig {
-  const { name, backends = [], discovery, tls, connectionPool, proxyProtocol } = written;
+  const {
+    name,
+    backends = [],
+    discovery,
+    tls,
+    connectionPool,
+    avoidUnreachableAPIs,
+    proxyProtocol,
+    limits = [],
+    shield,
+  } = written;
   return {
     name,
     backends: backends.map(backendOf),
     discovery: discovery && discoveryOf(discovery, pathOf),
     tls: tls && upstreamTlsOf(tls, pathOf),
     connectionPool: { ...connectionPool },
+    avoidUnreachableAPIs,
     proxyProtocol: proxyProtocol?.version,
+    limits: limits.map((limit) => limitOf(limit)),
+    shield: {
+      isEnabled: shield.enabled,
+      queueMs: checked(parseDuration(shield.queueTimeout)),
+      exemptGroups: shield.exemptGroups,
+    },
   };
 }
 
@@ -100,8 +145,9 @@ export function lower(names: readonly string[]): string[] {
   return names.map((name) => name.toLowerCase());
 }
 
-function backendOf({ name, url }: { readonly name: string; readonly url: string }): BackendConfig {
-  return { name, url, ...checked(parseBackendUrl(url)) };
+function backendOf({ name, url, weight = 1, zone }: WrittenBackend): BackendConfig {
+  const traits = { ...(weight === 1 ? {} : { weight }), ...(zone === undefined ? {} : { zone }) };
+  return { name, url, ...checked(parseBackendUrl(url)), ...traits };
 }
 
 function discoveryOf(written: WrittenDiscovery, pathOf: PathOf): DiscoveryConfig {

@@ -44,6 +44,8 @@ export type Config = {
   readonly name: string;
   readonly listeners: readonly ListenerConfig[];
   readonly clusters: readonly [ClusterConfig, ...ClusterConfig[]];
+  /** The zone in which this process runs; undefined: unknown. */
+  readonly zone?: string;
   readonly watches: Written["watches"];
   readonly health: {
     readonly ping: {
@@ -58,6 +60,8 @@ export type Config = {
   readonly drain: { readonly shutdownDelayMs: number; readonly timeoutMs: number };
   readonly admin: AdminConfig;
   readonly logging: Written["logging"];
+  /** Undefined: no request is traced. */
+  readonly tracing?: Written["tracing"];
 };
 
 export type ListenerConfig = {
@@ -194,6 +198,7 @@ function configOf(written: Written, file: string): Omit<Config, "sha256"> {
     name: written.metadata.name,
     listeners: written.listeners.map((listener) => listenerOf(listener, clusters, pathOf)),
     clusters,
+    ...(written.zone === undefined ? {} : { zone: written.zone }),
     watches: { ...written.watches },
     health: {
       ping: {
@@ -216,6 +221,7 @@ function configOf(written: Written, file: string): Omit<Config, "sha256"> {
     drain: { shutdownDelayMs: msOf(drain.shutdownDelay), timeoutMs: msOf(drain.timeout) },
     admin: adminOf(written.admin, clusters[0].name, pathOf),
     logging: { ...written.logging },
+    ...(written.tracing === undefined ? {} : { tracing: { ...written.tracing } }),
   };
   return { ...config, files: [...files] };
 }

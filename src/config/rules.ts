@@ -9,6 +9,7 @@ import {
   repeatedBackends,
   repeatedUrls,
 } from "./cluster-rules.ts";
+import { limitBreaches } from "./limit.ts";
 import { passthroughBreaches } from "./passthrough.ts";
 import { type Breach, quote, repeatedNames } from "./problem.ts";
 import {
@@ -76,6 +77,13 @@ export const rules: readonly Rule[] = [
   {
     reads: ["/clusters/*/discovery", "/clusters/*/proxyProtocol"],
     breaches: each(discoveryBreaches),
+  },
+  {
+    reads: ["/clusters/*/limits"],
+    breaches: each((placed) => [
+      ...repeatedNames(`${placed.pointer}/limits`, placed.cluster.limits ?? []),
+      ...limitBreaches(placed),
+    ]),
   },
   { reads: ["/health/ping"], breaches: pingBreaches },
 ];

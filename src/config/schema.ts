@@ -15,6 +15,7 @@ export type Written = {
   readonly metadata: { readonly name: string };
   readonly listeners: readonly WrittenListener[];
   readonly clusters: readonly WrittenCluster[];
+  readonly zone?: string;
   readonly watches: {
     readonly alwaysRequestBookmarks: boolean;
     readonly staleReadGuard: "Observe" | "Enforce" | "Disabled";
@@ -38,6 +39,7 @@ export type Written = {
     readonly format: "JSON" | "Text";
     readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
   };
+  readonly tracing?: { readonly endpoint: string; readonly samplingRatePerMillion: number };
 };
 
 export type WrittenAdmin = {
@@ -59,9 +61,16 @@ export type WrittenAccess = {
   readonly tls?: WrittenPair;
 };
 
+export type WrittenBackend = {
+  readonly name: string;
+  readonly url: string;
+  readonly weight?: number;
+  readonly zone?: string;
+};
+
 export type WrittenCluster = {
   readonly name: string;
-  readonly backends?: readonly { readonly name: string; readonly url: string }[];
+  readonly backends?: readonly WrittenBackend[];
   readonly discovery?: WrittenDiscovery;
   readonly tls?: WrittenUpstreamTls;
   readonly connectionPool: {
@@ -69,7 +78,27 @@ export type WrittenCluster = {
     readonly minIdleConnections: number;
     readonly perClient: boolean;
   };
+  readonly avoidUnreachableAPIs: boolean;
   readonly proxyProtocol?: { readonly version: "V1" | "V2" };
+  readonly limits?: readonly WrittenLimit[];
+  readonly shield: {
+    readonly enabled: boolean;
+    readonly queueTimeout: string;
+    readonly exemptGroups: readonly string[];
+  };
+};
+
+export type WrittenLimit = {
+  readonly name: string;
+  readonly users?: readonly string[];
+  readonly groups?: readonly string[];
+  readonly userAgents?: readonly string[];
+  readonly sourceCIDRs?: readonly string[];
+  readonly verbs?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly rate?: string;
+  readonly burst?: number;
+  readonly maxInFlight?: number;
 };
 
 export type WrittenPair = {
@@ -98,7 +127,7 @@ export type WrittenDiscovery = {
   readonly port?: number;
   readonly file?: string;
   readonly kubeconfigFile?: string;
-  readonly fallback?: { readonly name: string; readonly url: string };
+  readonly fallback?: WrittenBackend;
 };
 
 export type WrittenHost = {
@@ -175,6 +204,18 @@ ajv.addKeyword({
   },
 });
 const validate = ajv.compile<Written>(schema);
+const validateLimit = ajv.compile<WrittenLimit>({ $ref: `${schema.$id}#/$defs/limit` });
+
+/** Returns a value that is one entry of `clusters[].limits`, or its first problem. */
+export function limitIn(value: unknown): WrittenLimit | string {
+  if (validateLimit(value)) return value;
+  const [error] = validateLimit.errors ?? [];
+  if (error === undefined) return "is invalid";
+  if (isUnknownKey(error)) return `unknown field ${quote(error.params["additionalProperty"])}`;
+  const field = fieldOf(error.instancePath);
+  const message = (demands[error.keyword] ?? ((other) => String(other.message)))(error);
+  return field === "" ? message : `${field}: ${message}`;
+}
 
 export type Checked = {
   /** The value with defaults; undefined if it is no watchkeeper config. Only valid fields have the declared types. */

@@ -61,11 +61,11 @@ export function kubernetesSource(
 function foundIn(list: unknown, from: "EndpointSlice" | "Lease"): readonly Discovered[] {
   const items = isRecord(list) ? list["items"] : undefined;
   if (!Array.isArray(items)) throw new Error("the response is not a list");
-  const addresses =
+  const addresses: ReturnType<typeof addressesInSlices> =
     from === "EndpointSlice" ? addressesInSlices(items) : addressesInLeases(items, wallClock.wall());
   if (addresses.length === 0 || !addresses.every(({ host }) => isIpAddress(host)))
     throw new Error(`knows no apiserver: ${lists[from].none}`);
-  return addresses.map(({ host, port }) => foundAt(host, port));
+  return addresses.map(({ host, port, zone }) => foundAt(host, port, zone));
 }
 
 /** Returns a source that resolves a name as this machine does: /etc/hosts, which operators edit, comes first. */

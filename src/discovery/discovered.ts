@@ -3,6 +3,7 @@ import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl, textOf } f
 import { Failure } from "../base/failure.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
 import { limits } from "../base/limits.ts";
+import { isZone } from "../config/cluster.ts";
 import { isProblems, lineOf, quote } from "../config/problem.ts";
 import { readYaml } from "../config/yaml-document.ts";
 
@@ -12,10 +13,15 @@ export type Discovered = {
   readonly host: string;
   readonly port: number;
   readonly isEncrypted: boolean;
+  /** Share of the load compared with other backends; default: 1. Only a discovery file states weights. */
+  readonly weight?: number;
+  /** Undefined: the source does not state the zone. */
+  readonly zone?: string;
 };
 
-export function foundAt(host: string, port: number): Discovered {
-  return { name: textOf({ host, port }), host, port, isEncrypted: true };
+export function foundAt(host: string, port: number, zone = ""): Discovered {
+  const found = { name: textOf({ host, port }), host, port, isEncrypted: true };
+  return isZone(zone) ? { ...found, zone } : found;
 }
 
 /** Returns each backend once, in a stable order; a Failure if any backend is unusable. */
@@ -62,10 +68,21 @@ export function foundInFile(text: string, file: string): readonly Discovered[] |
 
 function foundInEntry(entry: unknown): Discovered | undefined {
   const fields: JsonRecord = isRecord(entry) ? entry : {};
-  const { name, url, ...rest } = fields;
+  const { name, url, weight, zone, ...rest } = fields;
   if (typeof name !== "string" || typeof url !== "string" || Object.keys(rest).length > 0) return undefined;
   const address = parseBackendUrl(url);
   // The same rule as for names in the config, because names appear in metrics and logs.
   const isName = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name);
-  return address !== undefined && isName ? { name, ...address } : undefined;
+  const traits = traitsIn(weight, zone);
+  return address !== undefined && isName && traits !== undefined
+    ? { name, ...address, ...traits }
+    : undefined;
+}
+
+function traitsIn(weight: unknown, zone: unknown): Pick<Discovered, "weight" | "zone"> | undefined {
+  const isWeight = Number.isInteger(weight) && Number(weight) >= 1 && Number(weight) <= 256;
+  if (weight !== undefined && !isWeight) return undefined;
+  const weighted = weight === undefined ? {} : { weight: Number(weight) };
+  if (zone === undefined) return weighted;
+  return typeof zone === "string" && isZone(zone) ? { ...weighted, zone } : undefined;
 }

@@ -5,6 +5,7 @@ export type EndpointSlice = {
   readonly endpoints?: readonly {
     readonly addresses: readonly string[];
     readonly conditions?: { readonly ready?: boolean };
+    readonly zone?: unknown;
   }[];
   readonly ports?: readonly { readonly name?: string; readonly port?: number }[];
 };
@@ -18,13 +19,18 @@ export type Lease = {
   };
 };
 
+type ZonedAddress = Address & { readonly zone?: string };
+
 /** Returns the addresses in the EndpointSlices of default/kubernetes. The API defines a missing "ready" as true. */
-export function addressesInSlices(slices: readonly EndpointSlice[]): readonly Address[] {
+export function addressesInSlices(slices: readonly EndpointSlice[]): readonly ZonedAddress[] {
   return slices.flatMap(({ endpoints = [], ports = [] }) => {
     const { port } = ports.find(({ name }) => name === "https") ?? ports[0] ?? {};
     if (port === undefined) return [];
     const ready = endpoints.filter(({ conditions }) => conditions?.ready !== false);
-    return ready.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
+    return ready.flatMap(({ addresses, zone }) => {
+      const zoned = typeof zone === "string" ? { zone } : {};
+      return addresses.map((host) => ({ host, port, ...zoned }));
+    });
   });
 }
 

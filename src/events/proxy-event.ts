@@ -1,5 +1,15 @@
 import type { Met } from "../base/failure.ts";
 
+/** Requests at one backend, and at another one with which it is compared. */
+type AtBackends = {
+  backend: string;
+  failed: number;
+  total: number;
+  peer: string;
+  peerFailed: number;
+  peerTotal: number;
+};
+
 /** The closed list of journal entries by kind, with their fields. A kind has the form `subject.past_tense`. */
 type Events = {
   /**
@@ -41,6 +51,19 @@ type Events = {
    * backend has not loaded a new CRD yet. `api`: for example "resource.k8s.io/v1".
    */
   "backend.api_missing": { backend: string; api: string; resource: string; servedBy: string };
+  /**
+   * A ready backend cannot reach the server of an aggregated API group, and another backend (`peer`) can. `failure`:
+   * "refused": the backend says so; "unanswered": a copy of the request elsewhere was answered first. `failed`, `total`:
+   * requests within a minute. Written every few seconds while it lasts.
+   */
+  "backend.api_unreachable": { api: string; failure: "refused" | "unanswered" } & AtBackends;
+  "backend.api_reachable": { backend: string; api: string };
+  /** A ready backend cannot call a webhook, and writes at another backend succeed. "unanswered": the call timed out. */
+  "backend.webhook_failing": {
+    webhook: string;
+    resource: string;
+    failure: "refused" | "unanswered";
+  } & AtBackends;
   /** `from` is "" when the backend reports its version for the first time. */
   "backend.version_changed": { backend: string; from: string; to: string };
   "upstream_connection.opened": { backend: string; connection: string };
@@ -177,6 +200,19 @@ type Events = {
     lateMs: number;
   };
   "cache.progress_restored": { backend: string; resource: string; version: string; lateMs: number };
+  /**
+   * A backend's watches have not delivered a write for `delayMs` after the write's response. `resource`: where the delay
+   * is the longest; `resources`: number of resources with a delay. `othersMs`: longest delay of the resource at other
+   * backends; -1: not measured. Written every few seconds while the delay lasts.
+   */
+  "watch.delayed": {
+    backend: string;
+    resource: string;
+    delayMs: number;
+    limitMs: number;
+    othersMs: number;
+    resources: number;
+  };
   /** A client got an older state than it had seen before. Written once a minute for each client and resource. */
   "response.stale": {
     client: string;
@@ -275,8 +311,30 @@ type Events = {
   };
   /** An operator requested an operation that was impossible, or that came from a web page of another origin. */
   "operation.refused": { operation: string; target: string; by: string; reason: string };
+  /**
+   * An operator has limited requests. `limit`: "limit" and its number. `allows`: which requests it counts, and how many of
+   * them may pass.
+   */
+  "limit.added": { limit: string; allows: string; by: string; reason: string; endsAt: string };
+  /** An operator's limit has ended. `refused`: number of requests that it has refused. */
+  "limit.removed": { limit: string; refused: number; reason: string };
+  /**
+   * Requests get 429 because of a limit. Written at most once in ten seconds for each limit. `refused`: number of requests
+   * that the limit has refused so far. The caller is that of the latest of them.
+   */
+  "limit.refused": {
+    limit: string;
+    origin: "config" | "operator";
+    allows: string;
+    refused: number;
+    client: string;
+    userAgent: string;
+    user: string;
+  };
   /** The admin API rejects all clients: the cluster cannot verify tokens. Written when the reason changes. */
   "review.failed": { review: string; reason: string };
+  /** The collector does not take the traces. Written when the reason changes. */
+  "tracing.failed": { endpoint: string; reason: string };
   "drain.started": object;
   "drain.ended": { cut: number };
 };

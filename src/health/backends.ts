@@ -94,7 +94,7 @@ export class Backends {
 
   /** True while no backend answers, for a limited time. Open requests are kept, and new requests wait (D14). */
   get areAllSilent(): boolean {
-    return this.#stallAwareClock.now() < this.silentUntil;
+    return this.#silentSince !== undefined && this.#stallAwareClock.now() < this.silentUntil;
   }
 
   /** Reading (ms) of `stallAwareClock` at which `areAllSilent` ends at the latest; 0 while a backend answers. */

@@ -3,23 +3,20 @@
  * costs the same for 2 and for 600 upstream connections, and forgets old samples.
  */
 
-/** Each edge of the histogram is 1.25 times the previous one, up to 80 s: deadlines are at most a quarter too long. */
-const firstEdgeMs = 0.1;
-const growth = 1.25;
-const edges = 62;
+import { bucketOf, buckets, edgeOf } from "../base/histogram.ts";
+
 /** Half-life of the counts in ms. It is so long that the late answers of one outage have only 0.4 % of the weight. */
 const halfLifeMs = 40_000;
 
 export type PingTimes = { readonly suspectAfterMs: number; readonly deadAfterMs: number };
 
 export class Rtt {
-  readonly #counts = new Float64Array(edges);
+  readonly #counts = new Float64Array(buckets);
   #total = 0;
   #fadedAt = 0;
 
   add(ms: number): void {
-    const at = Math.ceil(Math.log(Math.max(ms, firstEdgeMs) / firstEdgeMs) / Math.log(growth));
-    const bucket = Math.min(edges - 1, at);
+    const bucket = bucketOf(ms);
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
     this.#total += 1;
   }
@@ -28,7 +25,7 @@ export class Rtt {
   fade(now: number): void {
     const kept = 0.5 ** ((now - this.#fadedAt) / halfLifeMs);
     this.#fadedAt = now;
-    for (let at = 0; at < edges; at += 1) this.#counts[at] = (this.#counts[at] ?? 0) * kept;
+    for (let at = 0; at < buckets; at += 1) this.#counts[at] = (this.#counts[at] ?? 0) * kept;
     this.#total *= kept;
   }
 
@@ -40,11 +37,11 @@ export class Rtt {
   quantile(share: number): number {
     let left = this.#total * (1 - share);
     if (this.#total === 0) return 0;
-    for (let at = edges - 1; at > 0; at -= 1) {
+    for (let at = buckets - 1; at > 0; at -= 1) {
       left -= this.#counts[at] ?? 0;
-      if (left < 0) return firstEdgeMs * growth ** at;
+      if (left < 0) return edgeOf(at);
     }
-    return firstEdgeMs;
+    return edgeOf(0);
   }
 
   /**

@@ -37,6 +37,25 @@ function inDays(ms: number): string {
   return Math.abs(days) < 2 ? `${(ms / 3_600_000).toFixed(1)} h` : `${Math.floor(days)} days`;
 }
 
+function inSeconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+type Counts = Pick<
+  EntryOf<"backend.api_unreachable">,
+  "failed" | "total" | "peer" | "peerFailed" | "peerTotal"
+>;
+
+function countsIn({ failed, total, peer, peerFailed, peerTotal }: Counts): string {
+  return `${failed} of ${total} failed; ${peer}: ${peerFailed} of ${peerTotal}`;
+}
+
+/** Returns "secrets" for "/secrets" of the core group, and "deployments.apps" for "apps/deployments". */
+function resourceIn(key: string): string {
+  const [group = "", resource = ""] = key.split("/", 2);
+  return group === "" ? resource : `${resource}.${group}`;
+}
+
 const readers: Readers = {
   "watch.hung"(entry, at) {
     const { resource, backend, silentMs: value, limitMs: threshold } = entry;
@@ -57,6 +76,21 @@ const readers: Readers = {
     const row = { at, detector: "deadline", value: count, threshold: 1, unit: "times" as const, text };
     return { kind: "watch-hung", subject: from, backend: from, summary: text, evidence: [row] };
   },
+  "watch.delayed"({ backend, resource, delayMs: value, limitMs: threshold, othersMs, resources }, at) {
+    const late = `${backend} delivers ${resourceIn(resource)} ${inSeconds(value)} late`;
+    const others = othersMs < 0 ? "" : `; other backends: ${inSeconds(othersMs)}`;
+    const more = resources > 1 ? `; ${resources} resources are late` : "";
+    const text = `${late}${more}${others}`;
+    return {
+      kind: "watch-delayed",
+      subject: backend,
+      backend,
+      summary: text,
+      startedAt: at - value,
+      evidence: [{ at, detector: "writes", value, threshold, unit: "ms", text }],
+      replacesSummary: true,
+    };
+  },
   "backend.api_missing"({ backend, api, resource, servedBy }, at) {
     const text = `${backend} does not serve ${resource} of ${api}, and ${servedBy} does`;
     return {
@@ -65,6 +99,32 @@ const readers: Readers = {
       backend,
       summary: `${backend} lacks ${api}, which ${servedBy} serves`,
       evidence: [said(at, "peers", text)],
+    };
+  },
+  "backend.api_unreachable"(entry, at) {
+    const { backend, api, failure, failed: value } = entry;
+    const ending = failure === "refused" ? "" : " in time";
+    const text = `${backend} cannot reach ${api}${ending} (${countsIn(entry)})`;
+    return {
+      kind: "backend-api-unreachable",
+      subject: `${backend} ${api}`,
+      backend,
+      summary: text,
+      evidence: [{ at, detector: "peers", value, threshold: 0, unit: "times", text }],
+      replacesSummary: true,
+    };
+  },
+  "backend.webhook_failing"(entry, at) {
+    const { backend, webhook, resource, failure, failed: value } = entry;
+    const what = failure === "refused" ? "cannot be called" : "times out";
+    const text = `webhook ${webhook} ${what} from ${backend} only (writes of ${resourceIn(resource)}: ${countsIn(entry)})`;
+    return {
+      kind: "backend-webhook-failing",
+      subject: `${backend} ${webhook}`,
+      backend,
+      summary: text,
+      evidence: [{ at, detector: "peers", value, threshold: 0, unit: "times", text }],
+      replacesSummary: true,
     };
   },
   "watch.replay_loop"(entry, at) {
@@ -156,6 +216,19 @@ const readers: Readers = {
     const row = { ...said(at, "buffers", message), auditId };
     return { kind: "overload", subject: "", summary: message, evidence: [row], client: nameOf(entry) };
   },
+  "limit.added"({ limit, allows, by, reason, endsAt }, at) {
+    const why = reason === "" ? "" : `: ${reason}`;
+    const row = said(at, "operator", `${by} limits ${allows} until ${endsAt}${why}`);
+    return { kind: "operator-limit", subject: limit, summary: `${limit}: ${allows}`, evidence: [row] };
+  },
+  "limit.refused"(entry, at) {
+    const { limit, origin, allows, refused: value } = entry;
+    const client = nameOf(entry);
+    const text = `${limit} (${allows}) has refused ${value} requests, the latest of ${client}`;
+    const row = { at, detector: "limit", value, threshold: 1, unit: "times" as const, text };
+    const kind = origin === "config" ? "requests-limited" : "operator-limit";
+    return { kind, subject: limit, summary: `${limit}: ${allows}`, evidence: [row], client };
+  },
   "internal.error"({ scope, message }, at) {
     const row = said(at, scope, message);
     return { kind: "internal-error", subject: scope, summary: `${scope}: ${message}`, evidence: [row] };
@@ -163,6 +236,11 @@ const readers: Readers = {
 };
 
 const enders: Enders = {
+  "backend.api_reachable": ({ backend, api }) => ({
+    kind: "backend-api-unreachable",
+    subject: `${backend} ${api}`,
+    ending: `${backend} reaches ${api} again`,
+  }),
   "certificate.loaded": ({ name, notAfter }) => ({
     kind: "certificate-refused",
     subject: name,
@@ -182,6 +260,11 @@ const enders: Enders = {
     kind: "discovery-failed",
     subject: from,
     ending: "Discovery succeeds again",
+  }),
+  "limit.removed": ({ limit, refused, reason }) => ({
+    kind: "operator-limit",
+    subject: limit,
+    ending: `${reason}. The limit has refused ${refused} requests`,
   }),
   "listener.opened": ({ listener, address }) => ({
     kind: "listener-lost",

@@ -33,7 +33,7 @@ export type Incident = {
   readonly subject: string;
   /** Name of the backend that the incident concerns; "": none. */
   readonly backend: string;
-  readonly summary: string;
+  summary: string;
   /** Clock reading (ms) at which the cause began, as far as the evidence shows. */
   readonly startedAt: number;
   readonly detectedAt: number;

@@ -52,6 +52,11 @@ export const incidentKinds = {
     about:
       "etcd sends progress notifications to the backend too rarely: quiet watches do not survive two restarts between two notifications",
   },
+  "watch-delayed": {
+    severity: "warning",
+    calmMs: incidentLimits.delayQuietMs,
+    about: "The backend's watches deliver changes seconds after the changes were written",
+  },
   "backend-flapping": {
     severity: "warning",
     calmMs: incidentLimits.flappingMs,
@@ -62,6 +67,17 @@ export const incidentKinds = {
     calmMs: incidentLimits.quietMs,
     about:
       "The backend does not serve an API that another backend serves: requests for this API go to the other backend",
+  },
+  "backend-api-unreachable": {
+    severity: "warning",
+    calmMs: incidentLimits.quietMs,
+    about:
+      "The backend cannot reach the server of an aggregated API, which another backend reaches: requests for this API go to the other backend",
+  },
+  "backend-webhook-failing": {
+    severity: "warning",
+    calmMs: incidentLimits.quietMs,
+    about: "Calls of a webhook fail from this backend, while the same writes succeed at another backend",
   },
   "all-backends-down": { severity: "critical", calmMs: 0, about: "No backend is available" },
   "watch-hung": {
@@ -123,6 +139,16 @@ export const incidentKinds = {
     severity: "critical",
     calmMs: incidentLimits.overloadQuietMs,
     about: "Buffers or queues of the process are full: requests are refused or aborted",
+  },
+  "requests-limited": {
+    severity: "warning",
+    calmMs: incidentLimits.limitQuietMs,
+    about: "A limit of the configuration refuses requests: their clients get 429",
+  },
+  "operator-limit": {
+    severity: "warning",
+    calmMs: 0,
+    about: "A limit that an operator has set is in force: requests above it get 429",
   },
   "internal-error": {
     severity: "warning",

@@ -31,6 +31,10 @@ export const incidentLimits = {
   /** Milliseconds without new evidence after which an incident about a relist storm ends. */
   stormQuietMs: 60_000,
   overloadQuietMs: 60_000,
+  /** Milliseconds without a refusal after which an incident about a limit of the configuration ends. */
+  limitQuietMs: 60_000,
+  /** Milliseconds without a late write after which an incident about late watches ends: it is reported every 5 s. */
+  delayQuietMs: 30_000,
   /** Maximum number of characters of a client's name; the rest is cut off. */
   nameChars: 128,
   textChars: 300,

@@ -13,6 +13,8 @@ export type Finding = {
   readonly startedAt?: number;
   readonly evidence: readonly EvidenceRow[];
   readonly client?: string;
+  /** True if the summary replaces that of the active incident; default: the first summary stays. */
+  readonly replacesSummary?: boolean;
 };
 
 /** A counter of incidents. There are few pairs of kind and backend, so they can be metric labels. */
@@ -66,6 +68,7 @@ export class IncidentStore {
     if (known !== undefined) {
       for (const row of finding.evidence) addEvidence(known, row);
       known.lastSeenAt = at;
+      if (finding.replacesSummary === true) known.summary = clippedText(finding.summary);
     }
     if (incident !== undefined && client !== "") addAffected(incident.affected, client);
     return incident;
@@ -83,7 +86,7 @@ export class IncidentStore {
       kind,
       subject: subject.slice(0, incidentLimits.textChars),
       backend,
-      summary: summary.slice(0, incidentLimits.textChars),
+      summary: clippedText(summary),
       startedAt: Math.min(at, finding.startedAt ?? evidence[0]?.at ?? at),
       detectedAt: at,
       evidence: [],
@@ -131,6 +134,10 @@ export class IncidentStore {
     count.count += 1;
     this.#counts.set(key, count);
   }
+}
+
+function clippedText(text: string): string {
+  return text.slice(0, incidentLimits.textChars);
 }
 
 function keyOf(kind: IncidentKind, subject: string): string {

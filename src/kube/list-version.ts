@@ -61,7 +61,9 @@ export class ListVersion {
     this.#isHeadRead = true;
     const head = this.#isZipped ? unzipped(this.#head) : this.#head;
     this.#head = Buffer.alloc(0);
-    this.#take(this.#isJson ? jsonHead.exec(head.toString("latin1"))?.[1] : protobufVersion(head));
+    this.#take(
+      this.#isJson ? jsonHead.exec(head.toString("latin1"))?.[1] : protobufVersion(head, versionField.list),
+    );
   }
 
   #take(version: string | undefined): void {
@@ -81,12 +83,18 @@ function unzipped(head: Buffer): Buffer {
   }
 }
 
-/** Reads `k8s\0`, Unknown { 1: TypeMeta, 2: raw list { 1: ListMeta { 2: resourceVersion } } } (watch.md §2.3). */
-function protobufVersion(bytes: Buffer): string | undefined {
+/** The number of the field resourceVersion in a list's and in an object's metadata. */
+export const versionField = { list: 2, object: 6 } as const;
+
+/**
+ * Reads `k8s\0`, Unknown { 1: TypeMeta, 2: raw object { 1: metadata { number: resourceVersion } } } (watch.md §2.3).
+ * Returns undefined if the version is not whole within the bytes.
+ */
+export function protobufVersion(bytes: Buffer, number: number): string | undefined {
   if (bytes.toString("latin1", 0, 4) !== "k8s\0") return undefined;
   const raw = fieldIn(bytes, 4, bytes.length, 2);
   const meta = raw && fieldIn(bytes, raw.start, raw.end, 1);
-  const version = meta && fieldIn(bytes, meta.start, meta.end, 2);
+  const version = meta && fieldIn(bytes, meta.start, meta.end, number);
   // If the version ends where `bytes` end, its last digits may be missing.
   if (version === undefined || version.end === bytes.length) return undefined;
   return bytes.toString("latin1", version.start, version.end);

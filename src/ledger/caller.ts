@@ -1,6 +1,8 @@
 /** One caller (a claimed identity, a program and an address) and its request counts. Times are clock readings in ms. */
+import { type ClientKind, clientKindOf } from "./client-kind.ts";
 import { ledgerLimits } from "./limits.ts";
 import type { Subject } from "./subject.ts";
+import { type Urgency, urgencyOf } from "./urgency.ts";
 
 export type CallerName = { readonly subject: Subject; readonly agent: string; readonly address: string };
 
@@ -11,8 +13,11 @@ export class Caller implements CallerName {
   readonly subject: Subject;
   readonly agent: string;
   readonly address: string;
+  readonly kind: ClientKind;
   readonly since: number;
   lastAt: number;
+  /** Which of the callers' watches move first; a caller that renews a leader lease becomes one of the first. */
+  urgency: Urgency;
   requests = 0;
   watches = 0;
   /** Number of lists, and of watches from the initial state, of resources that the caller had watched before. */
@@ -30,6 +35,8 @@ export class Caller implements CallerName {
     this.subject = subject;
     this.agent = agent;
     this.address = address;
+    this.kind = clientKindOf(agent, subject);
+    this.urgency = urgencyOf(this.kind);
     this.since = now;
     this.lastAt = now;
   }

@@ -61,10 +61,7 @@ function goneOf(pods: Pods, names: readonly (readonly [string, string])[]): Dele
   return undefined;
 }
 
-/**
- * Finds two clients that renew one lease in turn with the same holder name. A restart cannot be the cause, because the
- * client of before a restart never renews again.
- */
+/** Finds two clients that renew in turn under one holder name, which a restarted process cannot cause. */
 function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Judgement | undefined {
   const last = lease.renewers.at(-1);
   const own = lease.renewers.find(

@@ -18,6 +18,9 @@ export type LeaseWrite = {
   readonly isCreate: boolean;
 };
 
+/** The namespace of the leases by which nodes report that they are alive. Nodes elect no leader. */
+const nodeLeases = "kube-node-lease";
+
 export type LeaseReport = { readonly lease: Lease; readonly judgement: Judgement };
 
 export class Leases {
@@ -40,6 +43,7 @@ export class Leases {
     const renewal = { caller, session, holder, isCreate, at };
     const judgement = judgeRenewal(lease, renewal, this.pods);
     this.#keep(lease, renewal);
+    if (name.namespace !== nodeLeases) caller.urgency = 0;
     return judgement === undefined ? undefined : this.#judged(lease, judgement, at);
   }
 

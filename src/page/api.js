@@ -38,7 +38,7 @@ export function post(path) {
  * @param {RequestInit} [how]
  * @returns {Promise<Answer>}
  */
-async function ask(path, how = {}) {
+export async function ask(path, how = {}) {
   const response = await fetch(path, { ...how, signal: AbortSignal.timeout(patienceMs), cache: "no-store" });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.message ?? `${path}: ${response.status}`);

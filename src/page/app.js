@@ -1,88 +1,138 @@
-/** The admin page: active incidents and backends first, then watches, clients, leases and certificates. */
+/** The admin page: an overview of incidents, the path and the backends, and lists of watches, clients, leases and certificates. */
 import { figures, list } from "./api.js";
 import { Header } from "./header.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
 import { usePolled } from "./polled.js";
-import { Backends } from "./views/backends.js";
+import { endOf, indexAt, useRecorded } from "./recorded.js";
+import { hashOf, tabs, useRoute } from "./route.js";
+import { paramsOf, viewIn } from "./table.js";
 import { Certificates } from "./views/certificates.js";
-import { Charts } from "./views/charts.js";
+import { IncidentPage } from "./views/incident.js";
 import { Incidents } from "./views/incidents.js";
-import { grown } from "./views/rates.js";
+import { LastHour, momentIn, useHover } from "./views/lanes.js";
+import { PathPicture } from "./views/path-picture.js";
+import { stateAt, statesOf } from "./views/states.js";
 import { Clients, Leases } from "./views/talk.js";
 import { entriesOf, Timeline } from "./views/timeline.js";
-import { Watches } from "./views/watches.js";
+import { WatchesPage } from "./views/watches.js";
 
-/** @typedef {import("./table.js").View} View */
-/** @typedef {import("./rows.d.ts").Incident} Incident */
-/** @typedef {import("./rows.d.ts").Backend} Backend */
-/** @typedef {import("./rows.d.ts").Watch} Watch */
-/** @typedef {import("./rows.d.ts").ClientRow} ClientRow */
-/** @typedef {import("./rows.d.ts").Lease} Lease */
-/** @typedef {import("./rows.d.ts").CertificateRow} CertificateRow */
+/** @typedef {Readonly<Record<string, string>>} Params */
+/** @typedef {{ params: Params, onParams: (params: Params) => void }} Addressed */
 
 const summaryEveryMs = 1_000;
 const listEveryMs = 2_000;
+const figuresEveryMs = 5_000;
 const certificatesEveryMs = 15_000;
 
 function App() {
-  const [filter, setFilter] = useState("");
   const [theme, setTheme] = useTheme();
-  useKeys(
-    () => setTheme(theme === "dark" ? "light" : "dark"),
-    () => setFilter(""),
-  );
+  const { route, change } = useRoute();
+  const { tab, params } = route;
+  const q = params["q"] ?? "";
+  const search = (/** @type {string} */ text) => {
+    if (searchable.includes(tab)) change({ q: text, offset: "" });
+    else location.hash = hashOf({ tab: "watches", params: { q: text } });
+  };
+  const changeTheme = () => setTheme(theme === "dark" ? "light" : "dark");
+  useKeys(changeTheme, () => q !== "" && search(""));
   const backends = usePolled(() => list("backends", { limit: 100 }), summaryEveryMs, "");
   const incidents = usePolled(() => list("incidents", { limit: 100 }), summaryEveryMs, "");
-  const rates = useRates();
-  const rows = backends.value?.items ?? [];
-  const told = incidents.value?.items ?? [];
+  const { value: stats } = usePolled(figures, figuresEveryMs, "");
+  const state = {
+    backends: backends.value?.items ?? [],
+    incidents: incidents.value?.items ?? [],
+    recorded: useRecorded(),
+    now: Date.parse(backends.value?.at ?? "") || 0,
+  };
   return html`
-    <${Header} figures=${rates.figures} backends=${rows} failure=${backends.failure} filter=${filter}
-      onFilter=${setFilter} theme=${theme} onTheme=${() => setTheme(theme === "dark" ? "light" : "dark")} />
-    <main>
-      <${Incidents} incidents=${told.filter(({ state }) => state === "active")} />
-      <${Backends} backends=${rows} now=${Date.parse(backends.value?.at ?? "") || 0} />
-      <div class="beside wide"><${WatchesNow} filter=${filter} /><${Timeline} entries=${entriesOf(rows, told)} /></div>
-      <div class="beside"><${ClientsNow} filter=${filter} /><${LeasesNow} filter=${filter} /></div>
-      <${CertificatesNow} />
-      <${Charts} points=${rates.points} theme=${theme} />
-    </main>`;
+    <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
+    <${Header} figures=${stats} backends=${state.backends} failure=${backends.failure} tab=${tab} filter=${q}
+      onFilter=${search} theme=${theme} onTheme=${changeTheme} />
+    <main id="content" tabindex="-1"><${View} route=${route} onParams=${change} state=${state} /></main>`;
+}
+
+/** The lists that can be searched. */
+const searchable = ["watches", "clients", "leases"];
+
+/**
+ * What the views share, which the page reads all the time. `now`: the proxy's time, in ms since 1970.
+ * @typedef {{
+ *   backends: readonly import("./rows.d.ts").Backend[],
+ *   incidents: readonly import("./rows.d.ts").Incident[],
+ *   recorded: import("./rows.d.ts").Recorded,
+ *   now: number,
+ * }} State
+ */
+
+/** @param {{ route: import("./route.js").Route, onParams: (params: Params) => void, state: State }} props */
+function View({ route: { tab, id, params }, onParams, state }) {
+  const addressed = { params, onParams };
+  switch (tab) {
+    case "incidents":
+      return html`<${IncidentPage} ...${addressed} ...${state} id=${id} />`;
+    case "watches":
+      return html`<${WatchesPage} ...${addressed} />`;
+    case "clients":
+      return html`<${ClientsNow} ...${addressed} />`;
+    case "leases":
+      return html`<${LeasesNow} ...${addressed} />`;
+    case "certificates":
+      return html`<${CertificatesNow} />`;
+    default:
+      return html`<${Overview} ...${addressed} ...${state} />`;
+  }
+}
+
+/** Moves the focus without a change of the address, which has the route. @param {Event} event */
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("content")?.focus();
+}
+
+/** @param {Addressed & State} props */
+function Overview({ params, onParams, backends, incidents, recorded, now }) {
+  const [hover, setHover] = useHover();
+  const end = endOf(recorded);
+  const moment = hover ?? momentIn(params, recorded.startedMs, end);
+  const pathBackends = moment === undefined ? backends : [];
+  const stateOf = (/** @type {string} */ name) => {
+    const backend = backends.find((one) => one.name === name);
+    if (moment === undefined && backend !== undefined) return backend.state;
+    return stateAt(statesOf(backend, recorded, { name, from: end - 3_600_000, to: now }), moment ?? now)
+      .state;
+  };
+  return html`
+    <${Incidents} incidents=${incidents.filter(({ state }) => state === "active")} />
+    <div class="beside wide">
+      <${PathPicture} recorded=${recorded} index=${indexAt(recorded, moment ?? end)} stateOf=${stateOf} backends=${pathBackends} />
+      <${Timeline} entries=${entriesOf(backends, incidents)} />
+    </div>
+    <${LastHour} recorded=${recorded} backends=${backends} incidents=${incidents} now=${now} params=${params} onParams=${onParams}
+      onMoment=${setHover} moment=${moment} />`;
 }
 
 /**
- * Reads one page of a list, with the order and the offset that the user has chosen. A changed filter resets the offset.
+ * Reads one page of a list. The address keeps the order, the offset and the text that is searched for.
  * @param {string} name
- * @param {View} first
- * @param {string} filter
+ * @param {{ sort: string, limit: number }} usual
+ * @param {Addressed} addressed
  */
-function useListing(name, first, filter) {
-  const [view, setView] = useState(first);
-  const asked = useRef(filter);
-  const offset = asked.current === filter ? view.offset : 0;
-  useEffect(() => {
-    asked.current = filter;
-    setView((before) => ({ ...before, offset: 0 }));
-  }, [filter]);
-  const query = { ...view, offset, q: filter };
+function useListing(name, usual, { params, onParams }) {
+  const view = viewIn(params, usual);
+  const query = { ...view, q: params["q"] ?? "" };
   const { value } = usePolled(() => list(name, query), listEveryMs, JSON.stringify(query));
-  return { list: value, view: { ...view, offset }, onView: setView };
+  const onView = (/** @type {import("./table.js").View} */ next) => onParams(paramsOf(next));
+  return { list: value, view, onView };
 }
 
-/** @param {{ filter: string }} props */
-function WatchesNow({ filter }) {
-  const listing = useListing("watches", { sort: "-idleMs", offset: 0, limit: 20 }, filter);
-  const hung = usePolled(() => list("watches", { state: "hung", limit: 1 }), listEveryMs, "");
-  return html`<${Watches} ...${listing} hung=${hung.value?.matching ?? 0} />`;
+/** @param {Addressed} props */
+function ClientsNow(props) {
+  return html`<${Clients} ...${useListing("clients", { sort: "-requests", limit: 50 }, props)} />`;
 }
 
-/** @param {{ filter: string }} props */
-function ClientsNow({ filter }) {
-  return html`<${Clients} ...${useListing("clients", { sort: "-requests", offset: 0, limit: 10 }, filter)} />`;
-}
-
-/** @param {{ filter: string }} props */
-function LeasesNow({ filter }) {
-  return html`<${Leases} ...${useListing("leases", { sort: "namespace", offset: 0, limit: 10 }, filter)} />`;
+/** @param {Addressed} props */
+function LeasesNow(props) {
+  return html`<${Leases} ...${useListing("leases", { sort: "namespace", limit: 50 }, props)} />`;
 }
 
 function CertificatesNow() {
@@ -90,48 +140,37 @@ function CertificatesNow() {
   return html`<${Certificates} certificates=${value?.items ?? []} />`;
 }
 
-function useRates() {
-  const [points, setPoints] = useState(/** @type {readonly import("./views/rates.js").Point[]} */ ([]));
-  const before = useRef(/** @type {import("./rows.d.ts").Stats | undefined} */ (undefined));
-  const { value } = usePolled(figures, summaryEveryMs, "");
-  useEffect(() => {
-    if (value === undefined) return;
-    const earlier = before.current;
-    before.current = value;
-    setPoints((known) => grown(known, earlier, value));
-  }, [value]);
-  return { figures: value, points };
-}
-
 /** Returns the theme and a function that sets it. The user's choice is stored; the default is the system's theme. */
 function useTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? system);
-  // Set during rendering, because the charts, which are drawn afterwards, read their colours from the theme.
   document.documentElement.dataset["theme"] = theme;
   useEffect(() => localStorage.setItem("theme", theme), [theme]);
   return /** @type {const} */ ([theme, setTheme]);
 }
 
 /**
- * Handles keys: `/` focuses the filter, Escape clears and leaves it, `t` changes the theme, `i` opens the newest
- * incident.
+ * Handles keys: `/` focuses the search, Escape clears and leaves it, `t` changes the theme, `i` opens the newest
+ * incident, `1` to `5` open the tabs.
  * @param {() => void} changeTheme
  * @param {() => void} clearFilter
  */
 function useKeys(changeTheme, clearFilter) {
+  const latest = useRef({ changeTheme, clearFilter });
+  latest.current = { changeTheme, clearFilter };
   useEffect(() => {
     const pressed = (/** @type {KeyboardEvent} */ event) => {
       const filter = document.getElementById("filter");
       if (event.ctrlKey || event.metaKey || event.altKey || filter === null) return;
-      if (event.target !== filter) return keys[event.key]?.(event, filter, changeTheme);
-      if (event.key !== "Escape") return;
-      clearFilter();
+      const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+      if (!isTyping) return keys[event.key]?.(event, filter, latest.current.changeTheme);
+      if (event.key !== "Escape" || event.target !== filter) return;
+      latest.current.clearFilter();
       filter.blur();
     };
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
-  });
+  }, []);
 }
 
 /** @type {Readonly<Record<string, (event: KeyboardEvent, filter: HTMLElement, changeTheme: () => void) => void>>} */
@@ -142,6 +181,9 @@ const keys = {
   },
   t: (_event, _filter, changeTheme) => changeTheme(),
   i: () => openNewest(),
+  ...Object.fromEntries(
+    tabs.map((tab, at) => [String(at + 1), () => void (location.hash = hashOf({ tab }))]),
+  ),
 };
 
 function openNewest() {

@@ -1,5 +1,6 @@
 /** The top of the page: the proxy's name, the backends' state, the filter, and the switch of the theme. */
 import { html } from "./html.js";
+import { hashOf } from "./route.js";
 import { Mark } from "./table.js";
 import { age, markOf } from "./words.js";
 
@@ -17,28 +18,41 @@ export function standing(backends) {
   return { state: worst, text: `${count} of ${backends.length} backends ${worst}` };
 }
 
+/** @type {readonly (readonly [tab: string, label: string])[]} */
+const labels = [
+  ["overview", "Overview"],
+  ["watches", "Watches"],
+  ["clients", "Clients"],
+  ["leases", "Leases"],
+  ["certificates", "Certificates"],
+];
+
 /**
  * @param {{
  *   figures: import("./rows.d.ts").Stats | undefined,
  *   backends: readonly import("./rows.d.ts").Backend[],
  *   failure: string,
+ *   tab: string,
  *   filter: string,
  *   onFilter: (filter: string) => void,
  *   theme: string,
  *   onTheme: () => void,
  * }} props
  */
-export function Header({ figures, backends, failure, filter, onFilter, theme, onTheme }) {
+export function Header({ figures, backends, failure, tab, filter, onFilter, theme, onTheme }) {
   const { state, text } = standing(backends);
   return html`<header>
     <h1>watchkeeper <span class="name">${figures?.name ?? ""}</span></h1>
     <p class="standing" role="status">
       ${failure === "" ? html`<${Mark} mark=${markOf(state)}>${text}<//>` : html`<${Mark} mark=${markOf("critical")}>No answer: ${failure}<//>`}
     </p>
-    <span class="age">${figures !== undefined && html`v${figures.version}, up ${age(figures.uptimeMs)}`}</span>
+    <nav aria-label="pages">
+      ${labels.map(([name, label]) => html`<a href=${hashOf({ tab: name })} aria-current=${name === tab ? "page" : null}>${label}</a>`)}
+    </nav>
+    <span class="age version">${figures !== undefined && html`v${figures.version}, up ${age(figures.uptimeMs)}`}</span>
     <label>
-      <span class="hidden">Filter watches, clients and leases</span>
-      <input id="filter" type="search" placeholder="/ filter" value=${filter} maxlength="200"
+      <span class="hidden">Search watches, clients and leases</span>
+      <input id="filter" type="search" placeholder="/ search" value=${filter} maxlength="200"
         onInput=${(/** @type {InputEvent & { currentTarget: HTMLInputElement }} */ event) => onFilter(event.currentTarget.value)} />
     </label>
     <button type="button" onClick=${onTheme} title="t">${theme === "dark" ? "light" : "dark"}</button>

@@ -3,7 +3,7 @@ import htm from "htm";
 import { h } from "preact";
 
 export { render } from "preact";
-export { useEffect, useRef, useState } from "preact/hooks";
+export { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 /** A template tag that makes elements. A string value becomes text and never markup. */
 export const html = htm.bind(h);

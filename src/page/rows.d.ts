@@ -5,7 +5,7 @@ import type { callerFields, clientFields } from "../admin/api/client-listing.ts"
 import type { ViewOf } from "../admin/api/fields.ts";
 import type { incidentFields } from "../admin/api/incident-listing.ts";
 import type { leaseFields } from "../admin/api/lease-listing.ts";
-import type { watchFields } from "../admin/api/watch-listing.ts";
+import type { watchDetailFields, watchFields } from "../admin/api/watch-listing.ts";
 
 export type { Stats } from "../admin/api/stats.ts";
 
@@ -15,6 +15,7 @@ export type List<Row> = {
   readonly matching: number;
   readonly offset: number;
   readonly items: readonly Row[];
+  readonly groups: readonly Group[];
 };
 
 export type Caller = ViewOf<typeof callerFields>;
@@ -23,5 +24,34 @@ export type Backend = ViewOf<typeof backendFields>;
 export type Change = Backend["history"][number];
 export type CertificateRow = ViewOf<typeof certificateFields>;
 export type Watch = ViewOf<typeof watchFields>;
+export type WatchDetail = ViewOf<typeof watchDetailFields>;
 export type ClientRow = ViewOf<typeof clientFields>;
 export type Lease = ViewOf<typeof leaseFields>;
+
+/** The values of a series by step; null: none. */
+export type Values = readonly (number | null)[];
+export type Columns = Readonly<Record<string, Values>>;
+
+/**
+ * The history that the page has. `startedMs`: when step 0 began, in ms since 1970. `first`: number of the step of each
+ * column's first value.
+ */
+export type Recorded = {
+  readonly startedMs: number;
+  readonly stepMs: number;
+  readonly first: number;
+  readonly next: number;
+  readonly process: Columns;
+  readonly backends: ReadonlyMap<string, Columns>;
+};
+
+export type HistoryAnswer = {
+  readonly startedAt: string;
+  readonly stepMs: number;
+  readonly first: number;
+  readonly next: number;
+  readonly process: Columns;
+  readonly backends: readonly { readonly name: string; readonly series: Columns }[];
+};
+
+export type Group = { readonly value: string; readonly rows: number };

@@ -18,6 +18,24 @@ import { amount } from "./words.js";
 /** @typedef {{ sort: string, offset: number, limit: number }} View */
 
 /**
+ * Returns the view that the parameters of the address say.
+ * @param {Readonly<Record<string, string>>} params
+ * @param {{ sort: string, limit: number }} usual
+ * @returns {View}
+ */
+export function viewIn({ sort, offset }, usual) {
+  return { sort: sort ?? usual.sort, offset: Number(offset ?? 0) || 0, limit: usual.limit };
+}
+
+/**
+ * Returns the parameters of a view.
+ * @param {View} view
+ */
+export function paramsOf({ sort, offset }) {
+  return { sort, offset: offset === 0 ? "" : String(offset) };
+}
+
+/**
  * @template Row
  * @param {{
  *   label: string,
@@ -27,9 +45,10 @@ import { amount } from "./words.js";
  *   onView: (view: View) => void,
  *   keyOf: (row: Row) => string,
  *   empty: string,
- * }} props
+ *   selected?: string,
+ * }} props `selected`: the key of the row that is shown elsewhere in detail
  */
-export function Table({ label, columns, list, view, onView, keyOf, empty }) {
+export function Table({ label, columns, list, view, onView, keyOf, empty, selected = "" }) {
   const rows = list?.items ?? [];
   const shown = columns.filter(({ isRare, cell }) => isRare !== true || rows.some((row) => cell(row) !== ""));
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>
@@ -39,8 +58,8 @@ export function Table({ label, columns, list, view, onView, keyOf, empty }) {
       </thead>
       <tbody>
         ${rows.map(
-          (row) => html`<tr key=${keyOf(row)}>
-            ${shown.map(({ cell, isNumber, isLong }) => html`<td class=${isNumber ? "number" : isLong ? "long" : ""}>${cell(row)}</td>`)}
+          (row) => html`<tr key=${keyOf(row)} class=${keyOf(row) === selected ? "selected" : ""}>
+            ${shown.map(({ title, cell, isNumber, isLong }) => html`<td class=${isNumber ? "number" : isLong ? "long" : ""} data-label=${title}>${cell(row)}</td>`)}
           </tr>`,
         )}
       </tbody>

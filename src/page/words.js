@@ -30,6 +30,15 @@ export function amount(count) {
 }
 
 /**
+ * Returns a number with its noun: "1 watch", "12 k watches".
+ * @param {number} count
+ * @param {readonly [one: string, several: string]} noun
+ */
+export function counted(count, [one, several]) {
+  return `${amount(count)} ${count === 1 ? one : several}`;
+}
+
+/**
  * Returns the time of day in the browser's time zone: "16:42:07.1".
  * @param {string} time RFC 3339
  */

@@ -28,7 +28,19 @@ export const watchLimits = {
   slowWatchMs: 1000,
   /** Maximum number of watches that move at once, before `movesPerSecond` limits them (D6). */
   moveBurst: 100,
+  /** Moves per second at first. The pace rises while backends accept moved watches promptly (move-pace.ts). */
   movesPerSecond: 1000,
+  /** More moves per second would leave a proxy with one core no time for other requests: a move takes 0.1 ms. */
+  movesPerSecondMost: 5000,
+  /** Watches of the control plane that move at once. A control plane of three machines has about 400. */
+  firstMoveBurst: 500,
+  /** Ms between two changes of the pace. */
+  paceLookMs: 200,
+  /** The pace rises if backends accept watches within fewer ms on average, and falls if they take more. */
+  promptAcceptMs: 50,
+  slowAcceptMs: 250,
+  paceRise: 1.5,
+  paceFall: 0.75,
   /** A 429 halves the rate of moves, but not below this rate. */
   movesPerSecondLeast: 50,
   movePauseMs: 10,
@@ -36,6 +48,8 @@ export const watchLimits = {
   leavePauseMs: 5,
   /** Moves within this many ms with the same reason and the same backends make one journal entry. */
   logMs: 1000,
+  /** Number of state changes kept for all watches together, about 2 MB: each of 5,000 watches moves three times. */
+  lifeEntries: 16_384,
   /** Ms between two checks of all watches (hung-watch.ts). */
   hungLookMs: 5000,
   /** Ms after its client's deadline at which the proxy ends a watch that the backend has not ended. */
@@ -118,6 +132,31 @@ export const watchLimits = {
    */
   initialListBurst: 100,
   initialListsPerSecond: 20,
+  /**
+   * Maximum number of undelivered writes of a resource that are measured (write-delays.ts), at 80 bytes each. While
+   * more than `writeMarksClose` are undelivered, one in `writeMarkEveryMs` is measured, so that they cover 6 s.
+   */
+  writeMarks: 64,
+  writeMarksClose: 16,
+  writeMarkEveryMs: 125,
+  /** Ms after which a write that a backend has not delivered is measured no more: its cache is stalled by then. */
+  writeMarkMs: 60_000,
+  /** Maximum number of API groups of a backend with a histogram of their own. A cluster has 25, and those of its CRDs. */
+  delayGroups: 32,
+  /** Ms of the intervals for which the longest delay of a write is kept. */
+  recentDelayMs: 10_000,
+  /** Ms between two checks for backends that deliver writes late (watch-delay.ts). */
+  delayLookMs: 500,
+  /** A watch that delivers a write this many ms after the write's response is late. Apiservers take milliseconds. */
+  lateMs: 2000,
+  /** A backend that was late stays late until it delivers all writes in fewer ms. */
+  stillLateMs: 1000,
+  /** Number of checks in a row that must find a backend late. A garbage collection in its process is shorter. */
+  lateLooks: 4,
+  /** Maximum number of watches of a resource in which a check looks for proof that the backend is late. */
+  delayTries: 500,
+  /** Minimum ms between two journal entries of a backend that is late. */
+  lateReportMs: 5000,
   /** Ms until a cache that had not advanced within `progressCheckMs` is checked again. */
   progressAgainMs: 60_000,
 } as const;

@@ -19,7 +19,9 @@ const placed = (more: Partial<Placed["cluster"]>): Placed => ({
       { name: "b", url: "https://10.0.0.2" },
     ],
     tls: { caFile: "ca.crt", reloadInterval: "10s" },
+    avoidUnreachableAPIs: true,
     connectionPool: { maxStreamsPerConnection: 80, minIdleConnections: 1, perClient: false },
+    shield: { enabled: true, queueTimeout: "15s", exemptGroups: ["system:masters"] },
     ...more,
   },
 });

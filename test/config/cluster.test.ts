@@ -5,7 +5,8 @@ import { clusterOf } from "../../src/config/cluster.ts";
 const test = suite("config-cluster");
 
 const connectionPool = { maxStreamsPerConnection: 80, minIdleConnections: 1, perClient: false };
-const least = { name: "x", connectionPool } as const;
+const shield = { enabled: true, queueTimeout: "15s", exemptGroups: ["system:masters"] };
+const least = { name: "x", connectionPool, shield, avoidUnreachableAPIs: true } as const;
 
 test("a key that is not set is reported as such, and paths start at the file", () => {
   assert.equal(
@@ -16,7 +17,10 @@ test("a key that is not set is reported as such, and paths start at the file", (
       discovery: undefined,
       tls: undefined,
       connectionPool,
+      avoidUnreachableAPIs: true,
       proxyProtocol: undefined,
+      limits: [],
+      shield: { isEnabled: true, queueMs: 15_000, exemptGroups: ["system:masters"] },
     },
   );
   const written = {

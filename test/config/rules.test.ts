@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { checkRules, rules } from "../../src/config/rules.ts";
-import type { Written, WrittenCluster } from "../../src/config/schema.ts";
+import type { Written, WrittenCluster, WrittenLimit } from "../../src/config/schema.ts";
 
 const test = suite("config-rules");
 
@@ -66,7 +66,9 @@ function cluster(urls: readonly string[]): WrittenCluster {
     name: "x",
     backends,
     tls: { caFile: "ca.crt", reloadInterval: "10s" },
+    avoidUnreachableAPIs: true,
     connectionPool: { maxStreamsPerConnection: 80, minIdleConnections: 1, perClient: false },
+    shield: { enabled: true, queueTimeout: "15s", exemptGroups: ["system:masters"] },
   };
 }
 
@@ -93,6 +95,23 @@ test("two backends with one url are one", () => {
   assert.equal(breaches({ clusters: [cluster(urls)] }), [
     '/clusters/0/backends/2/url is "https://10.0.0.1:6443/", which is already the URL of backend "cp-0"',
   ]);
+});
+
+test("a limit must limit something, and not all requests; two limits have two names", () => {
+  const limited = (...limits: readonly WrittenLimit[]): string[] =>
+    breaches({ clusters: [{ ...cluster(["https://10.0.0.1"]), limits }] });
+  assert.equal(
+    limited({ name: "a", users: ["x"], rate: "1/s" }, { name: "b", verbs: ["list"], maxInFlight: 1 }),
+    [],
+  );
+  assert.match(limited({ name: "a", users: ["x"] })[0] ?? "", '/clusters/0/limits/0 needs a "rate"');
+  assert.match(limited({ name: "a", rate: "1/s" })[0] ?? "", "matches all requests");
+  assert.match(
+    limited({ name: "a", users: ["x"], maxInFlight: 1, burst: 2 })[0] ?? "",
+    'a "burst", but no "rate"',
+  );
+  const twice = { name: "a", users: ["x"], rate: "1/s" };
+  assert.match(limited(twice, twice)[0] ?? "", "/clusters/0/limits/1/name is");
 });
 
 test("a rule is asked when all that it reads has passed the schema, whatever is invalid elsewhere", () => {
@@ -135,6 +154,7 @@ test("no rule reads what it does not say that it reads", () => {
     clusters: [
       {
         ...cluster(["https://10.0.0.1:6443", "https://10.0.0.2:6443"]),
+        limits: [{ name: "x", users: ["y"], rate: "1/s" }],
         tls: { caFile: "ca.crt", reloadInterval: "10s", impersonator: pair },
         discovery: {
           type: "DNS",

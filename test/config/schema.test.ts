@@ -21,7 +21,7 @@ function check(text: string): Written | string[] {
 
 const everyCluster = {
   name: "x",
-  backends: [{ name: "x", url: "https://10.0.0.1" }],
+  backends: [{ name: "x", url: "https://10.0.0.1", weight: 2, zone: "x" }],
   discovery: {
     type: "DNS",
     interval: "1s",
@@ -29,7 +29,7 @@ const everyCluster = {
     port: 1,
     file: "x",
     kubeconfigFile: "x",
-    fallback: { name: "x", url: "https://10.0.0.2" },
+    fallback: { name: "x", url: "https://10.0.0.2", weight: 2, zone: "x" },
   },
   tls: {
     caFile: "x",
@@ -47,7 +47,23 @@ const everyCluster = {
     impersonator: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
   },
   connectionPool: { maxStreamsPerConnection: 1, minIdleConnections: 0, perClient: true },
+  avoidUnreachableAPIs: false,
   proxyProtocol: { version: "V2" },
+  shield: { enabled: true, queueTimeout: "1s", exemptGroups: ["x"] },
+  limits: [
+    {
+      name: "x",
+      users: ["x"],
+      groups: ["x"],
+      userAgents: ["x"],
+      sourceCIDRs: ["10.0.0.0/8"],
+      verbs: ["list"],
+      resources: ["x"],
+      rate: "1/s",
+      burst: 1,
+      maxInFlight: 1,
+    },
+  ],
 } satisfies Complete<WrittenCluster>;
 
 /** Every key of the type; the compiler refuses this value when the type gains or loses one. */
@@ -77,6 +93,7 @@ const every = {
     },
   ],
   clusters: [everyCluster],
+  zone: "x",
   watches: {
     alwaysRequestBookmarks: true,
     staleReadGuard: "Observe",
@@ -102,6 +119,7 @@ const every = {
     tls: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
   },
   logging: { level: "Debug", format: "JSON", accessLog: "None" },
+  tracing: { endpoint: "http://127.0.0.1:4318/v1/traces", samplingRatePerMillion: 1 },
 } satisfies Complete<Written>;
 
 /** The type with nothing optional, at any depth. */

@@ -46,11 +46,21 @@ test("one address that cannot be a backend's spoils the answer", () => {
   assert.equal(told(checkFound([{ ...open, host: "127.0.0.1" }])), ["x"]);
 });
 
+test("the zone of an endpoint is kept, and what is no zone is ignored", () => {
+  assert.is(foundAt("10.0.0.1", 1, "eu-1a").zone, "eu-1a");
+  for (const zone of ["", "a b", "-a", "x".repeat(64)])
+    assert.is(foundAt("10.0.0.1", 1, zone).zone, undefined);
+});
+
 test("a file lists names and URLs, in YAML or JSON", () => {
   const yaml = "- {name: cp-1, url: 'https://10.0.0.1:6443'}\n- {name: cp-2, url: 'https://cp-2.test'}\n";
   assert.equal(foundInFile(yaml, "f"), [
     { name: "cp-1", host: "10.0.0.1", port: 6443, isEncrypted: true },
     { name: "cp-2", host: "cp-2.test", port: 443, isEncrypted: true },
+  ]);
+  const zoned = "- {name: cp-1, url: 'https://10.0.0.1:6443', weight: 3, zone: eu-1a}\n";
+  assert.equal(foundInFile(zoned, "f"), [
+    { name: "cp-1", host: "10.0.0.1", port: 6443, isEncrypted: true, weight: 3, zone: "eu-1a" },
   ]);
   const json = '[{"name": "a", "url": "https://[fd00::1]:1"}]';
   assert.equal(told(foundInFile(json, "f")), ["a"]);
@@ -62,7 +72,12 @@ test("a file that is anything else says where it is wrong", () => {
     ["a: 1", "f is not a list of {name, url}"],
     ["- {name: a, url: 'https://h'}\n- {name: B, url: 'https://h'}", "f:2:3: "],
     ["- {name: a, url: 'https://h/path'}", "f:1:3: "],
-    ["- {name: a, url: 'https://h', weight: 1}", "f:1:3: "],
+    ["- {name: a, url: 'https://h', weight: 0}", "f:1:3: "],
+    ["- {name: a, url: 'https://h', weight: 257}", "f:1:3: "],
+    ["- {name: a, url: 'https://h', weight: 1.5}", "f:1:3: "],
+    ["- {name: a, url: 'https://h', weight: '2'}", "f:1:3: "],
+    ["- {name: a, url: 'https://h', zone: 'a b'}", "f:1:3: "],
+    ["- {name: a, url: 'https://h', color: red}", "f:1:3: "],
     ["- https://10.0.0.1", "f:1:3: "],
     ["- [", "is not YAML"],
   ] as const)

@@ -150,7 +150,8 @@ function answered({ page, line, text }: Block): string | undefined {
   if (answer.kind?.endsWith("List")) return listed(answer);
   const before = readFileSync(page, "utf8").split("\n").slice(0, line);
   const heading = before.findLast((one) => one.startsWith("### ")) ?? "";
-  const name = answer.kind === "Operation" ? "Operation" : singular(heading.slice("### ".length));
+  const isNamed = answer.kind !== undefined && answer.kind in schemas;
+  const name = isNamed ? answer.kind : singular(heading.slice("### ".length));
   const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
   ajv.addSchema({ $id: "https://here/", components: { schemas } });
   const validate = ajv.getSchema(`https://here/#/components/schemas/${name}`);
@@ -160,7 +161,7 @@ function answered({ page, line, text }: Block): string | undefined {
 }
 
 function listed(answer: object): string | undefined {
-  const fields = ["at", "items", "kind", "limit", "matching", "offset", "total"];
+  const fields = ["at", "groups", "items", "kind", "limit", "matching", "offset", "total"];
   const own = Object.keys(answer).toSorted();
   return own.join() === fields.join() ? undefined : `a list has ${fields.join()}`;
 }

@@ -154,6 +154,8 @@ export const rules: readonly Rule[] = [
   [/^npm start$|^kubectl --kubeconfig …|^watchkeeper incident /, { run: "story" }],
   [/^export KUBECONFIG=/, { run: "said" }],
   // Whether one of the nodes there has the address is the reader's to see.
+  // The cluster of the tests has no aggregated API, so the object is not found.
+  [/^kubectl get apiservice /, { run: "cluster", codes: [0, 1] }],
   [/^kubectl .*\| grep -wF ADDRESS/, { run: "cluster", codes: [0, 1] }],
   [/^(kubectl|helm) |\| kubectl apply/, { run: "cluster" }],
   [/^(watchkeeper|node bin\/watchkeeper\.js) run /, { run: "endless", says: /listener\.opened/ }],
@@ -163,6 +165,8 @@ export const rules: readonly Rule[] = [
   [/^(watchkeeper|node bin\/watchkeeper\.js) top(?!.* --once)/, { run: "endless", says: /manager/ }],
   // An incident is active there.
   [/^(watchkeeper|node bin\/watchkeeper\.js) status$/, { run: "here", codes: [1] }],
+  // Limits are numbered in the order in which all pages set them.
+  [/^watchkeeper unlimit /, { run: "here", codes: [0, 1] }],
   // No server listens there, or it is not a Linux with that file.
   [/^grep -s \. \/sys/, { run: "here", codes: [0, 1, 2] }],
   [

@@ -1,6 +1,7 @@
 /** Each setting of `health`, `watches`, `connectionPool` and `logging` that a reload changes is in force at once. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limitOf } from "../../src/config/limit.ts";
 import type { PathSettings } from "../../src/proxy/cluster/data-path.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
 import { ok, PlayedWatch } from "../support/watch-path.ts";
@@ -168,6 +169,24 @@ test("watches.staleReadGuard applies to the next read", () => {
   assert.match(list(), "resourceVersion=50");
   path.configure({ ...settings, staleReadGuard: "Disabled" }, probe);
   assert.match(list(), "resourceVersion=0");
+});
+
+test("clusters.limits apply to the next request on open connections, and keep their counts if they stay", () => {
+  const path = runningPath();
+  const client = path.client();
+  const list = (): string => {
+    const ear = client.ask("GET", "/api/v1/secrets", [bearer("t")]);
+    path.settle();
+    return ear.status;
+  };
+  const one = limitOf({ name: "one", verbs: ["list"], rate: "1/h" });
+  assert.is(list(), "");
+  path.configure({ ...settings, limits: [one] }, probe);
+  assert.equal([list(), list()], ["", "429"]);
+  path.configure({ ...settings, limits: [one, limitOf({ name: "two", users: ["x"], rate: "1/s" })] }, probe);
+  assert.is(list(), "429");
+  path.configure({ ...settings, limits: [] }, probe);
+  assert.is(list(), "");
 });
 
 const resource = "/apis/far.example.com/v1/things";

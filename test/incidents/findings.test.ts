@@ -33,6 +33,48 @@ const rows: readonly { readonly kind: string; readonly opens: Entry; readonly en
     },
   },
   {
+    kind: "watch-delayed a",
+    opens: {
+      kind: "watch.delayed",
+      backend: "a",
+      resource: "/secrets",
+      delayMs: 2100,
+      limitMs: 2000,
+      othersMs: 12,
+      resources: 1,
+    },
+  },
+  {
+    kind: "backend-api-unreachable a metrics.k8s.io",
+    opens: {
+      kind: "backend.api_unreachable",
+      api: "metrics.k8s.io",
+      failure: "refused",
+      backend: "a",
+      failed: 17,
+      total: 20,
+      peer: "b",
+      peerFailed: 0,
+      peerTotal: 31,
+    },
+    ends: { kind: "backend.api_reachable", backend: "a", api: "metrics.k8s.io" },
+  },
+  {
+    kind: "backend-webhook-failing a vpol.example.com",
+    opens: {
+      kind: "backend.webhook_failing",
+      webhook: "vpol.example.com",
+      resource: "apps/deployments",
+      failure: "unanswered",
+      backend: "a",
+      failed: 17,
+      total: 20,
+      peer: "b",
+      peerFailed: 0,
+      peerTotal: 31,
+    },
+  },
+  {
     kind: "watch-replay-loop 10.0.0.7 manager/v1 /pods",
     opens: { kind: "watch.replay_loop", ...caller, resource: "/pods", version: "7", times: 5 },
   },
@@ -149,6 +191,22 @@ test("a refused file is named once, where its first problem names it already", (
   const played = new PlayedJournal();
   played.write({ kind: "config.refused", file: "a.yaml", problems: ["a.yaml:3:1: is not YAML", "b"] });
   assert.is(played.only.summary, "a.yaml:3:1: is not YAML");
+});
+
+test("what is measured again and again has the latest summary", () => {
+  const played = new PlayedJournal();
+  const late = { kind: "watch.delayed", backend: "cp-2", resource: "/secrets", limitMs: 2000 } as const;
+  played.write({ ...late, delayMs: 2100, othersMs: -1, resources: 1 });
+  assert.is(played.only.summary, "cp-2 delivers secrets 2.1 s late");
+  played.write({ ...late, delayMs: 4100, othersMs: 12, resources: 3 });
+  assert.is(
+    played.only.summary,
+    "cp-2 delivers secrets 4.1 s late; 3 resources are late; other backends: 0.0 s",
+  );
+  const counts = { backend: "cp-2", failed: 17, total: 20, peer: "cp-1", peerFailed: 0, peerTotal: 31 };
+  const grey = new PlayedJournal();
+  grey.write({ kind: "backend.api_unreachable", api: "metrics.k8s.io", failure: "refused", ...counts });
+  assert.is(grey.only.summary, "cp-2 cannot reach metrics.k8s.io (17 of 20 failed; cp-1: 0 of 31)");
 });
 
 test("what has no incident opens none", () => {

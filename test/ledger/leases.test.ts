@@ -56,6 +56,17 @@ test("a leader that renews, lets go and is followed by another is as it should b
   );
 });
 
+test("the watches of a caller that renews a leader lease move first, those of one that renews its node's lease do not", () => {
+  const leases = new Leases();
+  const leader = callerAt("10.0.0.3", account);
+  const node = callerAt("10.0.0.4", account);
+  const record = { name: "", holder: "h", durationMs: 15_000, isRenewal: true };
+  leases.written({ name, record, caller: leader, session: 1, isCreate: false }, 0);
+  const ofNode = { ...name, namespace: "kube-node-lease" };
+  leases.written({ name: ofNode, record, caller: node, session: 1, isCreate: false }, 0);
+  assert.equal([leader.urgency, node.urgency], [0, 2]);
+});
+
 test("one that lapses may be taken; one that was renewed a moment ago may not", () => {
   const { renew } = scene();
   renew(one, "web-7d-bbbbb_1", 0);

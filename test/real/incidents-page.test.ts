@@ -44,7 +44,7 @@ async function open(stage: Stage): Promise<{ readonly page: Page; readonly compl
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   await page.goto(`http://${stage.proxy.running.apiAddress}/`);
-  await page.locator("table.backends tbody tr").nth(1).waitFor();
+  await page.locator(".lane").nth(1).waitFor();
   return { page, complaints };
 }
 

@@ -4,6 +4,7 @@ import axe, { type AxeResults } from "axe-core";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { now } from "../support/page.ts";
 import { pictured } from "../support/page-picture.ts";
 import { type Canned, serveCanned } from "../support/page-server.ts";
 import { testWith } from "./rig/parts.ts";
@@ -60,10 +61,66 @@ real("it says first what is wrong, and opens to what proves it", async () => {
 });
 
 real("every backend has its state in a word, a sign and a reason", async () => {
-  const row = page.locator("table.backends tbody tr", { hasText: "cp-2" });
-  assert.match(await row.innerText(), /✗ dead/);
+  const lane = page.getByRole("group", { name: "cp-2", exact: true });
+  assert.match(await lane.innerText(), /✗ dead[^]*PING unanswered for 2013 ms/);
   await page.getByRole("button", { name: "Why cp-2 is dead" }).click();
   await page.getByText("ready → ? suspect").waitFor();
+});
+
+real(
+  "the hour before the page was opened is there: charts, states and the incident on one axis",
+  async () => {
+    const lane = page.getByRole("group", { name: "cp-2", exact: true });
+    assert.match(await lane.innerText(), /watches\s*0\s*of 262/);
+    await lane.getByRole("img", { name: "cp-2, states: ready, suspect, dead" }).waitFor();
+    await page.getByRole("link", { name: "#42 backend-blackholed" }).waitFor();
+  },
+);
+
+real("the keyboard moves through time, and the address keeps the moment", async () => {
+  const lane = page.getByRole("group", { name: "cp-2", exact: true });
+  await page.getByRole("slider", { name: "time" }).focus();
+  for (let press = 0; press < 24; press += 1) await page.keyboard.press("ArrowLeft");
+  await lane.getByText("✓ ready").waitFor();
+  assert.match(await lane.innerText(), /watches\s*131\s*of 262/);
+  assert.match(page.url(), /#\/\?t=/);
+  await page.reload();
+  await lane.getByText("✓ ready").waitFor();
+  await page.getByRole("button", { name: "now" }).click();
+  await lane.getByText("✗ dead").waitFor();
+});
+
+real("the mouse shows the values of a moment", async () => {
+  await page.getByRole("group", { name: "cp-1", exact: true }).locator(".plot").nth(1).hover();
+  await page.getByRole("group", { name: "cp-2", exact: true }).getByText("✓ ready").waitFor();
+});
+
+real("the path says where the streams go, in the colours of the states", async () => {
+  const picture = page.getByRole("img", { name: /^Open requests. From control plane 68, nodes 192/ });
+  assert.match((await picture.getAttribute("aria-label")) ?? "", /cp-1 ready \d+, cp-2 dead \d+/);
+});
+
+real("an incident is replayed second by second, and what is found later is dimmed", async () => {
+  await page.goto(`${canned.url}#/incidents/42`);
+  await page.getByText("Evidence 2 of 2").waitFor();
+  const cp2 = page.getByRole("group", { name: "cp-2", exact: true });
+  await page.getByRole("slider", { name: "time" }).focus();
+  for (let press = 0; press < 3; press += 1) await page.keyboard.press("ArrowLeft");
+  await page.getByText("Evidence 0 of 2").waitFor();
+  await cp2.getByText("✓ ready").or(cp2.getByText("? suspect")).waitFor();
+  await page.getByRole("button", { name: "play" }).click();
+  await page.getByText("Evidence 1 of 2").waitFor();
+  await page.getByRole("button", { name: "pause" }).click();
+});
+
+real("dots travel where watches move, unless the user prefers reduced motion", async () => {
+  await page.goto(`${canned.url}#/?t=${new Date(now - 38_000).toISOString()}`);
+  await page.getByText("131 watches moved from cp-2 to cp-1").waitFor();
+  assert.is(await page.locator(".dot").count(), 7);
+  await page.emulateMedia({ reducedMotion: "reduce" });
+  await page.reload();
+  await page.getByText("131 watches moved from cp-2 to cp-1").waitFor();
+  assert.is(await page.locator(".dot").count(), 0);
 });
 
 real("a backend is let go by a button that asks once more, and taken back by another", async () => {
@@ -88,6 +145,7 @@ real("what was not done says why beside its button", async () => {
 });
 
 real("a watch that is silent and well looks calm, a hung one does not", async () => {
+  await open("Watches");
   const idle = page.getByRole("row", { name: /argocd/ }).first();
   assert.is(await idle.locator(".bad").count(), 0);
   assert.match(await page.locator("#watches-title").innerText(), /50 k[^]*hung 1/);
@@ -101,25 +159,61 @@ real("a watch that is silent and well looks calm, a hung one does not", async ()
 });
 
 real("a ghost is called one, with the caller that renews its lease", async () => {
+  await open("Leases");
   const lease = page.getByRole("row", { name: /nginx-leader/ });
   assert.match(await lease.innerText(), /GHOST[^]*10\.9\.3\.7/);
 });
 
-real("sorting, paging and filtering are asked of the API, since only it has all the rows", async () => {
-  const watches = page.getByRole("region", { name: "watches" });
-  await watches.getByRole("button", { name: "events" }).click();
-  await canned.asked("/api/v1/watches", { sort: "-events", offset: "0" });
-  await page.getByRole("button", { name: "Next rows of watches" }).click();
-  await canned.asked("/api/v1/watches", { sort: "-events", offset: "20" });
+real(
+  "sorting, paging, grouping and searching are asked of the API, since only it has all the rows",
+  async () => {
+    await open("Watches");
+    const watches = page.getByRole("region", { name: "watches" });
+    await watches.getByRole("button", { name: "events" }).click();
+    await canned.asked("/api/v1/watches", { sort: "-events", offset: "0", group: "resource" });
+    await page.getByRole("button", { name: "Next rows of watches" }).click();
+    await canned.asked("/api/v1/watches", { sort: "-events", offset: "50" });
+    await page.getByRole("combobox").selectOption("agent");
+    await page.getByRole("button", { name: "argocd 1", exact: true }).click();
+    await canned.asked("/api/v1/watches", { group: "agent", agent: "argocd", offset: "0" });
+    await page.reload();
+    await canned.asked("/api/v1/watches", { group: "agent", agent: "argocd", sort: "-events" });
+    await page.getByRole("button", { name: "Remove the filter program argocd" }).click();
+    await page.keyboard.press("/");
+    await page.keyboard.type("argocd");
+    await canned.asked("/api/v1/watches", { q: "argocd", agent: "", offset: "0" });
+    await page.keyboard.press("Escape");
+    await canned.asked("/api/v1/watches", { q: "", offset: "0" });
+    await open("Clients");
+    await page.keyboard.press("/");
+    await page.keyboard.type("argocd");
+    await canned.asked("/api/v1/clients", { q: "argocd" });
+  },
+);
+
+real("a search from the overview is a search for watches", async () => {
   await page.keyboard.press("/");
-  await page.keyboard.type("argocd");
-  await canned.asked("/api/v1/watches", { q: "argocd", offset: "0" });
-  await canned.asked("/api/v1/clients", { q: "argocd" });
-  await page.keyboard.press("Escape");
-  await canned.asked("/api/v1/watches", { q: "", offset: "0" });
+  await page.keyboard.type("a");
+  await canned.asked("/api/v1/watches", { q: "a" });
+});
+
+real("one watch is shown with its versions and its life, and a link opens it again", async () => {
+  await open("Watches");
+  await page
+    .getByRole("row", { name: /argocd/ })
+    .getByRole("button", { name: "/pods" })
+    .click();
+  const panel = page.getByRole("group", { name: "one watch" });
+  await panel.getByText("1182700 → 1182733").waitFor();
+  await panel.getByText("opened").waitFor();
+  await page.reload();
+  await panel.getByText("1182700 → 1182733").waitFor();
+  await page.getByRole("button", { name: "Close the details" }).click();
+  assert.is(await panel.count(), 0);
 });
 
 real("markup in a client's name stays text", async () => {
+  await open("Clients");
   await page.getByText("<img src=x onerror=alert(1)>").first().waitFor();
   assert.is(await page.locator("td img").count(), 0);
 });
@@ -129,51 +223,66 @@ real(
   async () => {
     canned.isSilent = true;
     await page.getByText("No answer").waitFor();
-    assert.ok(await page.locator("table.backends").getByText("cp-2").first().isVisible());
+    assert.ok(await page.getByRole("heading", { name: "cp-2" }).isVisible());
     canned.isSilent = false;
     await page.getByText("1 of 2 backends dead").waitFor();
     complaints = complaints.filter((complaint) => !/503/.test(complaint));
   },
 );
 
-real("in both themes nothing is serious to axe, and it fits 1280 pixels", async () => {
-  for (const theme of ["light", "dark"]) {
-    if ((await page.locator("html").getAttribute("data-theme")) !== theme) await page.keyboard.press("t");
-    await page.locator(`html[data-theme=${theme}]`).waitFor();
-    await page.evaluate(axe.source);
-    const { violations } = await page.evaluate<AxeResults>("axe.run()");
-    const found = violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html}`);
-    assert.equal(
-      found.filter((text) => /^(serious|critical)/.test(text)),
-      [],
-    );
-    assert.ok(
-      await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
-      "no sideways scrolling",
-    );
-  }
-});
+const views = ["#/", "#/incidents/42", "#/watches?watch=a-1", "#/clients", "#/leases", "#/certificates"];
+
+real(
+  "axe finds nothing in any view, in both themes, at 1280 and at 400 pixels, and no view scrolls sideways",
+  async () => {
+    for (const width of [1280, 400])
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.evaluate(`localStorage.setItem("theme", "${colorScheme}")`);
+        for (const view of views) {
+          await page.goto(`${canned.url}${view}`);
+          await page.reload();
+          await page.locator(`html[data-theme=${colorScheme}] main section`).first().waitFor();
+          await page.getByText("Not read yet").waitFor({ state: "detached" });
+          await page.evaluate(axe.source);
+          const { violations } = await page.evaluate<AxeResults>("axe.run()");
+          const found = violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html}`);
+          assert.equal(found, [], `${view} ${colorScheme} ${width}`);
+          const scrolls = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+          assert.is(scrolls, 0, `${view} at ${width} pixels`);
+        }
+      }
+  },
+);
 
 real("names of service accounts leave every column in sight", async () => {
   await playPicture();
-  const cut =
-    "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => `${one.ariaLabel}: ${one.scrollWidth} of ${one.clientWidth}`)";
-  assert.equal(await page.evaluate(cut), []);
+  for (const tab of ["Watches", "Clients", "Leases"]) {
+    await open(tab);
+    await page.locator("tbody tr").first().waitFor();
+    const cut =
+      "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => `${one.ariaLabel}: ${one.scrollWidth} of ${one.clientWidth}`)";
+    assert.equal(await page.evaluate(cut), []);
+  }
 });
+
+async function open(tab: string): Promise<void> {
+  await page.getByRole("navigation").getByRole("link", { name: tab }).click();
+  await page.locator("main section").first().waitFor();
+}
 
 async function playPicture(): Promise<void> {
   await canned.stop();
   canned = await serveCanned(pictured);
   await page.goto(canned.url);
-  await page.getByText("system:node:worker-7").first().waitFor();
+  await page.getByText("1 of 2 backends dead").waitFor();
 }
 
-/** README's, as `PAGE_PICTURES=docs/pictures node test/real/page.test.ts` takes them. */
+/** README's, as `npm run pictures` takes them. */
 if (pictures !== undefined)
   real("the pictures in README are taken", async () => {
     await playPicture();
-    await page.locator("details.incident summary").click();
-    await page.evaluate("document.activeElement.blur()");
+    await page.getByRole("group", { name: "this process" }).waitFor();
     for (const theme of ["light", "dark"]) {
       if ((await page.locator("html").getAttribute("data-theme")) !== theme) await page.keyboard.press("t");
       await page.locator(`html[data-theme=${theme}]`).waitFor();

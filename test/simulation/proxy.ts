@@ -48,7 +48,9 @@ export class SimulatedProxy {
     });
     const connect = (backend: string, owner: WireOwner): Wire => this.#dial(backend, owner);
     const bufferLimiter = new BufferLimiter(clock, bufferBytes);
-    const parts = { clock, journal, connections, isPerClient, ping, connect, bufferLimiter };
+    const shield = { isEnabled: true, queueMs: 15_000, exemptGroups: [] };
+    const random = (): number => clock.fraction();
+    const parts = { clock, journal, connections, isPerClient, ping, connect, bufferLimiter, shield, random };
     this.path = new DataPath(probes === undefined ? parts : { ...parts, probes });
     this.path.reconcile(options.backends);
     this.#check();

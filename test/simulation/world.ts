@@ -15,6 +15,8 @@ const turnMs = 0.2;
 
 export class World implements Clock {
   readonly #random: Random;
+  /** For choices of the proxy: from 0 to below 1. */
+  readonly fraction = (): number => this.#random.next();
   /** A binary heap by time, then by order of request. */
   readonly #heap: Due[] = [];
   #soon: (() => void)[] = [];

@@ -2,11 +2,14 @@
 import { apiPages, createApi } from "../../src/admin/api/api.ts";
 import { type Stats, statsOf } from "../../src/admin/api/stats.ts";
 import { BackendHistory } from "../../src/admin/events/backend-history.ts";
+import { History, type RecordedCluster } from "../../src/admin/history/history.ts";
 import type { Routes } from "../../src/admin/http/reply.ts";
 import { timesOf } from "../../src/admin/http/times.ts";
 import { backendStatusesOf } from "../../src/admin/metrics/cluster-view.ts";
+import { limitOf } from "../../src/config/limit.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
+import { Limit } from "../../src/proxy/limits/limit.ts";
 import { changed } from "./incidents.ts";
 import { jwt } from "./jwt.ts";
 import { bearer, PlayedPath } from "./path.ts";
@@ -30,13 +33,23 @@ export function apiScene(): ApiScene {
   const path = new PlayedPath(["a", "b"]);
   const history = new BackendHistory(path.journal);
   const incidents = new Incidents(path.clock, path.journal);
+  const recorded = historyOf(path);
+  recorded.start();
   for (const name of ["a", "b"]) path.journal.write(changed(name, "unknown", "ready"));
   const certificates = [{ purpose: "backend-loopback", name: "a", notAfterMs: path.clock.wall() + 1 }];
   const times = timesOf(path.clock);
+  const origin = {
+    by: "alice at 127.0.0.1",
+    reason: "flood",
+    startedMs: path.clock.wall(),
+    endsMs: path.clock.wall() + 60_000,
+  };
+  const limit = new Limit(limitOf({ name: "1", users: ["jane"], rate: "1/s" }), path.clock, origin);
   const pages = apiPages(
     {
       clock: path.clock,
       incidents: incidents.store,
+      limits: () => [{ cluster: "", limit }],
       ledgers: () => [{ cluster: "", ledgerTap: path.ledgerTap }],
       live: () => path.exchanges.live,
       history,
@@ -63,19 +76,42 @@ export function apiScene(): ApiScene {
   path.settle();
   watch.kill(watch.from);
   watch.serve(watch.to);
-  path.clock.advance(3000);
+  path.clock.advance(6000);
   const items = async (list: string): Promise<readonly Row[]> => {
     const page = await pages.get(list)?.read("");
     if (page === undefined || typeof page === "string") throw new Error(page);
     return JSON.parse(JSON.stringify(page["items"]));
   };
   const restartRequired: string[] = [];
+  recorded.stop();
   const stats = (): Stats =>
     statsOf(
       { read: (name) => (name === "requests_total" ? [[["GET", "200", "a"], 12]] : [[[], 7]]) },
       { ...ownFigures, restartRequired, version: "0.1.0", at: path.clock.now(), uptimeMs: path.clock.now() },
       times,
     );
-  const routes = createApi({ pages, incidents: incidents.store, stats, times });
+  const routes = createApi({
+    pages,
+    incidents: incidents.store,
+    live: () => path.exchanges.live,
+    stats,
+    history: recorded,
+    times,
+  });
   return { items, path, routes, restartRequired };
 }
+
+export function historyOf(path: PlayedPath): History {
+  return historyIn(path, { exchanges: path.exchanges, backends: () => backendStatusesOf({ path }) });
+}
+
+/** A history whose process measures nothing. */
+export function historyIn(
+  { clock, journal }: Pick<PlayedPath, "clock" | "journal">,
+  cluster: RecordedCluster,
+): History {
+  const process = (): typeof idle => idle;
+  return new History({ clock, journal, times: timesOf(clock), clusters: () => [cluster], process });
+}
+
+const idle = { cpuMs: 0, eventLoopDelayMs: 0, rssMiB: 80, clientConnections: 1 };

@@ -8,6 +8,7 @@ import tls from "node:tls";
 import { waitedBy } from "./cpu.ts";
 import type { HerdPart, PartState } from "./herd-part.ts";
 
+const firstAgent = "kube-controller-manager";
 const watchPath = "/api/v1/pods?watch=1";
 /** Bearers that share a connection, so that all parts have descriptors enough. */
 const bearersPerSession = 10;
@@ -16,6 +17,8 @@ const part = JSON.parse(process.argv[2] ?? "{}") as HerdPart;
 const counts: Record<string, number> = {};
 const late: number[] = [];
 let asked = 0;
+let askedFirst = 0;
+let closed = 0;
 let goAways = 0;
 let slowestOwnMs = 0;
 let isDone = false;
@@ -26,6 +29,8 @@ function stateNow(): PartState {
   const sorted = late.toSorted((a, b) => a - b);
   return {
     asked,
+    askedFirst,
+    closed,
     counts,
     halfMs: Math.round(sorted[sorted.length >> 1] ?? 0),
     slowestMs: Math.round(sorted.at(-1) ?? 0),
@@ -52,10 +57,13 @@ function connect(port: number, ca: string, address: string): http2.ClientHttp2Se
 function ask(
   session: http2.ClientHttp2Session,
   path: string,
-  bearer: string | undefined,
+  { bearer, agent }: { bearer: string | undefined; agent?: string },
   done?: (tookMs: number) => void,
 ): void {
-  const own = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
+  const own = {
+    ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+    ...(agent === undefined ? {} : { "user-agent": agent }),
+  };
   const askedAt = performance.now();
   asked += 1;
   let isTold = false;
@@ -69,17 +77,26 @@ function ask(
   const stream = session.request({ ":path": path, ...own });
   stream.on("response", (head) => told(String(head[":status"])));
   stream.on("error", () => {});
-  stream.on("close", () => told(`reset ${stream.rstCode}`));
+  stream.on("close", () => {
+    closed += 1;
+    told(`reset ${stream.rstCode}`);
+  });
   stream.resume();
 }
 
 /** Opens the watches of all bearers at the rate; is done when each is answered. */
-async function herd({ port, ca, address, bearers, watchesEach, perSecond }: HerdPart): Promise<void> {
+async function herd(herdPart: HerdPart): Promise<void> {
+  const { port, ca, address, bearers, watchesEach, perSecond, path = watchPath, firstWatches = 0 } = herdPart;
+  const firstEach = Math.floor((bearers * watchesEach) / Math.max(1, firstWatches));
   const beganAt = performance.now();
   let own: http2.ClientHttp2Session | undefined;
   for (let bearer = 0; bearer < bearers; bearer += 1) {
     if (own === undefined || bearer % bearersPerSession === 0) own = connect(port, ca, address);
-    for (let watch = 0; watch < watchesEach; watch += 1) ask(own, watchPath, `good-${address}-${bearer}`);
+    for (let watch = 0; watch < watchesEach; watch += 1) {
+      const isFirst = firstWatches > 0 && (bearer * watchesEach + watch) % firstEach === 0;
+      const agent = isFirst ? `${firstAgent}/v1.36.1` : "agent/1";
+      ask(own, path, { bearer: `good-${address}-${bearer}`, agent });
+    }
     const aheadMs = ((bearer + 1) * watchesEach * 1000) / perSecond - (performance.now() - beganAt);
     if (aheadMs > 5) await pause(aheadMs);
   }
@@ -96,7 +113,7 @@ function flood({ port, ca, address, perSecond }: HerdPart): void {
       let session = sessions[at];
       if (session === undefined || session.closed || session.destroyed) session = connect(port, ca, address);
       sessions[at] = session;
-      ask(session, watchPath, asked % 2 === 0 ? undefined : `invented-${asked}`);
+      ask(session, watchPath, { bearer: asked % 2 === 0 ? undefined : `invented-${asked}` });
     }
   }, 20);
 }
@@ -104,10 +121,10 @@ function flood({ port, ca, address, perSecond }: HerdPart): void {
 function proven({ port, ca, address, perSecond, pids = [] }: HerdPart): void {
   const waits = (): number[] => [waitedBy("self"), ...pids.map(waitedBy)];
   const session = connect(port, ca, address);
-  ask(session, watchPath, "good-old");
+  ask(session, watchPath, { bearer: "good-old" });
   setInterval(() => {
     const before = waits();
-    ask(session, "/api/v1/pods", "good-old", (tookMs) => {
+    ask(session, "/api/v1/pods", { bearer: "good-old" }, (tookMs) => {
       // They may have waited at the same time: the longest wait is the least that it cost.
       const waitedMs = Math.max(...waits().map((ms, at) => ms - (before[at] ?? ms)));
       slowestOwnMs = Math.max(slowestOwnMs, tookMs - waitedMs);
@@ -131,6 +148,7 @@ async function backend({ certificate, key }: HerdPart): Promise<number> {
   server.on("stream", (stream, headers) => {
     stream.on("error", () => {});
     asked += 1;
+    if (headers["user-agent"]?.startsWith(firstAgent) === true) askedFirst += 1;
     if (headers.authorization?.startsWith("Bearer good") !== true) setTimeout(() => reject(stream), 5);
     else {
       stream.respond({ ":status": 200, "content-type": "application/json" });

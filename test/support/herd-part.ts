@@ -13,6 +13,10 @@ export type HerdPart = {
   readonly bearers: number;
   readonly watchesEach: number;
   readonly perSecond: number;
+  /** What the herd watches; default: pods, without a version. */
+  readonly path?: string;
+  /** Number of the herd's watches, spread over all, whose program is a controller manager. */
+  readonly firstWatches?: number;
   /** A proven client's: the processes that its requests pass. */
   readonly pids?: readonly number[];
   /** A backend's own. */
@@ -28,6 +32,10 @@ export type PartState = {
   readonly slowestMs: number;
   /** A proven client's: its slowest, without what the processes on the way waited for a processor meanwhile. */
   readonly slowestOwnMs: number;
+  /** A backend's: requests of a controller manager. */
+  readonly askedFirst: number;
+  /** The herd's: streams that are over. */
+  readonly closed: number;
   /** A backend's: those that it has sent. */
   readonly goAways: number;
   /** True if each watch of the herd is answered. */

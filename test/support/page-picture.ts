@@ -1,7 +1,15 @@
 /** What the API says in README's picture: a cluster of two apiservers, one of which has just fallen silent. */
 import { backend, changeAt, incident, timeAt } from "./page.ts";
 
-const noIdentity = { subject: "", subjectSource: "none", pod: "", node: "", agent: "", client: "" };
+const noIdentity = {
+  clientKind: "other",
+  subject: "",
+  subjectSource: "none",
+  pod: "",
+  node: "",
+  agent: "",
+  client: "",
+};
 
 type Who = {
   readonly subject: string;
@@ -64,7 +72,14 @@ const watches = opened.map(({ by, resource, silentMs, events, moves, version }, 
   backend: "cp-1",
   state: "live",
   ageMs: 190_000 + 61_000 * at,
-  version,
+  resourceVersion: version,
+  startResourceVersion: "1180000",
+  startedAt: timeAt(190_000 + 61_000 * at),
+  port: 40_122 + at,
+  bytes: 812_345,
+  queuedBytes: 0,
+  isResumable: true,
+  life: [],
   lastEventAgeMs: silentMs,
   lastBookmarkAgeMs: Math.min(silentMs, 41_000 + at),
   events,
@@ -131,7 +146,7 @@ export const pictured: Readonly<Record<string, readonly object[]>> = {
       startedAt: timeAt(43_100),
       detectedAt: timeAt(41_000),
       detectionMs: 2_100,
-      impact: { watchesMoved: 4, watchesEnded: 0, tunnelsEnded: 1, requestsFailed: 0 },
+      impact: { watchesMoved: 131, watchesEnded: 0, tunnelsEnded: 1, requestsFailed: 0 },
       affected: { count: 0, names: [] },
       evidence: [
         row(42_400, "ping", 612, 500, "suspect: PING unanswered for 612 ms"),
@@ -141,13 +156,17 @@ export const pictured: Readonly<Record<string, readonly object[]>> = {
     },
   ],
   backends: [
-    backend({ sinceAgeMs: 273_600_000, requests: { watches: 6, plain: 9, longRunning: 7 } }),
+    backend({ sinceAgeMs: 273_600_000, requests: { watches: 262, plain: 84, longRunning: 6 } }),
     backend({
       name: "cp-2",
       state: "dead",
       sinceAgeMs: 41_000,
       reason: dead,
       pingP99Ms: 0.9,
+      watchLagMs: 0,
+      watchDelayMs: 1.2,
+      watchDelayResource: "/pods",
+      unreachableAPIs: [],
       requests: { watches: 0, plain: 0, longRunning: 0 },
       history: [
         changeAt(3_000_000, "unknown", "ready"),

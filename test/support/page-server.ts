@@ -6,7 +6,7 @@ import { startApi } from "../../src/admin/server/server.ts";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
 import { Journal } from "../../src/events/journal.ts";
-import { backend, changeAt, figuresAt, incident, now } from "./page.ts";
+import { backend, changeAt, figuresAt, historyAnswer, incident, now } from "./page.ts";
 
 export type Canned = {
   readonly url: string;
@@ -19,7 +19,15 @@ export type Canned = {
   stop(): Promise<void>;
 };
 
-const noIdentity = { subject: "", subjectSource: "none", pod: "", node: "", agent: "", client: "10.0.0.7" };
+const noIdentity = {
+  clientKind: "other",
+  subject: "",
+  subjectSource: "none",
+  pod: "",
+  node: "",
+  agent: "",
+  client: "10.0.0.7",
+};
 const watch = {
   ...noIdentity,
   path: "/api/v1/pods?watch=true",
@@ -27,7 +35,14 @@ const watch = {
   backend: "cp-1",
   state: "live",
   ageMs: 120_000,
-  version: "1182733",
+  resourceVersion: "1182733",
+  startResourceVersion: "1182700",
+  startedAt: "2026-11-22T11:58:00.000Z",
+  port: 40_122,
+  bytes: 812_345,
+  queuedBytes: 0,
+  isResumable: true,
+  life: [],
   lastEventAgeMs: 210,
   lastBookmarkAgeMs: 41_000,
   events: 412,
@@ -128,6 +143,12 @@ export async function serveCanned(shown = lists): Promise<Canned> {
         if (isSilent) return json(503, { kind: "Failure", message: "503 for a while" });
         const name = path.slice("/api/v1/".length);
         if (name === "backends") return json(200, listOf(shown, name, query, posted));
+        if (name === "history")
+          return json(200, historyAnswer(Number(new URLSearchParams(query).get("after") ?? -1)));
+        if (name.startsWith("incidents/"))
+          return found(shown, "incidents", (row) => String(row["id"]) === name.slice(10));
+        if (name.startsWith("watches/"))
+          return found(shown, "watches", (row) => row["auditId"] === name.slice(8));
         if (name === "stats") return json(200, figuresAt(now + Date.now() - begunAt));
         return json(200, listOf(shown, name, query));
       };
@@ -171,6 +192,15 @@ export async function serveCanned(shown = lists): Promise<Canned> {
   };
 }
 
+function found(
+  shown: typeof lists,
+  list: string,
+  isIt: (row: Readonly<Record<string, unknown>>) => boolean,
+): Reply {
+  const row = (shown[list] ?? []).map((one) => ({ ...one })).find(isIt);
+  return row === undefined ? json(404, { kind: "Failure", message: "There is none" }) : json(200, row);
+}
+
 /** A backend that was drained shows it. */
 function listOf(shown: typeof lists, name: string, query: string, posted: readonly string[] = []): object {
   const asked = new URLSearchParams(query);
@@ -184,7 +214,26 @@ function listOf(shown: typeof lists, name: string, query: string, posted: readon
   const total = (shown === lists ? totals[name] : undefined) ?? all.length;
   const matching = state === null ? total : all.length;
   const offset = Number(asked.get("offset") ?? 0);
-  return { at: new Date(now).toISOString(), kind: "List", total, matching, offset, limit: 100, items };
+  const groups = groupsOf(all, asked.get("group"));
+  return {
+    at: new Date(now).toISOString(),
+    kind: "List",
+    total,
+    matching,
+    offset,
+    limit: 100,
+    items,
+    groups,
+  };
+}
+
+function groupsOf(rows: readonly object[], column: string | null): readonly object[] {
+  const values = rows.map((row) => String(new Map(Object.entries(row)).get(column ?? "") ?? ""));
+  const counted = [...new Set(values)].map((value) => ({
+    value,
+    rows: values.filter((one) => one === value).length,
+  }));
+  return column === null ? [] : counted.toSorted((a, b) => b.rows - a.rows);
 }
 
 function json(status: number, body: object): Reply {

@@ -1,5 +1,14 @@
 /** What the JSON API might say, for tests of the page. */
-import type { Backend, Change, Incident, Stats } from "../../src/page/rows.d.ts";
+import type {
+  Backend,
+  Change,
+  Columns,
+  HistoryAnswer,
+  Incident,
+  Recorded,
+  Stats,
+  Values,
+} from "../../src/page/rows.d.ts";
 
 export const now = Date.parse("2026-11-22T12:00:00Z");
 
@@ -30,12 +39,26 @@ export function backend(changed: Partial<Backend> = {}): Backend {
     detector: "ping",
     reason: "/readyz: ok",
     pingP99Ms: 0.8,
+    watchLagMs: 0,
+    watchDelayMs: 1.2,
+    watchDelayResource: "/pods",
+    unreachableAPIs: [],
     suspectMs: 500,
     version: "v1.36.1",
     isDrained: false,
+    shield: { cap: 0, waiting: 0, refused: 0 },
     probes: { ok: 1021, failed: 12, lastMs: 4 },
     upstreamConnections: [{ class: "proven", kind: "long", open: 2, streams: 268 }],
     requests: { watches: 268, plain: 3, longRunning: 2 },
+    load: {
+      streams: 312,
+      capacity: 1,
+      utilization: 0.31,
+      requestsPerSecond: 4.5,
+      getMs: 1.2,
+      listMs: 8.4,
+      tooManyRequests: 0,
+    },
     stalledResources: [],
     certificates: [
       {
@@ -101,5 +124,84 @@ export function figuresAt(ms: number): Stats {
     cpuMs: 0,
     eventLoopDelayMs: 0,
     rssBytes: 0,
+  };
+}
+
+/** A recorded history whose columns begin with step 0, five minutes before `now`. */
+export function recordedOf(backends: Readonly<Record<string, Columns>>, process: Columns = {}): Recorded {
+  const steps = [...Object.values(backends), process].flatMap((columns) => Object.values(columns));
+  const next = Math.max(0, ...steps.map(({ length }) => length));
+  return {
+    startedMs: now - 300_000,
+    stepMs: 5_000,
+    first: 0,
+    next,
+    process,
+    backends: new Map(Object.entries(backends)),
+  };
+}
+
+/** Steps of the hour before `now`, in which cp-2 falls silent 43 s before the end. */
+const steps = 720;
+const stepMs = 5_000;
+const silentSteps = 8;
+
+/** What `/api/v1/history?after=N` returns: an hour of two backends with waves of load. */
+export function historyAnswer(after: number): HistoryAnswer {
+  const first = after + 1;
+  const column = (of: (step: number) => number): Values =>
+    Array.from({ length: Math.max(0, steps - first) }, (_, at) => {
+      const value = of(first + at);
+      return Number.isNaN(value) ? null : Math.round(value * 10) / 10;
+    });
+  const wave = (step: number, period: number): number =>
+    1 + 0.2 * Math.sin(step / period) + 0.09 * Math.sin(step ** 2 * 0.37);
+  const isSilent = (step: number): boolean => step >= steps - silentSteps;
+  const after2 =
+    (whole: number, half: number) =>
+    (step: number): number =>
+      isSilent(step) ? whole : half;
+  const series = (isDead: boolean): Columns => {
+    const share = isDead ? after2(0, 1) : after2(2, 1);
+    return {
+      state: column((step) => (isDead && isSilent(step) ? (step === steps - silentSteps ? 3 : 4) : 0)),
+      requests: column((step) => 180 * wave(step, 40) * share(step)),
+      serverErrors: column(() => 0),
+      tooManyRequests: column((step) => (isSilent(step) && !isDead && step < steps - 5 ? 1.4 : 0)),
+      p50Ms: column((step) => (share(step) === 0 ? Number.NaN : 3 * wave(step, 25))),
+      p99Ms: column((step) =>
+        share(step) === 0 ? Number.NaN : 22 * wave(step, 25) * (isSilent(step) ? 2.2 : 1),
+      ),
+      pingMs: column(() => 0.8),
+      watchDelayMs: column((step) => (share(step) === 0 ? Number.NaN : 2 * wave(step, 30))),
+      watches: column((step) => 131 * share(step)),
+      movedOut: column((step) => (isDead && step === steps - silentSteps ? 131 : 0)),
+      movedIn: column((step) => (!isDead && step === steps - silentSteps ? 131 : 0)),
+      "streams-node": column((step) => 96 * share(step)),
+      "streams-control-plane": column((step) => 34 * share(step)),
+      "streams-controller": column((step) => 41 * share(step)),
+      "streams-kubectl": column((step) => 2 * share(step)),
+      "streams-other": column((step) => 3 * share(step)),
+    };
+  };
+  return {
+    startedAt: timeAt(steps * stepMs),
+    stepMs,
+    first,
+    next: Math.max(first, steps),
+    process: {
+      requests: column((step) => 360 * wave(step, 40)),
+      failures: column((step) => (step === steps - silentSteps ? 0.6 : 0)),
+      watchEvents: column((step) => 900 * wave(step, 15)),
+      cpuMs: column((step) => 140 * wave(step, 40)),
+      eventLoopDelayMs: column((step) => 0.6 * wave(step, 7)),
+      rssMiB: column(() => 152),
+      watches: column(() => 262),
+      clientConnections: column(() => 118),
+    },
+    backends: [
+      { name: "cp-1", series: series(false) },
+      { name: "cp-2", series: series(true) },
+    ],
   };
 }

@@ -9,6 +9,7 @@ import { routeBySni } from "../../src/proxy/tunnel/passthrough-router.ts";
 import type { WatchTunnel } from "../../src/proxy/tunnel/stuck-sockets.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { until } from "./h1.ts";
+import { loadsOf } from "./loads.ts";
 import { connectRaw, RawPeer } from "./raw.ts";
 
 export type ScriptedPassthrough = {
@@ -70,7 +71,7 @@ export async function startPassthrough(
     journal,
     backends,
     pending: hold,
-    pools: { shareOf: () => 1, suspectAfterMs: () => 500 },
+    pools: { loadsWith: (besides) => loadsOf(besides), suspectAfterMs: () => 500 },
     connect(backend, ends) {
       behalves.push(ends);
       const server = played.get(backend)?.server;

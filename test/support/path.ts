@@ -4,6 +4,9 @@
  */
 
 import * as assert from "uvu/assert";
+import type { ShieldConfig } from "../../src/config/cluster.ts";
+import { limitOf } from "../../src/config/limit.ts";
+import type { WrittenLimit } from "../../src/config/schema.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
@@ -17,9 +20,14 @@ import type { ProbeListener } from "../../src/health/prober.ts";
 import { DataPath } from "../../src/proxy/cluster/data-path.ts";
 import type { ClientOptions } from "../../src/proxy/context/client.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
+import { OperatorLimits } from "../../src/proxy/limits/operator-limits.ts";
+import { shieldOff } from "../../src/proxy/limits/shields.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
+import type { TraceSink } from "../../src/proxy/observe/request-trace.ts";
+import { Tracer } from "../../src/proxy/observe/tracer.ts";
 import { BufferLimiter } from "../../src/proxy/overload/buffer-limiter.ts";
 import type { AccessLogLevel } from "../../src/proxy/request/access-log.ts";
+import type { BackendTraits } from "../../src/proxy/upstream/backend-shares.ts";
 import { type Cable, cable } from "./cable.ts";
 import { clientOf } from "./client.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
@@ -319,6 +327,7 @@ export class PlayedPath extends DataPath {
   /** Every verdict that changed, and when. */
   readonly changes: { readonly name: string; readonly to: string; readonly at: number }[] = [];
   readonly played = new Map<string, PlayedBackend>();
+  readonly operatorLimits: OperatorLimits;
 
   constructor(
     names: readonly string[],
@@ -333,15 +342,28 @@ export class PlayedPath extends DataPath {
       down?: readonly string[];
       bufferBytes?: number;
       warm?: number;
+      traitsOf?: (backend: string) => BackendTraits;
       /** True if backends are probed, as in production. */
       isProbed?: boolean;
+      /** Which share of the requests is traced, and where the traces go; none unless the test says so. */
+      traces?: TraceSink & { readonly share: number };
+      limits?: readonly WrittenLimit[];
+      /** No shield unless the test says so. */
+      shield?: ShieldConfig;
     } = {},
   ) {
     const clock = manualClock();
     const journal = new Journal(clock);
+    const operatorLimits = new OperatorLimits(clock, journal);
+    const tracer = options.traces && new Tracer(clock, options.traces);
+    tracer?.configure(options.traces?.share);
     super({
       clock,
       journal,
+      tracer,
+      operatorLimits,
+      limits: (options.limits ?? []).map(limitOf),
+      shield: options.shield ?? shieldOff,
       connect: (backend, owner) => this.backend(backend).connect(owner),
       connections: { streams: 80, warm: options.warm ?? 1 },
       isPerClient: options.isPerClient ?? false,
@@ -352,6 +374,7 @@ export class PlayedPath extends DataPath {
       // So that nothing is asked beside what a test asks for.
       customResourceAPIGroups: ["stable.example.com"],
       bufferLimiter: new BufferLimiter(clock, options.bufferBytes ?? 64 * 1024 * 1024),
+      ...(options.traitsOf === undefined ? {} : { traitsOf: options.traitsOf }),
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterWhenAllSilentMs: 10_000 },
       ...(options.isProbed === true
         ? {
@@ -364,6 +387,7 @@ export class PlayedPath extends DataPath {
         : {}),
     });
     this.clock = clock;
+    this.operatorLimits = operatorLimits;
     journal.subscribe((entry, at) => {
       this.entries.push(entry);
       if (entry.kind === "backend.changed") this.changes.push({ name: entry.backend, to: entry.to, at });

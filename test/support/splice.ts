@@ -3,6 +3,7 @@ import type { Failure } from "../../src/base/failure.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { createH1 } from "../../src/proxy/downstream/h1-connection.ts";
+import type { Limit } from "../../src/proxy/limits/limit.ts";
 import type { DialledSocket } from "../../src/proxy/tunnel/dial-through.ts";
 import type { WatchTunnel } from "../../src/proxy/tunnel/stuck-sockets.ts";
 import { UpgradeHandler } from "../../src/proxy/tunnel/upgrade-handler.ts";
@@ -16,6 +17,8 @@ export type ScriptedSplice = {
   readonly splices: UpgradeHandler;
   /** What the next dial gives instead of a socket. */
   failure: Failure | undefined;
+  /** The limits that count the next Upgrade, or its refusal. */
+  limited: readonly Limit[] | Failure;
   /** Thrown when a tunnel opens, as a bug of the proxy would. */
   journalFault: string | undefined;
   connect(): Promise<RawPeer>;
@@ -64,6 +67,7 @@ export async function startSplice(): Promise<ScriptedSplice> {
     clock,
     journal,
     dialUpgrade,
+    limitsOf: () => own.limited,
     identify: (request) => ({
       fields: [...request.fields, new Field("x-forwarded-for", "192.0.2.1")],
       auditId: "id",
@@ -87,6 +91,7 @@ export async function startSplice(): Promise<ScriptedSplice> {
     entries,
     splices,
     failure: undefined,
+    limited: [],
     journalFault: undefined,
     async connect() {
       const peer = await connectRaw(portOf(server));

@@ -1,16 +1,20 @@
 /** Routes GET requests of the JSON API (docs/admin-api.md) to its lists, its statistics and single incidents. */
 import type { Clock } from "../../base/clock.ts";
 import type { IncidentStore } from "../../incidents/store.ts";
+import type { Exchange } from "../../proxy/request/exchange.ts";
+import type { History } from "../history/history.ts";
 import { type JsonObject, type Page, pagesOf } from "../http/listing.ts";
-import { failed, jsonReply, type Reply, type Routes } from "../http/reply.ts";
+import { failed, jsonReply, type Reply, type Route, type Routes } from "../http/reply.ts";
 import type { Times } from "../http/times.ts";
 import { type BackendSources, backendListing } from "./backend-listing.ts";
 import { certificateListing } from "./certificate-listing.ts";
 import { type ClusterLedger, clientListing } from "./client-listing.ts";
 import { viewOf } from "./fields.ts";
+import { historyReply } from "./history-reply.ts";
 import { incidentFields, incidentListing } from "./incident-listing.ts";
 import { leaseListing } from "./lease-listing.ts";
-import { watchListing } from "./watch-listing.ts";
+import { type LimitRow, limitListing } from "./limit-listing.ts";
+import { watchDetail, watchListing } from "./watch-listing.ts";
 
 /** The lists of the API, by the last part of their path: "watches" is served at `/api/v1/watches`. */
 export type Pages = ReadonlyMap<string, Page>;
@@ -19,10 +23,11 @@ export type ListingSources = BackendSources & {
   readonly clock: Clock;
   readonly incidents: IncidentStore;
   readonly ledgers: () => readonly ClusterLedger[];
+  readonly limits: () => readonly LimitRow[];
 };
 
 export function apiPages(sources: ListingSources, times: Times): Pages {
-  const { clock, incidents, ledgers, live, certificates } = sources;
+  const { clock, incidents, ledgers, limits, live, certificates } = sources;
   const refusals = (): ReadonlyMap<string, string> => loadErrorsByCertificate(incidents);
   return new Map([
     [
@@ -36,6 +41,7 @@ export function apiPages(sources: ListingSources, times: Times): Pages {
     ["watches", pagesOf(watchListing(live, times), clock)],
     ["clients", pagesOf(clientListing(ledgers, times), clock)],
     ["leases", pagesOf(leaseListing(ledgers, times), clock)],
+    ["limits", pagesOf(limitListing(limits, times), clock)],
     ["certificates", pagesOf(certificateListing({ certificates, refusals }, times), clock)],
   ]);
 }
@@ -48,7 +54,9 @@ function loadErrorsByCertificate({ active }: IncidentStore): ReadonlyMap<string,
 export type ApiParts = {
   readonly pages: Pages;
   readonly incidents: Pick<IncidentStore, "byId">;
+  readonly live: () => readonly Exchange[];
   readonly stats: () => JsonObject;
+  readonly history: Pick<History, "text">;
   readonly times: Times;
 };
 
@@ -58,18 +66,28 @@ const root = "/api/v1/";
 const indexReply: Reply = { ...jsonReply(308, { kind: "Redirect", location: root }), location: root };
 
 export function createApi(parts: ApiParts): Routes {
-  const { pages, stats, times } = parts;
-  const index = { kind: "Index", paths: Array.from([...pages.keys(), "stats"], (name) => root + name) };
+  const { pages, stats, history, times } = parts;
+  const routes = new Map<string, Route>([
+    ...Array.from(pages, ([name, page]): [string, Route] => [
+      name,
+      async (query) => listed(await page.read(query), times),
+    ]),
+    ["stats", () => jsonReply(200, stats())],
+    ["history", (query) => historyReply(history, query)],
+  ]);
+  const details = new Map<string, (id: string) => Route>([
+    ["incidents", (id) => () => oneIncident(id, parts)],
+    ["watches", (id) => () => oneWatch(id, parts)],
+  ]);
+  const paths = Array.from(routes.keys(), (name) => root + name);
+  routes.set("", () => jsonReply(200, { kind: "Index", paths }));
   return (path) => {
     if (`${path}/` === root) return () => indexReply;
     if (!path.startsWith(root)) return undefined;
     const [name = "", id, ...rest] = path.slice(root.length).split("/");
     if (rest.length > 0) return undefined;
-    if (id !== undefined) return name === "incidents" ? () => oneIncident(id, parts) : undefined;
-    if (name === "") return () => jsonReply(200, index);
-    if (name === "stats") return () => jsonReply(200, stats());
-    const page = pages.get(name);
-    return page && (async (query) => listed(await page.read(query), times));
+    if (id !== undefined) return details.get(name)?.(id);
+    return routes.get(name);
   };
 }
 
@@ -81,4 +99,17 @@ function oneIncident(id: string, { incidents, times }: ApiParts): Reply {
   const found = /^\d{1,9}$/.test(id) ? incidents.byId(Number(id)) : undefined;
   if (found === undefined) return failed(404, "There is no such incident, or it is no longer kept");
   return jsonReply(200, viewOf(incidentFields, found, times));
+}
+
+function oneWatch(id: string, { live, times }: ApiParts): Reply {
+  const found = watchDetail(live(), decodedId(id), times);
+  return found === undefined ? failed(404, "No open watch has this audit ID") : jsonReply(200, found);
+}
+
+function decodedId(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return "";
+  }
 }

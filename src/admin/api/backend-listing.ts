@@ -1,4 +1,6 @@
 /** `/api/v1/backends`: the state of each backend, when and why it changed, and what the detectors measured. */
+import type { Clock } from "../../base/clock.ts";
+import { inSlices } from "../../base/slices.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { BackendHistory, Change } from "../events/backend-history.ts";
 import type { Listing } from "../http/listing.ts";
@@ -12,6 +14,7 @@ import {
   flag,
   list,
   listingOf,
+  maybeMs,
   maybeTime,
   number,
   oneOf,
@@ -23,6 +26,7 @@ import {
 } from "./fields.ts";
 
 export type BackendSources = {
+  readonly clock: Clock;
   readonly backends: () => readonly BackendStatus[];
   readonly live: () => readonly Exchange[];
   readonly history: BackendHistory;
@@ -34,10 +38,18 @@ export type BackendSources = {
 
 type OpenRequestCounts = { watches: number; plain: number; longRunning: number };
 
-type BackendRow = BackendStatus & { readonly load: OpenRequestCounts; readonly sources: BackendSources };
+type BackendRow = BackendStatus & {
+  readonly openRequests: OpenRequestCounts;
+  readonly sources: BackendSources;
+};
 
 const changesOf = ({ name, sources }: BackendRow): readonly Change[] => sources.history.of(name);
 const last = (row: BackendRow): Change | undefined => changesOf(row).at(-1);
+
+/** Rounds to tenths of a millisecond, because the measurements are no more precise. */
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
 
 const connectionFields = {
   class: text("Trust class.", "trust"),
@@ -52,11 +64,38 @@ const probeFields = {
   lastMs: count("Duration of the last probe, in ms.", ({ lastMs }) => Math.round(lastMs)),
 } satisfies Fields<BackendStatus["probes"]>;
 
-const loadFields = {
+const shieldFields = {
+  cap: count("Maximum number of concurrent lists; 0: the shield is down.", "cap"),
+  waiting: count("Lists that wait for their turn.", "waiting"),
+  refused: count("Lists that got 429.", "refused"),
+} satisfies Fields<BackendStatus["shield"]>;
+
+const requestFields = {
   watches: count("Open watches.", "watches"),
   plain: count("Other requests.", "plain"),
   longRunning: count("Other long-running requests, such as kubectl logs -f.", "longRunning"),
 } satisfies Fields<OpenRequestCounts>;
+
+const loadFields = {
+  streams: count("Load by which backends are compared, in open streams.", ({ streams }) =>
+    Math.round(streams),
+  ),
+  capacity: number(
+    "Share of its weight that the backend can serve, by the time that its reads take; 1 if it is as fast as the others.",
+    ({ capacity }) => Math.round(capacity * 100) / 100,
+  ),
+  utilization: number(
+    "The utilisation that the backend reports (endpoint-load-metrics); -1: none.",
+    ({ utilization }) => Math.round((utilization ?? -1) * 1000) / 1000,
+  ),
+  requestsPerSecond: number(
+    "Requests per second, except watches, as an average over 10 s.",
+    ({ requestsPerSecond }) => Math.round(requestsPerSecond * 10) / 10,
+  ),
+  getMs: number("Average time of reads of one object, in ms.", ({ getMs }) => Math.round(getMs * 10) / 10),
+  listMs: number("Average time until a list begins, in ms.", ({ listMs }) => Math.round(listMs * 10) / 10),
+  tooManyRequests: count("Responses with status 429, except those of evictions.", "refusals"),
+} satisfies Fields<BackendStatus["load"]>;
 
 const changeFields = {
   at: time("When the state changed.", "at"),
@@ -77,22 +116,36 @@ export const backendFields = {
   sinceAgeMs: age("Time since the state began.", (row) => last(row)?.at ?? -1),
   reason: text("Why the backend has this state.", (row) => last(row)?.reason ?? ""),
   detector: text("What detected it.", (row) => last(row)?.detector ?? ""),
-  // Rounded to tenths of a millisecond, because the measurement is no more precise.
-  pingP99Ms: number(
-    "99th percentile of PING round trips, in ms.",
-    ({ pingP99Ms }) => Math.round(pingP99Ms * 10) / 10,
+  pingP99Ms: number("99th percentile of PING round trips, in ms.", ({ pingP99Ms }) => tenths(pingP99Ms)),
+  watchLagMs: maybeMs(
+    "How long the backend's watches have not delivered the oldest write that they lack, in ms; 0 if they lack none; null if no watch there shows all writes to a resource.",
+    ({ watchLagMs }) => (watchLagMs === undefined ? null : tenths(watchLagMs)),
+  ),
+  watchDelayMs: maybeMs(
+    "Longest delay of a write on the backend's watches in the last 10 to 20 s, in ms; null if no watch there shows all writes to a resource.",
+    ({ watchDelay }) => (watchDelay === undefined ? null : tenths(watchDelay.delayMs)),
+  ),
+  watchDelayResource: text(
+    'The resource with this delay, "group/name"; "" if none.',
+    ({ watchDelay }) => watchDelay?.resource ?? "",
   ),
   isDrained: flag("True if an operator drains the backend.", "isDrained"),
   suspectMs: count("Total time in state suspect, in ms.", ({ suspectMs }) => Math.round(suspectMs)),
   probes: record(probeFields, "probes"),
+  shield: record(shieldFields, "shield"),
   upstreamConnections: list(
     "Connections to the backend, by class and kind.",
     connectionFields,
     "connections",
   ),
-  requests: record(loadFields, "load"),
+  requests: record(requestFields, "openRequests"),
+  load: record(loadFields, "load"),
   stalledResources: words("Resources whose watch cache has stalled.", ({ name, sources }) =>
     sources.stalledWith(name),
+  ),
+  unreachableAPIs: words(
+    "Aggregated API groups whose server the backend cannot reach, although another backend can.",
+    "unreachableApis",
   ),
   certificates: list(
     "The certificates that the backend presents.",
@@ -111,23 +164,35 @@ export function backendListing(sources: BackendSources, times: Times): Listing<B
       rows: () => rowsOf(sources),
       sort: "name",
       fields: backendFields,
-      by: "name state since pingP99Ms suspectMs",
-      columns: { watches: ({ load }) => load.watches },
+      by: "name state since pingP99Ms watchDelayMs suspectMs",
+      columns: { watches: ({ openRequests }) => openRequests.watches },
     },
     times,
   );
 }
 
-/** Returns a row for each backend. Visits the open requests, of which there may be 50,000, once for all rows. */
-function rowsOf(sources: BackendSources): readonly BackendRow[] {
-  const loads = new Map<string, OpenRequestCounts>();
-  for (const { backend, context } of sources.live()) {
-    const load = loads.get(backend) ?? { watches: 0, plain: 0, longRunning: 0 };
-    if (context.kind === "watch") load.watches += 1;
-    else if (context.kind === "plain") load.plain += 1;
-    else load.longRunning += 1;
-    loads.set(backend, load);
-  }
-  const none = { watches: 0, plain: 0, longRunning: 0 };
-  return sources.backends().map((facts) => ({ ...facts, load: loads.get(facts.name) ?? none, sources }));
+/** Resolves with a row for each backend. Counts the open requests in slices, because there may be 50,000 of them. */
+function rowsOf(sources: BackendSources): Promise<readonly BackendRow[]> {
+  const open = new Map<string, OpenRequestCounts>();
+  return new Promise((resolve) => {
+    inSlices(
+      sources.clock,
+      sources.live(),
+      ({ backend, context }) => {
+        const counts = open.get(backend) ?? { watches: 0, plain: 0, longRunning: 0 };
+        if (context.kind === "watch") counts.watches += 1;
+        else if (context.kind === "plain") counts.plain += 1;
+        else counts.longRunning += 1;
+        open.set(backend, counts);
+      },
+      () =>
+        resolve(
+          sources
+            .backends()
+            .map((facts) => ({ ...facts, openRequests: open.get(facts.name) ?? none, sources })),
+        ),
+    );
+  });
 }
+
+const none: OpenRequestCounts = { watches: 0, plain: 0, longRunning: 0 };

@@ -1,5 +1,6 @@
 /** `/api/v1/clients`: the clients that send requests to the backends, and how many they send. */
 import type { Caller } from "../../ledger/caller.ts";
+import { clientKinds } from "../../ledger/client-kind.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { LedgerTap } from "../../proxy/observe/ledger-tap.ts";
 import type { Listing } from "../http/listing.ts";
@@ -18,6 +19,7 @@ type ClientRow = { readonly cluster: string; readonly caller: Caller; readonly l
 export const callerFields = {
   client: text("The address that the client connects from.", "address"),
   agent: text("The product in its User-Agent.", "agent"),
+  clientKind: oneOf("What the client is, by its agent and subject.", clientKinds, "kind"),
   subject: text(
     'The identity of the client; verified by the proxy only if `subjectSource` is "vouched".',
     ({ subject }) => subject.name,
@@ -68,7 +70,7 @@ export function clientListing(ledgers: () => readonly ClusterLedger[], times: Ti
         ),
       sort: "-requests",
       fields: clientFields,
-      by: "cluster client agent subject subjectSource pod anomalies since requests active watches relists errors bytes",
+      by: "cluster client agent clientKind subject subjectSource pod anomalies since requests active watches relists errors bytes",
       columns: { lastSeen: ({ caller }) => caller.lastAt },
     },
     times,

@@ -8,11 +8,13 @@ import { backendFields } from "./backend-listing.ts";
 import { certificateFields } from "./certificate-listing.ts";
 import { clientFields } from "./client-listing.ts";
 import { object, ref, type Schema, schemaOf } from "./fields.ts";
+import { historySchema } from "./history-reply.ts";
 import { incidentFields } from "./incident-listing.ts";
 import { leaseFields } from "./lease-listing.ts";
+import { limitFields } from "./limit-listing.ts";
 import { type OperationPath, operationPaths } from "./operation-posts.ts";
 import { statsFields } from "./stats.ts";
-import { watchFields } from "./watch-listing.ts";
+import { watchDetailFields, watchFields } from "./watch-listing.ts";
 
 const text = (description: string): Schema => ({ type: "string", description });
 
@@ -21,10 +23,17 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Incident: schemaOf(incidentFields),
   Backend: schemaOf(backendFields),
   Watch: schemaOf(watchFields),
+  WatchDetail: schemaOf(watchDetailFields),
   Client: schemaOf(clientFields),
   Lease: schemaOf(leaseFields),
+  Limit: schemaOf(limitFields),
   Certificate: schemaOf(certificateFields),
   Stats: schemaOf(statsFields),
+  History: historySchema,
+  Group: object({
+    value: text("A value of the column."),
+    rows: { type: "integer", description: "Number of matching rows with this value." },
+  }),
   Failure: object({ kind: { const: "Failure" }, message: text("The reason.") }),
   Operation: object({
     kind: { const: "Operation" },
@@ -53,7 +62,11 @@ export function openapiRoutes(pages: Pages, version: string): Routes {
 }
 
 export function openapiOf(pages: Pages, version: string): Schema {
-  const lists = Array.from(pages, ([name, page]) => listPath(name, page));
+  const lists = Object.fromEntries(Array.from(pages, ([name, page]) => listPath(name, page)));
+  // A list and an operation may have the same path.
+  const operations = operationPaths
+    .map((one) => operationPath(one))
+    .map(([path, operation]) => [path, { ...lists[path], ...operation }]);
   return {
     openapi: "3.1.0",
     info: {
@@ -65,11 +78,13 @@ export function openapiOf(pages: Pages, version: string): Schema {
     servers: [{ url: "/" }],
     paths: {
       "/api/v1/": { get: read("index", "All paths.", ref("Index")) },
-      ...Object.fromEntries(lists),
+      ...lists,
       "/api/v1/incidents/{id}": incidentPath,
+      "/api/v1/watches/{id}": watchPath,
       "/api/v1/stats": { get: read("stats", "Counters since the process began.", ref("Stats")) },
+      "/api/v1/history": historyPath,
       "/api/v1/events": eventsPath,
-      ...Object.fromEntries(operationPaths.map((one) => operationPath(one))),
+      ...Object.fromEntries(operations),
     },
     components: { schemas },
   };
@@ -94,6 +109,7 @@ function listPath(name: string, { kind, columns, sort }: Page): readonly [string
     offset: { type: "integer" },
     limit: { type: "integer" },
     items: { type: "array", items: ref(kind.replace(/List$/, "")) },
+    groups: { type: "array", items: ref("Group"), description: "Empty without the parameter `group`." },
   });
   const orders = columns.flatMap((column) => [column, `-${column}`]);
   const parameters = [
@@ -104,6 +120,7 @@ function listPath(name: string, { kind, columns, sort }: Page): readonly [string
       { type: "string", enum: orders, default: sort },
       'A column; with "-" before it, descending.',
     ),
+    query("group", { type: "string", enum: columns }, "A column whose values are counted."),
     query("q", { type: "string" }, "Text in any column, case-insensitive."),
     ...columns.map((column) => query(column, { type: "string" }, "That column's whole value.")),
   ];
@@ -132,6 +149,30 @@ const incidentPath: Schema = {
   },
 };
 
+const watchPath: Schema = {
+  get: {
+    operationId: "get-watch",
+    summary: "One open watch, with the latest changes of its state.",
+    parameters: [{ name: "id", in: "path", required: true, schema: { type: "string" } }],
+    responses: {
+      "200": answer("The watch.", ref("WatchDetail")),
+      "404": failure("No open watch has this audit ID."),
+    },
+  },
+};
+
+const historyPath: Schema = {
+  get: {
+    operationId: "history",
+    summary: "The last hour, in steps of five seconds.",
+    parameters: [query("after", { type: "integer", minimum: -1, default: -1 }, "Only steps after this one.")],
+    responses: {
+      "200": answer("The steps, as columns of numbers.", ref("History")),
+      "400": failure("The query is invalid."),
+    },
+  },
+};
+
 const eventsPath: Schema = {
   get: {
     operationId: "events",
@@ -147,8 +188,36 @@ const eventsPath: Schema = {
   },
 };
 
+/** The body of the operation that limits requests. The configuration's schema describes the fields in detail. */
+function limitBody(reason: Schema): Schema {
+  const texts: Schema = { type: "array", maxItems: 32, items: { type: "string" } };
+  const count: Schema = { type: "integer", minimum: 1 };
+  return {
+    type: "object",
+    required: ["duration"],
+    properties: {
+      duration: text('How long the limit is in force, such as "1h".'),
+      users: texts,
+      groups: texts,
+      userAgents: texts,
+      sourceCIDRs: texts,
+      verbs: texts,
+      resources: texts,
+      rate: text('Requests that may begin, such as "10/s".'),
+      burst: count,
+      maxInFlight: count,
+      reason,
+    },
+  };
+}
+
 /** Placeholders in the path, such as `{name}`, become parameters. */
-function operationPath({ path, operation, about }: OperationPath): readonly [string, Schema] {
+function operationPath({
+  path,
+  operation,
+  about,
+  hasBody = false,
+}: OperationPath): readonly [string, Schema] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   const reason = { type: "string", maxLength: adminLimits.operatorChars, description: "For the log." };
   return [
@@ -161,11 +230,14 @@ function operationPath({ path, operation, about }: OperationPath): readonly [str
           ...names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
           { name: "x-watchkeeper-operator", in: "header", required: true, schema: { type: "string" } },
         ],
-        requestBody: { required: true, content: json({ type: "object", properties: { reason } }) },
+        requestBody: {
+          required: true,
+          content: json(hasBody ? limitBody(reason) : { type: "object", properties: { reason } }),
+        },
         responses: {
           "200": answer("Done.", ref("Operation")),
           "403": failure("Not allowed for this client, or operations are disabled."),
-          "404": failure("No such backend or watch."),
+          "404": failure("No such backend, watch or limit."),
           "409": failure("Not possible in the current state."),
           "413": failure("The body is too long."),
           "415": failure("The body is not JSON."),

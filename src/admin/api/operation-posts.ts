@@ -8,10 +8,17 @@ type RunOperation = (
   operations: Operations,
   target: string,
   operator: Operator,
+  body: Posted["body"],
 ) => Outcome | Promise<Outcome>;
 
 /** An operation of the API. `{name}` in `path` is a placeholder for one path segment. */
-export type OperationPath = { readonly path: string; readonly operation: string; readonly about: string };
+export type OperationPath = {
+  readonly path: string;
+  readonly operation: string;
+  readonly about: string;
+  /** True if the body has more fields than "reason", which the operation checks itself. */
+  readonly hasBody?: boolean;
+};
 
 const table: readonly (OperationPath & { readonly run: RunOperation })[] = [
   {
@@ -33,6 +40,19 @@ const table: readonly (OperationPath & { readonly run: RunOperation })[] = [
     run: (operations, id, by) => operations.move(id, by),
   },
   {
+    path: "/api/v1/limits",
+    operation: "limit",
+    about: "Limits requests for a time: an entry of clusters[].limits without its name, and a duration.",
+    hasBody: true,
+    run: (operations, _none, by, body) => operations.limit(body, by),
+  },
+  {
+    path: "/api/v1/limits/{id}/unlimit",
+    operation: "unlimit",
+    about: "Ends a limit that an operator has set.",
+    run: (operations, id, by) => operations.unlimit(id, by),
+  },
+  {
     path: "/api/v1/reload",
     operation: "reload",
     about: "Reads the configuration again.",
@@ -42,10 +62,10 @@ const table: readonly (OperationPath & { readonly run: RunOperation })[] = [
 
 export const operationPaths: readonly OperationPath[] = table;
 
-/** Each pattern matches one operation's paths. Its first group is the text for `{name}`, or "" without `{name}`. */
-const runs = table.map(({ path, operation, run }) => {
+/** Group 1 of each pattern matches the text in place of `{name}`, or "" in a path without `{name}`. */
+const runs = table.map(({ path, operation, run, hasBody = false }) => {
   const pattern = path.includes("{") ? path.replace(/\{\w+\}/, "([^/]+)") : `${path}()`;
-  return { pattern: new RegExp(`^${pattern}$`), operation, run };
+  return { pattern: new RegExp(`^${pattern}$`), operation, run, hasBody };
 });
 
 /** HTTP statuses of failed operations, by failure code. The status for any other code is 409. */
@@ -54,18 +74,18 @@ const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-
 /** Returns the routes of the operations. While `isReadOnly` returns true (admin.readOnly), each request is rejected and journalled. */
 export function operationPosts(operations: Operations, isReadOnly: () => boolean): Posts {
   return (path) => {
-    for (const { pattern, operation, run } of runs) {
+    for (const { pattern, operation, run, hasBody } of runs) {
       const target = decoded(pattern.exec(path)?.[1]);
       if (target === undefined) continue;
       if (isReadOnly()) return (posted) => refused(operations, operation, target, posted);
       return async (posted) => {
         const unknown = Object.keys(posted.body).find((name) => name !== "reason");
-        if (unknown !== undefined)
+        if (!hasBody && unknown !== undefined)
           return failed(
             400,
             `Unknown field ${JSON.stringify(unknown.slice(0, 40))}: the body may have a "reason"`,
           );
-        return reply(operation, target, await run(operations, target, operatorOf(posted)));
+        return reply(operation, target, await run(operations, target, operatorOf(posted), posted.body));
       };
     }
     return undefined;

@@ -1,11 +1,24 @@
 /** `/api/v1/watches`: every open watch, with its client, the version that it has reached, and the age of its last event. */
 import { limits } from "../../base/limits.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
+import type { LifeEntry } from "../../watch/session/watch-lives.ts";
 import { watchStates } from "../../watch/session/watch-state.ts";
-import type { Listing } from "../http/listing.ts";
+import type { JsonObject, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { callerFields } from "./client-listing.ts";
-import { age, count, type Fields, flag, listingOf, oneOf, text, time, within } from "./fields.ts";
+import {
+  age,
+  count,
+  type Fields,
+  flag,
+  list,
+  listingOf,
+  oneOf,
+  text,
+  time,
+  viewOf,
+  within,
+} from "./fields.ts";
 
 const states = ["pending", "opening", "listing", "live", "opaque", "hung", "stale", "parked", "ended"];
 
@@ -56,6 +69,28 @@ export const watchFields = {
   ),
 } satisfies Fields<Exchange>;
 
+const lifeFields = {
+  at: time("When the state changed.", "at"),
+  state: oneOf("The state after the change, as in `session`.", watchStates, "state"),
+  backend: text("The backend of the first upstream stream, or the one that was lost.", "backend"),
+  version: text("The version that the watch had reached.", "version"),
+} satisfies Fields<LifeEntry>;
+
+export const watchDetailFields = {
+  ...watchFields,
+  life: list(
+    "The latest changes of `session`, oldest first. watchkeeper keeps the latest 16,384 changes of all watches of a cluster.",
+    lifeFields,
+    ({ watch }) => watch?.life.entries ?? [],
+  ),
+} satisfies Fields<Exchange>;
+
+/** Returns the open watch with this audit ID as `/api/v1/watches/{id}` shows it; undefined: there is none. */
+export function watchDetail(live: readonly Exchange[], id: string, times: Times): JsonObject | undefined {
+  const found = live.find(({ context }) => context.kind === "watch" && context.auditId === id);
+  return found && viewOf(watchDetailFields, found, times);
+}
+
 export function watchListing(live: () => readonly Exchange[], times: Times): Listing<Exchange> {
   return listingOf(
     {
@@ -63,7 +98,7 @@ export function watchListing(live: () => readonly Exchange[], times: Times): Lis
       rows: () => live().filter(({ context }) => context.kind === "watch"),
       sort: "-ageMs",
       fields: watchFields,
-      by: "resource backend state client agent subject auditId ageMs events bytes moves session queuedBytes",
+      by: "resource backend state client agent clientKind subject auditId ageMs events bytes moves session queuedBytes",
       columns: { idleMs: (exchange) => times.now() - lastAt(exchange) },
     },
     times,

@@ -58,6 +58,7 @@ const warnings: Kinds = [
   "request.refused",
   "response.stale",
   "review.failed",
+  "tracing.failed",
   "stale_read_guard.bypassed",
   "watch.hung",
   "watch.replay_loop",

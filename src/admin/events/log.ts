@@ -38,6 +38,7 @@ const complaints = new Map<Entry["kind"], string>([
   ["successor.failed", "reason"],
   ["operation.refused", "reason"],
   ["review.failed", "reason"],
+  ["tracing.failed", "reason"],
 ]);
 
 /** Writes entries to the log, from construction until `stop`. */

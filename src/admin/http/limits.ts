@@ -31,6 +31,8 @@ export const adminLimits = {
   /** Maximum number of rows on a page: a list of 50,000 watches takes 100 pages. */
   apiPageMost: 500,
   apiOffset: 100_000,
+  /** Maximum number of values that one request groups rows by: the resources, nodes or programs of a large cluster. */
+  apiGroups: 10_000,
   /** Maximum number of journal entries kept for clients that reconnect: minutes of a busy proxy, about 1 MiB. */
   eventsKept: 2000,
   /** Maximum number of open event streams. */
@@ -46,6 +48,11 @@ export const adminLimits = {
   apiRetryMs: 1000,
   /** Number of failed tries to open the API's port before a report: a predecessor closes it within about a second. */
   apiFailures: 4,
+  /** Milliseconds of one step of the history, and the number of steps that are kept: one hour. */
+  historyStepMs: 5000,
+  historySteps: 720,
+  /** Maximum number of backends with a history: all that a cluster may have. Each takes 46 KB. */
+  historyBackends: 64,
   /** Maximum number of state changes kept for each backend: enough for an hour of failures every two minutes. */
   backendHistory: 64,
 } as const;

@@ -9,7 +9,8 @@ export type Json = string | number | boolean | null | readonly Json[] | JsonObje
 export type Listing<T> = {
   /** Value of "kind" in the response, such as "WatchList". */
   readonly kind: string;
-  readonly rows: () => readonly T[];
+  /** A promise if the rows themselves are counted in slices. */
+  readonly rows: () => readonly T[] | Promise<readonly T[]>;
   /** Columns by which a query can filter and sort. They return -1 for a missing number. */
   readonly columns: Readonly<Record<string, (row: T) => string | number>>;
   /** Column by which rows are sorted by default; with "-" before it, in descending order. */
@@ -25,7 +26,12 @@ export type Page = Pick<Listing<never>, "kind" | "sort"> & {
   readonly read: (query: string) => Promise<JsonObject | string>;
 };
 
+/** A value of a column, and the number of matching rows that have it. */
+type Group = { readonly value: string; readonly rows: number };
+
 type ListQuery = {
+  /** The column whose values are counted; "": none. */
+  readonly group: string;
   readonly limit: number;
   readonly offset: number;
   readonly column: string;
@@ -43,7 +49,12 @@ export function pagesOf<T>(listing: Listing<T>, clock: Clock): Page {
 export function pageOf<T>(listing: Listing<T>, query: string, clock: Clock): Promise<JsonObject | string> {
   const parsed = queryIn(listing, query);
   if (typeof parsed === "string") return Promise.resolve(parsed);
-  const builder = new PageBuilder(listing, parsed);
+  const rows = listing.rows();
+  if (!(rows instanceof Promise)) return built(new PageBuilder(listing, rows, parsed), clock);
+  return rows.then((all) => built(new PageBuilder(listing, all, parsed), clock));
+}
+
+function built<T>(builder: PageBuilder<T>, clock: Clock): Promise<JsonObject> {
   return new Promise((resolve) => {
     inSlices(
       clock,
@@ -63,17 +74,20 @@ class PageBuilder<T> {
   readonly #query: ListQuery;
   readonly #textColumns: readonly Column<T>[];
   readonly #sortColumn: Column<T>;
+  readonly #groupColumn: Column<T> | undefined;
+  readonly #groups = new Map<string, number>();
   #matching = 0;
   /** Rows that may be on the page: first those that were kept at the latest sort, in order, then those added since. */
   #first: RowWithKey<T>[] = [];
   /** Key of the page's last row at the latest sort; undefined: the page was not full. */
   #last: RowWithKey<T>["key"] | undefined;
 
-  constructor(listing: Listing<T>, query: ListQuery) {
+  constructor(listing: Listing<T>, rows: readonly T[], query: ListQuery) {
     this.#listing = listing;
     this.#query = query;
-    this.all = listing.rows();
+    this.all = rows;
     this.#textColumns = textColumns(listing, this.all[0]);
+    this.#groupColumn = listing.columns[query.group];
     this.#sortColumn = listing.columns[query.column] ?? (() => 0);
   }
 
@@ -81,6 +95,7 @@ class PageBuilder<T> {
     const { offset, limit, text } = this.#query;
     if (!fits(this.#listing, row, this.#query) || !hasText(this.#textColumns, row, text)) return;
     this.#matching += 1;
+    if (this.#groupColumn !== undefined) this.#count(String(this.#groupColumn(row)));
     const key = this.#sortColumn(row);
     if (this.#last !== undefined && this.#compare(key, this.#last) >= 0) return;
     this.#first.push({ row, key });
@@ -92,7 +107,22 @@ class PageBuilder<T> {
     this.#order();
     const items = this.#first.slice(offset).map(({ row }) => this.#listing.view(row));
     const { kind } = this.#listing;
-    return { kind, total: this.all.length, matching: this.#matching, offset, limit, items };
+    const groups = this.#largestGroups();
+    return { kind, total: this.all.length, matching: this.#matching, offset, limit, items, groups };
+  }
+
+  /** Counts a row in its group, or in the group "" if there are too many groups. */
+  #count(value: string): void {
+    const isKnown = this.#groups.has(value) || this.#groups.size < adminLimits.apiGroups;
+    const group = isKnown ? value : "";
+    this.#groups.set(group, (this.#groups.get(group) ?? 0) + 1);
+  }
+
+  #largestGroups(): readonly Group[] {
+    const groups = Array.from(this.#groups, ([value, rows]) => ({ value, rows }));
+    return groups
+      .toSorted((a, b) => b.rows - a.rows || compare(a.value, b.value))
+      .slice(0, adminLimits.apiPageMost);
   }
 
   #order(): void {
@@ -116,14 +146,25 @@ function queryIn<T>({ columns, sort }: Listing<T>, query: string): ListQuery | s
     return `"offset" must be a whole number up to ${adminLimits.apiOffset}`;
   const order = params.get("sort") ?? sort;
   const column = order.replace(/^-/, "");
-  if (!Object.hasOwn(columns, column)) return `"sort" must be one of ${Object.keys(columns).join(", ")}`;
-  const known = new Set(["limit", "offset", "sort", "q"]);
+  const group = params.get("group") ?? "";
+  const known = new Set(["limit", "offset", "sort", "q", "group"]);
   const filters = [...params].filter(([name]) => !known.has(name));
-  const strange = filters.find(([name]) => !Object.hasOwn(columns, name));
-  if (strange !== undefined)
-    return `Cannot filter by "${strange[0].slice(0, 64)}": columns are ${Object.keys(columns).join(", ")}`;
+  const problem = unknownColumn(columns, { column, group, filters });
+  if (problem !== undefined) return `${problem}: columns are ${Object.keys(columns).join(", ")}`;
   const text = (params.get("q") ?? "").toLowerCase();
-  return { limit, offset, column, isDescending: order.startsWith("-"), text, filters };
+  return { group, limit, offset, column, isDescending: order.startsWith("-"), text, filters };
+}
+
+/** Returns what the query asks of a column that the list does not have; undefined: nothing. */
+function unknownColumn(
+  columns: object,
+  { column, group, filters }: Pick<ListQuery, "column" | "group" | "filters">,
+): string | undefined {
+  const isUnknown = (name: string): boolean => !Object.hasOwn(columns, name);
+  const [strange] = filters.find(([name]) => isUnknown(name)) ?? [];
+  if (isUnknown(column)) return `Cannot sort by "${column.slice(0, 64)}"`;
+  if (group !== "" && isUnknown(group)) return `Cannot group by "${group.slice(0, 64)}"`;
+  return strange === undefined ? undefined : `Cannot filter by "${strange.slice(0, 64)}"`;
 }
 
 function wholeIn(params: URLSearchParams, name: string, usual: number): number | undefined {

@@ -21,8 +21,6 @@ const packageFiles = [
   ["vendor/htm.js", "htm", "htm.module.js"],
   ["vendor/preact.js", "preact", "preact.mjs"],
   ["vendor/hooks.js", "preact/hooks", "hooks.mjs"],
-  ["vendor/uplot.js", "uplot", "uPlot.esm.js"],
-  ["uplot.css", "uplot", "uPlot.min.css"],
 ] as const;
 
 /**

@@ -57,17 +57,17 @@ export function metricText(family: Family, rows: readonly Sample[]): string {
 }
 
 /**
- * Returns one histogram for each value of the metric's only label. The caller limits their number. `wallOf` converts the
- * clock readings of exemplars to ms since 1970.
+ * Returns one histogram for each row of label values. The caller limits their number. `wallOf` converts the clock
+ * readings of exemplars to ms since 1970.
  */
 export function histogramText(
-  family: Family & { readonly labels: readonly [string] },
-  rows: Iterable<readonly [string, Histogram]>,
+  family: Family & { readonly labels: readonly string[] },
+  rows: Iterable<readonly [labels: readonly string[], Histogram]>,
   wallOf: (at: number) => number = (at) => at,
 ): string {
-  const texts = Array.from(rows, ([value, histogram]) =>
+  const texts = Array.from(rows, ([values, histogram]) =>
     bucketsOf(`watchkeeper_${family.name}`, {
-      label: labelText(family.labels, [value]).slice(1, -1),
+      label: labelText(family.labels, values).slice(1, -1),
       histogram,
       wallOf,
     }),

@@ -9,12 +9,19 @@ function perBackendHistogram(
   return ({ path }) =>
     path.backends.views.flatMap(({ name }) => {
       const histogram = of(path.measurementsOf(name));
-      return histogram === undefined ? [] : [[name, histogram] as const];
+      return histogram === undefined ? [] : [[[name], histogram] as const];
     });
 }
 
 /** Number of backends with a histogram of their own: more than the usual control planes have. */
 const backendHistograms = 12;
+
+/** Three backends with a dozen API groups each. */
+const delayHistograms = 36;
+
+function byLabel(rows: Iterable<readonly [string, Histogram]>): ReturnType<HistogramMetric["cluster"]> {
+  return Array.from(rows, ([label, histogram]) => [[label], histogram] as const);
+}
 
 export const histograms: readonly HistogramMetric[] = [
   {
@@ -23,21 +30,21 @@ export const histograms: readonly HistogramMetric[] = [
     labels: ["verb"],
     cap: 8,
     cluster: ({ path }) =>
-      Array.from(path.exchanges.durations, ([verb, histogram]) => [verbLabel(verb), histogram]),
+      Array.from(path.exchanges.durations, ([verb, histogram]) => [[verbLabel(verb)], histogram]),
   },
   {
     name: "request_overhead_seconds",
     help: "Time that watchkeeper added to a request, by phase: request (from its header fields until they were written to a backend), queued (the same, for a request that had to wait for a connection or a backend) and response (from the response's header fields until they were written to the client)",
     labels: ["phase"],
     cap: 3,
-    cluster: ({ path }) => Object.entries(path.overhead.histograms),
+    cluster: ({ path }) => byLabel(Object.entries(path.overhead.histograms)),
   },
   {
     name: "backend_detection_seconds",
     help: "Time from the last sign of life of a ready backend until watchkeeper found it suspect or dead",
     labels: ["state"],
     cap: 3,
-    cluster: ({ path }) => Object.entries(path.backends.detections),
+    cluster: ({ path }) => byLabel(Object.entries(path.backends.detections)),
   },
   {
     name: "backend_ping_duration_seconds",
@@ -58,6 +65,16 @@ export const histograms: readonly HistogramMetric[] = [
     help: "Time from the loss or suspicion of a watch's upstream stream until the watch continued at another backend, by reason of the move",
     labels: ["reason"],
     cap: 12,
-    cluster: ({ path }) => path.migrations.moveDurations,
+    cluster: ({ path }) => byLabel(path.migrations.moveDurations),
+  },
+  {
+    name: "watch_delay_seconds",
+    help: "Time from the response to a write until a watch of the whole resource delivered the written version, by backend of the watch and API group of the resource; 0 if the watch was earlier. Further series count as other",
+    labels: ["backend", "group"],
+    cap: delayHistograms,
+    cluster: ({ path }) =>
+      Array.from(path.caches.writeDelays.histograms).flatMap(([backend, groups]) =>
+        Array.from(groups, ([group, histogram]) => [[backend, group], histogram] as const),
+      ),
   },
 ];

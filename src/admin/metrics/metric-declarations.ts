@@ -7,6 +7,8 @@ import { incidentKinds } from "../../incidents/kinds.ts";
 import { verbLabel } from "../../kube/verb-label.ts";
 import type { Sample } from "./exposition.ts";
 import { backendIn, codeOf } from "./labels.ts";
+import { limitMetrics } from "./limit-metrics.ts";
+import { loadMetrics } from "./load-metrics.ts";
 import type { BackendStatus, ClusterView, Metric } from "./metric.ts";
 
 /** Enough for as many backends as a configuration may have, a fallback and "other". */
@@ -34,6 +36,7 @@ function perDiscovery(value: (record: Discovery) => number): ByCluster {
 }
 
 export const metrics: readonly Metric[] = [
+  ...limitMetrics,
   {
     name: "build_info",
     help: "Always 1; the labels have the versions of watchkeeper and Node.js",
@@ -93,6 +96,12 @@ export const metrics: readonly Metric[] = [
     name: "log_lines_dropped_total",
     help: "Log lines dropped because stdout did not take them",
     process: ({ droppedLogLines }) => droppedLogLines(),
+  },
+  {
+    name: "trace_spans_total",
+    help: "Spans of traced requests, by result: exported, failed (the collector did not take them) or dropped (too many were waiting)",
+    labels: ["result"],
+    process: ({ traceSpans }) => Object.entries(traceSpans()),
   },
   {
     name: "discovery_last_success_timestamp_seconds",
@@ -177,6 +186,7 @@ export const metrics: readonly Metric[] = [
     cap: backendCap,
     cluster: perBackend(({ probes }) => probes.lastMs / 1000),
   },
+  ...loadMetrics,
   {
     name: "upstream_connections",
     help: "Open HTTP/2 connections to the backend, by the trust class and the kind of requests that they carry",
@@ -289,6 +299,22 @@ export const metrics: readonly Metric[] = [
     cluster: ({ path: { ledgerTap } }) => ledgerTap.ledger.requestsByAgent,
   },
   {
+    name: "api_failures_total",
+    help: "Reads of aggregated APIs that failed at the backend, because the backend could not reach the server of the API group (refused), or because another backend answered a copy first (unanswered)",
+    labels: ["backend", "group", "failure"],
+    cluster: ({ path }) =>
+      Array.from(path.avoidedApis.failures.counts.values(), ({ labels, count }): Sample => [labels, count]),
+  },
+  {
+    name: "api_unreachable",
+    help: "1 for each aggregated API group whose server the backend cannot reach, although another backend can",
+    labels: ["backend", "group"],
+    cluster: ({ backendStatuses }) =>
+      backendStatuses.flatMap(({ name, unreachableApis }) =>
+        unreachableApis.map((group): Sample => [[name, group], 1]),
+      ),
+  },
+  {
     name: "watches",
     help: "Open watches by state; only live watches can be moved to another backend",
     labels: ["state"],
@@ -346,6 +372,16 @@ export const metrics: readonly Metric[] = [
     help: "Lists of one object, with the watch's own credentials, that make an apiserver ask etcd for its progress, by result: answered, refused (for example by RBAC) or unanswered",
     labels: ["result"],
     cluster: ({ path }) => Object.entries(path.refresher.progressRequests),
+  },
+  {
+    name: "watch_lag_seconds",
+    help: "Time for which watches of the backend have not delivered the oldest write that they lack; 0 if they lack none. No value for a backend without a watch of a whole resource",
+    labels: ["backend"],
+    cap: backendCap,
+    cluster: ({ backendStatuses }) =>
+      backendStatuses.flatMap(({ name, watchLagMs }): Sample[] =>
+        watchLagMs === undefined ? [] : [[[name], watchLagMs / 1000]],
+      ),
   },
   {
     name: "watch_version_regressions_total",

@@ -23,6 +23,9 @@ export type Process = {
   };
   readonly certificates: () => readonly CertificateFacts[];
   readonly droppedLogLines: () => number;
+  /** Number of spans by what became of them. */
+  readonly traceSpans: () => { readonly exported: number; readonly failed: number; readonly dropped: number };
+  readonly operatorLimits: { readonly all: readonly unknown[] };
   readonly incidents: {
     readonly counts: readonly { readonly kind: string; readonly backend: string; readonly count: number }[];
     readonly active: readonly { readonly kind: string; readonly backend: string }[];
@@ -61,6 +64,8 @@ export type LiveCluster = {
     readonly hedges: Pick<DataPath["hedges"], "count" | "wins">;
     readonly overhead: Pick<DataPath["overhead"], "histograms">;
     readonly pending: Pick<DataPath["pending"], "size">;
+    readonly limits: Pick<DataPath["limits"], "own" | "refused">;
+    readonly shields: Pick<DataPath["shields"], "refused">;
     readonly migrations: Pick<
       DataPath["migrations"],
       "moves" | "moveDurations" | "ends" | "hedges" | "refreshes" | "sentinels" | "waiting" | "stalls"
@@ -73,6 +78,10 @@ export type LiveCluster = {
       readonly ledger: Pick<DataPath["ledgerTap"]["ledger"], "size" | "requestsByAgent">;
       readonly leases: { readonly all: readonly LiveLease[] };
     };
+    readonly avoidedApis: {
+      readonly failures: Pick<DataPath["avoidedApis"]["failures"], "counts">;
+    };
+    readonly caches: { readonly writeDelays: Pick<DataPath["caches"]["writeDelays"], "histograms"> };
     readonly measurementsOf: (backend: string) => BackendMeasurements;
   };
   readonly upgrades: { readonly openCount: number };
@@ -137,7 +146,7 @@ export type Metric = Source & {
 export type HistogramMetric = {
   readonly name: string;
   readonly help: string;
-  readonly labels: readonly [string];
+  readonly labels: readonly string[];
   readonly cap: number;
-  readonly cluster: (cluster: LiveCluster) => Iterable<readonly [string, Histogram]>;
+  readonly cluster: (cluster: LiveCluster) => Iterable<readonly [labels: readonly string[], Histogram]>;
 };

@@ -117,26 +117,25 @@ function countedBy<K extends Entry["kind"]>(
   return read?.(entry);
 }
 
-type Row = readonly [string, Histogram];
+type Row = readonly [labels: readonly string[], Histogram];
+
+const keyOf = ([labels]: Row): string => labels.join("\0");
 
 /** Returns the rows with "other" in place of the label values beyond the cap. */
 function capped(rows: readonly Row[], cap: number): readonly Row[] {
-  const kept = new Set(rows.map(([value]) => value).filter((value, at, all) => all.indexOf(value) === at));
+  const kept = new Set(rows.map(keyOf));
   const first = new Set(kept.size > cap ? [...kept].slice(0, cap - 1) : kept);
-  return rows.map(([value, histogram]) => [first.has(value) ? value : "other", histogram]);
+  return rows.map((row) => (first.has(keyOf(row)) ? row : [row[0].map(() => "other"), row[1]]));
 }
 
 function anonymousRows({ labels, cluster: rowsIn }: HistogramMetric, cluster: LiveCluster): readonly Row[] {
-  return Array.from(rowsIn(cluster), ([value, histogram]) => [
-    anonymous(labels, [value])[0] ?? "",
-    histogram,
-  ]);
+  return Array.from(rowsIn(cluster), ([values, histogram]) => [anonymous(labels, values), histogram]);
 }
 
-function merged(all: Iterable<Row>): ReadonlyMap<string, Histogram> {
-  const sums = new Map<string, Histogram>();
-  for (const [verb, histogram] of all) sums.set(verb, histogram.plus(sums.get(verb)));
-  return sums;
+function merged(all: Iterable<Row>): Iterable<Row> {
+  const sums = new Map<string, Row>();
+  for (const row of all) sums.set(keyOf(row), [row[0], row[1].plus(sums.get(keyOf(row))?.[1])]);
+  return sums.values();
 }
 
 /** Returns the label values with "other" in place of the names of a removed cluster and its backends. */

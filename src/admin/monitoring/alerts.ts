@@ -47,11 +47,14 @@ const downKinds = [
   "backend-flapping",
 ] as const satisfies readonly IncidentKind[];
 
-/** The kinds of incident in which an apiserver answers, but with old data or not on some watches. */
+/** The kinds of incident in which an apiserver answers, but with old data, or not on some watches or for some APIs. */
 const staleKinds = [
   "backend-stale",
   "watch-hung",
+  "watch-delayed",
   "cache-progress-delayed",
+  "backend-api-unreachable",
+  "backend-webhook-failing",
 ] as const satisfies readonly IncidentKind[];
 
 function active(kinds: readonly IncidentKind[], more = ""): string {
@@ -81,7 +84,7 @@ const otherExpiry =
 
 /** Number of connections and requests per second that watchkeeper itself refuses. */
 const refusals =
-  "sum by (cluster) (rate(watchkeeper_requests_refused_total[5m]) or rate(watchkeeper_downstream_connections_refused_total[5m]))";
+  "sum by (cluster) (rate(watchkeeper_requests_refused_total[5m]) or rate(watchkeeper_requests_limited_total[5m]) or rate(watchkeeper_downstream_connections_refused_total[5m]))";
 
 const fullestSource = "max by (cluster) (watchkeeper_downstream_source_connections_ratio)";
 
@@ -189,15 +192,18 @@ export const alerts: readonly Alert[] = [
     holds: "1m",
     kinds: staleKinds,
     by: ["cluster", "backend"],
-    summary: `Apiserver {{ $labels.backend }} answers, but its watches stand still or fall behind:${listOf({
-      query: `count by (kind) (${active(staleKinds, ",backend=%q")} > 0)`,
-      of: ["backend"],
-      sort: "kind",
-      line: " {{ .Labels.kind }}",
-    })} (instances: {{ $value }})`,
+    summary: `Apiserver {{ $labels.backend }} answers, but its watches stand still or fall behind, or it cannot reach other servers:${listOf(
+      {
+        query: `count by (kind) (${active(staleKinds, ",backend=%q")} > 0)`,
+        of: ["backend"],
+        sort: "kind",
+        line: " {{ .Labels.kind }}",
+      },
+    )} (instances: {{ $value }})`,
     affected:
-      "clients that read from it past watchkeeper get old data; its watches through watchkeeper have moved",
-    first: "`watchkeeper explain` on an instance below: the resource, and how far it is behind",
+      "clients that read from it past watchkeeper get old data; its watches through watchkeeper have moved; writes that call a webhook may fail",
+    first:
+      "`watchkeeper explain` on an instance below: the resource and how far it is behind, or the API or webhook",
     facts: [kindsByInstance(staleKinds)],
   },
   {
@@ -358,17 +364,21 @@ export const alerts: readonly Alert[] = [
     severity: "warning",
     expr: `${refusals} > 0.1 or ${fullestSource} > 0.8`,
     holds: "5m",
-    kinds: [],
+    kinds: ["requests-limited", "operator-limit"],
     by: ["cluster"],
     summary: "watchkeeper refuses clients, or is about to refuse those of one address",
     affected: "the clients that are refused: they get an error from watchkeeper, and no apiserver sees them",
     first:
-      "the log of an instance below: lines with `downstream_connection.refused` and `request.refused` have the client's address",
+      "the log of an instance below: lines with `downstream_connection.refused`, `request.refused` and `limit.refused` have the client's address",
     facts: [
       {
         query:
           "topk(5, sum by (instance, reason) (rate(watchkeeper_requests_refused_total[5m]) or rate(watchkeeper_downstream_connections_refused_total[5m])) > 0)",
         line: "{{ .Labels.instance }}: {{ .Value | humanize }} a second: {{ .Labels.reason }}",
+      },
+      {
+        query: "topk(5, sum by (instance, limit) (rate(watchkeeper_requests_limited_total[5m])) > 0)",
+        line: "{{ .Labels.instance }}: {{ .Value | humanize }} a second: limit {{ .Labels.limit }}",
       },
       {
         query: "topk(5, watchkeeper_downstream_source_connections_ratio > 0.8)",

@@ -15,12 +15,16 @@ const aliasKinds: Readonly<Record<string, string>> = {
   holder: "holder",
   from: "holder",
   to: "holder",
+  by: "operator",
 };
 
 /** Lists in which the field `name` is redacted, with the kind of alias that replaces it. */
 const ownNames: Readonly<Record<string, string>> = { leases: "lease" };
 
 const ipv4 = /\b\d{1,3}(?:\.\d{1,3}){3}\b/g;
+
+/** The words of a limit that contain names, such as "user=jane". */
+const limitWords = /\b(user|group|agent|source)=([^\s,]+)/g;
 
 const words = /[\w.:@/-]+/g;
 
@@ -67,6 +71,8 @@ export class Redactor {
       this.#alias("namespace", first);
       this.#alias("pod", second);
     }
+    // "alice (watchkeeper CLI) at 127.0.0.1"
+    if (kind === "operator") this.#alias(kind, name.split(" ")[0] ?? "");
     const mark = name.indexOf("_");
     if (kind === "holder" && mark > 0) this.#alias("pod", name.slice(0, mark));
   }
@@ -95,7 +101,11 @@ export class Redactor {
   }
 
   #sentence(text: string): string {
-    const plain = withoutSecrets(text).replace(words, (word) => this.#word(word));
+    const unlimited = withoutSecrets(text).replace(
+      limitWords,
+      (_all, key: string, name: string) => `${key}=${this.#alias("subject", name)}`,
+    );
+    const plain = unlimited.replace(words, (word) => this.#word(word));
     return plain.replace(ipv4, (address) => this.#alias("client", address));
   }
 

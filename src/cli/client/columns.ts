@@ -2,7 +2,7 @@
 import type { Kind } from "../commands/commands.ts";
 import { at, numberAt, type Row, rowsAt, textAt } from "../commands/rows.ts";
 import type { Column } from "./table.ts";
-import { age, amount, left, marked, milliseconds } from "./words.ts";
+import { age, amount, left, marked, milliseconds, percent } from "./words.ts";
 
 export type View = {
   /** The column whose value `get KIND NAME` compares with NAME. */
@@ -56,6 +56,7 @@ export const views: Readonly<Record<Kind, View>> = {
       state("STATE", "state"),
       number("FOR", "sinceAgeMs", age),
       number("PING-P99", "pingP99Ms", milliseconds),
+      number("WATCH-DELAY", "watchDelayMs", milliseconds),
       number("WATCHES", "requests.watches", amount),
       {
         head: "REQUESTS",
@@ -80,7 +81,18 @@ export const views: Readonly<Record<Kind, View>> = {
         head: "PROBES",
         of: (row) => `${textAt(row, "probes.ok")} ok, ${textAt(row, "probes.failed")} failed`,
       }),
+      wide({
+        head: "SHIELD",
+        of: (row) =>
+          numberAt(row, "shield.cap") === 0
+            ? ""
+            : `${textAt(row, "shield.cap")} lists, ${textAt(row, "shield.waiting")} waiting`,
+      }),
+      wide(number("LOAD", "load.streams", amount)),
+      wide(number("CAPACITY", "load.capacity", percent)),
+      wide(number("UTILIZATION", "load.utilization", percent)),
       wide(text("STALLED", "stalledResources")),
+      wide(text("UNREACHABLE", "unreachableAPIs")),
     ],
   },
   watches: {
@@ -143,6 +155,22 @@ export const views: Readonly<Record<Kind, View>> = {
       wide(text("AGENT", "renewedBy.agent")),
       wide(text("POD", "renewedBy.pod")),
       wide(text("DETECTOR", "detector")),
+    ],
+  },
+  limits: {
+    key: "name",
+    columns: [
+      text("LIMIT", "name"),
+      cluster,
+      text("ALLOWS", "allows"),
+      number("IN-FLIGHT", "inFlight", amount),
+      number("PASSED", "passed", amount),
+      number("REFUSED", "refused", amount),
+      number("LEFT", "leftMs", left),
+      text("BY", "by"),
+      text("REASON", "reason"),
+      wide(text("ORIGIN", "origin")),
+      wide(text("ENDS-AT", "endsAt")),
     ],
   },
   certificates: {

@@ -1,4 +1,4 @@
-/** `watchkeeper drain|undrain BACKEND`, `move AUDIT-ID`, `reload`: run an operation of the API, and print the outcome. */
+/** `watchkeeper drain|undrain BACKEND`, `move AUDIT-ID`, `unlimit NUMBER`, `reload`: run an operation of the API, and print the outcome. */
 import { userInfo } from "node:os";
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
@@ -11,6 +11,7 @@ const paths = {
   drain: (backend: string) => `backends/${encodeURIComponent(backend)}/drain`,
   undrain: (backend: string) => `backends/${encodeURIComponent(backend)}/undrain`,
   move: (auditId: string) => `watches/${encodeURIComponent(auditId)}/move`,
+  unlimit: (id: string) => `limits/${encodeURIComponent(id)}/unlimit`,
   reload: () => "reload",
 } as const;
 
@@ -28,7 +29,7 @@ export function operate(name: keyof typeof paths, args: string[], screen?: Scree
 }
 
 /** Returns the operator's name for the proxy's journal. The proxy does not verify it. */
-function operator(): string {
+export function operator(): string {
   let name = "unknown";
   try {
     name = userInfo().username;

@@ -37,6 +37,11 @@ export function rate(perSecond: number): string {
   return perSecond < 0.05 ? "<0.1" : perSecond.toFixed(1);
 }
 
+/** Returns a share as a percentage; "-" if it is missing or negative. */
+export function percent(share: number | undefined): string {
+  return share === undefined || share < 0 ? missing : `${Math.round(share * 100)}%`;
+}
+
 /** Returns a number with a noun: "1 watch", "2 watches". `one` is the singular, `many` the plural. */
 export function counted(count: number | undefined, one: string, many = `${one}s`): string {
   return `${amount(count)} ${count === 1 ? one : many}`;

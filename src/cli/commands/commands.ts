@@ -50,7 +50,15 @@ export type CommandSpec = {
 };
 
 /** Lists that `get` prints, by their names in the API. */
-export const kinds = ["backends", "watches", "clients", "leases", "certificates", "incidents"] as const;
+export const kinds = [
+  "backends",
+  "watches",
+  "clients",
+  "leases",
+  "limits",
+  "certificates",
+  "incidents",
+] as const;
 export type Kind = (typeof kinds)[number];
 
 export const shells = ["bash", "zsh", "fish"] as const;
@@ -104,6 +112,7 @@ export const commands = {
       configOption,
       option("--pid-file FILE", "file into which the process ID is written", "none"),
       option("--metrics-address ADDRESS", "address of metrics and probes", "admin.metricsAddress"),
+      option("--zone ZONE", "zone in which the process runs", "zone"),
       option("--wait-for-files DURATION", "how long to wait for files that do not exist yet", "0s"),
     ],
     exits: "1: the process ended because of an internal error",
@@ -306,6 +315,36 @@ export const commands = {
     words: "AUDIT-ID",
     options: [...apiOptions, reason],
     exits: "1: no watch has the given audit ID, or the watch cannot be moved now",
+  },
+  limit: {
+    summary: "limit requests for a time: what is above the limit gets 429 with Retry-After",
+    words: "KEY=VALUE [KEY=VALUE]...",
+    options: [
+      ...apiOptions,
+      option("--rate RATE", "requests that may begin: 10/s, 30/m or 100/h", "not limited"),
+      option("--burst N", "requests that may begin at once after a pause", "those of one second"),
+      option("--in-flight N", "maximum number of concurrent requests", "not limited"),
+      option("--for DURATION", "how long the limit is in force, from 1s to 24h", "1h"),
+      reason,
+    ],
+    exits: "1: the limit was not set",
+    examples: [
+      "watchkeeper limit user=system:serviceaccount:ci:runner verb=list resource=secrets --rate 1/s --for 1h",
+      "watchkeeper limit agent=argocd* source=10.4.0.0/16 --in-flight 5",
+      "watchkeeper limits",
+      "watchkeeper unlimit 1",
+    ],
+  },
+  limits: {
+    summary: "print the limits of requests, and how many requests they have refused",
+    words: "",
+    options: [...apiOptions, output, option("--no-headers", "print no header line")],
+  },
+  unlimit: {
+    summary: "end a limit that an operator has set",
+    words: "NUMBER",
+    options: [...apiOptions, reason],
+    exits: "1: no limit of an operator has the given number",
   },
   reload: {
     summary: "reload the configuration",

@@ -1,7 +1,12 @@
 /** Generates configuration files for each way to deploy watchkeeper, as text with comments for the operator. */
 import { docsPage } from "../../program/docs.ts";
 
-export type NamedBackend = { readonly name: string; readonly url: string };
+export type NamedBackend = {
+  readonly name: string;
+  readonly url: string;
+  /** Default: 1. */
+  readonly weight?: number;
+};
 
 export type ConfigWishes = {
   /** Comment lines for the top of the file. */
@@ -47,8 +52,9 @@ admin:
 `;
 }
 
-function backendLine({ name, url }: NamedBackend): string {
-  return `      - {name: ${name}, url: ${JSON.stringify(url)}}\n`;
+function backendLine({ name, url, weight = 1 }: NamedBackend): string {
+  const share = weight === 1 ? "" : `, weight: ${weight}`;
+  return `      - {name: ${name}, url: ${JSON.stringify(url)}${share}}\n`;
 }
 
 function servingLines(serving: ServingFiles | undefined): string {

@@ -33,8 +33,21 @@ export type HandoverParts = {
   readonly command?: readonly string[];
 };
 
-/** Waits for a running reload, then blocks reloads. Resolves with the sockets and a function to allow reloads again. */
+const limitsVariable = "WATCHKEEPER_LIMITS";
+
+/** Returns the limits of the predecessor's operators, and removes the variable; "": there is no predecessor. */
+export function inheritedLimits(environment = process.env): string {
+  const limits = environment[limitsVariable] ?? "";
+  Reflect.deleteProperty(environment, limitsVariable);
+  return limits;
+}
+
+/**
+ * Waits for a running reload, then blocks reloads and changes of the operators' limits. Resolves with the sockets, the
+ * limits, and a function that ends the block.
+ */
 export type Freeze = () => Promise<{
+  readonly limits: string;
   readonly descriptors: ReadonlyMap<string, number>;
   readonly thaw: () => void;
 }>;
@@ -67,8 +80,8 @@ export class Handover {
   async begin(): Promise<void> {
     if (this.#isTrying || this.#freeze === undefined) return;
     this.#isTrying = true;
-    const { descriptors, thaw } = await this.#freeze();
-    const outcome = await this.#start(descriptors);
+    const { descriptors, limits, thaw } = await this.#freeze();
+    const outcome = await this.#start(descriptors, limits);
     const { journal } = this.#parts;
     if (outcome instanceof Failure) {
       this.#isTrying = false;
@@ -86,13 +99,13 @@ export class Handover {
     this.#child?.kill("SIGKILL");
   }
 
-  /** Starts a successor. Resolves with its process id when it serves. */
-  #start(descriptors: ReadonlyMap<string, number>): Promise<number | Failure> {
+  /** Starts the process of a successor. Resolves with its process id when it serves. */
+  #start(descriptors: ReadonlyMap<string, number>, limits: string): Promise<number | Failure> {
     // The exit of process 1 would end its container, and the successor in it.
     if (process.pid === 1)
       return Promise.resolve(failed("Process 1 cannot hand over: start watchkeeper below another process"));
     if (descriptors.size === 0) return Promise.resolve(failed("There is no listening socket to hand over"));
-    const child = this.#spawn(descriptors);
+    const child = this.#spawn(descriptors, limits);
     this.#child = child;
     return new Promise((resolve) => {
       const settle = (outcome: number | Failure): void => {
@@ -119,13 +132,18 @@ export class Handover {
     });
   }
 
-  #spawn(descriptors: ReadonlyMap<string, number>): ChildProcess {
+  #spawn(descriptors: ReadonlyMap<string, number>, limits: string): ChildProcess {
     const own = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
     const [program = "", ...args] = this.#parts.command ?? own;
     const child = spawn(program, args, {
       // The IPC channel comes last, because the successor expects the sockets at descriptors 3, 4, ….
       stdio: ["ignore", "inherit", "inherit", ...descriptors.values(), "ipc"],
-      env: { ...process.env, ...passedOn(Array.from(descriptors.keys())), [envMark]: String(process.pid) },
+      env: {
+        ...process.env,
+        ...passedOn(Array.from(descriptors.keys())),
+        [envMark]: String(process.pid),
+        [limitsVariable]: limits,
+      },
     });
     if (child.pid !== undefined) this.#parts.journal.write({ kind: "successor.started", pid: child.pid });
     return child;

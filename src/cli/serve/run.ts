@@ -8,6 +8,7 @@ import { wallClock } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { readText } from "../../base/read-text.ts";
+import { isZone } from "../../config/cluster.ts";
 import type { Config } from "../../config/config.ts";
 import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -15,7 +16,7 @@ import { startWatchkeeper } from "../../main.ts";
 import { passedIn } from "../../proxy/net/descriptors.ts";
 import { type Given, given, usage } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
-import { Handover, isSuccessor, tellPredecessor } from "./handover.ts";
+import { Handover, inheritedLimits, isSuccessor, tellPredecessor } from "./handover.ts";
 import { Reloads } from "./reloads.ts";
 import { beginServing, exitCode, exitSoon } from "./signals.ts";
 import { loadWhenComplete } from "./wait-for-files.ts";
@@ -37,6 +38,7 @@ export async function run(args: string[]): Promise<number> {
     ...parts,
     inherited: passedIn(process.env, process.pid),
     isSuccessor: isSuccessor(),
+    inheritedLimits: inheritedLimits(),
     readAgain: () => reloads.now(),
   });
   if (running instanceof Failure) {
@@ -45,8 +47,13 @@ export async function run(args: string[]): Promise<number> {
   }
   reloads.apply(running);
   handover.apply(async () => {
-    const thaw = await reloads.freeze();
-    return { descriptors: running.descriptors, thaw };
+    const thawReloads = await reloads.freeze();
+    const limits = running.operatorLimits.freeze();
+    const thaw = (): void => {
+      thawReloads();
+      running.operatorLimits.thaw();
+    };
+    return { descriptors: running.descriptors, limits, thaw };
   });
   if (isSuccessor()) tellPredecessor();
   const pidFile = options.text("pid-file");
@@ -71,12 +78,16 @@ function wishesOf(options: Given): Wishes | Failure {
   const waitMs = parseDuration(wait);
   if (waitMs === undefined)
     return usage(`--wait-for-files must be a duration such as 10m, not ${quote(wait)}`);
+  const zone = options.text("zone");
+  if (zone !== undefined && !isZone(zone))
+    return usage(`--zone must be a zone such as eu-1a, not ${quote(zone)}`);
+  const zoned = (config: Config): Config => (zone === undefined ? config : { ...config, zone });
   const address = options.text("metrics-address");
-  if (address === undefined) return { waitMs, adjust: (config) => config };
+  if (address === undefined) return { waitMs, adjust: zoned };
   const metricsAddress = parseAddress(address);
   if (metricsAddress === undefined)
     return usage(`--metrics-address must be an address such as 127.0.0.1:7482, not ${quote(address)}`);
-  return { waitMs, adjust: (config) => ({ ...config, admin: { ...config.admin, metricsAddress } }) };
+  return { waitMs, adjust: (config) => ({ ...zoned(config), admin: { ...config.admin, metricsAddress } }) };
 }
 
 /** Writes the process id, as for systemd's PIDFile=. Replaces the file atomically: no reader gets half of it. */

@@ -29,7 +29,7 @@ const understood = new Set(["server", "mode", "bind", "default_backend", "option
 /** Options of a `server` line that matter but are not imported, and what watchkeeper does instead. */
 const serverOptions = new Map([
   ["backup", "watchkeeper uses this apiserver like the others"],
-  ["weight", "watchkeeper uses all apiservers alike"],
+  ["weight", "weights from 1 to 256 of a server line are imported"],
   ["disabled", "watchkeeper uses this apiserver: remove it if it should get no clients"],
   ["maxconn", "watchkeeper does not limit the connections to one apiserver"],
   ["send-proxy", "watchkeeper sends no PROXY header to apiservers"],
@@ -98,9 +98,16 @@ function backendsOf({ lines }: Section): NamedBackend[] | Failure {
       return refused(
         `${at}: server ${quote(name)} has the address ${quote(address)}, which is not HOST:PORT`,
       );
-    backends.push({ name: nameOf(name), url });
+    backends.push({ name: nameOf(name), url, ...weightOf(words) });
   }
   return backends;
+}
+
+/** HAProxy allows 0 to 256. A server of weight 0 gets no clients, which watchkeeper has no weight for. */
+function weightOf(words: readonly string[]): { weight?: number } {
+  const weight = Number(words[words.indexOf("weight") + 1]);
+  const isWeight = Number.isInteger(weight) && weight >= 1 && weight <= 256;
+  return words.includes("weight") && isWeight ? { weight } : {};
 }
 
 /** Returns the first address of `bind *:8443`, `bind :8443` or `bind 10.0.0.1:8443`. */
@@ -133,7 +140,8 @@ function notesOf({ lines }: Section): Note[] {
 /** Returns a text about the options of a server that are not imported; "": nothing is lost. */
 function lostOptions(words: readonly string[]): string {
   const server = words[0] === "server" ? `server ${quote(words[1])}` : "default-server";
-  const lost = words.filter((word) => serverOptions.has(word));
+  const hasWeight = words[0] === "server" && "weight" in weightOf(words);
+  const lost = words.filter((word) => serverOptions.has(word) && !(hasWeight && word === "weight"));
   return lost
     .map((option) => `${quote(option)} of ${server} was not imported: ${serverOptions.get(option)}`)
     .join("; ");

@@ -10,7 +10,7 @@ export class Relay {
   readonly #targetPort: number;
   readonly #sockets = new Set<net.Socket>();
   readonly #acceptedWhileBlocked = new Set<net.Socket>();
-  /** While the relay forwards nothing, it closes no socket. These functions close the sockets that were lost meanwhile. */
+  /** Functions that close sockets whose other end was lost during the block. They run after the block. */
   readonly #deferred = new Set<() => void>();
   readonly #server: net.Server;
   #isBlocked = false;

@@ -28,6 +28,10 @@ export const role = {
   credential: 15,
   identity: 16,
   userAgent: 17,
+  /** A backend's report of its load (proxy/load/load-report.ts). */
+  loadReport: 18,
+  /** The trace context of a request (proxy/observe/trace-parent.ts). */
+  traceParent: 19,
 } as const;
 export type Role = (typeof role)[keyof typeof role];
 
@@ -50,6 +54,9 @@ const roles = new Map<string, Role>([
   ["x-forwarded-for", role.forwardedFor],
   ["expect", role.expect],
   ["user-agent", role.userAgent],
+  ["endpoint-load-metrics", role.loadReport],
+  ["endpoint-load-metrics-bin", role.loadReport],
+  ["traceparent", role.traceParent],
   ["cookie", role.credential],
   ["set-cookie", role.credential],
   ["proxy-authorization", role.credential],
@@ -66,10 +73,17 @@ const goodName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 /** Matches text without control characters except HTAB. Bytes above 0x7f are allowed (RFC 9110 §5.5). */
 const goodValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
+/** Number of Field objects created so far. */
+let count = 0;
+
 export class Field {
   readonly name: string;
   readonly value: string;
   readonly role: Role;
+  /** A number by which an HPACK encoder finds the table entry of this object. */
+  readonly id: number;
+  /** Index of the name in the static table of HPACK, which an encoder sets; 0: not in the table; -1: not known yet. */
+  nameIndex: number;
   /** Size in bytes by which HPACK tables and header list limits count this field (RFC 7541 §4.1). */
   readonly size: number;
   /** True if no hop may add this field to an HPACK table (RFC 7541 §7.1.3): its sender forbade it, or it is a secret. */
@@ -78,10 +92,14 @@ export class Field {
   /** The result of `fault`; null: not computed yet. */
   #fault: string | undefined | null = null;
 
-  constructor(name: string, value: string, isNeverIndexed = false) {
+  /** `namesake`: another field with the same name, whose role is taken over without a lookup. */
+  constructor(name: string, value: string, isNeverIndexed = false, namesake?: Field) {
+    count = (count + 1) & 0x3fff_ffff;
+    this.id = count;
     this.name = name;
     this.value = value;
-    this.role = roleOf(name);
+    this.role = namesake === undefined ? roleOf(name) : namesake.role;
+    this.nameIndex = namesake === undefined ? -1 : namesake.nameIndex;
     this.size = name.length + value.length + 32;
     this.isNeverIndexed = isNeverIndexed || isSensitive(this.role);
   }
@@ -99,7 +117,7 @@ export class Field {
   }
 
   trimmed(): Field {
-    return new Field(this.name, withoutBlanks(this.value), this.isNeverIndexed);
+    return new Field(this.name, withoutBlanks(this.value), this.isNeverIndexed, this);
   }
 
   /** Name and value as one string, by which an HPACK encoder finds the field in its table. */

@@ -28,7 +28,7 @@ export type ResponseHead = {
 
 /** Returns the request's head, or a text that says which rule it violates. */
 export function readRequest(fields: Field[]): RequestHead | string {
-  const found: FoundByRole = [];
+  const found = noneFound();
   const fault = scan(fields, requestRules, found) ?? requestFault(found);
   if (fault !== undefined) return fault;
   const contentLength = contentLengthOf(found);
@@ -43,14 +43,61 @@ export function readRequest(fields: Field[]): RequestHead | string {
   };
 }
 
+/**
+ * Reads the requests of one session. Most requests of a client differ from the previous one in `:path` only, and a table
+ * of HPACK returns the same Field objects again, so nothing but the path has to be checked.
+ */
+export class RequestReader {
+  #last: RequestHead | undefined;
+  #pathAt = -1;
+
+  /** Has the same result as `readRequest`. */
+  read(fields: Field[]): RequestHead | string {
+    const last = this.#last;
+    const path = fields[this.#pathAt];
+    if (last !== undefined && path !== undefined && isPlainPath(path) && this.#isAlike(fields, last.fields)) {
+      const { method, scheme, authority, contentLength } = last;
+      this.#last = { method, scheme, path: path.value, authority, contentLength, fields };
+      return this.#last;
+    }
+    const head = readRequest(fields);
+    const isKept = typeof head !== "string" && sizeOf(fields) <= rememberedBytes;
+    this.#last = isKept ? head : undefined;
+    if (isKept) this.#pathAt = fields.findIndex((field) => field.role === role.path);
+    return head;
+  }
+
+  /** True if all fields but the path are the same objects. */
+  #isAlike(fields: readonly Field[], last: readonly Field[]): boolean {
+    const { length } = fields;
+    if (length !== last.length) return false;
+    for (let at = 0; at < length; at += 1) if (fields[at] !== last[at] && at !== this.#pathAt) return false;
+    return true;
+  }
+}
+
+/** The last request stays in memory while its session is idle, so no request with a larger head is remembered (A26). */
+const rememberedBytes = 4096;
+
+function isPlainPath(field: Field): boolean {
+  if (field.role !== role.path || field.size > rememberedBytes) return false;
+  return field.fault === undefined && pathForm.test(field.value);
+}
+
+function sizeOf(fields: readonly Field[]): number {
+  let bytes = 0;
+  for (const { size } of fields) bytes += size;
+  return bytes;
+}
+
 /** Returns the response's head, which may be interim (1xx), or a text that says which rule it violates. */
 export function readResponse(fields: Field[]): ResponseHead | string {
-  const found: FoundByRole = [];
+  const found = noneFound();
   const fault = scan(fields, responseRules, found);
   if (fault !== undefined) return fault;
   const text = found[role.status];
   if (text === undefined) return "no :status";
-  if (!statusForm.test(text)) return ":status is not a number from 100 to 599";
+  if (!isStatus(text)) return ":status is not a number from 100 to 599";
   // 101 (Switching Protocols) exists only in HTTP/1.1 (RFC 9113 §8.6).
   if (text === "101") return ":status is 101";
   const status = Number(text);
@@ -63,10 +110,17 @@ export function readResponse(fields: Field[]): ResponseHead | string {
 }
 
 export function trailersFault(fields: Field[]): string | undefined {
-  return scan(fields, trailerRules, []);
+  return scan(fields, trailerRules, noneFound());
 }
 
 type FoundByRole = (string | undefined)[];
+
+/** One list for all heads, because a head is read in one go. */
+const foundByRole: FoundByRole = Object.values(role).map(() => undefined);
+
+function noneFound(): FoundByRole {
+  return foundByRole.fill(undefined);
+}
 
 type Rule = {
   readonly isPseudo: boolean;
@@ -153,6 +207,11 @@ const pathForm = /^\/[!"$-~\x80-\xff]*$/;
 const authorityForm = /^(?:\[[0-9A-Za-z:.%_~-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
 const longestIpv6Chars = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255:65535".length;
 const statusForm = /^[1-5][0-9][0-9]$/;
+/** The comparison saves most responses the regular expression. */
+function isStatus(text: string): boolean {
+  return text === "200" || statusForm.test(text);
+}
+
 const digits = /^[0-9]{1,16}$/;
 
 function requestFault(found: FoundByRole): string | undefined {
@@ -165,7 +224,7 @@ function requestFault(found: FoundByRole): string | undefined {
 function methodFault(found: FoundByRole): string | undefined {
   const method = found[role.method];
   if (method === undefined) return "no :method";
-  if (!token.test(method)) return ":method is not a token";
+  if (method !== "GET" && !token.test(method)) return ":method is not a token";
   return method === "CONNECT" ? "CONNECT is not served" : undefined;
 }
 

@@ -12,12 +12,16 @@ import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
 
 const poolBufferBytes = 65_536;
-/** Number of unused buffers that the pool keeps. The sessions that write in one turn seldom need more. */
+/**
+ * Size of the buffer in which a session's output of one turn begins: room for a response of 2 kB. Without it, a turn in
+ * which 256 clients get a response would need 16 MiB.
+ */
+const smallBufferBytes = 4096;
+/** Number of unused buffers that each pool keeps. The sessions that write in one turn seldom need more. */
 const pooledBuffers = 32;
-/** Smaller output is copied out of its pooled buffer, which a slow reader would keep: 64 KiB each for 10,000 (A16). */
-const lentBytes = poolBufferBytes / 4;
-
+const pooledSmallBuffers = 512;
 const pool: Buffer[] = [];
+const smallPool: Buffer[] = [];
 const none = Buffer.alloc(0);
 let scratch = Buffer.allocUnsafeSlow(poolBufferBytes);
 
@@ -51,7 +55,7 @@ export class FrameWriter {
 
   /**
    * Returns a function that puts the pooled buffers of the last `take` back into the pool; undefined: there are none.
-   * Call the function only after the socket has written these buffers.
+   * Call the function only after the socket has written these buffers, or after they were copied.
    */
   release(): (() => void) | undefined {
     const lent = this.#lent;
@@ -173,7 +177,8 @@ export class FrameWriter {
   #joins(bytes: Buffer, start: number, end: number, endStream: boolean): boolean {
     const to = this.#at + end - start;
     const length = to - this.#dataAt - frameHeaderBytes;
-    if (length > frameBytes || to > this.#out.length) return false;
+    if (length > frameBytes || to > poolBufferBytes) return false;
+    if (to > this.#out.length) this.#enlarge();
     bytes.copy(this.#out, this.#at, start, end);
     const flags = endStream ? flag.END_STREAM : 0;
     putFrameHeader(this.#out, this.#dataAt, length, frameType.DATA, flags, this.#dataId);
@@ -187,12 +192,6 @@ export class FrameWriter {
     if (length === 0) return;
     this.#at = 0;
     this.#dataId = 0;
-    if (length < lentBytes) {
-      const own = Buffer.allocUnsafe(length);
-      this.#out.copy(own, 0, 0, length);
-      this.#segments.push(own);
-      return;
-    }
     this.#segments.push(this.#out.subarray(0, length));
     this.#lent ??= [];
     this.#lent.push(this.#out);
@@ -202,8 +201,19 @@ export class FrameWriter {
   #room(count: number): void {
     this.#touch();
     this.#dataId = 0;
-    if (this.#at + count > this.#out.length) this.#cut();
-    if (this.#out === none) this.#out = pool.pop() ?? Buffer.allocUnsafeSlow(poolBufferBytes);
+    const to = this.#at + count;
+    if (to <= this.#out.length) return;
+    if (to > poolBufferBytes) this.#cut();
+    if (this.#out !== none) this.#enlarge();
+    else this.#out = to > smallBufferBytes ? largeBuffer() : smallBuffer();
+  }
+
+  /** Moves the output from a small buffer to a large one. */
+  #enlarge(): void {
+    const small = this.#out;
+    this.#out = largeBuffer();
+    small.copy(this.#out, 0, 0, this.#at);
+    giveBack(small);
   }
 
   #hurry(frame: Buffer): void {
@@ -218,6 +228,16 @@ export class FrameWriter {
   }
 }
 
+function smallBuffer(): Buffer {
+  return smallPool.pop() ?? Buffer.allocUnsafeSlow(smallBufferBytes);
+}
+
+function largeBuffer(): Buffer {
+  return pool.pop() ?? Buffer.allocUnsafeSlow(poolBufferBytes);
+}
+
 function giveBack(buffer: Buffer): void {
-  if (buffer !== none && pool.length < pooledBuffers) pool.push(buffer);
+  if (buffer.length === smallBufferBytes) {
+    if (smallPool.length < pooledSmallBuffers) smallPool.push(buffer);
+  } else if (buffer !== none && pool.length < pooledBuffers) pool.push(buffer);
 }

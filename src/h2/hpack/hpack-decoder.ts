@@ -102,7 +102,7 @@ export class HpackDecoder {
     const name = known === undefined ? this.#readString(bytes, end, goesToTable) : known.name;
     const value = this.#readString(bytes, end, goesToTable);
     if (this.isOversize && !goesToTable) return;
-    const field = new Field(name, value, isNeverIndexed);
+    const field = new Field(name, value, isNeverIndexed, known);
     if (goesToTable) this.#table.add(field);
     if (!this.isOversize) list.push(field);
   }

@@ -23,7 +23,13 @@ const sizeUpdate = 0x20;
 const literalNeverIndexed = 0x10;
 const literalNotIndexed = 0x00;
 
-const onceRoles: readonly Role[] = [role.path, role.contentLength, role.auditId, role.forwardedFor];
+const onceRoles: readonly Role[] = [
+  role.path,
+  role.contentLength,
+  role.auditId,
+  role.forwardedFor,
+  role.traceParent,
+];
 /** By a field's role: true if its values do not repeat. An array, because it is read for every field. */
 const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRoles.includes(of));
 
@@ -31,13 +37,29 @@ const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRol
 const defaultTableBytes = 4096;
 const updateBound = 6;
 
+/**
+ * Number of fields that an encoder finds without a Map lookup, a power of two: as many as the responses of an apiserver
+ * repeat. An upstream connection encodes the fields of many clients.
+ */
+const rememberedFields = 16;
+export const rememberedFieldsOfMany = 512;
+
 export class HpackEncoder {
+  /** The fields that were last found in a table, by the lowest bits of their ids. */
+  readonly #remembered: (Field | undefined)[] = [];
+  /** The table numbers of the fields in `#remembered`; negative: minus the index in the static table. */
+  readonly #rememberedNumbers: number[] = [];
+  readonly #idMask: number;
   readonly #numberByKey = new Map<string, number>();
   readonly #table = new DynamicTable(Math.min(defaultTableBytes, h2Limits.hpackTableBytes), (field) =>
     this.#numberByKey.delete(field.key),
   );
   #announcedTableBytes = this.#table.limitBytes;
   #wantedTableBytes = this.#table.limitBytes;
+
+  constructor(remembered: number = rememberedFields) {
+    this.#idMask = remembered - 1;
+  }
 
   /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE; the next block announces the new size. */
   setPeerTableLimit(bytes: number): void {
@@ -74,15 +96,40 @@ export class HpackEncoder {
   #put(field: Field, out: Buffer, at: number): number {
     if (field.isNeverIndexed) return putLiteral(field, out, at, literalNeverIndexed, 0x0f);
     if (comesOnce(field)) return putLiteral(field, out, at, literalNotIndexed, 0x0f);
+    const slot = field.id & this.#idMask;
+    if (this.#remembered[slot] === field) {
+      const known = this.#rememberedNumbers[slot] ?? 0;
+      if (known < 0) return putInteger(out, at, indexed, 0x7f, -known);
+      if (known >= this.#table.oldest) return this.#putNumber(known, out, at);
+    }
     const number = this.#numberByKey.get(field.key);
-    if (number !== undefined)
-      return putInteger(out, at, indexed, 0x7f, staticTable.length + this.#table.next - 1 - number);
+    if (number !== undefined) {
+      this.#remember(slot, field, number);
+      return this.#putNumber(number, out, at);
+    }
     const index = staticIndexByKey.get(field.key);
-    if (index !== undefined) return putInteger(out, at, indexed, 0x7f, index);
+    if (index !== undefined) {
+      this.#remember(slot, field, -index);
+      return putInteger(out, at, indexed, 0x7f, index);
+    }
     if (field.size > this.#table.limitBytes) return putLiteral(field, out, at, literalNotIndexed, 0x0f);
     this.#numberByKey.set(field.key, this.#table.next);
     this.#table.add(field);
     return putLiteral(field, out, at, literalIndexed, 0x3f);
+  }
+
+  #putNumber(number: number, out: Buffer, at: number): number {
+    return putInteger(out, at, indexed, 0x7f, staticTable.length + this.#table.next - 1 - number);
+  }
+
+  #remember(slot: number, field: Field, number: number): void {
+    // Filled from the first slot on, because V8 stores an array with gaps as a hash table.
+    while (this.#remembered.length <= slot) {
+      this.#remembered.push(undefined);
+      this.#rememberedNumbers.push(0);
+    }
+    this.#remembered[slot] = field;
+    this.#rememberedNumbers[slot] = number;
   }
 }
 
@@ -92,7 +139,8 @@ function comesOnce(field: Field): boolean {
 }
 
 function putLiteral(field: Field, out: Buffer, at: number, pattern: number, mask: number): number {
-  const index = staticIndexByName.get(field.name) ?? 0;
+  if (field.nameIndex < 0) field.nameIndex = staticIndexByName.get(field.name) ?? 0;
+  const index = field.nameIndex;
   const next = putInteger(out, at, pattern, mask, index);
   return putString(out, index === 0 ? putString(out, next, field.name) : next, field.value);
 }

@@ -75,6 +75,8 @@ function fieldOf(line: string): Field {
 
 export const staticIndexByKey: ReadonlyMap<string, number> = firstIndexes((field) => field.key);
 export const staticIndexByName: ReadonlyMap<string, number> = firstIndexes((field) => field.name);
+for (const field of staticTable)
+  if (field !== undefined) field.nameIndex = staticIndexByName.get(field.name) ?? 0;
 
 function firstIndexes(wordOf: (field: Field) => string): Map<string, number> {
   const indexes = new Map<string, number>();
@@ -109,6 +111,12 @@ export class DynamicTable {
     return this.#limitBytes;
   }
 
+  /** The lowest number of an entry that is not evicted. */
+  get oldest(): number {
+    return this.#oldest;
+  }
+
+  /** The number that the next added entry gets. */
   get next(): number {
     return this.#next;
   }

@@ -5,14 +5,14 @@
 import { Lru } from "../../base/lru.ts";
 import type { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
-import { type RequestHead, readRequest } from "../core/fields.ts";
+import { type RequestHead, RequestReader } from "../core/fields.ts";
 import { h2Limits } from "../core/limits.ts";
 import { errorCode, lost, malformed, ProtocolError } from "../core/protocol-error.ts";
 import type { StreamListener } from "../core/stream-writer.ts";
 import type { StreamFrames } from "../frame/frame.ts";
 import type { FrameWriter } from "../frame/writer.ts";
 import { HpackDecoder } from "../hpack/hpack-decoder.ts";
-import { HpackEncoder } from "../hpack/hpack-encoder.ts";
+import { HpackEncoder, rememberedFieldsOfMany } from "../hpack/hpack-encoder.ts";
 import type { Floods } from "./floods.ts";
 import { Outflow } from "./outflow.ts";
 import { defaultSettings } from "./settings.ts";
@@ -43,11 +43,12 @@ function sessionError(code: 1 | 3 | 5, what: string): ProtocolError {
 
 export class Streams implements StreamHost, StreamFrames {
   readonly writer: FrameWriter;
-  readonly encoder = new HpackEncoder();
+  readonly encoder: HpackEncoder;
   readonly outflow: Outflow;
   readonly peer = defaultSettings();
   readonly open = new StreamTable<Stream>();
   readonly #decoder = new HpackDecoder();
+  readonly #requests = new RequestReader();
   readonly #isServer: boolean;
   readonly #owner: StreamsOwner;
   readonly #onClosed: () => void;
@@ -80,6 +81,7 @@ export class Streams implements StreamHost, StreamFrames {
     },
   ) {
     this.#isServer = role === "server";
+    this.encoder = new HpackEncoder(this.#isServer ? undefined : rememberedFieldsOfMany);
     this.writer = parts.writer;
     this.outflow = new Outflow(parts.buffered);
     this.#owner = parts.owner;
@@ -283,7 +285,7 @@ export class Streams implements StreamHost, StreamFrames {
     const refusal = this.#refusals.ofOneOf(this.open.size, this.#maxStreams);
     if (refusal !== undefined) return this.#streamError(stream, refusal);
     if (this.#decoder.isOversize) return this.#tooLong(stream, end);
-    const request = readRequest(fields);
+    const request = this.#requests.read(fields);
     if (typeof request === "string") return this.#streamError(stream, malformed(request));
     if (end && request.contentLength > 0)
       return this.#streamError(stream, malformed("content-length without a body"));

@@ -1,75 +1,80 @@
-/** The table of backends: state and reason, load, and the states of the last hour. */
+/** The head of a backend's lane: its state with the reason, its connections, and the buttons to ask why and to drain. */
 import { post } from "../api.js";
 import { html, useState } from "../html.js";
 import { Mark } from "../table.js";
-import { age, amount, clockTime, markOf } from "../words.js";
+import { age, amount, clockTime, counted, markOf } from "../words.js";
 
 /** @typedef {import("../rows.d.ts").Backend} Backend */
 
-/** @param {{ backends: readonly Backend[], now: number }} props */
-export function Backends({ backends, now }) {
-  return html`<section aria-labelledby="backends-title">
-    <h2 id="backends-title">Backends <span class="count">${backends.length}</span></h2>
-    <table class="backends">
-      <thead>
-        <tr>
-          <th scope="col">backend</th><th scope="col">state</th><th scope="col">why</th>
-          <th scope="col" class="number">PING p99</th><th scope="col">the last hour</th>
-          <th scope="col" class="number">watches</th><th scope="col" class="number">requests</th>
-          <th scope="col" class="number">connections</th><th scope="col"><span class="hidden">more</span></th>
-        </tr>
-      </thead>
-      <tbody>
-        ${backends.map((backend) => html`<${OneBackend} key=${backend.name} backend=${backend} now=${now} />`)}
-      </tbody>
-    </table>
-    ${backends.length === 0 && html`<p class="empty">No backends</p>`}
-  </section>`;
-}
-
-/** @param {{ backend: Backend, now: number }} props */
-function OneBackend({ backend, now }) {
+/** @param {{ name: string, backend: Backend | undefined }} props undefined: the backend was removed within the hour */
+export function BackendHead({ name, backend }) {
   const [isOpen, setOpen] = useState(false);
-  const { name, version, state, sinceAgeMs, reason, pingP99Ms, requests, upstreamConnections, isDrained } =
-    backend;
-  const open = upstreamConnections.reduce((sum, row) => sum + row.open, 0);
-  return html`<tr>
-      <th scope="row" title=${backend.address}>${name}${version !== "" && html` <span class="age">${version}</span>`}</th>
-      <td><${Mark} mark=${markOf(state)}>${state} <span class="age">${age(sinceAgeMs)}</span><//>${
-        isDrained && html` <span class="age">drained</span>`
-      }</td>
-      <td class="reason">${reason}${backend.stalledResources.map((resource) => html` <b>${resource} stalled</b>`)}</td>
-      <td class="number">${pingP99Ms === 0 ? "–" : `${pingP99Ms.toFixed(1)} ms`}</td>
-      <td><${Ribbon} backend=${backend} now=${now} /></td>
-      <td class="number">${amount(requests.watches)}</td>
-      <td class="number">${amount(requests.plain + requests.longRunning)}</td>
-      <td class="number">${open}</td>
-      <td>
-        <button type="button" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}
+  if (backend === undefined)
+    return html`<div class="head"><h3>${name}</h3> <span class="age">removed</span></div>`;
+  const {
+    version,
+    address,
+    state,
+    sinceAgeMs,
+    reason,
+    stalledResources,
+    unreachableAPIs,
+    isDrained,
+    shield,
+  } = backend;
+  return html`<div class="head">
+      <h3 title=${address}>${name}</h3>
+      <${Mark} mark=${markOf(state)}>${state} <span class="age">${age(sinceAgeMs)}</span><//>
+      ${isDrained && html`<span class="age">drained</span>`}
+      <span class="reason">${reason}${stalledResources.map((resource) => html` <b>${resource} stalled</b>`)}${unreachableAPIs.map((api) => html` <b>${api} unreachable</b>`)}${shield.cap > 0 && html` <b>lists limited, ${String(shield.waiting)} wait</b>`}</span>
+      <span class="facts age">${factsOf(backend)}${version !== "" && ` · ${version}`}</span>
+      <span class="buttons">
+        <button type="button" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}
           aria-label=${`Why ${name} is ${state}`}>why?</button>
         <${Drain} name=${name} isDrained=${isDrained} />
-      </td>
-    </tr>
-    ${isOpen && html`<tr><td colspan="9"><${History} backend=${backend} /></td></tr>`}`;
+      </span>
+    </div>
+    ${isOpen && html`<${History} backend=${backend} />`}`;
 }
 
-/** @param {{ backend: Backend, now: number }} props */
-function Ribbon({ backend, now }) {
-  const segments = ribbonOf(backend, now);
-  const label = `${backend.name}, the last hour: ${segments.map(({ state }) => state).join(", ")}`;
-  return html`<span class="ribbon" role="img" aria-label=${label}>
-    ${segments.map(
-      ({ state, percent, text }) =>
-        html`<span class=${markOf(state).tone} style=${{ width: `${percent}%` }} title=${text}></span>`,
-    )}
-  </span>`;
+/**
+ * The head of a lane for a moment in the past.
+ * @param {{ name: string, piece: { state: string, text: string }, hasRoom: boolean }} props `hasRoom`: keeps the height
+ * of the other head, so that the lanes stay where they are under the mouse
+ */
+export function PastHead({ name, piece: { state, text }, hasRoom }) {
+  const reason = text.startsWith(`${state}: `) ? text.slice(state.length + 2) : "";
+  return html`<div class=${hasRoom ? "head past" : "head"}>
+    <h3>${name}</h3>
+    <${Mark} mark=${markOf(state)}>${state}<//>
+    <span class="reason">${reason}</span>
+  </div>`;
+}
+
+/**
+ * Returns the load in short: "268 watches, 5 requests, 2 connections, PING 0.8 ms".
+ * @param {Pick<Backend, "requests" | "upstreamConnections" | "pingP99Ms" | "load">} backend
+ */
+export function factsOf({ requests, upstreamConnections, pingP99Ms, load }) {
+  return [
+    counted(requests.watches, ["watch", "watches"]),
+    counted(requests.plain + requests.longRunning, ["request", "requests"]),
+    counted(
+      upstreamConnections.reduce((sum, { open }) => sum + open, 0),
+      ["connection", "connections"],
+    ),
+    ...(pingP99Ms === 0 ? [] : [`PING ${pingP99Ms.toFixed(1)} ms`]),
+    ...(load.capacity === 1 ? [] : [`slow: gets ${Math.round(load.capacity * 100)} % of its share`]),
+  ].join(", ");
 }
 
 /** @param {{ backend: Backend }} props */
-function History({ backend: { history, certificates, suspectMs } }) {
+function History({ backend: { history, certificates, suspectMs, load } }) {
   return html`<div class="history">
     <p>
-      A PING unanswered for ${age(suspectMs)} makes it suspect.
+      A PING unanswered for ${age(suspectMs)} makes it suspect. Load: ${amount(load.streams)}; reads take ${load.getMs} ms, lists ${load.listMs} ms${
+        load.utilization < 0 ? "" : `; utilization ${Math.round(load.utilization * 100)} %`
+      }.
       ${certificates.map(({ purpose, leftMs }) => html` ${purpose} certificate: ${age(leftMs)} left.`)}
     </p>
     <ol>
@@ -109,36 +114,4 @@ function Drain({ name, isDrained }) {
     </span>`;
   return html`<button type="button" onClick=${() => setAsked(true)} aria-label=${`${verb} ${name}`}>${verb}</button>
     <span role="status" class=${outcome.isGood ? "done" : "done bad"} title=${outcome.text}>${outcome.text}</span>`;
-}
-
-const hourMs = 3_600_000;
-
-/**
- * Returns the states of the last hour, each with its share of the hour in per cent. The state before the first known
- * change is the `from` of that change.
- * @param {Pick<import("../rows.d.ts").Backend, "state" | "history">} backend
- * @param {number} now milliseconds since 1970
- */
-export function ribbonOf({ state, history }, now) {
-  const from = now - hourMs;
-  const changes = history.map((change) => ({ ...change, ms: Date.parse(change.at) }));
-  const first = changes.find(({ ms }) => ms > from);
-  /** @type {{ state: string, percent: number, text: string }[]} */
-  const segments = [];
-  let begun = from;
-  let current = { state: first?.from ?? state, reason: "" };
-  const close = (/** @type {number} */ end) => {
-    const percent = ((end - begun) / hourMs) * 100;
-    const text = current.reason === "" ? current.state : `${current.state}: ${current.reason}`;
-    if (percent > 0) segments.push({ state: current.state, percent, text });
-  };
-  for (const { ms, to, reason } of changes) {
-    if (ms > from) {
-      close(Math.min(ms, now));
-      begun = Math.min(ms, now);
-    }
-    if (ms > from || first === undefined) current = { state: to, reason };
-  }
-  close(now);
-  return segments;
 }

@@ -1,7 +1,8 @@
 /** The active incidents. A click on one shows its evidence: detector, measured value and threshold. */
 import { html } from "../html.js";
+import { hashOf } from "../route.js";
 import { Mark } from "../table.js";
-import { age, amount, clockTime, markOf } from "../words.js";
+import { age, amount, clockTime, counted, markOf } from "../words.js";
 
 /** @typedef {import("../rows.d.ts").Incident} Incident */
 
@@ -16,7 +17,7 @@ export function Incidents({ incidents }) {
 
 /** @param {{ incident: Incident }} props */
 function OneIncident({ incident }) {
-  const { id, kind, severity, summary, durationMs, affected } = incident;
+  const { id, kind, severity, summary, durationMs } = incident;
   return html`<details class=${`incident ${severity}`} id=${`incident-${id}`}>
     <summary>
       <${Mark} mark=${markOf(severity)}>#${id} ${kind}<//>
@@ -25,17 +26,21 @@ function OneIncident({ incident }) {
       <span class="age" title="since its start">${age(durationMs)}</span>
     </summary>
     <p>
-      Began ${clockTime(incident.startedAt)}, known ${age(incident.detectionMs)} later.
-      ${affected.count > 0 && html` Affected: ${affected.names.join(", ")}${more(affected)}.`}
+      Began ${clockTime(incident.startedAt)}, detected ${age(incident.detectionMs)} later. ${affectedOf(incident)}
+      <a href=${hashOf({ tab: "incidents", id: String(id) })}>Replay</a>
     </p>
     <${EvidenceRows} incident=${incident} />
     <${Lines} incident=${incident} />
   </details>`;
 }
 
-/** @param {Incident["affected"]} affected */
-function more({ count, names }) {
-  return count > names.length ? ` and ${amount(count - names.length)} more` : "";
+/**
+ * Returns the affected clients in a sentence; "": none is known.
+ * @param {Pick<Incident, "affected">} incident
+ */
+export function affectedOf({ affected: { count, names } }) {
+  const more = count > names.length ? ` and ${amount(count - names.length)} more` : "";
+  return count === 0 ? "" : `Affected: ${names.join(", ")}${more}.`;
 }
 
 /**
@@ -56,7 +61,7 @@ const impacts = new Map([
 export function impactOf({ impact }) {
   return Array.from(impacts, ([name, words]) => ({ count: impact[name], words }))
     .filter(({ count }) => count > 0)
-    .map(({ count, words: [one, several] }) => `${amount(count)} ${count === 1 ? one : several}`)
+    .map(({ count, words }) => counted(count, words))
     .join(", ");
 }
 
@@ -87,7 +92,7 @@ function EvidenceRows({ incident: { evidence, evidenceOmitted } }) {
  * Lines to copy, each with a button: a Prometheus query and a command.
  * @param {{ incident: Incident }} props
  */
-function Lines({ incident }) {
+export function Lines({ incident }) {
   return html`<p class="lines">
     ${linesOf(incident).map(
       (line) => html`<span><code>${line}</code>

@@ -50,7 +50,7 @@ export function Timeline({ entries }) {
     <ol class="timeline scroll" tabindex="0" aria-label="events, newest first">
       ${entries.map(
         ({ at, state, text }) => html`<li key=${at + text}>
-          <span class="age">${clockTime(at)}</span> <${Mark} mark=${markOf(state)}>${text}<//>
+          <span class="age">${clockTime(at)}</span> <${Mark} mark=${markOf(state)} /> ${text}
         </li>`,
       )}
     </ol>

@@ -188,7 +188,7 @@ export class Admission {
     if (bearer === undefined) return;
     // Counted once for each accepted token: from then on, its entries are over.
     if (state !== "over") this.#rejections.accepted(source.key);
-    // Before `#remove`, which would otherwise give the free place to the next request that waits with this token.
+    // The queue is emptied first. Otherwise `#remove` would give a place to another request with this token.
     bearer.queue.clear();
     for (const entry of Array.from(bearer.all)) {
       if (entry.state !== "open") this.#clock.soon(entry.applicant.place);

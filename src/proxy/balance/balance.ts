@@ -1,7 +1,8 @@
 /**
- * Evens the load after a backend has come back (F16): binds a few clients to another backend, at most 1 % of all
- * clients each second. First the watches of such a client move, and then its requests go to the new backend, too (D2).
- * No client moves to a backend that is still warming up.
+ * Evens the load after a backend has come back (F16), or if its clients cause more work than others: binds a few
+ * clients to another backend, the heaviest first and at most 1 % of all clients each second. The watches of these
+ * clients move first, and their next requests also go to the new backend (D2). No client moves while a backend is
+ * still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -11,27 +12,31 @@ import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Client } from "../context/client.ts";
 import type { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
-
-export const balanceLimits = {
-  /** Share of the clients that may be bound to another backend per second (F16). */
-  rebalanceShare: 0.01,
-  balanceMs: 5000,
-  /** Share of an even load by which a backend's load may deviate before clients are moved. */
-  rebalanceSlack: 0.1,
-} as const;
+import { balanceLimits } from "./limits.ts";
+import { type ClientLoad, planMoves, Rests, sharesByZone } from "./plan-moves.ts";
 
 export type BalanceParts = {
   readonly clock: Clock;
   readonly exchanges: ActiveRequests;
   readonly migrations: Migrations;
-  /** Returns the share of the load that each ready backend may get (slow-start.ts). */
-  readonly shares: () => ReadonlyMap<string, number>;
+  readonly shares: BalanceShares;
+};
+
+/** The shares of the load that backends may get. `Path` implements it. */
+export type BalanceShares = {
+  /** Returns the share of each ready backend (backend-shares.ts). */
+  readonly of: () => ReadonlyMap<string, number>;
+  /** True if the backend may get clients of other backends: it is not warming up, and has not asked for a pause. */
+  readonly mayGet: (backend: string) => boolean;
+  readonly isNear: (backend: string) => boolean;
+  /** Called with the load of a backend that its open streams do not show, in streams. */
+  readonly measured: (backend: string, activity: number) => void;
 };
 
 type ClientStreams = {
   readonly client: Client;
   readonly watches: WatchSession[];
-  load: number;
+  streams: number;
   isMovable: boolean;
 };
 
@@ -39,6 +44,9 @@ export class Balance extends Interval {
   readonly #parts: BalanceParts;
   /** Number of clients that may be moved now. Fractions add up: of 20 clients, one may move every 5 s. */
   #allowance = 0;
+  /** True if the last look moved clients. */
+  #isMoving = false;
+  readonly #rests = new Rests<Client>();
   #endWalk = (): void => {};
 
   constructor(parts: BalanceParts) {
@@ -51,11 +59,12 @@ export class Balance extends Interval {
     this.#endWalk();
   }
 
-  /** Collects the clients with long-lived streams. A short request ends before a move could help. */
+  /** Collects the clients with long-lived streams, and those that cause much work with short requests. */
   #look(): void {
     const clients = new Map<Client, ClientStreams>();
     const { clock, exchanges } = this.#parts;
     this.#endWalk();
+    for (const client of exchanges.takeBusy()) streamsOf(clients, client);
     this.#endWalk = inSlices(
       clock,
       exchanges.live,
@@ -65,27 +74,52 @@ export class Balance extends Interval {
   }
 
   #finishAll(clients: Iterable<ClientStreams>): void {
-    const shares = this.#parts.shares();
+    const shares = this.#parts.shares.of();
     const loads: ClientLoad<ClientStreams>[] = [];
+    const activities = new Map<string, number>();
     const finish = (one: ClientStreams): void => {
       this.#finish(one, shares);
-      loads.push(clientLoadOf(one));
+      const load = this.#loadOf(one);
+      loads.push(load);
+      activities.set(load.backend, (activities.get(load.backend) ?? 0) + load.load - one.streams);
     };
-    this.#endWalk = inSlices(this.#parts.clock, clients, finish, () => this.#plan(loads, shares));
+    this.#endWalk = inSlices(this.#parts.clock, clients, finish, () => {
+      for (const name of shares.keys()) this.#parts.shares.measured(name, activities.get(name) ?? 0);
+      this.#plan(loads, shares);
+    });
   }
 
   #plan(loads: readonly ClientLoad<ClientStreams>[], shares: ReadonlyMap<string, number>): void {
-    const isWarm = Array.from(shares.values()).every((share) => share === 1);
-    if (shares.size < 2 || !isWarm) return;
+    const { mayGet, isNear } = this.#parts.shares;
+    if (shares.size < 2 || !Array.from(shares.keys()).every((name) => mayGet(name))) return;
     const gained = allowanceOf(loads.length, balanceLimits.balanceMs);
     // Unused allowance cannot be saved up for a burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
-    const moves = planMoves(loads, shares, Math.floor(this.#allowance));
+    const slack = this.#isMoving ? balanceLimits.restSlack : balanceLimits.rebalanceSlack;
+    const moves = planMoves(loads, sharesByZone(loads, shares, isNear), Math.floor(this.#allowance), slack);
+    if (this.#allowance >= 1) this.#isMoving = moves.length > 0;
     this.#allowance -= moves.length;
-    for (const { client: one, to } of moves) {
-      one.client.rebind(to);
-      this.#send(one);
-    }
+    for (const { client: one, to } of moves) this.#move(one, to);
+  }
+
+  /** The next request of a client without watches goes to the new backend. Otherwise its watches go first. */
+  #move(streams: ClientStreams, to: string): void {
+    const { client, watches } = streams;
+    this.#rests.moved(client, this.#parts.clock.now());
+    if (watches.length === 0) return client.bind(to);
+    client.rebind(to);
+    this.#send(streams);
+  }
+
+  #loadOf({ client, ...rest }: ClientStreams): ClientLoad<ClientStreams> {
+    const now = this.#parts.clock.now();
+    const activity = client.averageWork(now, balanceLimits.activityMs) / balanceLimits.streamBytes;
+    return {
+      client: { client, ...rest },
+      backend: client.rebound ?? client.backend ?? "",
+      load: rounded(rest.streams + activity),
+      isMovable: rest.isMovable && client.rebound === undefined && !this.#rests.isResting(client, now),
+    };
   }
 
   /** Ends a client's move if all its watches have moved or the new backend is gone. Otherwise tries again. */
@@ -105,102 +139,27 @@ export class Balance extends Interval {
   }
 }
 
+function streamsOf(clients: Map<Client, ClientStreams>, client: Client): ClientStreams {
+  const own = clients.get(client) ?? { client, watches: [], streams: 0, isMovable: true };
+  clients.set(client, own);
+  return own;
+}
+
 function addTo(clients: Map<Client, ClientStreams>, { context, watch, isEnded }: Exchange): void {
   if (isEnded || context.kind === "plain") return;
-  const { client } = context;
-  const own = clients.get(client) ?? { client, watches: [], load: 0, isMovable: true };
-  clients.set(client, own);
-  own.load += 1;
+  const own = streamsOf(clients, context.client);
+  own.streams += 1;
   own.isMovable &&= watch?.mayHedge === true;
   if (watch !== undefined) own.watches.push(watch);
 }
 
-function clientLoadOf(streams: ClientStreams): ClientLoad<ClientStreams> {
-  const { client, load } = streams;
-  const isMovable = streams.isMovable && client.rebound === undefined;
-  return { client: streams, backend: client.rebound ?? client.backend ?? "", load, isMovable };
+/** Rounds a load to two digits, so that `planMoves` compares few different loads. */
+function rounded(load: number): number {
+  if (load < 100) return Math.round(load);
+  const unit = 10 ** (Math.floor(Math.log10(load)) - 1);
+  return Math.round(load / unit) * unit;
 }
-
-export type ClientLoad<T> = {
-  readonly client: T;
-  readonly backend: string;
-  readonly load: number;
-  /** True if another backend can continue all streams unnoticed. A client with an exec cannot be moved. */
-  readonly isMovable: boolean;
-};
-
-export type Move<T> = { readonly client: T; readonly from: string; readonly to: string };
 
 export function allowanceOf(clients: number, sinceMs: number): number {
   return (clients * balanceLimits.rebalanceShare * sinceMs) / 1000;
-}
-
-/**
- * Returns at most `most` moves, each from the backend with the most streams above its share to the one with the fewest.
- * No move makes the load less even. `shares`: share of the load of each backend that takes clients (slow-start.ts).
- */
-export function planMoves<T>(
-  loads: readonly ClientLoad<T>[],
-  shares: ReadonlyMap<string, number>,
-  most: number,
-): readonly Move<T>[] {
-  const excess = excessOf(loads, shares);
-  const [sum, slack] = [sumOf(loads.map(({ load }) => load)), balanceLimits.rebalanceSlack];
-  // Computed only at the first move, because usually no move is needed.
-  let left: ReadonlyMap<string, ByLoad<T>> | undefined;
-  const moves: Move<T>[] = [];
-  while (moves.length < most) {
-    const byExcess = Array.from(excess).toSorted(([, one], [, other]) => other - one);
-    const [[from, over], [to, under]] = [byExcess.at(0) ?? ["", 0], byExcess.at(-1) ?? ["", 0]];
-    const gap = Math.min(over, -under);
-    if (gap <= (slack * sum) / Math.max(1, shares.size)) break;
-    left ??= movable(loads);
-    const best = takeLargest(left.get(from), gap);
-    if (best === undefined) break;
-    excess.set(from, over - best.load);
-    excess.set(to, under + best.load);
-    moves.push({ client: best.client, from, to });
-  }
-  return moves;
-}
-
-/** Returns how many streams each backend has above its share; negative: below its share. */
-function excessOf(
-  loads: readonly ClientLoad<unknown>[],
-  shares: ReadonlyMap<string, number>,
-): Map<string, number> {
-  const here = loads.filter(({ backend }) => shares.has(backend));
-  const perShare =
-    sumOf(here.map(({ load }) => load)) / Math.max(sumOf([...shares.values()]), Number.EPSILON);
-  const excess = new Map(Array.from(shares, ([name, share]) => [name, -share * perShare]));
-  for (const { backend, load } of here) excess.set(backend, (excess.get(backend) ?? 0) + load);
-  return excess;
-}
-
-type ByLoad<T> = Map<number, ClientLoad<T>[]>;
-
-/** Clients that can move, by backend and load. To search all 50,000 clients for each move would take a second. */
-function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad<T>> {
-  const left = new Map<string, ByLoad<T>>();
-  for (const one of loads.toReversed()) {
-    const { backend, load, isMovable } = one;
-    if (!isMovable || load <= 0) continue;
-    const byLoad: ByLoad<T> = left.get(backend) ?? new Map();
-    left.set(backend, byLoad);
-    const alike = byLoad.get(load) ?? [];
-    byLoad.set(load, alike);
-    alike.push(one);
-  }
-  return left;
-}
-
-/** Takes the client with the largest load that fits into the gap, so that few clients move. */
-function takeLargest<T>(left: ByLoad<T> = new Map(), gap: number): ClientLoad<T> | undefined {
-  let most = 0;
-  for (const [load, { length }] of left) if (length > 0 && load <= gap && load > most) most = load;
-  return left.get(most)?.pop();
-}
-
-function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, one) => sum + one, 0);
 }

@@ -19,6 +19,7 @@ import type { Trusted } from "../net/untrusted-certificate.ts";
 import { CaBundle } from "../tls/ca-bundle.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { proveCaBundle } from "../tls/upstream-acceptance.ts";
+import type { BackendTraits } from "../upstream/backend-shares.ts";
 
 const fallbackCheckMs = 1000;
 
@@ -43,6 +44,7 @@ export class BackendSet {
   #settings: Settings;
   #discovery: Discovery | undefined;
   #addresses: ReadonlyMap<string, BackendAddress> = new Map();
+  #traits: ReadonlyMap<string, BackendTraits> = new Map();
   #usesFallback = true;
   #stopLooking: () => void = () => {};
 
@@ -115,6 +117,11 @@ export class BackendSet {
   addressOf(name: string): BackendAddress {
     // The backend may be removed just when a dial to it begins. A dial to port 0 fails.
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
+  }
+
+  /** Returns what the configuration or discovery says about a backend. */
+  traitsOf(name: string): BackendTraits {
+    return this.#traits.get(name) ?? alike;
   }
 
   get record(): Discovery["record"] | undefined {
@@ -212,8 +219,18 @@ export class BackendSet {
       .filter((one) => !isListed(one, listed))
       .slice(0, Math.max(0, limits.discoveredBackends - listed.length));
     this.#addresses = new Map([...listed, ...found].map((one) => [one.name, one]));
+    // The configuration comes last, because it takes precedence.
+    const stated = [...(this.#discovery?.found ?? []), ...backends];
+    this.#traits = new Map(stated.map((one) => [this.#parts.prefix + one.name, traitsIn(one, config.zone)]));
     this.#parts.onChange(Array.from(this.#addresses.keys()));
   }
+}
+
+const alike: BackendTraits = { weight: 1, isNear: true };
+
+/** `own`: the zone of this process. */
+function traitsIn({ weight = 1, zone }: Discovered, own: string | undefined): BackendTraits {
+  return { weight, isNear: own === undefined || zone === undefined || zone === own };
 }
 
 function trustSourceOf(tls: UpstreamTls | undefined): Trusted["source"] {

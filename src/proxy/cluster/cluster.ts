@@ -17,6 +17,7 @@ import { readRetransmissions } from "../../health/probes/retransmissions.ts";
 import { identify } from "../context/upstream-fields.ts";
 import { createH1 } from "../downstream/h1-connection.ts";
 import type { Gate } from "../downstream/listen.ts";
+import type { OperatorLimits } from "../limits/operator-limits.ts";
 import {
   connectConnection,
   connectThrough,
@@ -24,6 +25,7 @@ import {
   openSocket,
   openUntrusting,
 } from "../net/connect.ts";
+import type { Tracer } from "../observe/tracer.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
 import { assertedIn, Credentials } from "../tls/credentials.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
@@ -37,6 +39,8 @@ import { DataPath, type PathSettings } from "./data-path.ts";
 export type ClusterParts = {
   readonly journal: Journal;
   readonly bufferLimiter: BufferLimiter;
+  readonly tracer?: Tracer | undefined;
+  readonly operatorLimits: OperatorLimits;
   /** The cluster's name in journal and metrics, which never changes; "" if no other cluster existed at its creation. */
   readonly label: string;
 };
@@ -50,6 +54,8 @@ export class Cluster {
   readonly gate: Gate;
   readonly #journal: Journal;
   readonly #bufferLimiter: BufferLimiter;
+  readonly #tracer: Tracer | undefined;
+  readonly #operatorLimits: OperatorLimits;
   readonly #credentials: Credentials;
   readonly #expiries: Expiries;
   readonly #versions: BackendVersions;
@@ -58,12 +64,14 @@ export class Cluster {
   private constructor(
     config: ConfigForCluster,
     backends: BackendSet,
-    { label, journal, bufferLimiter }: ClusterParts,
+    { label, journal, bufferLimiter, tracer, operatorLimits }: ClusterParts,
   ) {
     this.#config = config;
     this.label = label;
     this.#journal = journal;
     this.#bufferLimiter = bufferLimiter;
+    this.#tracer = tracer;
+    this.#operatorLimits = operatorLimits;
     this.backends = backends;
     this.#credentials = new Credentials({
       clock: wallClock,
@@ -122,7 +130,11 @@ export class Cluster {
       clock: wallClock,
       journal: this.#journal,
       probes: { probe: this.#createProbe(), times: health.probe, random: Math.random },
+      random: Math.random,
+      traitsOf: (backend) => this.backends.traitsOf(backend),
       bufferLimiter: this.#bufferLimiter,
+      tracer: this.#tracer,
+      operatorLimits: this.#operatorLimits,
       versionOf: (backend) => this.#versions.of(backend),
       isPerClient: cluster.connectionPool.perClient,
       // Address, credentials and CA are looked up at each dial, so that the next connection uses changed ones.
@@ -171,7 +183,8 @@ export class Cluster {
     };
     const tunnels = (backend: string): number => this.upgrades.openOn(backend);
     return new UpgradeHandler({
-      identify: (request, client) => identify(request, client, wallClock.wall()),
+      identify: (request, client) => identify(request, client, wallClock),
+      limitsOf: (request, client, asserted) => this.path.limitsOfUpgrade(request, client, asserted),
       clock: wallClock,
       journal: this.#journal,
       watchTunnel,
@@ -271,7 +284,15 @@ export class Cluster {
 
 function settingsOf({ health, cluster, watches, logging }: ConfigForCluster): PathSettings {
   const { maxStreamsPerConnection: streams, minIdleConnections: warm } = cluster.connectionPool;
-  return { ...watches, ping: health.ping, connections: { streams, warm }, accessLog: logging.accessLog };
+  return {
+    ...watches,
+    avoidUnreachableAPIs: cluster.avoidUnreachableAPIs,
+    ping: health.ping,
+    connections: { streams, warm },
+    accessLog: logging.accessLog,
+    limits: cluster.limits,
+    shield: cluster.shield,
+  };
 }
 
 function prefixOf(label: string): string {

@@ -6,8 +6,11 @@ import { getHeapStatistics } from "node:v8";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Config, type ConfigForCluster, configsByCluster } from "../../config/config.ts";
+import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Gate } from "../downstream/listen.ts";
+import { OperatorLimits } from "../limits/operator-limits.ts";
+import type { Tracer } from "../observe/tracer.ts";
 import { BufferLimiter } from "../overload/buffer-limiter.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
@@ -33,21 +36,25 @@ type NextClusters = {
 
 export class Clusters {
   readonly bufferLimiter: BufferLimiter;
+  readonly operatorLimits: OperatorLimits;
   readonly #journal: Journal;
+  readonly #tracer: Tracer | undefined;
   #byName: ReadonlyMap<string, Cluster> = new Map();
   /** Undefined unless a reload is being prepared. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
   #onGone: (cluster: Cluster) => void = () => {};
 
-  private constructor(journal: Journal) {
+  private constructor(journal: Journal, tracer: Tracer | undefined) {
     this.#journal = journal;
+    this.#tracer = tracer;
     this.bufferLimiter = new BufferLimiter(wallClock, getHeapStatistics().heap_size_limit * bufferShare);
+    this.operatorLimits = new OperatorLimits(guarded(wallClock, journal), journal);
   }
 
   /** Creates all clusters. Nothing is opened before `start`. */
-  static of(config: Config, journal: Journal): Clusters | Failure {
-    const clusters = new Clusters(journal);
+  static of(config: Config, journal: Journal, tracer?: Tracer): Clusters | Failure {
+    const clusters = new Clusters(journal, tracer);
     const all = new Map<string, Cluster>();
     for (const one of configsByCluster(config)) {
       const cluster = clusters.#make(one, config.clusters.length > 1);
@@ -192,7 +199,14 @@ export class Clusters {
   #make(config: ConfigForCluster, isBesideOthers: boolean): Cluster | Failure {
     const { name } = config.cluster;
     const label = isBesideOthers ? name : "";
-    const outcome = Cluster.of(config, { journal: this.#journal, bufferLimiter: this.bufferLimiter, label });
+    const { bufferLimiter, operatorLimits } = this;
+    const outcome = Cluster.of(config, {
+      journal: this.#journal,
+      tracer: this.#tracer,
+      bufferLimiter,
+      operatorLimits,
+      label,
+    });
     return outcome instanceof Failure ? withLabel(outcome, label) : outcome;
   }
 
@@ -216,6 +230,7 @@ export class Clusters {
   stop(): void {
     for (const { stay } of this.#leaving.values()) stay();
     for (const cluster of this.all) cluster.stop();
+    this.operatorLimits.stop();
   }
 
   close(): void {

@@ -3,11 +3,15 @@
  * request handler. The options supply sockets and time: real ones in main.ts, virtual ones in tests and the simulation.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { Failure } from "../../base/failure.ts";
 import { Histogram, rttBounds } from "../../base/histogram.ts";
 import { inSlices } from "../../base/slices.ts";
+import type { ShieldConfig } from "../../config/cluster.ts";
+import type { LimitConfig } from "../../config/limit.ts";
 import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
+import type { RequestHead } from "../../h2/core/fields.ts";
 import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import { type BackendView, isSilent } from "../../health/backend.ts";
 import { Backends, unprobed } from "../../health/backends.ts";
@@ -22,6 +26,7 @@ import {
 import { StallAwareClock } from "../../health/stall-aware-clock.ts";
 import { type OriginRules, Origins } from "../../kube/api-origin.ts";
 import { CacheTracker } from "../../watch/cache/cache-progress.ts";
+import type { BackendDelay } from "../../watch/cache/write-delays.ts";
 import { BookmarkRefresher } from "../../watch/detectors/bookmark-refresh.ts";
 import { ForkedHistories } from "../../watch/detectors/forked-histories.ts";
 import { HungWatchDetector } from "../../watch/detectors/hung-watch.ts";
@@ -30,24 +35,34 @@ import { LaggingCacheDetector } from "../../watch/detectors/lagging-cache.ts";
 import { OriginChecks } from "../../watch/detectors/origin-checks.ts";
 import { Sentinels } from "../../watch/detectors/sentinels.ts";
 import { StalledCacheDetector } from "../../watch/detectors/stalled-cache.ts";
+import { WatchDelayDetector } from "../../watch/detectors/watch-delay.ts";
 import { Migrations } from "../../watch/migration/migrations.ts";
 import { Admission } from "../admission/admission.ts";
-import { Balance } from "../balance/balance.ts";
-import type { AssertedTrust } from "../identity/asserted-identity.ts";
+import { Balance, type BalanceShares } from "../balance/balance.ts";
+import type { Client } from "../context/client.ts";
+import type { Asserted, AssertedTrust } from "../identity/asserted-identity.ts";
 import { Trust, type TrustClass } from "../identity/trust.ts";
+import type { Limit } from "../limits/limit.ts";
+import type { OperatorLimits } from "../limits/operator-limits.ts";
+import { RequestLimits } from "../limits/request-limits.ts";
+import { type ShieldStatus, Shields, shieldOff } from "../limits/shields.ts";
+import { BackendLoads, type LoadFacts } from "../load/backend-load.ts";
+import { RequestObservers } from "../load/request-observer.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
 import { LedgerTap } from "../observe/ledger-tap.ts";
 import { Overhead } from "../observe/overhead.ts";
 import { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import { type GuardMode, StaleReadGuard } from "../observe/stale-read-guard.ts";
+import { Tracer } from "../observe/tracer.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
 import { type AccessLogger, type AccessLogLevel, accessLogger } from "../request/access-log.ts";
 import { ActiveRequests } from "../request/active-requests.ts";
+import { AvoidedApis } from "../request/avoided-apis.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { createHandler, type RequestHandler } from "../request/handler.ts";
+import { createHandler, limitsOfUpgrade, type RequestHandler } from "../request/handler.ts";
 import { Hedges } from "../request/hedge.ts";
-import { MissingApis } from "../request/missing-apis.ts";
 import { PendingQueue } from "../request/pending-queue.ts";
+import { BackendShares, type BackendTraits } from "../upstream/backend-shares.ts";
 import { ConnectionPool, type PoolSettings } from "../upstream/connection-pool.ts";
 import type { KeepaliveTimes } from "../upstream/keepalive.ts";
 import { PoolSet } from "../upstream/pool-set.ts";
@@ -61,6 +76,12 @@ export type PathSettings = OriginRules & {
   readonly staleReadGuard?: GuardMode;
   /** Which requests are journaled when they end; default: "None". */
   readonly accessLog?: AccessLogLevel;
+  /** Default: true. */
+  readonly avoidUnreachableAPIs?: boolean;
+  /** The limits of the configuration; default: none. */
+  readonly limits?: readonly LimitConfig[];
+  /** Default: no shield. */
+  readonly shield?: ShieldConfig;
   readonly ping: KeepaliveTimes;
   readonly connections: Omit<PoolSettings, "ping">;
 };
@@ -74,6 +95,14 @@ export type PathOptions = PathSettings & {
   /** How backends are compared (D13): by one watch of each resource on two of them; "all" (default): also by lists. */
   readonly compares?: "all" | "watches" | "nothing";
   readonly bufferLimiter: BufferLimiter;
+  /** Default: no request is traced. */
+  readonly tracer?: Tracer | undefined;
+  /** The limits that operators set at run time; default: none. */
+  readonly operatorLimits?: OperatorLimits;
+  /** Returns what is configured about a backend; default: all backends are alike, and in the proxy's zone. */
+  readonly traitsOf?: (backend: string) => BackendTraits;
+  /** Returns a random number from 0 to below 1; default: 0. */
+  readonly random?: () => number;
   /** Returns the version that a backend reports; default: "" for all. */
   readonly versionOf?: (backend: string) => string;
   /** How backends are probed on new sockets. Without probes, a backend is dead once it has no upstream connection. */
@@ -82,12 +111,23 @@ export type PathOptions = PathSettings & {
 
 /** What the proxy has measured of one backend; times in ms. */
 export type BackendMeasurements = {
+  /** Ms for which the backend's watches lack a write; undefined: no watch there shows all writes to a resource. */
+  readonly watchLagMs: number | undefined;
+  /** The longest delay of a write on watches in the last 10 to 20 s. */
+  readonly watchDelay: BackendDelay | undefined;
+  /** Aggregated API groups whose server the backend cannot reach, although another backend can. */
+  readonly unreachableApis: readonly string[];
   readonly pingP99Ms: number;
   readonly suspectMs: number;
   /** Seconds that each answered PING took; undefined: the backend has been removed. */
   readonly pings: Histogram | undefined;
   readonly probes: ProbeCounts;
+  readonly load: LoadFacts & {
+    /** Open streams, requests that wait for a connection, and `activity`. */
+    readonly streams: number;
+  };
   readonly isDrained: boolean;
+  readonly shield: ShieldStatus;
   /** The apiserver version that the backend reports, such as "v1.36.1"; "": unknown. */
   readonly version: string;
 };
@@ -100,6 +140,7 @@ type Base = Pick<
 >;
 
 const noProbes: ProbeCounts = { answers: 0, failures: 0, lastMs: 0, durations: new Histogram(rttBounds) };
+const alike: BackendTraits = { weight: 1, isNear: true };
 const defaultMode: GuardMode = "Observe";
 const probed = { rise: healthLimits.riseAnswers, needsProof: true };
 
@@ -113,7 +154,9 @@ export class DataPath {
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly hedges: Hedges;
+  readonly loads: BackendLoads;
   readonly overhead: Overhead;
+  readonly avoidedApis: AvoidedApis;
   readonly pending: PendingQueue;
   readonly probers: Probers | undefined;
   readonly migrations: Migrations;
@@ -121,6 +164,8 @@ export class DataPath {
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
+  readonly limits: RequestLimits;
+  readonly shields: Shields;
   readonly caches = new CacheTracker();
   readonly refresher: BookmarkRefresher;
   readonly sentinels: Sentinels;
@@ -128,6 +173,8 @@ export class DataPath {
   readonly #histories: ForkedHistories | undefined;
   readonly #detectors: readonly PeriodicDetector[];
   readonly #slowStart: SlowStart;
+  readonly #trust: Trust;
+  readonly #shares: BackendShares;
   readonly #originChecks: OriginChecks;
   readonly #versionOf: (backend: string) => string;
   readonly #leaveBufferLimiter: () => void;
@@ -144,16 +191,17 @@ export class DataPath {
     const pending = new PendingQueue(stallAwareClock);
     const slowStart = new SlowStart(clock);
     const backends = this.#createBackends(options, { clock, stallAwareClock });
-    const pools = this.#createPoolSet(options, clock, slowStart);
+    this.#shares = this.#createShares(options, slowStart);
+    const pools = this.#createPoolSet(options, clock);
     const [{ caches }, { buffered }] = [this, bufferLimiter];
     const base = { clock, stallAwareClock, journal, buffered, caches, exchanges, pending, backends, pools };
-    const migrations = new Migrations({
-      ...base,
-      refresher: { refused: (watch) => this.refresher.refused(watch) },
-      initialEvents: new InitialEvents(base),
-    });
+    const migrations = this.#createMigrations(base);
     const watched = { ...base, migrations, refresher: new BookmarkRefresher({ ...base, migrations }) };
     this.clock = clock;
+    this.loads = new BackendLoads(clock, (name) => this.#isWarm(name));
+    this.avoidedApis = new AvoidedApis(clock, journal);
+    this.avoidedApis.failures.mayAvoid = options.avoidUnreachableAPIs ?? true;
+    this.shields = new Shields({ clock: stallAwareClock, loads: this.loads }, options.shield);
     this.#stallAwareClock = stallAwareClock;
     this.journal = journal;
     this.turn = new FlushScheduler(clock);
@@ -176,9 +224,21 @@ export class DataPath {
     this.origins = new Origins(options);
     this.staleReadGuard = new StaleReadGuard({ clock, journal, origins: this.origins, mode });
     this.ledgerTap = new LedgerTap(clock, journal);
+    this.#trust = new Trust(clock);
+    this.limits = new RequestLimits({ clock, journal }, options.limits, options.operatorLimits);
     this.#leaveBufferLimiter = bufferLimiter.add({ exchanges, journal });
     this.#originChecks = new OriginChecks({ ...base, origins: this.origins });
-    this.handle = this.#createHandler(base);
+    this.handle = this.#createHandler(base, options.tracer);
+  }
+
+  #createMigrations(
+    base: Omit<ConstructorParameters<typeof Migrations>[0], "refresher" | "initialEvents">,
+  ): Migrations {
+    return new Migrations({
+      ...base,
+      refresher: { refused: (watch) => this.refresher.refused(watch) },
+      initialEvents: new InitialEvents(base),
+    });
   }
 
   #createBackends(options: PathOptions, clocks: { clock: Clock; stallAwareClock: Clock }): Backends {
@@ -194,11 +254,22 @@ export class DataPath {
     });
   }
 
-  #createPoolSet(options: PathOptions, clock: Clock, slowStart: SlowStart): PoolSet {
+  #createShares(options: PathOptions, slowStart: SlowStart): BackendShares {
+    return new BackendShares({
+      slowStart,
+      traitsOf: options.traitsOf ?? (() => alike),
+      capacityOf: (name) => this.loads.capacity(name),
+      isPaused: (name) => this.loads.isPaused(name),
+      random: options.random ?? (() => 0),
+    });
+  }
+
+  #createPoolSet(options: PathOptions, clock: Clock): PoolSet {
     return new PoolSet({
       poolFor: (backend) => this.#createPool(backend, clock, options),
       isPerClient: options.isPerClient,
-      shareOf: (name) => slowStart.shareOf(name),
+      shares: this.#shares,
+      activityOf: (name) => this.loads.of(name)?.activity ?? 0,
     });
   }
 
@@ -237,15 +308,21 @@ export class DataPath {
       pools,
       expediteProbe: (name) => this.probers?.of(name)?.expediteProbe(),
       learn: (name, evidence) => backends.learn(name, evidence),
+      isAggregated: (info) => {
+        const { isForeign, isKnown } = this.origins.of(info);
+        return isForeign && isKnown;
+      },
     });
   }
 
   #createDetectors(compares: PathOptions["compares"]): readonly PeriodicDetector[] {
-    const { clock, journal, caches, exchanges, migrations, refresher } = this;
+    const { clock, journal, backends, caches, exchanges, migrations, refresher } = this;
     return [
       ...(compares === "nothing" ? [] : [this.sentinels]),
       ...(this.#histories === undefined ? [] : [this.#histories]),
       this.#stallAwareClock,
+      this.loads,
+      this.shields,
       new HungWatchDetector(clock, exchanges),
       new StalledCacheDetector({ clock, journal, caches, migrations, refresher }),
       new LaggingCacheDetector({
@@ -254,7 +331,8 @@ export class DataPath {
         migrations,
         afterMs: (name) => this.pools.poolOf(name)?.deadlines.suspectAfterMs,
       }),
-      new Balance({ clock, exchanges, migrations, shares: () => this.#shares() }),
+      new WatchDelayDetector({ clock, journal, backends, caches, migrations }),
+      new Balance({ clock, exchanges, migrations, shares: this.#balanceShares() }),
     ];
   }
 
@@ -282,34 +360,52 @@ export class DataPath {
     };
   }
 
-  #createHandler(base: Base): RequestHandler {
-    const { migrations, origins, hedges, overhead, probers, admission, staleReadGuard, ledgerTap } = this;
+  #createHandler(base: Base, tracer = new Tracer(base.clock, { take() {} })): RequestHandler {
+    const { migrations, origins, hedges, overhead, probers, admission, staleReadGuard, ledgerTap, limits } =
+      this;
     const { clock, journal } = base;
     return createHandler({
       ...base,
-      trust: new Trust(clock),
+      trust: this.#trust,
       migrations,
       origins,
       hedges,
+      observers: new RequestObservers([this.loads, this.avoidedApis.failures]),
       overhead,
-      missingApis: new MissingApis(clock, journal),
+      avoidedApis: this.avoidedApis,
       probers,
       admission,
       staleReadGuard,
       ledgerTap,
+      tracer,
+      limits,
+      shields: this.shields,
       replays: new ReplayLoopDetector(clock, journal),
       originChecks: this.#originChecks,
       alwaysRequestBookmarks: () => this.#settings.alwaysRequestBookmarks ?? true,
     });
   }
 
+  /** Returns the limits that count an Upgrade until its response, or the refusal of an Upgrade above a limit. */
+  limitsOfUpgrade(
+    request: RequestHead,
+    client: Client,
+    asserted: Asserted | undefined,
+  ): readonly Limit[] | Failure {
+    const { clock, limits, ledgerTap } = this;
+    return limitsOfUpgrade({ clock, limits, ledgerTap, trust: this.#trust }, request, client, asserted);
+  }
+
   /** Applies other settings at once. Health states, connections and open requests stay. */
   configure(settings: PathSettings, probeTimes: ProbeTimes): void {
-    const { ping, connections, staleReadGuard = defaultMode } = settings;
+    const { ping, connections, staleReadGuard = defaultMode, avoidUnreachableAPIs = true } = settings;
     this.#settings = settings;
     this.#probeTimes = probeTimes;
     this.exchanges.logWith(accessLoggerFor(settings, this.journal));
     this.staleReadGuard.mode = staleReadGuard;
+    this.avoidedApis.failures.mayAvoid = avoidUnreachableAPIs;
+    this.limits.configure(settings.limits ?? []);
+    this.shields.configure(settings.shield ?? shieldOff);
     this.#originChecks.configure(settings);
     this.backends.deadAfterWhenAllSilentMs = ping.deadAfterWhenAllSilentMs;
     this.pools.configure({ ...connections, ping });
@@ -320,6 +416,9 @@ export class DataPath {
   reconcile(names: readonly string[]): void {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
+    this.loads.reconcile(names);
+    this.avoidedApis.failures.reconcile(names);
+    this.shields.reconcile(names);
     this.pools.reconcile(names);
     this.caches.reconcile(names);
     this.probers?.reconcile(names);
@@ -346,13 +445,22 @@ export class DataPath {
     // These exchanges have ended, but slow clients have not read all of their responses.
     for (const exchange of this.exchanges.holders) exchange.cut();
     this.#leaveBufferLimiter();
+    this.limits.stop();
+  }
+
+  /** Called when a backend has become ready after it had no clients. */
+  #returned(name: string): void {
+    this.refresher.returned(name);
+    this.shields.returned(name);
+    this.loads.returned(name);
   }
 
   /** Called when a backend's health state has changed. */
   #judged({ name, state }: BackendView): void {
     const { pools } = this;
     if (state === "ready") this.#histories?.returned(name);
-    if (this.#slowStart.judged({ name, state })) this.refresher.returned(name);
+    if (this.#slowStart.judged({ name, state })) this.#returned(name);
+    this.shields.judged({ name, state });
     if (state === "dead") {
       pools.poolOf(name)?.abandon();
       // When this backend comes back, its watch caches are new.
@@ -374,19 +482,44 @@ export class DataPath {
     return latest;
   }
 
-  #shares(): ReadonlyMap<string, number> {
+  #isWarm(name: string): boolean {
+    return this.backends.stateOf(name) === "ready" && this.#shares.isWarm(name);
+  }
+
+  #balanceShares(): BalanceShares {
+    return {
+      of: () => this.#readyShares(),
+      mayGet: (name) => this.#shares.isWarm(name) && !this.#shares.isPaused(name),
+      isNear: (name) => this.#shares.isNear(name),
+      measured: (name, activity) => this.loads.of(name)?.measured(activity),
+    };
+  }
+
+  #readyShares(): ReadonlyMap<string, number> {
     const ready = this.backends.views.filter(({ state }) => state === "ready");
-    return new Map(ready.map(({ name }) => [name, this.#slowStart.shareOf(name)]));
+    return new Map(ready.map(({ name }) => [name, this.#shares.of(name)]));
+  }
+
+  #loadOf(name: string): BackendMeasurements["load"] {
+    const facts = this.loads.facts(name);
+    return { ...facts, streams: this.pools.loadOf(name) + facts.activity };
   }
 
   measurementsOf(name: string): BackendMeasurements {
+    const { writeDelays } = this.caches;
+    const now = this.clock.now();
     return {
+      watchLagMs: writeDelays.lagMs(name, now),
+      watchDelay: writeDelays.recent(name, now),
+      unreachableApis: this.avoidedApis.failures.unreachableFrom(name),
       pingP99Ms: this.pools.poolOf(name)?.rtt.quantile(0.99) ?? 0,
       suspectMs: this.backends.suspectMs(name),
       isDrained: this.backends.factsOf(name).isDrained,
+      shield: this.shields.statusOf(name),
       version: this.#versionOf(name),
       pings: this.pools.poolOf(name)?.pings,
       probes: this.probers?.of(name)?.counts ?? noProbes,
+      load: this.#loadOf(name),
     };
   }
 }

@@ -1,9 +1,13 @@
 /**
- * What an operator may do at runtime: drain and undrain a backend, move a watch, reload the configuration. Each
- * operation is journaled with the operator's name, whether it was done or refused.
+ * What an operator may do at runtime: drain and undrain a backend, move a watch, limit requests, reload the
+ * configuration. Each operation is journaled with the operator's name, whether the operation was done or refused.
  */
+import { dateOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
+import { limitDuration } from "../../config/limit.ts";
 import type { Journal } from "../../events/journal.ts";
+import { titleOf } from "../limits/limit.ts";
+import type { OperatorLimits } from "../limits/operator-limits.ts";
 import type { DataPath } from "./data-path.ts";
 
 /** `by`: the operator's name and origin, as the operator gave them. */
@@ -15,6 +19,7 @@ export type OperationsParts = {
   readonly journal: Journal;
   /** The paths of all clusters (path.ts). Backend names are unique across clusters. */
   readonly paths: () => readonly OperatedPath[];
+  readonly limits: OperatorLimits;
   /** Reloads the configuration; undefined if there is no configuration file. */
   readonly reload: (() => Promise<ReloadOutcome>) | undefined;
 };
@@ -52,6 +57,17 @@ export class Operations {
   /** Moves each watch with this audit id that can move. A client may use one id for several requests. */
   move(auditId: string, operator: Operator): Outcome {
     return this.#journaled("move", auditId, operator, this.#move(auditId));
+  }
+
+  /** Limits requests. `body`: an entry of `clusters[].limits` without a name, and the limit's `duration`. */
+  limit(body: Readonly<Record<string, unknown>>, operator: Operator): Outcome {
+    const { duration, reason: _reason, ...wanted } = body;
+    return this.#journaled("limit", "", operator, this.#limit(duration, wanted, operator));
+  }
+
+  /** Ends a limit that an operator has set. `id`: the limit's number. */
+  unlimit(id: string, operator: Operator): Outcome {
+    return this.#journaled("unlimit", id, operator, this.#unlimit(id, operator));
   }
 
   async reload(operator: Operator): Promise<Outcome> {
@@ -107,6 +123,22 @@ export class Operations {
       return new Failure("bad-request", "client", "Cannot move the watch now: events could be lost");
     for (const { watch, migrations } of movable) migrations.leave(watch, "operator");
     return `${movable.length} of ${found.length} watches move as soon as another backend can continue them`;
+  }
+
+  #limit(duration: unknown, wanted: object, operator: Operator): Outcome {
+    const ms = limitDuration(typeof duration === "string" ? duration : "");
+    if (ms instanceof Failure) return ms;
+    const limit = this.#parts.limits.add(wanted, operator, ms);
+    if (limit instanceof Failure) return limit;
+    const until = dateOf(limit.origin?.endsMs ?? 0).toISOString();
+    return `${titleOf(limit)} is in force until ${until}: ${limit.toString()}`;
+  }
+
+  #unlimit(id: string, { by }: Operator): Outcome {
+    const limit = this.#parts.limits.remove(id, by);
+    if (limit === undefined) return new Failure("misdirected", "client", `There is no limit "${id}"`);
+    if (limit instanceof Failure) return limit;
+    return `${titleOf(limit)} has ended; it has refused ${limit.refused} requests`;
   }
 
   async #reload(): Promise<Outcome> {

@@ -1,4 +1,5 @@
 import { Field } from "../../h2/core/field.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { type Asserted, type Identity, unidentified } from "../identity/asserted-identity.ts";
 import type { Bearer, CredentialMemo } from "../identity/trust.ts";
@@ -40,6 +41,9 @@ export type ClientSession = {
   answered(): void;
 };
 
+/** The target of the latest request and its classification, kept because clients poll the same object. */
+export type TargetMemo = { method: string; path: string; info: RequestInfo | undefined };
+
 const askAnything = (): boolean => true;
 
 export class Client {
@@ -60,7 +64,12 @@ export class Client {
   readonly #connection = { isOpen: true };
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
+  /** Work since `#workSince`, and its average per second before. */
+  #work = 0;
+  #workPerSecond = 0;
+  #workSince = 0;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
+  readonly target: TargetMemo = { method: "", path: "", info: undefined };
   #caller: CallerMemo = { word: undefined, userAgent: "", caller: undefined };
 
   constructor(options: ClientOptions) {
@@ -124,6 +133,24 @@ export class Client {
 
   rebind(backend: string | undefined): void {
     this.#rebound = backend;
+  }
+
+  /** Adds work that the client causes at its backend, in bytes. Returns the work since the last `averageWork`. */
+  works(bytes: number): number {
+    this.#work += bytes;
+    return this.#work;
+  }
+
+  /** Returns the client's work per second, as an average over `ms`. `now`: a clock reading. */
+  averageWork(now: number, ms: number): number {
+    const sinceMs = now - this.#workSince;
+    if (sinceMs > 0) {
+      const share = 1 - Math.exp(-sinceMs / ms);
+      this.#workPerSecond += ((this.#work * 1000) / sinceMs - this.#workPerSecond) * share;
+      this.#work = 0;
+      this.#workSince = now;
+    }
+    return this.#workPerSecond;
   }
 
   /** Binds the client to `to`, unless it is bound to another backend than `from` by now. */

@@ -37,10 +37,7 @@ export function longHeadBytes(fields: readonly Field[]): number {
   return bytes > limits.usualHeadBytes ? bytes : 0;
 }
 
-/** The safe methods (RFC 9110 §9.2.1). */
-const safeMethods = new Set(["GET", "HEAD"]);
-
-/** True if the request may be sent again after its stream was lost before the response (watch.md §10). */
+/** True if the request may be sent again when its stream was lost before the response (watch.md §10). */
 export function isSafe(context: RequestContext): boolean {
   return isRepeatable(context) || (context.isLogRead && context.isBodiless);
 }
@@ -50,7 +47,12 @@ export function isSafe(context: RequestContext): boolean {
  * or of the proxy subresource has side effects, and each copy of a log costs the kubelet a connection.
  */
 export function isRepeatable({ method, kind, isBodiless }: RequestContext): boolean {
-  return isBodiless && kind !== "long-running" && safeMethods.has(method);
+  return isBodiless && kind !== "long-running" && isSafeMethod(method);
+}
+
+/** The safe methods of RFC 9110 §9.2.1 that apiservers serve. */
+function isSafeMethod(method: string): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 /** True if the apiserver reads the response from etcd, not from a cache: a GET without a version (storage/cacher). */

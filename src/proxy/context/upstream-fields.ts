@@ -7,6 +7,7 @@
  * clients.
  */
 import { randomBytes } from "node:crypto";
+import type { Clock } from "../../base/clock.ts";
 import { clipped } from "../../base/detach.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -28,7 +29,8 @@ export type Identified = {
 };
 
 const https = new Field(":scheme", "https");
-/** Random for each process, so that several proxies never use one id twice. A counter follows (RFC 9562, version 4). */
+const anyAuditId = new Field("audit-id", "");
+/** Random for each process, so that ids of several proxies never collide. A counter follows (RFC 9562, version 4). */
 const idPrefix = randomBytes(9)
   .toString("hex")
   .replace(/^(.{8})(.{4})(.{3})(.{3})$/, "$1-$2-4$3-a$4-");
@@ -39,11 +41,14 @@ function newAuditId(): string {
   return idPrefix + idCount.toString(16).padStart(12, "0");
 }
 
-/** `wallMs`: the present time in ms since 1970. */
-export function identify(request: RequestHead, client: Client, wallMs: number): Identified | Failure {
+export function identify(
+  request: RequestHead,
+  client: Client,
+  clock: Pick<Clock, "wall">,
+): Identified | Failure {
   if (!client.mayAsk(request.authority))
     return new Failure("misdirected", "client", "Another host: use another connection for this name");
-  const asserted = assertedIn(request.fields, client.identity, wallMs);
+  const asserted = assertedIn(request.fields, client.identity, clock);
   if (asserted instanceof Failure) return asserted;
   const { fields, auditId, forwardedFor } = allowedFieldsOf(request, dropsOf(client.identity, asserted));
   // Any client may write X-Forwarded-For, so only that of a configured forwarder is kept. All entries go into one
@@ -54,8 +59,8 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
   const isBelieved = isFitting && client.isTrustedForwarder;
   fields.push(isBelieved ? new Field(name, forwardedFor + value) : client.forwardedFor);
   const id = auditId === "" ? newAuditId() : auditId;
-  if (auditId === "") fields.push(new Field("audit-id", id));
-  // Added after the client's fields were filtered, so that no field of the client can remove them (A40).
+  if (auditId === "") fields.push(new Field(anyAuditId.name, id, false, anyAuditId));
+  // Added after the client's fields are filtered, so that no field of the client removes the identity fields (A40).
   if (asserted !== undefined) fields.push(...asserted.fields);
   return { fields, auditId: id, asserted };
 }
@@ -85,12 +90,12 @@ function allowedFieldsOf(request: RequestHead, drops: FieldRule | undefined): Cl
 function assertedIn(
   fields: readonly Field[],
   identity: Identity,
-  wallMs: number,
+  clock: Pick<Clock, "wall">,
 ): Asserted | undefined | Failure {
   if (identity.kind === "none") return undefined;
   if (identity.kind === "refused")
     return identity.mayUseBearer && fields.some((field) => isBearer(field)) ? undefined : identity.failure;
-  if (identity.notAfter <= wallMs)
+  if (identity.notAfter <= clock.wall())
     return fields.some((field) => isBearer(field))
       ? undefined
       : new Failure("unauthenticated", "client", "The client certificate has expired");

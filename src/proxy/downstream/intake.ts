@@ -1,6 +1,6 @@
 /**
- * Refuses new clients while the process lacks descriptors (A24) or memory (A26). During that time and for some time
- * after it, /readyz fails, so that a load balancer does not remove and add this proxy again and again.
+ * Accepts new clients only while the process has enough descriptors (A24) and memory (A26). /readyz fails meanwhile and
+ * for some time after, so that a load balancer does not remove and add this proxy again and again.
  */
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";

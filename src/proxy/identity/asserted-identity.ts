@@ -45,6 +45,7 @@ export type Refused = Common & {
 export type Asserted = Common & {
   readonly kind: "asserted";
   readonly user: string;
+  readonly groups: readonly string[];
   /** The trust class of the client's requests. Their upstream connections carry only the proxy's own credential. */
   readonly trust: AssertedTrust;
   /** The fields that assert the identity. They follow all fields of the client. */
@@ -102,7 +103,7 @@ export function identityOf(shown: PeerCertificate | undefined, policy: IdentityP
   return { kind: "refused", strips, failure, mayUseBearer: true };
 }
 
-type Assertion = Pick<Asserted, "user" | "trust" | "fields" | "isPresumptuous">;
+type Assertion = Pick<Asserted, "user" | "groups" | "trust" | "fields" | "isPresumptuous">;
 
 /** Returns undefined if the certificate names no user. A string says why the certificate is refused. */
 function assertionFor(
@@ -175,7 +176,7 @@ function frontProxyAssertion({ name, uid, groups, fingerprint }: User, names: He
   // No field name may have a slash. The key has one, which is escaped; the apiserver reverses the escape.
   fields.push(fieldOf(`${prefix}authentication.kubernetes.io%2fcredential-id`, `X509SHA256=${fingerprint}`));
   // The apiserver gets the client's identity, so it checks itself whether the client may impersonate.
-  return { user: name, trust: "front-proxy", fields, isPresumptuous: () => false };
+  return { user: name, groups, trust: "front-proxy", fields, isPresumptuous: () => false };
 }
 
 /**
@@ -191,12 +192,13 @@ function impersonation({ name, uid, groups }: User): Assertion {
   // not grant (endpoints/filters/impersonation, groupsSpecified). Naming a group that all users have prevents that.
   if (own.length === 0 && name.startsWith("system:serviceaccount:"))
     fields.push(fieldOf("impersonate-group", "system:authenticated"));
-  return { user: name, trust: "impersonate", fields, isPresumptuous: isImpersonation };
+  return { user: name, groups, trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 
 /** Asserts no user: the request carries only the proxy's credential. Every client with a certificate may use it. */
 const lent: Assertion = {
   user: "impersonator",
+  groups: [],
   trust: "impersonate",
   fields: [],
   isPresumptuous: () => false,

@@ -8,6 +8,7 @@ import { type Failure, failureFrom, type Origin } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import { readInto } from "./read-into.ts";
+import { isShort, TlsWriter } from "./tls-writer.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 /**
@@ -38,15 +39,24 @@ export function wireOf(
     try {
       work();
     } catch (error) {
-      failure ??= failureFrom(error, "proxy");
-      parts.journal.write({ kind: "internal.error", scope: "session", message: failure.message });
-      socket.destroy();
+      failed(error);
     }
   };
-  const receive = (chunk: Buffer): void => guarded(() => owner.receive(chunk));
+  const failed = (error: unknown): void => {
+    failure ??= failureFrom(error, "proxy");
+    parts.journal.write({ kind: "internal.error", scope: "session", message: failure.message });
+    socket.destroy();
+  };
+  const receive = (chunk: Buffer): void => {
+    try {
+      owner.receive(chunk);
+    } catch (error) {
+      failed(error);
+    }
+  };
+  const output = new Output(socket, parts.origin === "client", () => guarded(() => owner.drained()));
   readInto(socket, receive);
   socket.on("data", receive);
-  socket.on("drain", () => guarded(() => owner.drained()));
   socket.on("error", (error) => {
     failure ??= failureFrom(error, parts.origin);
   });
@@ -54,63 +64,109 @@ export function wireOf(
   // rest would keep the session's streams for seconds (D17).
   socket.on("end", () => {
     guarded(() => owner.closed(failure));
-    if (!socket.writableEnded) endSoon(socket);
+    if (!socket.writableEnded) output.end();
   });
   socket.on("close", () => guarded(() => owner.closed(failure)));
-  if (parts.origin === "client") socket.on("drain", () => socket.resume());
-  return {
-    write(buffers, written) {
-      const isTaken = writeAll(socket, buffers, written);
-      // Response heads are not flow-controlled, so the proxy does not read from clients that do not read responses.
-      if (parts.origin === "client" && socket.writableLength > unreadBytes) socket.pause();
-      return isTaken;
-    },
-    get waitingBytes() {
-      return socket.writableLength;
-    },
-    end() {
-      endSoon(socket);
-    },
-    destroy() {
-      socket.destroy();
-    },
-  };
+  return output;
 }
 
-/**
- * Sends FIN, and destroys the socket after the peer has had time to read. A peer that keeps its side open would
- * otherwise keep the descriptor and the unread bytes in use.
- */
-function endSoon(socket: net.Socket): void {
-  socket.end();
-  let left = socket.writableLength;
-  let looks = 0;
-  const look = (): void => {
-    const isMoving = socket.writableLength < left;
-    left = socket.writableLength;
-    looks = isMoving ? 0 : looks + 1;
-    if (left === 0 || looks >= endLooks) socket.destroy();
-    else stop = wallClock.after(endLookMs, look);
-  };
-  let stop = wallClock.after(endLookMs, look);
-  socket.once("close", () => stop());
+/** What is written to a socket: by a TlsWriter as soon as the handshake is over, before that and without TLS by Node. */
+class Output implements Wire {
+  readonly #socket: net.Socket;
+  /** True for a client: the proxy stops reading from it while it leaves too many bytes unread. */
+  readonly #isClient: boolean;
+  readonly #onDrained: () => void;
+  #writer: TlsWriter | undefined;
+  #isEnding = false;
+  /** True if `write` has returned false, so that `drained` must be called. */
+  #isFull = false;
+
+  constructor(socket: net.Socket, isClient: boolean, onDrained: () => void) {
+    this.#socket = socket;
+    this.#isClient = isClient;
+    this.#onDrained = onDrained;
+    socket.on("drain", () => this.#drained());
+  }
+
+  write(buffers: readonly Buffer[], written?: () => void): boolean {
+    const socket = this.#socket;
+    if (socket.destroyed || this.#isEnding) return true;
+    this.#writer ??= TlsWriter.of(socket, () => this.#progressed());
+    if (this.#writer === undefined) writeToStream(socket, buffers, written);
+    else this.#writer.write(buffers, written);
+    const { waitingBytes } = this;
+    // Response heads are not flow-controlled, so the proxy stops reading clients that do not read their responses.
+    if (this.#isClient && waitingBytes > unreadBytes) socket.pause();
+    // Node emits "drain" only after a write that returned false. Writes beyond this number of bytes return false.
+    const isTaken = waitingBytes <= limits.socketBacklogBytes;
+    // A later write that is taken must not take back the promise of a `drained`: the socket may be paused until then.
+    if (!isTaken) this.#isFull = true;
+    return isTaken;
+  }
+
+  get waitingBytes(): number {
+    return this.#writer?.waitingBytes ?? this.#socket.writableLength;
+  }
+
+  end(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    if (this.#writer === undefined || this.#writer.waitingBytes === 0) this.#socket.end();
+    this.#endSoon();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #progressed(): void {
+    if (this.waitingBytes > 0) return;
+    if (this.#isEnding) this.#socket.end();
+    else if (this.#isFull) this.#drained();
+  }
+
+  #drained(): void {
+    this.#isFull = false;
+    if (this.#isClient) this.#socket.resume();
+    this.#onDrained();
+  }
+
+  /**
+   * Destroys the socket after the peer has had time to read. Otherwise a peer that keeps its side open would keep the
+   * descriptor and the unread bytes in use.
+   */
+  #endSoon(): void {
+    const socket = this.#socket;
+    let left = this.waitingBytes;
+    let looks = 0;
+    const look = (): void => {
+      const { waitingBytes } = this;
+      looks = waitingBytes < left ? 0 : looks + 1;
+      left = waitingBytes;
+      if (left === 0 || looks >= endLooks) socket.destroy();
+      else stop = wallClock.after(endLookMs, look);
+    };
+    let stop = wallClock.after(endLookMs, look);
+    socket.once("close", () => stop());
+  }
 }
 
-function writeAll(
+/** Passes the buffers to Node's stream, which keeps each buffer until the kernel has taken it. */
+function writeToStream(
   socket: net.Socket,
   buffers: readonly Buffer[],
   written: (() => void) | undefined,
-): boolean {
-  if (socket.destroyed || socket.writableEnded) return true;
-  const isOne = buffers.length === 1;
+): void {
+  const areCopied = written !== undefined && buffers.every(isShort);
+  const own = areCopied ? buffers.map((buffer) => Buffer.from(buffer)) : buffers;
+  if (areCopied) written();
+  const isOne = own.length === 1;
   if (!isOne) socket.cork();
-  let left = buffers.length;
-  for (const buffer of buffers) {
+  let left = own.length;
+  for (const buffer of own) {
     left -= 1;
-    if (left > 0 || written === undefined) socket.write(buffer);
+    if (left > 0 || written === undefined || areCopied) socket.write(buffer);
     else socket.write(buffer, (error) => (error ? undefined : written()));
   }
   if (!isOne) socket.uncork();
-  // Node emits "drain" only after a write that returned false, as every write above this number of bytes does.
-  return socket.writableLength <= limits.socketBacklogBytes;
 }

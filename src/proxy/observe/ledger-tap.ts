@@ -157,8 +157,8 @@ export class LedgerTap {
         if (isNow || isImmediateDelete(body)) pods.deleted(namespace, name, this.#clock.now());
       });
     }
-    // A scheduler's binding, or a kubelet's write of the status, shows that the pod exists.
-    const isThere = writes.has(verb) && (subresource === "status" || subresource === "binding");
+    // The scheduler's binding, or a kubelet's write of the status, shows that the pod exists.
+    const isThere = (subresource === "status" || subresource === "binding") && writes.has(verb);
     return isThere ? new BodyCopy(() => pods.exists(namespace, name)) : undefined;
   }
 

@@ -151,11 +151,15 @@ export class GuardedRead {
     this.target = this.isDemanded ? flooredTarget(target, seenVersion.version) : target;
   }
 
-  answered(backend: string, head: readonly Field[]): void {
+  /** Returns true if the backend is behind the enforced version. */
+  answered(backend: string, head: readonly Field[]): boolean {
     this.#answeredBy = backend;
-    if (!this.#isList) return;
+    const isBehind = this.isDemanded && head[0]?.value === "504";
+    if (isBehind) this.refused();
+    if (!this.#isList) return isBehind;
     const { status, contentType, contentEncoding } = answerOf(head);
     if (status === 200) this.#reading = new ListVersion(contentType, contentEncoding);
+    return isBehind;
   }
 
   /** Searches the forwarded bytes for the list's version. */

@@ -1,6 +1,7 @@
 /**
  * Journals finished requests at the level that the operator configures (`logging.accessLog`): the client, the request,
- * the backend, the result, and why the request ended. Bodies, queries and credentials are never journaled.
+ * the backend, the result, and why the request ended. Bodies, queries and credentials are never journaled. Also ends the
+ * traces of requests, which have the same facts.
  */
 
 import { clipped } from "../../base/detach.ts";
@@ -37,6 +38,19 @@ const wanted: Readonly<
   LongRunning: (exchange, end) => isLong(exchange) || isError(exchange, end),
   All: () => true,
 };
+
+/** Ends the trace of a finished exchange. Its span has what the access log has, except for the user. */
+export function endTrace(
+  { context, status, sentBytes, attempts }: Exchange,
+  end: ExchangeEnd,
+  now: number,
+): void {
+  const { client, userAgent, verb, path, auditId } = namesOf(context);
+  const { method } = context;
+  const protocol = context.client.alpn === "h2" ? "2" : "1.1";
+  const facts = { method, path, verb, auditId, client, userAgent, protocol };
+  attempts.trace?.end({ ...facts, code: status, end, bytes: sentBytes }, now);
+}
 
 function entryOf(
   { context, status, backend, sentBytes, watch }: Exchange,

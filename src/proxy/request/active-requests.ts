@@ -1,10 +1,11 @@
 /** The active exchanges (requests with their responses), for the drain and observers; counts of how others ended. */
-import { Histogram, requestBounds } from "../../base/histogram.ts";
+import { Histogram, LatencyCounts, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
-import type { RequestContext } from "../context/request-context.ts";
-import type { AccessLogger } from "./access-log.ts";
+import type { Client } from "../context/client.ts";
+import { type AccessLogger, endTrace } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
+import { requestLimits } from "./limits.ts";
 
 /** All other verbs are "other": clients must not be able to create any number of label values (A54). */
 const verbs = new Set(
@@ -51,10 +52,20 @@ export class ActiveRequests {
   };
   /** Seconds that plain requests took, by verb. */
   readonly durations = new Map<string, Histogram>();
+  /** The verb of the last plain request, and its histogram: most requests have the same verb as the previous one. */
+  #lastVerb = "";
+  #lastDurations: Histogram | undefined;
+  /** Times of plain requests that a backend answered completely, by backend. */
+  readonly latencies = new Map<string, LatencyCounts>();
+  /** Clients that caused much work with short requests since the last `takeBusy`. */
+  #busy = new Set<Client>();
   #onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, RequestCount>();
   /** The count that was raised last: most requests have the same labels as the one before, and need no lookup. */
   #lastCount: RequestCount | undefined;
+  /** The latencies that were counted last, and their backend: most requests end at the same backend as the previous one. */
+  #lastLatencies = new LatencyCounts();
+  #lastBackend = "";
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
   readonly #watches: WatchTally = {
     events: 0,
@@ -77,6 +88,10 @@ export class ActiveRequests {
     const counts = Array.from(this.#counts.values());
     this.#counts.clear();
     this.#lastCount = undefined;
+    for (const backend of this.latencies.keys())
+      if (!backends.includes(backend)) this.latencies.delete(backend);
+    this.#lastBackend = "";
+    this.#lastLatencies = new LatencyCounts();
     for (const { verb, code, backend, count } of counts) {
       const isHere = backend === "" || backends.includes(backend);
       this.#countOf(verb, code, isHere ? backend : "other").count += count;
@@ -92,12 +107,14 @@ export class ActiveRequests {
   }
 
   remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
-    if (exchange.context.kind === "plain") this.#took(exchange.context, now);
+    if (exchange.context.kind === "plain") this.#took(exchange, end, now);
+    this.#work(exchange.context.client);
     this.#charge(exchange, end);
     this.#forget(exchange);
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
     this.#ends[end] += 1;
     this.#onEnd?.(exchange, end, now);
+    if (exchange.attempts.trace !== undefined) endTrace(exchange, end, now);
     exchange.countIn(undefined);
     exchange.watch?.progress.countOut();
     const last = this.#lastCount;
@@ -106,20 +123,47 @@ export class ActiveRequests {
     else this.#count(exchange);
   }
 
+  /** The bytes of the response were added when they were sent (exchange.ts). */
+  #work(client: Client): void {
+    if (client.works(requestLimits.requestWorkBytes) < requestLimits.busyBytes) return;
+    if (this.#busy.size < requestLimits.busyClients) this.#busy.add(client);
+  }
+
+  /** Returns the clients that caused much work since the last call. */
+  takeBusy(): ReadonlySet<Client> {
+    const busy = this.#busy;
+    if (busy.size > 0) this.#busy = new Set();
+    return busy;
+  }
+
   /** Counts an error of the caller, unless the client itself gave the request up. */
   #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));
   }
 
   /** Measures plain requests only, because other requests last as long as their clients want. */
-  #took({ verb, at, auditId }: RequestContext, now: number): void {
-    const known = verbs.has(verb) ? verb : "other";
-    let histogram = this.durations.get(known);
-    if (histogram === undefined) {
-      histogram = new Histogram(requestBounds);
-      this.durations.set(known, histogram);
+  #took({ backend, context: { verb, at, auditId } }: Exchange, end: ExchangeEnd, now: number): void {
+    if (end === "complete") this.#latenciesOf(backend).add(now - at);
+    if (verb !== this.#lastVerb) {
+      this.#lastVerb = verb;
+      this.#lastDurations = this.#durationsOf(verbs.has(verb) ? verb : "other");
     }
-    histogram.observe((now - at) / 1000, auditId, now);
+    this.#lastDurations?.observe((now - at) / 1000, auditId, now);
+  }
+
+  #durationsOf(verb: string): Histogram {
+    const histogram = this.durations.get(verb) ?? new Histogram(requestBounds);
+    this.durations.set(verb, histogram);
+    return histogram;
+  }
+
+  #latenciesOf(backend: string): LatencyCounts {
+    if (this.#lastBackend === backend) return this.#lastLatencies;
+    const counts = this.latencies.get(backend) ?? new LatencyCounts();
+    this.latencies.set(backend, counts);
+    this.#lastBackend = backend;
+    this.#lastLatencies = counts;
+    return counts;
   }
 
   /** Removes an exchange in constant time: the last one of the array takes its index. */

@@ -1,11 +1,17 @@
 /** The attempts of one exchange at backends: one, or two while neither is answered. The first response wins. */
 
+import type { Field } from "../../h2/core/field.ts";
+import type { Move } from "../../watch/session/end-verdict.ts";
+import type { RequestTrace } from "../observe/request-trace.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
 import { Retries } from "../upstream/retries.ts";
+import type { ExchangeRequest } from "./exchange-request.ts";
 import type { HeldResponse } from "./held-response.ts";
 
 export class AttemptPair extends Retries {
   readonly #owner: AttemptOwner;
+  /** Undefined unless the request is traced. */
+  readonly trace: RequestTrace | undefined;
   #first: Attempt | undefined;
   #other: Attempt | undefined;
   #backend = "";
@@ -13,12 +19,43 @@ export class AttemptPair extends Retries {
   #held: HeldResponse | undefined;
   /** True if a backend may have begun to process the request in an attempt that is over. */
   #hasLeft = false;
+  readonly #observers: ExchangeRequest["observers"];
+  readonly #info: ExchangeRequest["info"];
+  /** True if the observers count the request at `#backend`. */
+  #isCounted = false;
   /** Phase (overhead.ts) to which the time until the first attempt is sent belongs; undefined: it was sent. */
   #sending: "request" | "queued" | undefined = "request";
 
-  constructor(owner: AttemptOwner, avoided?: readonly string[]) {
+  constructor(
+    owner: AttemptOwner,
+    { avoided, observers, info, trace }: Pick<ExchangeRequest, "avoided" | "observers" | "info" | "trace">,
+  ) {
     super(avoided);
     this.#owner = owner;
+    this.#observers = observers;
+    this.#info = info;
+    this.trace = trace;
+  }
+
+  /** Makes `backend` the request's backend, at which the observers count the request. A hedge is not counted. */
+  #place(backend: string): void {
+    if (this.#isCounted && backend === this.#backend) return;
+    this.end();
+    this.#backend = backend;
+    this.#isCounted = true;
+    this.#observers.began(backend, this.#info);
+  }
+
+  /** Called when the request is over, or leaves its backend. */
+  end(): void {
+    if (!this.#isCounted) return;
+    this.#isCounted = false;
+    this.#observers.ended(this.#backend, this.#info);
+  }
+
+  /** Called with the final head of each attempt, even if the client gets another one. */
+  answered(attempt: Attempt, head: readonly Field[], now: number): void {
+    this.#observers.answered(attempt.backend, this.#info, attempt.sinceSent(now), head);
   }
 
   /** The attempt whose response goes to the client, unless the hedge is answered first. */
@@ -42,7 +79,8 @@ export class AttemptPair extends Retries {
   }
 
   /** Called when an attempt was sent. Returns the first attempt's phase (overhead.ts), and undefined for all others. */
-  sent(): "request" | "queued" | undefined {
+  sent(attempt: Attempt): "request" | "queued" | undefined {
+    this.trace?.sent(attempt);
     const phase = this.#sending;
     this.#sending = undefined;
     return phase;
@@ -53,15 +91,17 @@ export class AttemptPair extends Retries {
     this.#first = undefined;
   }
 
-  /** Called when the watch session continues on this backend. */
-  movedTo(backend: string): void {
-    this.#backend = backend;
+  /** Called when the watch session continues on another backend. */
+  moved(move: Move): void {
+    this.#place(move.to);
+    if (move.reason !== "refreshed") this.trace?.moved(move);
   }
 
   /** Creates the first attempt, at this backend. The caller must dial it. */
   ask(backend: string): Attempt {
-    this.#backend = backend;
+    this.#place(backend);
     this.#first = new Attempt(backend, this.#owner);
+    this.trace?.asked(this.#first, backend, false);
     return this.#first;
   }
 
@@ -70,6 +110,7 @@ export class AttemptPair extends Retries {
     this.#hasLeft ||= this.#other?.mayHaveRun === true;
     this.#endOther();
     this.#other = new Attempt(backend, this.#owner);
+    this.trace?.asked(this.#other, backend, true);
     return this.#other;
   }
 
@@ -77,6 +118,7 @@ export class AttemptPair extends Retries {
   move(attempt: Attempt, backend: string): Attempt {
     attempt.cancel(false);
     this.failed(attempt.backend);
+    this.trace?.lost(attempt, "no_connection");
     return attempt === this.#other ? this.hedge(backend) : this.ask(backend);
   }
 
@@ -113,8 +155,9 @@ export class AttemptPair extends Retries {
   prefer(attempt: Attempt): Attempt | undefined {
     if (attempt === this.#other) this.#swap();
     const rest = this.#other;
+    this.trace?.answered(attempt);
     this.#endOther();
-    this.#backend = attempt.backend;
+    this.#place(attempt.backend);
     return rest;
   }
 
@@ -141,12 +184,16 @@ export class AttemptPair extends Retries {
   /** Removes an attempt that is over. True if the other one goes on. */
   goesOnWithout(attempt: Attempt): boolean {
     this.failed(attempt.backend);
+    this.trace?.lost(attempt, "lost");
     this.#hasLeft ||= attempt.mayHaveRun;
     this.#forgetHeldOf(attempt);
     if (attempt !== this.#other) this.#first = this.#other;
     this.#other = undefined;
-    if (this.#first === undefined) return false;
-    this.#backend = this.#first.backend;
+    if (this.#first === undefined) {
+      this.end();
+      return false;
+    }
+    this.#place(this.#first.backend);
     return true;
   }
 

@@ -13,12 +13,14 @@ import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission } from "../admission/admission.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { Credential, Trust } from "../identity/trust.ts";
+import type { RequestGate } from "../limits/request-gate.ts";
+import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { Overhead } from "../observe/overhead.ts";
 import type { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
-import type { GuardedRead } from "../observe/stale-read-guard.ts";
+import type { RequestTrace } from "../observe/request-trace.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import type { MissingApis } from "./missing-apis.ts";
+import type { AvoidedApis } from "./avoided-apis.ts";
 import type { PendingQueue } from "./pending-queue.ts";
 
 /** The parts of the proxy that every exchange of a cluster uses. */
@@ -35,11 +37,18 @@ export type ExchangeServices = {
   readonly migrations: Migrations;
   readonly replays: ReplayLoopDetector;
   readonly overhead: Overhead;
-  readonly missingApis: MissingApis;
+  readonly avoidedApis: AvoidedApis;
   readonly originChecks: {
     answered(api: RequestInfo, head: readonly Field[]): Origin;
     check(api: RequestInfo, origin: Origin, watch: WatchSession): void;
   };
+};
+
+/** Reads the relayed response: its final head, and then its body. */
+export type ResponseReader = {
+  /** Returns true if the backend cannot answer as another backend can, so that the client moves to another one. */
+  answered(backend: string, head: readonly Field[]): boolean;
+  read(bytes: Buffer, start: number, end: number, endStream: boolean): void;
 };
 
 export type ExchangeRequest = {
@@ -49,11 +58,16 @@ export type ExchangeRequest = {
   readonly info: RequestInfo;
   /** Backends that are asked only if no other backend can be asked. */
   readonly avoided: readonly string[];
+  readonly observers: RequestObserver;
   /** A watch that another backend can continue; undefined for any other request. */
   readonly asked: WatchContext | undefined;
-  /** Compares the response's version with those that the client has received; undefined: the response shows none. */
-  readonly guardedRead: GuardedRead | undefined;
+  /** Observes the response; undefined if nothing in it is of interest. */
+  readonly reader: ResponseReader | undefined;
   /** Copies the request's body for the ledger; undefined: the ledger needs no copy. */
   readonly copy: BodyCopy | undefined;
+  /** Undefined unless the request is traced. */
+  readonly trace?: RequestTrace | undefined;
+  /** Undefined if no limit counts the request, and it needs no turn at a shield. */
+  readonly gate: RequestGate | undefined;
   readonly headBytes: number;
 };

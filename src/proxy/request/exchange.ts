@@ -30,19 +30,18 @@ import type { Move } from "../../watch/session/end-verdict.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
 import { answerOf, type WatchContext, withOrigin } from "../../watch/session/watch-context.ts";
 import { type WatchHost, WatchSession } from "../../watch/session/watch-session.ts";
-import type { Entry } from "../admission/admission.ts";
 import { isRepeatable, isSafe, type RequestContext } from "../context/request-context.ts";
 import { dropsOf } from "../identity/asserted-identity.ts";
-import { type Credential, isProvenAt } from "../identity/trust.ts";
+import type { Credential } from "../identity/trust.ts";
+import type { GateOwner, RequestGate } from "../limits/request-gate.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop } from "../observe/replay-loop-detector.ts";
-import type { GuardedRead } from "../observe/stale-read-guard.ts";
 import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import { maySendAgain } from "../upstream/retries.ts";
 import { AttemptPair } from "./attempt-pair.ts";
-import type { ExchangeRequest, ExchangeServices } from "./exchange-request.ts";
-import { failedEntry, noneAnswers, refusedBy, tooManyUnproven } from "./failures.ts";
+import type { ExchangeRequest, ExchangeServices, ResponseReader } from "./exchange-request.ts";
+import { failedEntry, noneAnswers, refusedBy } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
 import { HeldResponse, isRefusal, isShort, isShutdown } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
@@ -60,7 +59,7 @@ export type ExchangeState = "placing" | "asking" | "relaying" | "watching" | "fi
 
 const noWait = (): void => {};
 
-export class Exchange implements StreamListener, AttemptOwner, WatchHost {
+export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOwner {
   readonly #parts: ExchangeParts;
   readonly context: RequestContext;
   readonly down: StreamWriter;
@@ -69,8 +68,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #credential: Credential;
   readonly #info: RequestInfo;
   readonly #asked: WatchContext | undefined;
-  readonly #guardedRead: GuardedRead | undefined;
+  #reader: ResponseReader | undefined;
   readonly #copy: BodyCopy | undefined;
+  readonly #gate: RequestGate | undefined;
   readonly headBytes: number;
   #state: ExchangeState = "placing";
   /** Status of the client's final head. Invariant: 0 in `placing` and `asking`, any in `ended`, else at least 200. */
@@ -83,13 +83,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #stopWaiting: () => void = noWait;
   /** Clock reading until which the request may wait for a backend; 0: it has not waited. */
   #waitsUntil = 0;
-  /** The request's place among those with an unproven credential (D15); undefined: it needs none. */
-  #entry: Entry | undefined;
-  /** Clock reading at which the request got a place (D15), from which retries are timed; 0: it needed none. */
-  #placedAt = 0;
   /** Defined only for a watch from an exact version. */
   #replayLoop: ReplayLoop | undefined;
-  /** True if one of the backends that were asked does not serve the path. */
+  /** True if one of the backends that were asked cannot answer for the API. */
   #isMissing = false;
   #delivered = 0;
   #sentBytes = 0;
@@ -104,10 +100,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#credential = request.credential;
     this.#info = request.info;
     this.#asked = request.asked;
-    this.#guardedRead = request.guardedRead;
+    this.#reader = request.reader;
     this.#copy = request.copy;
+    this.#gate = request.gate;
     this.headBytes = request.headBytes;
-    this.attempts = new AttemptPair(this, request.avoided);
+    this.attempts = new AttemptPair(this, request);
     this.#body = request.context.isBodiless ? undefined : new RequestBody(parts.buffered);
   }
 
@@ -180,7 +177,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
       // A client can present another certificate only on a new connection. Apiservers close, too, after a 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
-      // An attempt may have begun. The client's stream does not exist yet, so nothing else would end this exchange.
+      // Ends an attempt that may have begun: the client has no stream yet whose end would end the exchange.
       this.attemptFaulted(error);
     }
   }
@@ -212,6 +209,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   #failed(failure: Failure): void {
+    // The limit itself reports its refusals, because a client may send thousands of requests above a limit.
+    if (failure.code === "limited") return this.#reply(failure);
     this.#parts.journal.write(failedEntry(this.context, failure, this.backend));
     this.#reply(failure);
   }
@@ -235,11 +234,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #end(end: ExchangeEnd): void {
     if (this.isEnded) return;
     this.#state = "ended";
+    this.attempts.end();
     this.#body?.forget();
     this.#stopWaiting();
-    const { exchanges, probers, clock, buffered, admission } = this.#parts;
+    this.#gate?.end();
+    const { exchanges, probers, clock, buffered } = this.#parts;
     buffered.add(-this.headBytes);
-    if (this.#entry !== undefined) admission.leave(this.#entry);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
     // A 5xx may be a webhook's error, so it is no evidence against the backend, but a reason to probe it.
@@ -250,39 +250,34 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   // --- placing ---
 
   #place(): void {
-    if (this.isEnded || !this.#isAdmitted()) return;
-    const { backends, pools, missingApis } = this.#parts;
+    if (this.isEnded || this.#gate?.isAdmitted(this) === false) return;
+    const { backends, pools, avoidedApis } = this.#parts;
     const { client } = this.context;
     if (backends.areAllSilent) return this.#enqueue(noneAnswers);
-    const backend = this.attempts.nextBackend(backends.views, pools.weightOf, client.backend);
+    const backend = this.#nextBackend();
     if (backend instanceof Failure) return this.#enqueue(backend);
-    // If the client's own backend does not serve this API yet, only this request goes to another one (k/k 59848).
-    if (!this.#isMissing && missingApis.avoided(this.#info).length === 0) client.bind(backend);
+    if (this.#gate?.mayAsk(backend, this) === false) return;
+    // If the client's own backend cannot answer for this API, only this request goes to another one (k/k 59848).
+    if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
   }
 
-  /** False if the request was refused, or must wait for a place among those with an unproven credential (D15). */
-  #isAdmitted(): boolean {
-    const { context } = this;
-    if (context.asserted !== undefined || isProvenAt(this.#credential, context.at)) return true;
-    if (this.#entry?.state === "open" || this.poolKey().trust !== "unproven") return true;
-    const { admission, clock } = this.#parts;
-    this.#entry = admission.enter({
-      address: context.client.address,
-      bearer: this.#credential?.key ?? "",
-      place: () => {
-        this.#placedAt = clock.now();
-        this.#place();
-      },
-      refuse: () => this.#turnAway(),
-    });
-    if (this.#entry === undefined) this.#turnAway();
-    return this.#entry?.state === "open";
+  #nextBackend(): string | Failure {
+    const { backends, pools } = this.#parts;
+    const { backend } = this.context.client;
+    const gate = this.#gate;
+    if (gate === undefined) return this.attempts.nextBackend(backends.views, pools, backend);
+    return this.attempts.nextBackend(gate.choice(backends.views, backend), pools, gate.boundTo(backend));
   }
 
-  #turnAway(): void {
-    if (!this.isEnded) this.#failed(tooManyUnproven);
+  turnAway(failure: Failure): void {
+    if (!this.isEnded) this.#failed(failure);
+  }
+
+  /** Called when the request's turn at a shield has come. */
+  proceed(): void {
+    this.#place();
   }
 
   /** Waits for a backend. While all backends are silent, the limit is `silentUntil`, not `pending.until` (D14). */
@@ -305,7 +300,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     // While all backends are silent, a failed attempt shows nothing about its backend (D14).
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
     // Not counted if a GOAWAY refused the request: each 401 causes a GOAWAY for all clients of a connection.
-    const since = Math.max(context.at, this.#placedAt);
+    const since = Math.max(context.at, this.#gate?.admittedAt ?? 0);
     if (isSentAway && attempts.isSpent && clock.now() - since < requestLimits.sentAwayMs) attempts.forget(1);
     if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
@@ -344,6 +339,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   sent(count: number): void {
     this.#sentBytes += count;
+    this.context.client.works(count);
     if (this.#tally !== undefined) this.#tally.bytes += count;
     const granted = this.#watch?.creditFor(count) ?? count;
     const attempt = this.#watch?.attempt ?? this.attempts.first;
@@ -365,9 +361,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
   }
 
-  attemptOpened(_attempt: Attempt, up: StreamWriter): void {
+  attemptOpened(attempt: Attempt, up: StreamWriter): void {
     this.#body?.sendTo(up);
-    const phase = this.attempts.sent();
+    const phase = this.attempts.sent(attempt);
     if (phase !== undefined) this.#parts.overhead.forwarded(phase, this.context.at, this.context.auditId);
   }
 
@@ -396,7 +392,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     }
     this.#relayHead(attempt);
     if (endStream) this.#state = "finishing";
-    this.#guardedRead?.read(bytes, start, end, endStream);
+    this.#reader?.read(bytes, start, end, endStream);
     this.down.sendData(bytes, start, end, endStream);
     if (endStream) this.#endIfOver();
   }
@@ -410,7 +406,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     const { backends, hedges } = this.#parts;
     // While all backends are silent, a failed attempt shows nothing about its backend (D14).
     if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);
-    hedges.suspected(this.context, this.attempts, attempt);
+    hedges.suspected(this.context, this.attempts, attempt, this.#info);
   }
 
   attemptPassed(attempt: Attempt): void {
@@ -459,6 +455,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
       return;
     }
+    this.attempts.answered(attempt, fields, this.#parts.clock.now());
     if (this.#holdsNotFound(attempt, fields, end)) return;
     if (isRefusal(status) && this.#holdsBack(attempt, fields, end)) return;
     if (end || this.context.kind !== "plain" || !isRepeatable(this.context))
@@ -490,22 +487,22 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Reports what the response shows about the credential, the client, and the backends that got the request. */
   #account(attempt: Attempt, rest: Attempt | undefined, fields: readonly Field[]): void {
     const status = this.#status;
-    const { admission, clock, hedges, missingApis, overhead } = this.#parts;
+    const { avoidedApis, clock, hedges, overhead } = this.#parts;
     const now = clock.now();
     overhead.forwarded("response", now, this.context.auditId);
     this.learnt(status);
-    if (this.#isMissing) missingApis.answered(this.#info, this.backend, status);
+    if (this.#isMissing) avoidedApis.answered(this.#info, this.backend, status);
     this.context.client.answered();
-    if (this.#entry !== undefined) admission.answered(this.#entry, status);
     hedges.answered(this.context, status, attempt, { rest, now });
+    this.#gate?.answered(status, attempt.sinceSent(now));
     this.#copy?.answered(status);
-    this.#guardedRead?.answered(this.backend, fields);
-    if (status === 504 && this.#guardedRead?.isDemanded === true) this.#isBehind(this.#guardedRead);
+    if (rest?.isSlow === true) avoidedApis.lostHedge(this.#info, rest, status);
+    if (status === 500) this.#reader = avoidedApis.failures.readerOf(this.#info) ?? this.#reader;
+    if (this.#reader?.answered(this.backend, fields) === true) this.#isBehind();
   }
 
   /** Called if the backend is behind a version that the client has received. Its next request goes elsewhere. */
-  #isBehind(guardedRead: GuardedRead): void {
-    guardedRead.refused();
+  #isBehind(): void {
     const other = this.#parts.hedges.otherThan([this.backend]);
     if (other !== undefined) this.context.client.follow(this.backend, other);
   }
@@ -543,10 +540,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   /** Holds a 404 until its body shows whether the backend serves the path at all. */
   #holdsNotFound(attempt: Attempt, fields: Field[], end: boolean): boolean {
-    const { missingApis, hedges } = this.#parts;
+    const { avoidedApis, hedges } = this.#parts;
     if (fields[0]?.value !== "404" || this.attempts.hasTwo) return false;
     if (this.#body?.isRepeatable === false || hedges.another(this.attempts) === undefined) return false;
-    if (!missingApis.maySendAgain(this.context, this.#info, attempt.backend)) return false;
+    if (!avoidedApis.maySendAgain(this.context, this.#info, attempt.backend)) return false;
     return this.#waitsForRest(attempt, fields, end);
   }
 
@@ -559,8 +556,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   #relayIfWhole(held: HeldResponse): void {
     if (this.attempts.hasTwo || !held.isWhole) return;
-    const { attempt, isOfRouter } = held;
-    if (!isOfRouter || !this.#parts.missingApis.mayLeave(this.#info, attempt.backend))
+    const { attempt } = held;
+    const { avoidedApis, hedges } = this.#parts;
+    if (!avoidedApis.mayLeave(this.#info, held) || hedges.another(this.attempts) === undefined)
       return this.#relayRefusal();
     this.#isMissing = true;
     if (!this.#goesOnWithout(attempt)) this.#replace(refusedBy(attempt.backend));
@@ -610,7 +608,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Binds the client to its watch's backend, so that it does not alternate between two caches (k/k 59848). */
   goesOn(move: Move): void {
     this.context.client.follow(this.backend, move.to);
-    this.attempts.movedTo(move.to);
+    this.attempts.moved(move);
     this.#parts.migrations.moved(move, this.context.auditId);
   }
 

@@ -5,7 +5,7 @@
  * gives the returned exchange whatever the client sends later. ARCHITECTURE.md lists the steps of a request.
  */
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
+import { limits as bounds } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
@@ -21,13 +21,22 @@ import {
   withBookmarks,
   withPath,
 } from "../../watch/session/watch-context.ts";
+import { keyOf } from "../admission/sources.ts";
 import type { Client } from "../context/client.ts";
 import { longHeadBytes, type RequestContext } from "../context/request-context.ts";
 import { identify } from "../context/upstream-fields.ts";
 import type { Asserted } from "../identity/asserted-identity.ts";
-import type { Credential } from "../identity/trust.ts";
+import { type Credential, isProvenAt } from "../identity/trust.ts";
+import type { Limit } from "../limits/limit.ts";
+import { type GateRequest, isShielded, RequestGate } from "../limits/request-gate.ts";
+import { type LimitedRequest, limitedCallerOf, type RequestLimits } from "../limits/request-limits.ts";
+import type { Shields } from "../limits/shields.ts";
+import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy, LedgerTap } from "../observe/ledger-tap.ts";
+import type { RequestTrace } from "../observe/request-trace.ts";
 import type { ClassifiedRequest, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
+import type { Tracer } from "../observe/tracer.ts";
+import { writeTapFor } from "../observe/write-tap.ts";
 import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
 
@@ -37,6 +46,10 @@ export type HandlerParts = ExchangeParts & {
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
+  readonly tracer: Tracer;
+  readonly observers: RequestObserver;
+  readonly limits: RequestLimits;
+  readonly shields: Shields;
   /** True if the proxy requests bookmarks even for clients that did not request them. */
   readonly alwaysRequestBookmarks: () => boolean;
 };
@@ -51,8 +64,10 @@ export type RequestHandler = (
 
 export function createHandler(parts: HandlerParts): RequestHandler {
   return (request, end, side, client) => {
-    const info = classify(request.method, request.path);
-    const identified = identify(request, client, parts.clock.wall());
+    const at = parts.clock.now();
+    const trace = parts.tracer.begin(request.fields, at);
+    const info = infoOf(request, client);
+    const identified = identify(request, client, parts.clock);
     const isRefused = identified instanceof Failure;
     const { fields, auditId, asserted } = isRefused ? unknown(request) : identified;
     const credential = credentialOf(parts, request, client, asserted);
@@ -63,7 +78,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
     const context: RequestContext = {
       client,
       caller,
-      at: parts.clock.now(),
+      at,
       resource: asked === undefined ? "" : asked.resource,
       method: request.method,
       kind: info.kind,
@@ -71,26 +86,136 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       isObjectRead: isObjectRead(info),
       isLogRead: isLogRead(info),
       isOwn: isOwnApi(info, request.path),
-      fields: fieldsOf(fields, asked, guardedRead),
+      fields: fieldsOf(traced(fields, trace), asked, guardedRead),
       auditId,
       isBodiless: end,
       asserted,
     };
+    const gate = gateOf(parts, classified, { identified, credential }, asked);
     const exchange = new Exchange(parts, {
       context,
       down: side,
       credential,
       info,
       avoided: avoidedBy(parts, info, asked),
+      observers: parts.observers,
       asked,
-      guardedRead,
+      reader: guardedRead ?? writeTapFor(parts, classified, end),
       copy: isRefused ? undefined : bodyCopyFor(parts, context, classified, asked),
+      trace,
+      gate: passedOf(gate),
       headBytes: longHeadBytes(request.fields),
     });
     parts.exchanges.add(exchange);
-    exchange.begin(isRefused ? identified : crowdedOut(parts, exchange));
+    exchange.begin(failureIn(gate) ?? crowdedOut(parts, exchange));
     return exchange;
   };
+}
+
+function infoOf({ method, path }: RequestHead, { target }: Client): RequestInfo {
+  if (target.info !== undefined && target.path === path && target.method === method) return target.info;
+  const info = classify(method, path);
+  // The memo lives as long as the client's connection, so no long target is kept in it (A26).
+  if (path.length > bounds.targetChars) return info;
+  target.method = method;
+  target.path = path;
+  target.info = info;
+  return info;
+}
+
+type LimitParts = Pick<HandlerParts, "limits" | "trust" | "clock" | "ledgerTap">;
+
+const unlimited: readonly Limit[] = [];
+
+function failureIn(gate: RequestGate | Failure | undefined): Failure | undefined {
+  return gate instanceof Failure ? gate : undefined;
+}
+
+function passedOf(gate: RequestGate | Failure | undefined): RequestGate | undefined {
+  return gate instanceof Failure ? undefined : gate;
+}
+
+/** A request with its caller in the ledger. */
+type Classified = ClassifiedRequest & Pick<LimitedRequest, "caller">;
+
+/** Who sends a request. A backend may accept the credential while the request waits. */
+type Sender = { readonly asserted: Asserted | undefined; readonly credential: Credential };
+
+/** What the request's fields say of its sender. */
+type Identification = {
+  readonly identified: Pick<Sender, "asserted"> | Failure;
+  readonly credential: Credential;
+};
+
+function isVerified({ trust }: Pick<HandlerParts, "trust">, { asserted, credential }: Sender): boolean {
+  return asserted !== undefined || trust.classOf(credential) === "proven";
+}
+
+/** Returns what the request has to pass before it is sent, or the refusal of a request above a limit. */
+function gateOf(
+  parts: HandlerParts,
+  classified: Classified,
+  { identified, credential }: Identification,
+  watch: WatchContext | undefined,
+): RequestGate | Failure | undefined {
+  if (identified instanceof Failure) return identified;
+  const { asserted } = identified;
+  const sender = { asserted, credential };
+  const isUnproven = asserted === undefined && !isProvenAt(credential, parts.clock.now());
+  // Nearly all requests end here.
+  if (!isUnproven && parts.limits.isEmpty && !isShielded(classified.info, watch?.request.start))
+    return undefined;
+  const limited = limitsOf(parts, classified, sender);
+  if (limited instanceof Failure) return limited;
+  const applicant = isUnproven ? applicantOf(classified.client, credential) : undefined;
+  return new RequestGate(parts, { applicant, ...gated(parts, classified, sender, watch) }, limited);
+}
+
+function applicantOf({ address }: Client, credential: Credential): GateRequest["applicant"] {
+  return { address, bearer: credential?.key ?? "" };
+}
+
+function gated(
+  parts: HandlerParts,
+  { info, target, client, caller }: Classified,
+  sender: Sender,
+  watch: WatchContext | undefined,
+): Omit<GateRequest, "applicant"> {
+  const { credential } = sender;
+  return {
+    info,
+    start: watch?.request.start,
+    awaitsMarker: watch?.request.awaitsMarker === true,
+    isSelected: target.includes("Selector="),
+    caller: () => limitedCallerOf(client, caller, isVerified(parts, sender)),
+    // Only what is verified counts: a client can invent a token for each request, but not an address.
+    credential: () =>
+      credential !== undefined && isVerified(parts, sender) ? credential.key : keyOf(client.address),
+  };
+}
+
+/** Returns the limits that count the request, or the refusal of a request above a limit. */
+function limitsOf(
+  parts: LimitParts,
+  { info, client, caller }: Omit<LimitedRequest, "isVerified">,
+  sender: Sender,
+): readonly Limit[] | Failure {
+  if (parts.limits.isEmpty) return unlimited;
+  return parts.limits.begin({ info, client, caller, isVerified: isVerified(parts, sender) });
+}
+
+/** Returns the limits that count an Upgrade until its response, or the refusal of an Upgrade above a limit. */
+export function limitsOfUpgrade(
+  parts: LimitParts,
+  request: RequestHead,
+  client: Client,
+  asserted: Asserted | undefined,
+): readonly Limit[] | Failure {
+  if (parts.limits.isEmpty) return unlimited;
+  const credential = credentialOf(parts, request, client, asserted);
+  const caller = parts.ledgerTap.callerOf(client, request.fields, asserted ?? credential);
+  const info = classify(request.method, request.path);
+  return limitsOf(parts, { info, client, caller }, { asserted, credential });
 }
 
 /**
@@ -104,7 +229,7 @@ function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failur
 
 /** Returns undefined for a client with a certificate: its token is not sent upstream, so no response can prove it. */
 function credentialOf(
-  { trust }: HandlerParts,
+  { trust }: Pick<HandlerParts, "trust">,
   request: RequestHead,
   client: Client,
   asserted: Asserted | undefined,
@@ -122,7 +247,7 @@ function watchAsked(
   classified: ClassifiedRequest,
   guardedRead: GuardedRead | undefined,
 ): WatchContext | undefined {
-  if (classified.info.kind !== "watch" || classified.target.length > limits.changedTargetBytes)
+  if (classified.info.kind !== "watch" || classified.target.length > bounds.changedTargetBytes)
     return undefined;
   const target = guardedRead?.target ?? classified.target;
   const asked = watchContextOf(target, classified.info, clock.now(), {
@@ -133,18 +258,18 @@ function watchAsked(
 }
 
 /**
- * Returns the backends that do not serve the resource, whose cache of it is stalled, or whose cache begins after the
+ * Returns the backends that cannot answer for the API, whose cache of it is stalled, or whose cache begins after the
  * version that the watch requests.
  */
 function avoidedBy(
-  { caches, clock, missingApis }: HandlerParts,
+  { caches, clock, avoidedApis }: HandlerParts,
   info: RequestInfo,
   asked: WatchContext | undefined,
 ): readonly string[] {
   const stalled = caches.isClear ? none : caches.stalledWith(resourceKey(info), clock.now());
   const version = asked?.request.version ?? "";
   const refusing = version === "" ? none : caches.refusing(resourceKey(info), version);
-  const missing = missingApis.avoided(info);
+  const missing = avoidedApis.avoided(info);
   return refusing.length + missing.length === 0 ? stalled : [...stalled, ...refusing, ...missing];
 }
 
@@ -160,6 +285,11 @@ function bodyCopyFor(
   const request = { caller, client, info, target, auditId };
   if (watch !== undefined || info.verb === "list") ledgerTap.asked(request, watch);
   return ledgerTap.copyFor(request);
+}
+
+/** Returns the fields with the request's span as the parent of the backend's spans, if the request is traced. */
+function traced(fields: readonly Field[], trace: RequestTrace | undefined): readonly Field[] {
+  return trace === undefined ? fields : trace.into(fields);
 }
 
 function fieldsOf(

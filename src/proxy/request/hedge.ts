@@ -9,6 +9,7 @@ import { limits } from "../../base/limits.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Evidence } from "../../health/evidence.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
 import { isFreshRead, isRepeatable, type RequestContext } from "../context/request-context.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { pickOther } from "../upstream/pick.ts";
@@ -23,6 +24,8 @@ export type HedgeParts = {
   /** Probes a backend's readiness now, because requests to it have no response. */
   readonly expediteProbe: (backend: string) => void;
   readonly learn: (backend: string, evidence: Evidence) => void;
+  /** True if the API is known to be answered by another server than the apiserver. */
+  readonly isAggregated: (info: RequestInfo) => boolean;
 };
 
 /** All hedges of a cluster. They share one budget. */
@@ -46,9 +49,11 @@ export class Hedges {
   }
 
   /** Called while an unanswered attempt has waited for long, or its connection or backend does not answer. */
-  suspected(context: RequestContext, attempts: AttemptPair, attempt: Attempt): void {
+  suspected(context: RequestContext, attempts: AttemptPair, attempt: Attempt, info: RequestInfo): void {
     if (attempt.up === undefined) this.#goElsewhere(attempts, attempt);
-    else if (attempt.isSlow && !attempt.isSuspect) this.#askSlow(context, attempts, attempt);
+    else if (attempt.isSlow && !attempt.isSuspect)
+      if (context.isOwn) this.#askSlow(context, attempts, attempt);
+      else this.#askForeign(context, attempts, attempt, info);
     else if (isRepeatable(context) && attempts.isDoubted) this.#askTwice(attempts, attempt);
   }
 
@@ -96,7 +101,7 @@ export class Hedges {
   /** Returns a backend that is known to answer and is not in `asked`. */
   otherThan(asked: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
-    return pickOther(backends.views, pools.weightOf, asked);
+    return pickOther(backends.views, pools, asked);
   }
 
   /** Returns a backend that may be asked next; undefined: there is none, or no attempt is left. */
@@ -111,15 +116,24 @@ export class Hedges {
   }
 
   /**
-   * Handles an attempt whose backend answers PINGs, but not this request. If the apiserver itself has to answer the
-   * request (`isOwn`), probes its readiness now, because /readyz may show the cause. Hedges only reads of one object
-   * that no cache may answer, because a large LIST is slow on a healthy backend, too.
+   * Handles an attempt whose backend answers PINGs, but not this request. Because the apiserver itself has to answer the
+   * request (`isOwn`), probes its readiness now: /readyz may show the cause. Hedges only reads of one object that no
+   * cache may answer, because a large LIST is slow on a healthy backend, too.
    */
   #askSlow(context: RequestContext, attempts: AttemptPair, attempt: Attempt): void {
-    if (!context.isOwn) return;
     this.#parts.expediteProbe(attempt.backend);
-    if (attempts.hasTwo || !isFreshRead(context)) return;
-    const other = this.otherThan(attempts.asked);
+    if (isFreshRead(context)) this.#hedgeSlow(attempts);
+  }
+
+  /** Handles a slow attempt that another server may answer. Its backend may be unable to reach that server. */
+  #askForeign(context: RequestContext, attempts: AttemptPair, attempt: Attempt, info: RequestInfo): void {
+    const { clock, isAggregated } = this.#parts;
+    if (attempt.sinceSent(clock.now()) < requestLimits.foreignHedgeMs) return;
+    if (isRepeatable(context) && context.kind === "plain" && isAggregated(info)) this.#hedgeSlow(attempts);
+  }
+
+  #hedgeSlow(attempts: AttemptPair): void {
+    const other = attempts.hasTwo ? undefined : this.otherThan(attempts.asked);
     if (other === undefined || !this.#slowBudget.take()) return;
     this.count += 1;
     attempts.hedge(other).dial(this.#parts.pools);

@@ -16,6 +16,12 @@ import { requestLimits } from "./limits.ts";
  */
 const ofRouter = /^404 page not found|the server could not find the requested resource/;
 
+/**
+ * The text of kube-aggregator (apimachinery, util/proxy/upgradeaware.go). Its other text, "service unavailable", follows
+ * from the status of the APIService, which all apiservers share.
+ */
+const ofAggregator = /^error trying to reach service: /;
+
 export class HeldResponse {
   readonly attempt: Attempt;
   readonly head: Field[];
@@ -38,9 +44,15 @@ export class HeldResponse {
     return this.#body.length;
   }
 
-  /** True if the apiserver's router sent the response, because it has no route for the path. */
-  get isOfRouter(): boolean {
-    return ofRouter.test(this.#body.peek().toString("latin1"));
+  /**
+   * "no-route": the apiserver's router sent the response, because it has no route for the path. "unreachable": the
+   * apiserver cannot reach the server of an aggregated API. "": neither.
+   */
+  get complaint(): "no-route" | "unreachable" | "" {
+    const text = this.#body.peek().toString("latin1");
+    const status = this.head[0]?.value;
+    if (status === "503" && ofAggregator.test(text)) return "unreachable";
+    return status === "404" && ofRouter.test(text) ? "no-route" : "";
   }
 
   keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {

@@ -1,5 +1,6 @@
 /** Limits of requests, their retries and hedges, each with its reason (see src/base/limits.ts). */
 const KiB = 1024;
+const MiB = 1024 * KiB;
 
 export const requestLimits = {
   /** A request body up to this size is kept until the response: it can be sent again if a backend refuses it. */
@@ -30,9 +31,17 @@ export const requestLimits = {
    * within seconds of its start, and every apiserver serves a new CRD within seconds.
    */
   missingMs: 30_000,
+  /** Ms that a read of an aggregated API waits until it is also sent to another backend: these servers are slower. */
+  foreignHedgeMs: 2000,
   /** Maximum number of resources remembered as missing at a backend. An upgrade adds a few dozen. */
   missingResources: 256,
   /** Maximum number of requests at once that go to another backend after a 404, which any wrong path causes. */
   missingAskBurst: 50,
   missingAsksPerSecond: 10,
+  /** A request counts as a response of this many bytes, which takes a kube-apiserver as much CPU. */
+  requestWorkBytes: 40 * KiB,
+  /** A client without long-lived streams that causes as much work within 5 s (balance.ts) is worth moving. */
+  busyBytes: 4 * MiB,
+  /** Maximum number of such clients between two looks: more clients than that are not the cause of a skew. */
+  busyClients: 1000,
 } as const;

@@ -24,14 +24,15 @@ const replies: Record<FailureCode, Reply> = {
   "client-lost": { status: 499, reason: "Unknown" },
   "outcome-unknown": { status: 504, reason: "Timeout" },
   overload: { status: 429, reason: "TooManyRequests" },
+  limited: { status: 429, reason: "TooManyRequests" },
   "bad-file": { status: 500, reason: "InternalError" },
   draining: { status: 503, reason: "ServiceUnavailable" },
 };
 
 const none = Buffer.alloc(0);
 
-/** Failures after which the client may repeat any request, because no backend has acted on it. */
-const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "draining"]);
+/** Failures after which the client may repeat any request, because no backend has acted on the request. */
+const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "limited", "draining"]);
 
 /**
  * Writes the whole response. Only a request that may be repeated gets Retry-After: client-go repeats any method on a

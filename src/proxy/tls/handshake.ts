@@ -25,10 +25,7 @@ export function shakeHands(
   // The host stays the default one for clients without SNI, such as those that dial an IP address (RFC 6066 §3).
   let host = hosts.default;
   const own = host.context();
-  const secure = new tls.TLSSocket(socket, {
-    ...serverTlsOptions(),
-    isServer: true,
-    ...(own === undefined ? {} : { secureContext: own }),
+  const bySni: tls.TLSSocketOptions = {
     SNICallback: (name, answer) => {
       host = hosts.find(name);
       const context = host.context();
@@ -36,6 +33,12 @@ export function shakeHands(
       if (context === undefined) answer(new Error("No good certificate for this name"));
       else answer(null, context);
     },
+  };
+  const secure = new tls.TLSSocket(socket, {
+    isServer: true,
+    ...(own === undefined ? serverTlsOptions() : { secureContext: own }),
+    // With one certificate for all names, OpenSSL does not interrupt the handshake to call JavaScript.
+    ...(own === undefined || hosts.hasSeveral ? bySni : {}),
     ALPNProtocols: ["h2", "http/1.1"],
     // Always requests a certificate, so that any listener can refuse it later with a clear message.
     requestCert: true,

@@ -45,7 +45,7 @@ export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Prom
 
 async function attempt(client: Client, parts: DialUpgradeParts): Promise<DialledSocket | Failure> {
   const { backends, pools, tunnels, connect, trust } = parts;
-  const loads = (name: string): number => pools.weightOf(name, tunnels(name));
+  const loads = pools.loadsWith(tunnels);
   const retries = new Retries();
   let failure: Failure | undefined;
   while (!retries.isSpent) {

@@ -31,7 +31,7 @@ export type PassthroughParts = {
   readonly prefix?: string;
   readonly backends: Backends;
   readonly pending: PendingQueue;
-  readonly pools: Pick<PoolSet, "shareOf" | "suspectAfterMs">;
+  readonly pools: Pick<PoolSet, "loadsWith" | "suspectAfterMs">;
   readonly connect: (backend: string, ends: Ends) => Socket;
   readonly watchTunnel: WatchTunnel;
 };
@@ -163,8 +163,7 @@ export class Passthrough {
     const { views } = this.#parts.backends;
     const names = backends.map((name) => prefix + name);
     const allowed = names.length === 0 ? views : views.filter(({ name }) => names.includes(name));
-    const loads = (name: string): number =>
-      ((this.#socketCounts.get(name) ?? 0) + 1) / this.#parts.pools.shareOf(name);
+    const loads = this.#parts.pools.loadsWith((name) => this.#socketCounts.get(name) ?? 0);
     return retries.nextBackend(allowed, loads);
   }
 

@@ -17,6 +17,8 @@ import type { Client } from "../context/client.ts";
 import { writeHead, writeUpgrade } from "../h1/h1-head.ts";
 import { headOf, readUpgrade } from "../h1/h1-request.ts";
 import type { Asserted, AssertedTrust } from "../identity/asserted-identity.ts";
+import type { Limit } from "../limits/limit.ts";
+import { endAll } from "../limits/request-limits.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
 import { localReplyTo } from "../request/local-reply.ts";
@@ -36,6 +38,12 @@ export type UpgradeParts = {
         readonly asserted?: Asserted | undefined;
       }
     | Failure;
+  /** Returns the limits that count the Upgrade until its response, or the refusal of an Upgrade above a limit. */
+  readonly limitsOf?: (
+    request: RequestHead,
+    client: Client,
+    asserted: Asserted | undefined,
+  ) => readonly Limit[] | Failure;
   /** Dials backends until one accepts. `trust`: which certificate of the proxy is presented. */
   readonly dialUpgrade: (
     client: Client,
@@ -100,6 +108,8 @@ export class UpgradeHandler {
     const { fields, auditId, asserted } = identified;
     const named = { ...requester, auditId };
     const { head, upgrades } = upgrade;
+    const limited = this.#parts.limitsOf?.(head, client, asserted) ?? [];
+    if (limited instanceof Failure) return this.#refuse(socket, named, limited);
     const isWatch = classify(head.method, head.path).kind === "watch";
     const parts = {
       down: socket,
@@ -115,7 +125,8 @@ export class UpgradeHandler {
           ? this.#refuse(socket, named, reached)
           : this.#open({ ...parts, up: reached.socket }, reached.backend, named),
       )
-      .catch((reason: unknown) => this.#refuse(socket, named, failureFrom(reason, "proxy")));
+      .catch((reason: unknown) => this.#refuse(socket, named, failureFrom(reason, "proxy")))
+      .finally(() => endAll(limited));
   }
 
   /** The closures live as long as the tunnel, so they keep only a small `Requester` of the request (A26). */
@@ -160,7 +171,9 @@ export class UpgradeHandler {
   /** Sends the last response on a socket. Whatever the client still sends is discarded. */
   #refuse(socket: Socket, { method, ...names }: Requester, failure: Failure): void {
     const { code, origin, message } = failure;
-    this.#parts.journal.write({ kind: "request.failed", code, origin, message, ...names });
+    // The limit itself reports its refusals.
+    if (code !== "limited")
+      this.#parts.journal.write({ kind: "request.failed", code, origin, message, ...names });
     if (socket.writable) {
       const { status, fields, body } = localReplyTo(method, failure);
       socket.write(writeHead([`HTTP/1.1 ${status} `], fields, ["connection: close"]));

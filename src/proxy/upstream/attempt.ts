@@ -171,7 +171,11 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#waitingPool = undefined;
     this.#isSuspect = false;
     this.#connection = connection;
-    this.#contain(() => this.#open(connection));
+    try {
+      this.#open(connection);
+    } catch (error) {
+      this.#owner.attemptFaulted(error);
+    }
   }
 
   #open(connection: Connection): void {

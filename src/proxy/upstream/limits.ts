@@ -69,6 +69,12 @@ export const upstreamLimits = {
   slowStartMs: 30_000,
   /** The part of its full share that a backend gets at first when it has become ready again. */
   slowStartLeast: 1 / 30,
+  /**
+   * A backend of another zone gets clients if the load of those in the own zone exceeds this multiple of its load, and
+   * `spillFloor` streams. A proxy on a node has a few dozen streams, so its clients stay in the zone.
+   */
+  spillRatio: 2,
+  spillFloor: 100,
   /** Ms for which an attempt's owner is notified that the attempt is slow. */
   slowToldMs: 3000,
 } as const;

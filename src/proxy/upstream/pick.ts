@@ -2,47 +2,61 @@
 import { Failure } from "../../base/failure.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 
+/** Compares backends that are in the same state. `PoolSet` implements it. */
+export type Loads = {
+  /** Returns the load of a backend for its share. The load of a backend in another zone counts as larger. */
+  readonly weightOf: (backend: string) => number;
+  /** True if the backend has asked for a pause. The backend is picked only if all others have asked, too. */
+  readonly isPaused: (backend: string) => boolean;
+  /** True if the backend is in the proxy's own zone, or if zones are not known. */
+  readonly isNear: (backend: string) => boolean;
+  /** Returns a random number from 0 to below 1. */
+  readonly random: () => number;
+};
+
 export type PickParts = {
   readonly views: readonly BackendView[];
-  /** Returns the weighted load of a backend. The backend with the smallest load is picked. */
-  readonly loads: (name: string) => number;
+  readonly loads: Loads;
   /** The backend of the client's earlier requests, which is kept as long as it serves (k/k 59848). */
   readonly bound: string | undefined;
   readonly tried: readonly string[];
 };
 
 const pickableBestFirst: readonly BackendState[] = ["ready", "unknown", "draining"];
-const doubtful: readonly BackendState[] = ["suspect"];
-/** States in which a backend is known to answer. Hedges go to no other backend. */
+/** States in which a backend is known to answer. A hedge goes to no other backend. */
 const answering: readonly BackendState[] = ["ready", "draining"];
+/** The rank of a backend that cannot be picked. */
+const unfit = Number.POSITIVE_INFINITY;
 
 /**
- * Returns the bound backend if it serves, otherwise the least loaded one in the best state. Suspect backends that
- * answer precede other suspect ones, which may stay silent after a silence of all backends (D14).
+ * Returns the bound backend if it serves, otherwise one with little load of the best rank. Creates no array for a bound
+ * client, because most requests are decided here.
  */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
-  const untried = views.filter((view) => !tried.includes(view.name));
-  const ready = views.filter((view) => view.state === "ready");
-  // A ready backend that has failed once may have refused only that stream, for example with a GOAWAY, and is tried
-  // again on another connection. After two failures, a suspect backend is the better choice.
-  const again = ready.filter(({ name }) => tried.indexOf(name) === tried.lastIndexOf(name));
-  const best =
-    bestOf(untried, pickableBestFirst, loads) ??
-    bestOf(again, pickableBestFirst, loads) ??
-    bestOf(
-      untried.filter(({ isMute }) => isMute !== true),
-      doubtful,
-      loads,
-    ) ??
-    bestOf(untried, doubtful, loads) ??
-    bestOf(ready, pickableBestFirst, loads);
+  const best = bestOf(views, (view) => rankOf(view, tried), loads);
   if (best !== undefined) return best.name;
   const counts = views.map((view) => `${view.name} ${view.state}`).join(", ");
   return new Failure("no-backend", "proxy", `Cannot choose a backend: ${counts || "none configured"}`);
 }
 
-/** Creates no array, because nearly every request is decided here. */
+/**
+ * Returns 0 for the backends to pick first. A ready backend that failed once may have refused that stream only, for
+ * example with a GOAWAY, and is tried again on another connection. If it failed twice, a suspect backend is the better
+ * choice. Suspect backends that answer come before other suspect ones, which may stay silent after a silence of all
+ * backends (D14).
+ */
+function rankOf({ name, state, isMute }: BackendView, tried: readonly string[]): number {
+  const first = tried.indexOf(name);
+  if (first >= 0) {
+    if (state !== "ready") return unfit;
+    return first === tried.lastIndexOf(name) ? 3 : 6;
+  }
+  if (state === "suspect") return isMute === true ? 5 : 4;
+  const rank = pickableBestFirst.indexOf(state);
+  return rank < 0 ? unfit : rank;
+}
+
 function mayStay(bound: string, views: readonly BackendView[], tried: readonly string[]): boolean {
   const view = views.find(({ name }) => name === bound);
   return (view?.state === "ready" || view?.state === "unknown") && !tried.includes(bound);
@@ -54,20 +68,49 @@ export function pickOther(
   loads: PickParts["loads"],
   except: readonly string[],
 ): string | undefined {
-  const others = views.filter((view) => !except.includes(view.name));
-  return bestOf(others, answering, loads)?.name;
+  const rank = ({ name, state }: BackendView): number => {
+    const at = answering.indexOf(state);
+    return at < 0 || except.includes(name) ? unfit : at;
+  };
+  return bestOf(views, rank, loads)?.name;
 }
 
+/** Returns a backend of the lowest rank. Loads are compared only between backends of one rank. */
 function bestOf(
   views: readonly BackendView[],
-  states: readonly BackendState[],
-  loads: PickParts["loads"],
+  rank: (view: BackendView) => number,
+  loads: Loads,
 ): BackendView | undefined {
-  for (const state of states) {
-    const [best] = views
-      .filter((view) => view.state === state)
-      .toSorted((a, b) => loads(a.name) - loads(b.name));
-    if (best !== undefined) return best;
-  }
-  return undefined;
+  const bestRank = views.reduce((best, view) => Math.min(best, rank(view)), unfit);
+  const best = views.filter((view) => rank(view) === bestRank && bestRank < unfit);
+  if (best.length < 2) return best[0];
+  const willing = best.filter(({ name }) => !loads.isPaused(name));
+  return bestByZone(willing.length > 0 ? willing : best, loads);
+}
+
+/** Prefers the own zone as long as its backends are not much more loaded than the others (`PoolSet.weightOf`). */
+function bestByZone(views: readonly BackendView[], loads: Loads): BackendView | undefined {
+  const near = leastOfTwo(
+    views.filter(({ name }) => loads.isNear(name)),
+    loads,
+  );
+  const far = leastOfTwo(
+    views.filter(({ name }) => !loads.isNear(name)),
+    loads,
+  );
+  if (near === undefined || far === undefined) return near ?? far;
+  return loads.weightOf(far.name) < loads.weightOf(near.name) ? far : near;
+}
+
+/**
+ * Returns the less loaded of two backends that are drawn at random. Thousands of proxies that all saw the same backend
+ * as the least loaded one would otherwise send all new clients there at once.
+ */
+function leastOfTwo(views: readonly BackendView[], { weightOf, random }: Loads): BackendView | undefined {
+  if (views.length < 2) return views[0];
+  const first = Math.floor(random() * views.length);
+  const step = 1 + Math.floor(random() * (views.length - 1));
+  const [one, other] = [views[first], views[(first + step) % views.length]];
+  if (one === undefined || other === undefined) return one ?? other;
+  return weightOf(other.name) < weightOf(one.name) ? other : one;
 }

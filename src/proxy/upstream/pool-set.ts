@@ -2,17 +2,20 @@
 
 import type { Client } from "../context/client.ts";
 import type { TrustClass } from "../identity/trust.ts";
+import type { BackendShares } from "./backend-shares.ts";
 import type { Connection } from "./connection.ts";
 import type { ConnectionPool, PoolSettings } from "./connection-pool.ts";
 import { upstreamLimits } from "./limits.ts";
+import type { Loads } from "./pick.ts";
 import { type ConnectionKind, type PoolKey, poolKey, rejectedOwner } from "./pool-key.ts";
 
 export type PoolSetOptions = {
   readonly poolFor: (backend: string) => ConnectionPool;
   /** True if every client has upstream connections of its own (D2). */
   readonly isPerClient: boolean;
-  /** Returns the share of its full load that a backend may get now: above 0, at most 1 (slow-start.ts). */
-  readonly shareOf: (backend: string) => number;
+  readonly shares: BackendShares;
+  /** Returns the load of a backend that its streams do not show: requests that are over soon, and bytes of events. */
+  readonly activityOf: (backend: string) => number;
 };
 
 /** Made only once, because nearly all requests use them. */
@@ -27,7 +30,7 @@ const sharedKeys = {
   impersonate: { plain: poolKey("impersonate", "plain"), long: poolKey("impersonate", "long") },
 };
 
-export class PoolSet {
+export class PoolSet implements Loads {
   readonly #options: PoolSetOptions;
   readonly #pools = new Map<string, ConnectionPool>();
   readonly #owners = new WeakMap<Client, string>();
@@ -89,18 +92,29 @@ export class PoolSet {
     return connections.shards.reduce((sum, { waiting }) => sum + waiting, connections.openStreams);
   }
 
-  shareOf(backend: string): number {
-    return this.#options.shareOf(backend);
-  }
-
   /** Returns for how many ms the backend may be silent before it is suspect. */
   suspectAfterMs(backend: string): number {
     return this.#pools.get(backend)?.deadlines.suspectAfterMs ?? upstreamLimits.connectionDoubtMs;
   }
 
-  /** Returns a backend's load, with `besides` added, divided by its share. The backend with the least is picked. */
-  readonly weightOf = (backend: string, besides = 0): number =>
-    (this.loadOf(backend) + besides + 1) / this.#options.shareOf(backend);
+  /** `besides`: load that upstream connections do not show. */
+  readonly weightOf = (backend: string, besides = 0): number => {
+    const { shares, activityOf } = this.#options;
+    const weight = (this.loadOf(backend) + activityOf(backend) + besides + 1) / shares.of(backend);
+    return shares.isNear(backend) ? weight : weight * upstreamLimits.spillRatio + upstreamLimits.spillFloor;
+  };
+
+  readonly isPaused = (backend: string): boolean => this.#options.shares.isPaused(backend);
+
+  readonly isNear = (backend: string): boolean => this.#options.shares.isNear(backend);
+
+  readonly random = (): number => this.#options.shares.random();
+
+  /** Returns the loads with those that `besides` returns, which upstream connections do not show. */
+  loadsWith(besides: (backend: string) => number): Loads {
+    const { isPaused, isNear, random } = this;
+    return { isPaused, isNear, random, weightOf: (backend) => this.weightOf(backend, besides(backend)) };
+  }
 
   /** `trust` "rejected": for anonymous requests, and for requests from addresses whose tokens get 401. */
   keyFor(

@@ -7,8 +7,12 @@ import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
 import type { WatchEvent } from "../codec/event.ts";
 import { watchLimits } from "../limits.ts";
+import { WriteDelays, type WriteProgress } from "./write-delays.ts";
 
 const none: readonly string[] = [];
+
+/** The end of a scope (`WatchContext.scope`) that covers all namespaces. */
+const wholeScopeEnd = " ";
 
 /** Until the clock reading `until`, watches avoid the stalled cache. Each further stall lasts twice as long. */
 type Stall = {
@@ -38,18 +42,24 @@ export class CacheProgress {
   stall: Stall | undefined;
   /** Newest version from which the backend has refused a watch with 410 (too old); "": none. */
   refused = "";
+  /** Measures the delay of writes; undefined unless the scope covers the whole resource. */
+  readonly writes: WriteProgress | undefined;
   #hasForgotten = false;
 
-  constructor(backend: string, resource: string) {
+  constructor(backend: string, resource: string, writes?: WriteProgress) {
     this.backend = backend;
     this.resource = resource;
+    this.writes = writes;
   }
 
-  join(isWhole: boolean, now: number): void {
+  /** `from`: the version that the new watch was requested from. */
+  join(isWhole: boolean, now: number, from = ""): void {
     if (this.watches === 0) {
       this.watchedSince = now;
       this.stillSince = now;
+      this.writes?.begin(now);
     }
+    this.writes?.startFrom(from);
     this.watches += 1;
     if (isWhole) this.wholeWatches += 1;
   }
@@ -57,6 +67,7 @@ export class CacheProgress {
   leave(isWhole: boolean): void {
     this.watches -= 1;
     if (isWhole) this.wholeWatches -= 1;
+    if (this.watches === 0) this.writes?.stop();
   }
 
   showEvent(version: string, now: number): void {
@@ -104,6 +115,7 @@ export class CacheProgress {
   #reach(version: string, now: number): void {
     this.version = version;
     this.stillSince = now;
+    this.writes?.reached(version, now);
   }
 }
 
@@ -224,17 +236,24 @@ function lacks({ version }: CacheProgress, mark: Mark): boolean {
  * new for 8 s. The cache of a scope *lags* sooner, after the time for which a PING may stay unanswered.
  */
 export class CacheTracker {
+  readonly writeDelays = new WriteDelays();
   readonly #resources = new Map<string, Peers>();
   readonly #scopes = new Map<string, Peers>();
   readonly #stalled = new Set<CacheProgress>();
 
   /** Returns one cache's progress. Beyond `comparedResources` resources, it is not compared with other backends'. */
   of(backend: string, resource: string): CacheProgress {
-    return progressIn(this.#resources, backend, resource, 0);
+    return progressIn(this.#resources, backend, resource, { markIntervalMs: 0 });
   }
 
   ofScope(backend: string, scope: string): CacheProgress {
-    return progressIn(this.#scopes, backend, scope, watchLimits.lagMarkMs);
+    return progressIn(this.#scopes, backend, scope, {
+      markIntervalMs: watchLimits.lagMarkMs,
+      // Only a watch of the whole resource delivers each write.
+      measure: scope.endsWith(wholeScopeEnd)
+        ? () => this.writeDelays.of(backend, scope.slice(0, -wholeScopeEnd.length))
+        : undefined,
+    });
   }
 
   /** Returns the caches that for `limits.behindMs` have lacked an event and have delivered nothing new. */
@@ -285,6 +304,7 @@ export class CacheTracker {
         if (peers.caches.size === 0 && peers.seen === "") all.delete(name);
       }
     for (const cache of this.#stalled) if (cache.backend === backend) this.#stalled.delete(cache);
+    this.writeDelays.forget(backend);
   }
 
   /** Returns the newest version of the resource that clients may have received; "": none is known. */
@@ -303,6 +323,7 @@ export class CacheTracker {
       ...caches.keys(),
     ]);
     for (const backend of new Set(all)) if (!names.includes(backend)) this.forget(backend);
+    this.writeDelays.reconcile(names);
   }
 
   markStalled({ cache, version }: LagSuspicion, now: number): void {
@@ -348,14 +369,19 @@ export class CacheTracker {
   }
 }
 
+type PeersSettings = {
+  readonly markIntervalMs: number;
+  readonly measure?: (() => WriteProgress | undefined) | undefined;
+};
+
 function progressIn(
   all: Map<string, Peers>,
   backend: string,
   name: string,
-  markIntervalMs: number,
+  { markIntervalMs, measure }: PeersSettings,
 ): CacheProgress {
   const known = all.get(name);
-  const progress = known?.caches.get(backend) ?? new CacheProgress(backend, name);
+  const progress = known?.caches.get(backend) ?? new CacheProgress(backend, name, measure?.());
   if (known === undefined && !makeRoom(all)) return progress;
   const peers = known ?? new Peers(markIntervalMs);
   all.set(name, peers);

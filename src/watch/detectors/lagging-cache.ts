@@ -14,6 +14,7 @@ import { watchLimits } from "../limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import { resourceOf } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";
+import type { WatchStream } from "../session/watch-stream.ts";
 
 type LaggingCacheParts = {
   readonly clock: Clock;
@@ -135,10 +136,8 @@ function isLate(
   suspicion: LagSuspicion,
   { now, afterMs }: { readonly now: number; readonly afterMs: number },
 ): boolean {
-  const { phase, start } = watch.progress;
-  const hasState = phase === "live" || (phase === "opening" && start === "exact");
-  const stream = watch.compared.find(({ scopeCache }) => scopeCache === suspicion.cache);
-  if (stream === undefined || !hasState || watch.isBlocked) return false;
+  const stream = liveStreamOf(watch, ({ scopeCache }) => scopeCache === suspicion.cache);
+  if (stream === undefined) return false;
   const { reading, acceptedAt: since } = stream;
   return wouldShow(
     { from: reading.from, since, isWhole: true, hasBookmarks: false },
@@ -146,4 +145,14 @@ function isLate(
     now,
     afterMs,
   );
+}
+
+/** Returns the stream for which `is` is true, if the watch has its initial state and its client reads what arrives. */
+export function liveStreamOf(
+  watch: WatchSession,
+  is: (stream: WatchStream) => boolean,
+): WatchStream | undefined {
+  const { phase, start } = watch.progress;
+  const hasState = phase === "live" || (phase === "opening" && start === "exact");
+  return hasState && !watch.isBlocked ? watch.compared.find(is) : undefined;
 }

@@ -129,13 +129,18 @@ export class ProgressRequests {
 
   /** True if the list was refused for another client, and this watch's client may have the permission. */
   #mayTry({ version, tries, client }: CacheRecord, watch: WatchSession): boolean {
-    return version === "" && tries > 0 && tries < watchLimits.progressTries && watch.client !== client;
+    return (
+      version === "" &&
+      tries > 0 &&
+      tries < watchLimits.progressTries &&
+      watch.clientRequest.client !== client
+    );
   }
 
   #ask(record: CacheRecord, watch: WatchSession): void {
     record.isAsked = true;
     record.askedAt = this.#parts.clock.now();
-    record.client = watch.client;
+    record.client = watch.clientRequest.client;
     this.#list(record, watch, undefined, (answer) => this.#answered(record, answer));
   }
 

@@ -4,10 +4,10 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Histogram, moveBounds } from "../../base/histogram.ts";
-import { inSlices, stop } from "../../base/slices.ts";
-import { TokenBucket } from "../../base/token-bucket.ts";
+import { inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
+import type { Urgency } from "../../ledger/urgency.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import type { Connection } from "../../proxy/upstream/connection.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
@@ -16,9 +16,12 @@ import { watchLimits } from "../limits.ts";
 import { AnomalyLog } from "../session/anomaly-log.ts";
 import type { AskReason, EndReason, LeaveReason, Move } from "../session/end-verdict.ts";
 import type { WatchContext } from "../session/watch-context.ts";
+import { WatchLives } from "../session/watch-lives.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { WatchStream } from "../session/watch-stream.ts";
 import { MigrationLog } from "./migration-log.ts";
+import { MovePace } from "./move-pace.ts";
+import { MoveQueue } from "./move-queue.ts";
 import { TargetPicker } from "./target-picker.ts";
 
 type MigrationsParts = {
@@ -41,13 +44,13 @@ export class Migrations {
   /** The newest versions that each backend's caches have delivered. Watches do not move to a stalled cache. */
   readonly caches: CacheTracker;
   readonly anomalies: AnomalyLog;
+  readonly lives = new WatchLives();
   readonly targets: TargetPicker;
   readonly watches = new WatchesByResource();
   readonly #parts: MigrationsParts;
-  readonly #pace: TokenBucket;
+  readonly pace: MovePace;
   readonly #log: MigrationLog;
-  /** Watches that have lost their stream, oldest first. Value: true if the watch has already waited for a backend. */
-  readonly #urgent = new Map<WatchSession, boolean>();
+  readonly #urgent = new MoveQueue();
   /** Watches that have lost their stream while no backend is available. */
   readonly #parked = new Set<WatchSession>();
   /** Watches that leave a stalled cache. They still have their stream. */
@@ -71,7 +74,7 @@ export class Migrations {
     this.caches = parts.caches;
     this.targets = new TargetPicker(parts);
     this.anomalies = new AnomalyLog(parts.clock, parts.journal);
-    this.#pace = new TokenBucket(parts.clock, watchLimits.moveBurst, watchLimits.movesPerSecond);
+    this.pace = new MovePace(parts.clock);
     this.#log = new MigrationLog(parts.clock, parts.journal);
   }
 
@@ -103,7 +106,7 @@ export class Migrations {
   }
 
   #enqueue(watch: WatchSession, hasWaited: boolean): () => void {
-    this.#urgent.set(watch, hasWaited);
+    this.#urgent.add(watch, hasWaited);
     this.#pumpSoon();
     return () => this.#forget(watch);
   }
@@ -111,7 +114,7 @@ export class Migrations {
   /** Opens a hedge. Called at every tick of the keepalive while the watch's connection or backend does not answer. */
   hedge(watch: WatchSession, attempt: Attempt): void {
     // While many watches wait for their turn, this is called often for each of them, so the cheap check comes first.
-    if (!this.#pace.isOpen) return;
+    if (!this.pace.isOpen(watch.clientRequest.caller.urgency)) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
@@ -123,7 +126,7 @@ export class Migrations {
       connection === undefined
         ? (this.targets.elsewhereFor(watch, [attempt.backend]) ?? last)
         : attempt.backend;
-    if (backend === undefined || !this.#pace.take()) return;
+    if (backend === undefined || !this.pace.take(watch.clientRequest.caller.urgency)) return;
     this.hedges += 1;
     this.#send(watch.ask(backend, "suspect"), connection);
   }
@@ -132,9 +135,10 @@ export class Migrations {
   hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
     const { attempt } = watch;
     if (watch.hedgeWithSentinel(others)) return;
-    if (!this.#pace.isOpen || attempt === undefined || !watch.mayHedge) return;
+    if (!this.pace.isOpen(watch.clientRequest.caller.urgency) || attempt === undefined || !watch.mayHedge)
+      return;
     const backend = this.targets.elsewhereFor(watch, [attempt.backend, ...others]);
-    if (backend === undefined || !this.#pace.take()) return;
+    if (backend === undefined || !this.pace.take(watch.clientRequest.caller.urgency)) return;
     this.hedges += 1;
     this.#send(watch.ask(backend, "suspect"), undefined);
   }
@@ -178,12 +182,17 @@ export class Migrations {
 
   /** True if the pace of moves allows another one now. */
   get hasRoom(): boolean {
-    return this.#pace.isOpen;
+    return this.pace.isOpen(2);
   }
 
   /** Halves the pace of moves, because a backend has answered 429 (too many requests). */
   slowDown(): void {
-    this.#pace.slowDown(watchLimits.movesPerSecondLeast);
+    this.pace.slowDown();
+  }
+
+  /** Called when a backend has accepted a moved watch. `ms`: time since the request was sent, without the round trip. */
+  accepted(ms: number): void {
+    this.pace.accepted(ms);
   }
 
   /** Counts the move of a watch. `auditId`: of the request that opened the watch. */
@@ -213,7 +222,7 @@ export class Migrations {
   }
 
   #forget(watch: WatchSession): void {
-    this.#urgent.delete(watch);
+    this.#urgent.take(watch);
     this.#parked.delete(watch);
   }
 
@@ -226,29 +235,28 @@ export class Migrations {
 
   /** Requests streams for waiting watches as the pace allows, also for those that are queued during the round. */
   #pump(): void {
-    let hasRoom = true;
-    const pump = (watch: WatchSession): unknown => {
-      hasRoom = this.#pace.isOpen && this.#pace.take();
-      if (!hasRoom) return stop;
-      const hasWaited = this.#urgent.get(watch);
+    const pump = ([watch, urgency]: readonly [WatchSession, Urgency]): void => {
+      if (!this.pace.take(urgency)) return;
+      const hasWaited = this.#urgent.take(watch);
       if (hasWaited === undefined) this.#migratingNow.delete(watch);
-      else this.#urgent.delete(watch);
       this.#contain(watch, () => {
         if (hasWaited === undefined) this.#migrateNow(watch);
         else this.#attempt(watch, hasWaited);
       });
-      return undefined;
     };
     inSlices(this.clock, this.#urgentFirst(), pump, () => {
-      if (!hasRoom) return this.#pumpLater();
+      if (this.#urgent.size + this.#migratingNow.size > 0) return this.#pumpLater();
       this.#isPumping = false;
-      if (this.#urgent.size > 0) this.#pumpSoon();
     });
   }
 
-  *#urgentFirst(): Iterable<WatchSession> {
-    yield* this.#urgent.keys();
-    yield* this.#migratingNow;
+  /** The watches that may move now. Those of a stalled cache still get events, so they come last. */
+  *#urgentFirst(): Iterable<readonly [WatchSession, Urgency]> {
+    yield* this.#urgent.movable((urgency) => this.pace.isOpen(urgency));
+    for (const watch of this.#migratingNow) {
+      if (!this.pace.isOpen(2)) return;
+      yield [watch, 2];
+    }
   }
 
   /** Catches an exception of one watch, so that the watches after it are still handled. */
@@ -293,7 +301,7 @@ export class Migrations {
   #tryAgain(): void {
     inSlices(this.clock, Array.from(this.#parked), (watch) => {
       if (!this.#parked.delete(watch)) return;
-      this.#urgent.set(watch, true);
+      this.#urgent.add(watch, true);
       this.#pumpSoon();
     });
   }
@@ -329,7 +337,7 @@ export class Migrations {
   }
 
   #reasonHolds(watch: WatchSession, attempt: Attempt, reason: LeaveReason): boolean {
-    const { rebound } = watch.client;
+    const { rebound } = watch.clientRequest.client;
     const isStalled = this.targets.stalled(watch).includes(rebound ?? "");
     if (reason === "rebalance")
       return rebound !== attempt.backend && !isStalled && this.targets.stateOf(rebound ?? "") === "ready";
@@ -338,7 +346,7 @@ export class Migrations {
   }
 
   #leave(watch: WatchSession, from: string, reason: LeaveReason): void {
-    const { rebound } = watch.client;
+    const { rebound } = watch.clientRequest.client;
     if (this.targets.refusing(watch).includes(rebound ?? "")) return this.#parts.refresher.refused(watch);
     if (reason === "rebalance" && rebound !== undefined)
       return this.#send(watch.ask(rebound, reason), undefined);
@@ -349,10 +357,13 @@ export class Migrations {
   }
 
   /** True if a sentinel's second stream (D13) is where the watch should move, so it can become the first stream. */
-  #isPostedWell({ second, isSentinel, mayPromote, client }: WatchSession, reason: LeaveReason): boolean {
+  #isPostedWell(
+    { second, isSentinel, mayPromote, clientRequest }: WatchSession,
+    reason: LeaveReason,
+  ): boolean {
     if (!isSentinel || second === undefined || !mayPromote) return false;
     const { backend } = second.attempt;
-    if (reason === "rebalance") return backend === client.rebound;
+    if (reason === "rebalance") return backend === clientRequest.client.rebound;
     return this.targets.stateOf(backend) === "ready" && !this.targets.isLeaving(second.attempt);
   }
 

@@ -87,12 +87,11 @@ export class TargetPicker {
   /** Prefers a backend whose cache is not stalled. Otherwise a stalled cache is safe: its events are only late. */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
-    const loads = (name: string): number => pools.weightOf(name);
-    const bound = watch.client.backend;
+    const bound = watch.clientRequest.client.backend;
     const except = [...tried, ...this.stalled(watch)];
     const refusing = this.refusing(watch);
     const views = backends.views.filter(({ name }) => !refusing.includes(name));
-    const backend = pick({ views, loads, bound, tried: except });
+    const backend = pick({ views, loads: pools, bound, tried: except });
     return backend instanceof Failure ? undefined : backend;
   }
 
@@ -116,7 +115,7 @@ export class TargetPicker {
   elsewhereFor(watch: WatchSession, except: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     const all = [...except, ...this.stalled(watch), ...this.refusing(watch)];
-    return pickOther(backends.views, (name) => pools.weightOf(name), all);
+    return pickOther(backends.views, pools, all);
   }
 
   /** Returns the state of a backend; undefined if it is no longer configured or discovered. */

@@ -13,7 +13,7 @@ import type { ClientWriter } from "./client-writer.ts";
 import type { ResumeRetry } from "./resume-retry.ts";
 import type { Fate, Progress } from "./session-progress.ts";
 import type { WatchContext } from "./watch-context.ts";
-import { isMerging, type WatchState } from "./watch-state.ts";
+import { isMerging, type WatchInput, type WatchState } from "./watch-state.ts";
 import type { EventTaker, WatchStream } from "./watch-stream.ts";
 
 type UpstreamMergeParts = {
@@ -38,6 +38,12 @@ export class UpstreamMerge implements EventTaker {
 
   constructor(parts: UpstreamMergeParts) {
     this.#parts = parts;
+  }
+
+  /** Returns the backend of the first stream after an input, or the backend that the watch has lost. */
+  nextBackend(input: WatchInput): string {
+    const stream = input === "promote" ? this.other : this.first;
+    return stream?.attempt.backend ?? this.#parts.retry.from;
   }
 
   begin(first: WatchStream): void {

@@ -17,7 +17,6 @@ import {
   isInitialising,
   type ResponseHead,
 } from "../../kube/resume-request.ts";
-import type { Client } from "../../proxy/context/client.ts";
 import type { RequestContext } from "../../proxy/context/request-context.ts";
 import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
@@ -52,6 +51,7 @@ import {
   timesOf,
   type WatchContext,
 } from "./watch-context.ts";
+import type { WatchLife, WatchLives } from "./watch-lives.ts";
 import { hasRoom, inputOf, next, violated, type WatchInput, type WatchState } from "./watch-state.ts";
 import { WatchStream } from "./watch-stream.ts";
 
@@ -70,6 +70,7 @@ type WatchMigrations = {
   readonly clock: Clock;
   readonly stallAwareClock: Clock;
   readonly anomalies: AnomalyLog;
+  readonly lives: WatchLives;
   readonly targets: WatchTargets;
   readonly watches: {
     add(watch: WatchSession, asked: WatchContext): void;
@@ -84,6 +85,7 @@ type WatchMigrations = {
   leaveLater(watch: WatchSession): void;
   migrateNow(watch: WatchSession): void;
   slowDown(): void;
+  accepted(ms: number): void;
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 
@@ -115,6 +117,7 @@ type WatchParts = {
 export class WatchSession implements AttemptOwner {
   readonly #parts: WatchParts;
   readonly progress: Progress;
+  readonly life: WatchLife;
   readonly #writer: ClientWriter;
   readonly #retry: ResumeRetry;
   readonly #merge: UpstreamMerge;
@@ -123,8 +126,9 @@ export class WatchSession implements AttemptOwner {
 
   constructor(parts: WatchParts, attempt: Attempt) {
     const { host, migrations, buffered, asked } = parts;
-    const { clock, anomalies } = migrations;
+    const { clock, anomalies, lives } = migrations;
     this.#parts = parts;
+    this.life = lives.begin(clock);
     this.progress = new Progress({ ...asked, ...asked.request });
     this.#writer = new ClientWriter(host.down, clock);
     this.#retry = new ResumeRetry(clock, migrations.stallAwareClock);
@@ -183,6 +187,7 @@ export class WatchSession implements AttemptOwner {
     const state = next(this.#state, input);
     if (state !== undefined) {
       this.#state = state;
+      this.life.changed(state, this.#merge.nextBackend(input), this.progress.cursor);
       return true;
     }
     const fault = new Error(`A watch took "${input}", which is impossible: ${String(this)}`);
@@ -219,23 +224,18 @@ export class WatchSession implements AttemptOwner {
   /** Finds, every few seconds, what no event shows: a missed deadline, missing bookmarks, a stalled cache. */
   look(): void {
     const { migrations } = this.#parts;
-    const { leftMs } = this.#times;
-    if (leftMs !== undefined && leftMs < -watchLimits.overdueMs) {
+    if ((this.#times.leftMs ?? 0) < -watchLimits.overdueMs) {
       migrations.ended(this, "deadline_missed", this.attempt?.backend ?? this.#retry.from);
       this.#endAtDeadline();
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
     else if (this.mayHedge && this.isHung) {
       // If a second stream on another backend delivers more events, the first stream hangs. If not, nothing is lost.
-      this.#journalHung();
+      const { first } = this.#merge;
+      const silentMs = this.#now - this.progress.lastEventAt;
+      if (first !== undefined) migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
       migrations.leave(this, "hung");
     }
-  }
-
-  #journalHung(): void {
-    const { first } = this.#merge;
-    const silentMs = this.#now - this.progress.lastEventAt;
-    if (first !== undefined) this.#parts.migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
   }
 
   /** Moves the watch off a stalled cache. If no move succeeds, ends it: the client's next watch begins elsewhere. */
@@ -277,8 +277,8 @@ export class WatchSession implements AttemptOwner {
 
   // --- methods for Migrations ---
 
-  get client(): Client {
-    return this.#parts.host.context.client;
+  get clientRequest(): RequestContext {
+    return this.#parts.host.context;
   }
 
   get tried(): readonly string[] {
@@ -433,8 +433,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   get #isPastDeadline(): boolean {
-    const { leftMs } = this.#times;
-    return leftMs !== undefined && leftMs <= 0;
+    return (this.#times.leftMs ?? 1) <= 0;
   }
 
   // --- methods for the watch's attempts ---
@@ -523,6 +522,7 @@ export class WatchSession implements AttemptOwner {
     const acceptance = acceptanceOf(answer, contentType);
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
+    this.#parts.migrations.accepted(stream.attempt.sinceSent(this.#now) - stream.attempt.rttMs);
     this.#accept(stream);
     // A second stream replaces the first only after its first event, which may be an ERROR.
     if (this.#merge.first === undefined) this.promote();

@@ -86,8 +86,9 @@ export class WatchStream {
     this.#isWhole = isWhole;
     this.cache = cache;
     this.scopeCache = scopeCache;
-    cache.join(isWhole, this.acceptedAt);
-    scopeCache?.join(true, this.acceptedAt);
+    const { from } = this.#reading;
+    cache.join(isWhole, this.acceptedAt, from);
+    scopeCache?.join(true, this.acceptedAt, from);
   }
 
   show(version: string, now: number): void {

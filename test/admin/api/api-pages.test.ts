@@ -38,6 +38,7 @@ test("and every column", async () => {
   const sources = {
     ...none,
     live: () => [],
+    limits: () => [],
     history: new BackendHistory(path.journal),
     backends: () => [],
     addressOf: () => "",
@@ -46,7 +47,7 @@ test("and every column", async () => {
   };
   for (const [list, answer] of apiPages(sources, timesOf(path.clock))) {
     const columns = answer.columns.join(" ");
-    const complaint = `"sort" must be one of ${answer.columns.join(", ")}`;
+    const complaint = `Cannot sort by "?": columns are ${answer.columns.join(", ")}`;
     assert.is(await answer.read("sort=?"), complaint);
     assert.ok(page.includes(`Columns: \`${columns}\``), `${list}: ${columns}`);
   }

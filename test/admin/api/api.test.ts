@@ -23,13 +23,16 @@ async function ask(target: string, played = new PlayedJournal()): Promise<Reply 
     ["incidents", pageWith({ kind: "IncidentList" })],
     ["odd", pageWith('"limit" must be a number')],
   ]);
-  return createApi({ pages, incidents: store, stats, times: timesOf(played.clock) })(path)?.(query);
+  const history = { text: (after?: number) => Promise.resolve(`{"after":${after}}`) };
+  return createApi({ pages, incidents: store, live: () => [], stats, history, times: timesOf(played.clock) })(
+    path,
+  )?.(query);
 }
 
 test("the index names every list", async () => {
   assert.equal(JSON.parse((await ask("/api/v1/"))?.text ?? ""), {
     kind: "Index",
-    paths: ["/api/v1/incidents", "/api/v1/odd", "/api/v1/stats"],
+    paths: ["/api/v1/incidents", "/api/v1/odd", "/api/v1/stats", "/api/v1/history"],
   });
 });
 
@@ -49,6 +52,13 @@ test("a list says when it was made; a bad query says why there is none", async (
 test("the stats are one object, not a list", async () => {
   assert.equal(JSON.parse((await ask("/api/v1/stats"))?.text ?? ""), stats());
   assert.is(await ask("/api/v1/stats/1"), undefined);
+});
+
+test("the history is asked for from the step after the reader's last one", async () => {
+  assert.is((await ask("/api/v1/history"))?.text, '{"after":-1}');
+  assert.is((await ask("/api/v1/history?after=719"))?.text, '{"after":719}');
+  for (const after of ["x", "-2", "1e9", "9999999999"])
+    assert.is((await ask(`/api/v1/history?after=${after}`))?.status, 400, after);
 });
 
 test("one incident is found by its number", async () => {

@@ -11,6 +11,7 @@ test("a lease is listed with its holder, and the caller and address that renew i
   const by = {
     client: "10.0.0.9",
     agent: "manager",
+    clientKind: "controller",
     subject: "system:serviceaccount:n:web",
     subjectSource: "jwt",
   };

@@ -43,14 +43,17 @@ test("what is answered is what it says, field for field, on what a live path kno
   // "date-time" is for readers: whether it is one is another test's.
   const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
   ajv.addSchema({ $id: "https://here/", components: { schemas } });
-  const asked = ["/api/v1/", "/api/v1/stats", "/api/v1/incidents/1"];
+  const [watch] = await scene.items("watches");
+  const ofWatch = `/api/v1/watches/${String(watch?.["auditId"])}`;
+  const asked = ["/api/v1/", "/api/v1/stats", "/api/v1/history", "/api/v1/incidents/1", ofWatch];
   const lists = Object.keys(document.paths).filter((path) =>
     document.paths[path]?.get?.operationId.startsWith("list-"),
   );
-  assert.is(lists.length, 6);
+  assert.is(lists.length, 7);
   for (const path of [...asked, ...lists]) {
     const described =
-      document.paths[path.replace(/\/1$/, "/{id}")]?.get?.responses["200"]?.content["application/json"];
+      document.paths[path === ofWatch ? "/api/v1/watches/{id}" : path.replace(/\/1$/, "/{id}")]?.get
+        ?.responses["200"]?.content["application/json"];
     const text = JSON.stringify(described?.schema).replaceAll("#/components", "https://here/#/components");
     const validate = ajv.compile(JSON.parse(text));
     const body = await (await fetch(`http://${scene.address}${path}`)).json();
@@ -96,11 +99,15 @@ test("every parameter of a list is taken, and none that it does not name", async
 
 test("docs/admin-api.md has every path of it", () => {
   const page = readFileSync("docs/admin-api.md", "utf8");
-  for (const [path, { post }] of Object.entries(document.paths)) {
-    const written = path
-      .replace("{name}", "NAME")
-      .replace("{id}", path.includes("watches") ? "AUDIT-ID" : "ID");
-    assert.match(page, `\`${post === undefined ? "GET" : "POST"} ${written}\``, path);
+  const ids = new Map([
+    ["watches", "AUDIT-ID"],
+    ["limits", "NUMBER"],
+  ]);
+  for (const [path, methods] of Object.entries(document.paths)) {
+    const id = ids.get(path.split("/")[3] ?? "") ?? "ID";
+    const written = path.replace("{name}", "NAME").replace("{id}", id);
+    for (const method of Object.keys(methods))
+      assert.match(page, `\`${method.toUpperCase()} ${written}\``, path);
   }
 });
 

@@ -13,7 +13,12 @@ async function posted(
   body: Record<string, unknown> = {},
   isReadOnly = false,
 ): Promise<string> {
-  const operations = new Operations({ journal: path.journal, paths: () => [path], reload: undefined });
+  const operations = new Operations({
+    journal: path.journal,
+    paths: () => [path],
+    limits: path.operatorLimits,
+    reload: undefined,
+  });
   const post = operationPosts(operations, () => isReadOnly)(at);
   if (post === undefined) return "no such path";
   const { status, text } = await post({ by: "alice at 127.0.0.1", body });

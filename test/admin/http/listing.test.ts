@@ -42,6 +42,7 @@ test("a page is sorted, cut and counted", async () => {
     offset: 1,
     limit: 1,
     items: ["a"],
+    groups: [],
   });
   assert.equal(await items("sort=-count&limit=2"), ["b", "Cc"]);
   assert.equal(await items("offset=7"), []);
@@ -52,6 +53,35 @@ test("filters must all fit; q is part of any text", async () => {
   assert.equal(await items("count=10&name=b"), ["b"]);
   assert.equal(await items("q=c"), ["Cc"]);
   assert.equal(await items("q=1"), [], "not of a number");
+});
+
+test("the rows that match are counted by the values of a column, the most frequent value first", async () => {
+  const groups = async (query: string): Promise<unknown> => {
+    const outcome = await page(query);
+    return typeof outcome === "string" ? outcome : outcome["groups"];
+  };
+  const tens = { value: "10", rows: 2 };
+  assert.equal(await groups("group=count&limit=1"), [tens, { value: "9", rows: 1 }]);
+  assert.equal(await groups("group=count&q=c"), [{ value: "10", rows: 1 }]);
+  assert.match(
+    String(await groups("group=constructor")),
+    /^Cannot group by "constructor": columns are name, count/,
+  );
+});
+
+test("rows may come later, as when they are counted in slices", async () => {
+  const later = { ...some, rows: () => Promise.resolve(some.rows()) };
+  const outcome = await pageOf(later, "limit=1", clock);
+  assert.equal(typeof outcome === "string" ? outcome : [outcome["total"], outcome["items"]], [3, ["Cc"]]);
+});
+
+test("values beyond the limit are counted together", async () => {
+  const { apiGroups, apiPageMost } = adminLimits;
+  const rows = Array.from({ length: apiGroups + 5 }, (_, at) => ({ name: `n${at}`, count: at }));
+  const outcome = await pageOf(listing(rows), "group=name", wallClock);
+  const groups = typeof outcome === "string" ? [] : outcome["groups"];
+  assert.ok(Array.isArray(groups));
+  assert.equal([groups.length, groups[0]], [apiPageMost, { value: "", rows: 5 }]);
 });
 
 test("what is not understood is said, and nothing is guessed", async () => {

@@ -17,7 +17,7 @@ test("the page and everything that it imports are there", async () => {
   const index = (await asked("/")).text;
   const named = [...index.matchAll(/(?:href|src)="(\/page\/[^"]+)"|: "(\/page\/[^"]+)"/g)];
   const paths = named.map((match) => match[1] ?? match[2] ?? "");
-  assert.ok(paths.length >= 8);
+  assert.ok(paths.length >= 6);
   for (const path of paths) assert.is((await asked(path)).status, 200, path);
   const modules = globSync("src/page/*.js").map((file) => `/page/${file.split("/").at(-1)}`);
   for (const path of modules) assert.is((await asked(path)).type, "text/javascript; charset=utf-8", path);

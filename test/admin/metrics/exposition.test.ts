@@ -10,7 +10,7 @@ test("buckets add up, as Prometheus reads them", () => {
   const histogram = new Histogram([0.5, 1]);
   for (const value of [0.25, 0.75, 2]) histogram.observe(value);
   const family = { name: "x_seconds", help: "how long", labels: ["verb"] } as const;
-  const rows = [["GET", histogram] as const];
+  const rows = [[["GET"], histogram] as const];
   assert.is(
     histogramText(family, rows),
     `# HELP watchkeeper_x_seconds how long

@@ -32,10 +32,15 @@ function backend(
     },
     measurementsOf: () => ({
       version: "v1.36.1",
+      watchLagMs: 1500,
+      watchDelay: undefined,
+      unreachableApis: [],
       pingP99Ms: 2,
       suspectMs: 1500,
       isDrained: false,
+      shield: { cap: 0, waiting: 0, refused: 0 },
       pings: undefined,
+      load: path.measurementsOf(name).load,
       probes: { ...path.measurementsOf(name).probes, answers: 3, failures: 1, lastMs: 12 },
     }),
   };

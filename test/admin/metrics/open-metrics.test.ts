@@ -42,7 +42,7 @@ const family = { name: "x_seconds", help: "how long", labels: ["verb"] } as cons
 function textWith(auditId: string): string {
   const histogram = new Histogram([0.5, 1]);
   histogram.observe(0.25, auditId, 1000);
-  return histogramText(family, [["GET", histogram]], (at) => at + 1_800_000_000_000);
+  return histogramText(family, [[["GET"], histogram]], (at) => at + 1_800_000_000_000);
 }
 
 test("OpenMetrics has the exemplars, its own bounds and names, and no empty line", () => {

@@ -34,7 +34,7 @@ test("a folder has every list, and no client's name in it", async () => {
   const { code, out, complaints } = await made("--to", to);
   assert.is(code, 0);
   assert.match(complaints, "has no metrics: --metrics must name the metrics port");
-  assert.match(out, /b: 10 files, \d+ KiB\n$/);
+  assert.match(out, /b: 11 files, \d+ KiB\n$/);
   const files = readdirSync(to).toSorted();
   assert.equal(files, [
     "README.txt",
@@ -43,13 +43,23 @@ test("a folder has every list, and no client's name in it", async () => {
     "clients.json",
     "incidents.json",
     "leases.json",
+    "limits.json",
     "metrics.txt",
     "stats.json",
     "versions.json",
     "watches.json",
   ]);
   const all = files.map((file) => readFileSync(join(to, file), "utf8")).join("\n");
-  for (const name of ["web-0", "10.0.0.9", "system:serviceaccount", "planted-secret", "eyJ", "leader"])
+  for (const name of [
+    "web-0",
+    "10.0.0.9",
+    "system:serviceaccount",
+    "planted-secret",
+    "eyJ",
+    "leader",
+    "jane",
+    "alice",
+  ])
     assert.not.match(all, name);
   assert.match(all, '"resource": "/configmaps"');
   assert.match(all, "# Cannot reach the proxy at ");

@@ -62,8 +62,8 @@ test("an option of a server that changes who gets clients is named, with what wa
 `;
   const notes = groups(text)[0]?.notes.map((note) => `${note.at} ${note.text}`) ?? [];
   assert.equal(notes, [
-    'haproxy.cfg:2 "weight" of default-server was not imported: watchkeeper uses all apiservers alike',
-    'haproxy.cfg:4 "backup" of server "b" was not imported: watchkeeper uses this apiserver like the others; "weight" of server "b" was not imported: watchkeeper uses all apiservers alike',
+    'haproxy.cfg:2 "weight" of default-server was not imported: weights from 1 to 256 of a server line are imported',
+    'haproxy.cfg:4 "backup" of server "b" was not imported: watchkeeper uses this apiserver like the others',
     'haproxy.cfg:5 "disabled" of server "c" was not imported: watchkeeper uses this apiserver: remove it if it should get no clients; "send-proxy-v2" of server "c" was not imported: watchkeeper sends no PROXY header to apiservers',
   ]);
 });

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../../src/h2/core/field.ts";
-import { readRequest, readResponse, trailersFault } from "../../../src/h2/core/fields.ts";
+import { RequestReader, readRequest, readResponse, trailersFault } from "../../../src/h2/core/fields.ts";
 import { fastestMs } from "../../support/fastest.ts";
 import { fields } from "../../support/hpack.ts";
 
@@ -38,6 +38,37 @@ test("a request is read in one pass, and its fields are the very same list", () 
   });
   const head = readRequest(list);
   assert.is(typeof head === "string" ? undefined : head.fields, list);
+});
+
+test("a request that differs from the one before in its path only is read as any other", () => {
+  const texts = [...request, "authorization: Bearer x", "content-length: 0"];
+  const list = fields(...texts);
+  const withPath = (path: string): Field[] =>
+    list.map((field) => (field.name === ":path" ? new Field(":path", path) : field));
+  const reader = new RequestReader();
+  for (const path of ["/a", "/b", "no-path", "/c", "/c d", "/d", "*", "/e", `/${"e".repeat(5000)}`, "/f"]) {
+    const next = withPath(path);
+    assert.equal(reader.read(next), readRequest(next), path.slice(0, 20));
+  }
+});
+
+test("a request whose other fields differ from the one before is checked as a whole", () => {
+  const list = fields(...request, "host: 10.0.0.1:6443");
+  const others = [
+    ...list.map((_, at) => list.toSpliced(at, 1)),
+    ...list.map((field, at) => list.toSpliced(at, 0, field)),
+    list.with(0, new Field(":method", "CONNECT")),
+    list.with(2, new Field(":authority", "10.0.0.2:6443")),
+    list.with(3, new Field(":status", "200")),
+    list.with(4, new Field("host", "a@b")),
+    list.toReversed(),
+  ];
+  for (const other of others) {
+    const reader = new RequestReader();
+    assert.equal(reader.read([...list]), readRequest([...list]));
+    assert.equal(reader.read([...other]), readRequest([...other]));
+    assert.equal(reader.read([...list]), readRequest([...list]));
+  }
 });
 
 test("a heavy honest user passes byte-identical: 400 groups in order, a 12 KiB token, 30 cookies (A8)", () => {

@@ -47,6 +47,24 @@ test("an equal field of another decoder is found as well", () => {
   assert.equal(encode(encoder, fields("x-a: b")), hex("be"));
 });
 
+test("a field that was evicted since it was last sent is sent as a literal again", () => {
+  for (const remembered of [1, 2, 16]) {
+    const encoder = new HpackEncoder(remembered);
+    const decoder = new HpackDecoder();
+    const all = Array.from({ length: 150 }, (_, at) => new Field(`x-${at}`, "y".repeat(20 + at)));
+    const random = seeded(remembered);
+    for (let block = 0; block < 400; block += 1) {
+      if (block % 50 === 49) encoder.setPeerTableLimit(random.below(4096));
+      const list = Array.from(
+        { length: 6 },
+        () => all[random.below(block % 2 === 0 ? 8 : all.length)] ?? all[0],
+      );
+      const sent = list.filter((field) => field !== undefined);
+      assert.equal(lines(decode(decoder, encode(encoder, sent))), lines(sent));
+    }
+  }
+});
+
 test("credentials and identities are never indexed, for any hop (RFC 7541 §7.1.3)", () => {
   const encoder = new HpackEncoder();
   for (const name of [
@@ -75,7 +93,13 @@ test("a field that came never-indexed leaves so, even one that the table knows",
 test("what will not come again is written without touching the table", () => {
   const encoder = new HpackEncoder();
   const once = [
-    ...fields(":path: /api/v1/pods", "content-length: 5", "audit-id: 1", "x-forwarded-for: 10.0.0.1"),
+    ...fields(
+      ":path: /api/v1/pods",
+      "content-length: 5",
+      "audit-id: 1",
+      "x-forwarded-for: 10.0.0.1",
+      "traceparent: 00-1",
+    ),
     new Field("x-large", "v".repeat(h2Limits.hpackIndexedBytes)),
   ];
   const first = encode(encoder, once);

@@ -24,9 +24,9 @@ export const admission: readonly Defect[] = [
   defect(
     "a bearer that was accepted goes on holding its place",
     {
-      file: "proxy/request/exchange.ts",
-      find: "if (this.#entry !== undefined) admission.answered(",
-      replace: "if (this.#entry !== undefined && status === 401) admission.answered(",
+      file: "proxy/limits/request-gate.ts",
+      find: "if (this.#entry !== undefined) this.#parts.admission.answered(",
+      replace: "if (this.#entry !== undefined && status === 401) this.#parts.admission.answered(",
     },
     ["proxy/admission/admission", "hold up no newcomer"],
   ),
@@ -133,10 +133,38 @@ export const admission: readonly Defect[] = [
     "the wait for a place counts as time in which a request was sent away",
     {
       file: "proxy/request/exchange.ts",
-      find: "Math.max(context.at, this.#placedAt)",
+      find: "Math.max(context.at, this.#gate?.admittedAt ?? 0)",
       replace: "context.at",
     },
     ["proxy/admission/admission", "is none of the time"],
+  ),
+  defect(
+    "a limit hits the renewals of leases",
+    { file: "proxy/limits/limit.ts", find: "return !isLeaseRenewal(info);", replace: "return true;" },
+    ["proxy/limits/limit", "reads and renewals of leases pass"],
+  ),
+  defect(
+    "an invented token uses up the limit of a user",
+    {
+      file: "proxy/request/handler.ts",
+      find: 'return asserted !== undefined || trust.classOf(credential) === "proven";',
+      replace: 'return asserted !== undefined || trust.classOf(credential) !== "private";',
+    },
+    ["proxy/limits/request-limits", "only requests whose token a backend has accepted"],
+  ),
+  defect(
+    "a request that leaves its turn keeps its place at the shield",
+    { file: "proxy/limits/request-gate.ts", find: "this.#parts.shields.leave(this.#place)", replace: "{}" },
+    ["proxy/limits/shield", "gets a few lists at once"],
+  ),
+  defect(
+    "the queue of a shield is first come, first served",
+    {
+      file: "proxy/limits/fair-queue.ts",
+      find: "if (group.waiting.size > 0) this.#turns.add(group);",
+      replace: "if (group.waiting.size > 0) return first;",
+    },
+    ["proxy/limits/fair-queue", "users take turns"],
   ),
   defect(
     "a refused certificate is not tried again",

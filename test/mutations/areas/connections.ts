@@ -194,8 +194,8 @@ export const connections: readonly Defect[] = [
     "a stall of the proxy is part of a silence of all backends",
     {
       file: "health/backends.ts",
-      find: "return this.#stallAwareClock.now() < this.silentUntil;",
-      replace: "return this.#clock.now() < this.silentUntil;",
+      find: "this.#stallAwareClock.now() < this.silentUntil;",
+      replace: "this.#clock.now() < this.silentUntil;",
     },
     ["health/backends", "no part of a silence of all"],
   ),
@@ -248,8 +248,8 @@ export const connections: readonly Defect[] = [
     "after a silence of all backends requests go to one that is still silent",
     {
       file: "proxy/upstream/pick.ts",
-      find: "isMute !== true",
-      replace: "isMute !== undefined",
+      find: "isMute === true ? 5 : 4",
+      replace: "isMute === undefined ? 5 : 4",
     },
     ["flows/all-silent", "writes that begin while all are silent"],
   ),

@@ -111,8 +111,8 @@ export const ends: readonly Defect[] = [
     "a peer's FIN is told when the last byte has left",
     {
       file: "proxy/net/socket.ts",
-      find: "    guarded(() => owner.closed(failure));\n    if (!socket.writableEnded) endSoon(socket);",
-      replace: "    endSoon(socket);",
+      find: "    guarded(() => owner.closed(failure));\n    if (!socket.writableEnded) output.end();",
+      replace: "    output.end();",
     },
     ["proxy/net/socket", "a peer's FIN is reported at once"],
   ),
@@ -157,7 +157,7 @@ export const ends: readonly Defect[] = [
   defect(
     "a write is sent again because of a 404 alone",
     {
-      file: "proxy/request/missing-apis.ts",
+      file: "proxy/request/avoided-apis.ts",
       find: "isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend))",
       replace: "isApiPath(context)",
     },
@@ -167,7 +167,7 @@ export const ends: readonly Defect[] = [
     "a client is bound to the backend that serves what its own does not serve",
     {
       file: "proxy/request/exchange.ts",
-      find: "if (!this.#isMissing && missingApis.avoided(this.#info).length === 0) client.bind(backend);",
+      find: "if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);",
       replace: "client.bind(backend);",
     },
     ["flows/missing-apis", "the client stays where it was"],
@@ -175,7 +175,7 @@ export const ends: readonly Defect[] = [
   defect(
     "an API that no backend serves is called missing",
     {
-      file: "proxy/request/missing-apis.ts",
+      file: "proxy/request/avoided-apis.ts",
       find: "    if (status === 404) this.#gaps.delete(key);\n    if (status >= 400) return;\n",
       replace: "",
     },
@@ -184,10 +184,28 @@ export const ends: readonly Defect[] = [
   defect(
     "paths that no backend serves are asked for twice without a limit",
     {
-      file: "proxy/request/missing-apis.ts",
-      find: "    if (!this.#budget.take()) return false;\n    if (info.isResource)",
-      replace: "    if (info.isResource)",
+      file: "proxy/request/avoided-apis.ts",
+      find: 'complaint !== "no-route" || !this.#budget.take()',
+      replace: 'complaint !== "no-route"',
     },
     ["flows/missing-apis", "only as far as their budget allows"],
+  ),
+  defect(
+    "a backend is named for a server that no backend reaches",
+    {
+      file: "proxy/observe/peer-outcomes.ts",
+      find: "one.backend !== backend && isHealthy(one)",
+      replace: "one.backend !== backend",
+    },
+    ["flows/grey-backend", "a server that no backend reaches names none"],
+  ),
+  defect(
+    "a backend that cannot reach an API gets all its requests again after a while",
+    {
+      file: "proxy/observe/api-failures.ts",
+      find: "grey.until = now + apiFailureLimits.trialMs;",
+      replace: "",
+    },
+    ["flows/grey-backend", "one request finds out"],
   ),
 ];

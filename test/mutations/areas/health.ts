@@ -195,7 +195,11 @@ export const health: readonly Defect[] = [
   ),
   defect(
     "a metrics server that hangs makes the proxy impatient with /readyz",
-    { file: "proxy/request/hedge.ts", find: "    if (!context.isOwn) return;\n", replace: "" },
+    {
+      file: "proxy/request/hedge.ts",
+      find: "if (context.isOwn) this.",
+      replace: "if (context !== undefined) this.",
+    },
     ["flows/slow-reads", "reads of what another server answers say nothing of the apiserver"],
   ),
   defect(
@@ -266,5 +270,23 @@ export const health: readonly Defect[] = [
       replace: 'if (from === "ready") known.lostAt = now;',
     },
     ["flows/measured-times", "the time of detection runs from the last sign of life"],
+  ),
+  defect(
+    "a write that changes nothing counts as delivered at once",
+    {
+      file: "watch/cache/write-delays.ts",
+      find: "compareVersions(version, newest) <= 0 || ",
+      replace: "",
+    },
+    ["flows/watch-delay", "a write that changes nothing"],
+  ),
+  defect(
+    "a backend is called late because a slow client does not take its events",
+    {
+      file: "watch/detectors/watch-delay.ts",
+      find: "progress.lagMs(now) >= limitMs && this.#isProven(progress, now)",
+      replace: "progress.lagMs(now) >= limitMs",
+    },
+    ["flows/watch-delay", "a slow client"],
   ),
 ];

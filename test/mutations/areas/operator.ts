@@ -6,6 +6,16 @@ const seen = (fails: string): readonly [string, string] => ["admin/authorization
 
 export const operator: readonly Defect[] = [
   defect(
+    "a reader gets steps that it already has",
+    { file: "admin/history/history.ts", find: "Math.max(after + 1,", replace: "Math.max(after," },
+    ["admin/history/history", "a reader gets only the steps"],
+  ),
+  defect(
+    "the history shows the state at the end of a step only",
+    { file: "admin/history/history.ts", find: "Math.max(worst.get(name) ?? 0, ", replace: "Math.max(0, " },
+    ["admin/history/history", "a step has the rates"],
+  ),
+  defect(
     "the second pod of a node reports that the first pod has the API's port",
     { file: "admin/server/api-port.ts", find: " && !this.isExpected(failure)", replace: "" },
     ["admin/server/api-port", "of the same node keeps is not reported"],
@@ -220,5 +230,37 @@ export const operator: readonly Defect[] = [
       replace: "clipped(target, limits.apiTextChars)",
     },
     ["proxy/request/access-log", "no token, query or body"],
+  ),
+  defect(
+    "traces wait without a limit while the collector is silent",
+    {
+      file: "admin/tracing/trace-exporter.ts",
+      find: 'this.#endpoint === "" || this.#waiting.length >= tracingLimits.waiting',
+      replace: 'this.#endpoint === ""',
+    },
+    ["admin/tracing/trace-exporter", "at most so many traces wait"],
+  ),
+  defect(
+    "the query of a request is in its trace",
+    {
+      file: "proxy/request/request-names.ts",
+      find: 'clipped(target.split("?", 1)[0] ?? ""',
+      replace: "clipped(target",
+    },
+    ["proxy/observe/tracer", "the facts without the query"],
+  ),
+  defect(
+    "a request is traced although its client has decided against it",
+    { file: "proxy/observe/tracer.ts", find: ": !parent.isSampled", replace: ": false" },
+    ["proxy/observe/tracer", "the client's decision comes before the share"],
+  ),
+  defect(
+    "the time at the backend counts as the proxy's own",
+    {
+      file: "proxy/request/exchange.ts",
+      find: 'overhead.forwarded("response", now,',
+      replace: 'overhead.forwarded("response", this.context.at,',
+    },
+    ["proxy/observe/overhead", "the time at the backend does not count"],
   ),
 ];

@@ -58,8 +58,8 @@ export const watches: readonly Defect[] = [
     "one client that may not list speaks for all",
     {
       file: "watch/detectors/progress-requests.ts",
-      find: "tries > 0 && tries < watchLimits.progressTries",
-      replace: "tries > watchLimits.progressTries",
+      find: "tries < watchLimits.progressTries &&",
+      replace: "tries === 0 &&",
     },
     ["watch/detectors/progress-requests", "a client that may not list: another's is tried"],
   ),

@@ -86,7 +86,7 @@ export const wire: readonly Defect[] = [
     "a rate that was slowed down stays slow",
     {
       file: "base/token-bucket.ts",
-      find: "this.#perMs + (ms * this.#fullPerMs) / recoveryMs",
+      find: "Math.min(this.#fullPerMs, this.#perMs + step)",
       replace: "this.#perMs",
     },
     ["base/token-bucket", "which comes back in seconds"],
@@ -421,5 +421,37 @@ export const wire: readonly Defect[] = [
       replace: "      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });",
     },
     ["cli/deploy/new-files", "a directory that cannot be is an error"],
+  ),
+  defect(
+    "a field that was evicted from the table of HPACK is sent as its entry",
+    { file: "h2/hpack/hpack-encoder.ts", find: "known >= this.#table.oldest", replace: "known >= 0" },
+    ["h2/hpack/hpack-encoder", "evicted since it was last sent"],
+  ),
+  defect(
+    "a request counts as checked if its first field is that of the one before",
+    {
+      file: "h2/core/fields.ts",
+      find: "for (let at = 0; at < length; at += 1) if",
+      replace: "for (let at = 0; at < 1; at += 1) if",
+    },
+    ["h2/core/fields", "whose other fields differ from the one before"],
+  ),
+  defect(
+    "short output is lent to a client that does not read",
+    {
+      file: "proxy/net/tls-writer.ts",
+      find: "isLent && isShort(buffer) ?",
+      replace: "isLent && buffer.length < 1 ?",
+    },
+    ["proxy/net/tls-writer", "may be reused as soon as"],
+  ),
+  defect(
+    "the end overtakes the bytes that wait",
+    {
+      file: "proxy/net/socket.ts",
+      find: "if (this.#writer === undefined || this.#writer.waitingBytes === 0) this.#socket.end();",
+      replace: "this.#socket.end();",
+    },
+    ["proxy/net/tls-writer", "the end comes after all bytes"],
   ),
 ];

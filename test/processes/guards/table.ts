@@ -189,7 +189,7 @@ export const guards: readonly Guard[] = [
     without: "a client's certificate counts after its end",
     removal: {
       file: "proxy/context/upstream-fields.ts",
-      find: "if (identity.notAfter <= wallMs)",
+      find: "if (identity.notAfter <= clock.wall())",
       replace: "if (identity.notAfter <= 0)",
     },
     test: identify,

@@ -1,14 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { sliceLimits } from "../../../src/base/slices.ts";
-import {
-  allowanceOf,
-  Balance,
-  type BalanceParts,
-  balanceLimits,
-  type ClientLoad,
-  planMoves,
-} from "../../../src/proxy/balance/balance.ts";
+import { allowanceOf, Balance, type BalanceParts } from "../../../src/proxy/balance/balance.ts";
+import { balanceLimits } from "../../../src/proxy/balance/limits.ts";
+import { type ClientLoad, planMoves, Rests, sharesByZone } from "../../../src/proxy/balance/plan-moves.ts";
 import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { countedClock } from "../../support/clock.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
@@ -104,6 +99,7 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
     const client = {
       backend: "a",
       rebound: undefined,
+      averageWork: () => 0,
       rebind(to: undefined) {
         this.rebound = to;
       },
@@ -120,13 +116,18 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
   let sent = 0;
   const parts = {
     clock,
-    exchanges: { live },
+    exchanges: { live, takeBusy: () => new Set() },
     migrations: {
       leave: () => {
         sent += 1;
       },
     },
-    shares: () => new Map(["a", "b"].map((name) => [name, 1])),
+    shares: {
+      of: () => new Map(["a", "b"].map((name) => [name, 1])),
+      mayGet: () => true,
+      isNear: () => true,
+      measured: () => {},
+    },
   } as unknown as BalanceParts;
   const balance = new Balance(parts);
   balance.start();
@@ -218,6 +219,39 @@ test("no plan leaves the load less even than it was, and none moves a client twi
 test("1 % of the clients a second", () => {
   assert.is(allowanceOf(5000, 1000), 50);
   assert.is(allowanceOf(10, 1000), 0.1);
+});
+
+test("clients stay in the own zone while its backends have little load; otherwise the others get their part", () => {
+  const shares = new Map(["a", "b", "c"].map((name) => [name, 1]));
+  const shareOf = (load: number): number[] =>
+    [...sharesByZone([{ backend: "a", load }], shares, (name) => name !== "c").values()].map(Math.round);
+  const { spillFloor } = upstreamLimits;
+  assert.equal(shareOf(2 * spillFloor), [spillFloor, spillFloor, 0]);
+  // 2 × (2 × 100 + 100) + 100
+  assert.equal(shareOf(700), [300, 300, 100]);
+  assert.is(
+    sharesByZone([], shares, () => true),
+    shares,
+  );
+  assert.is(
+    sharesByZone([], shares, () => false),
+    shares,
+  );
+});
+
+test("a client that was moved rests, longer each time, and as before after an hour", () => {
+  const [rests, client] = [new Rests(), {}];
+  const { restMs, restMostMs } = balanceLimits;
+  assert.is(rests.isResting(client, 0), false);
+  rests.moved(client, 0);
+  assert.equal([rests.isResting(client, restMs - 1), rests.isResting(client, restMs)], [true, false]);
+  rests.moved(client, restMs);
+  assert.equal([rests.isResting(client, 3 * restMs - 1), rests.isResting(client, 3 * restMs)], [true, false]);
+  const later = 3 * restMs + restMostMs;
+  rests.moved(client, later);
+  assert.is(rests.isResting(client, later + restMs), false);
+  for (let moves = 0; moves < 20; moves += 1) rests.moved(client, later);
+  assert.is(rests.isResting(client, later + restMostMs), false);
 });
 
 test.run();

@@ -225,4 +225,28 @@ test("an authority that is missing refuses the whole configuration", ({ proxy })
   assert.match(outcome instanceof Failure ? outcome.message : "", "absent.crt");
 });
 
+test("weights come from the configuration; a backend is near unless its zone and the process's differ", ({
+  proxy,
+}) => {
+  const lines =
+    "backends: [{name: a, url: 'https://10.0.0.1', weight: 3, zone: eu-1a}, {name: b, url: 'https://10.0.0.2', zone: eu-1b}, {name: c, url: 'https://10.0.0.3'}]";
+  const config = configOf(proxy, lines);
+  const traits = (zone?: string) => {
+    const { set } = setOf(zone === undefined ? config : { ...config, zone }, [], "eu/");
+    set.start();
+    set.stop();
+    return ["a", "b", "c"].map((name) => set.traitsOf(`eu/${name}`));
+  };
+  assert.equal(traits(), [
+    { weight: 3, isNear: true },
+    { weight: 1, isNear: true },
+    { weight: 1, isNear: true },
+  ]);
+  assert.equal(
+    traits("eu-1a").map(({ isNear }) => isNear),
+    [true, false, true],
+  );
+  assert.equal(setOf(config).set.traitsOf("removed"), { weight: 1, isNear: true });
+});
+
 test.run();

@@ -11,6 +11,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { Cluster } from "../../../src/proxy/cluster/cluster.ts";
 import { Intake } from "../../../src/proxy/downstream/intake.ts";
 import { Listeners } from "../../../src/proxy/downstream/listeners.ts";
+import { OperatorLimits } from "../../../src/proxy/limits/operator-limits.ts";
 import { BufferLimiter } from "../../../src/proxy/overload/buffer-limiter.ts";
 import { askH2, frontProxyPki, type JudgingBackend, startJudge } from "../../support/front-proxy.ts";
 import { until } from "../../support/h1.ts";
@@ -50,6 +51,7 @@ async function lead(judge: JudgingBackend, label = ""): Promise<Led> {
   const cluster = Cluster.of(config, {
     journal,
     bufferLimiter: new BufferLimiter(wallClock, 1 << 30),
+    operatorLimits: new OperatorLimits(wallClock, new Journal(wallClock)),
     label,
   });
   if (cluster instanceof Failure) throw new Error(cluster.message);
@@ -130,6 +132,7 @@ test("without its authorities there is none", async () => {
   const parts = {
     journal: new Journal(wallClock),
     bufferLimiter: new BufferLimiter(wallClock, 1 << 30),
+    operatorLimits: new OperatorLimits(wallClock, new Journal(wallClock)),
     label: "",
   };
   const outcome = Cluster.of({ ...config, cluster: { ...config.cluster, tls } }, parts);

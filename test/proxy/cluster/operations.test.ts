@@ -10,7 +10,7 @@ const test = suite("proxy/cluster/operations");
 const alice = { by: "alice at 127.0.0.1", reason: "kernel update" };
 
 function operationsOf(path: PlayedPath, reload?: () => Promise<ReloadOutcome>): Operations {
-  return new Operations({ journal: path.journal, paths: () => [path], reload });
+  return new Operations({ journal: path.journal, paths: () => [path], limits: path.operatorLimits, reload });
 }
 
 function stateOf(path: PlayedPath, name: string): string {
@@ -150,7 +150,12 @@ test("the journal has who did what, and whose operation was refused", () => {
 
 test("a backend of one cluster is let go only for another of its own, whatever other clusters have", () => {
   const [eu, us] = [new PlayedPath(["eu/a"]), new PlayedPath(["us/a", "us/b"])];
-  const operations = new Operations({ journal: eu.journal, paths: () => [eu, us], reload: undefined });
+  const operations = new Operations({
+    journal: eu.journal,
+    paths: () => [eu, us],
+    limits: eu.operatorLimits,
+    reload: undefined,
+  });
   assert.is(refusal(operations.drain("eu/a", alice)), "Cannot drain eu/a: no other backend is ready");
   assert.match(refusal(operations.drain("us/a", alice)), "done: us/a is draining");
   assert.equal([stateOf(eu, "eu/a"), stateOf(us, "us/a")], ["ready", "draining"]);

@@ -18,7 +18,7 @@ function identified(
   const outcome = identify(
     { method: "GET", scheme: "https", path: "/", authority: "", contentLength: -1, fields: head },
     client,
-    options.wallMs ?? 0,
+    { wall: () => options.wallMs ?? 0 },
   );
   if (outcome instanceof Failure) return [outcome.code];
   return outcome.fields.map((field) => `${field.name}: ${field.value}`);

@@ -56,10 +56,10 @@ test("429 and 5xx are refusals; a response with any other status is relayed", ()
 
 test("a 404 of the router is known by its text, and that of a missing object is not taken for one", () => {
   const isOfRouter = (body: string): boolean => {
-    const response = new HeldResponse(attempt, head, false, new Buffered(1000));
+    const response = new HeldResponse(attempt, [new Field(":status", "404")], false, new Buffered(1000));
     const bytes = Buffer.from(body);
     response.keep(bytes, 0, bytes.length, true);
-    return response.isOfRouter;
+    return response.complaint === "no-route";
   };
   const status = (message: string): string => JSON.stringify({ kind: "Status", message, code: 404 });
   const message = "the server could not find the requested resource";
@@ -70,6 +70,17 @@ test("a 404 of the router is known by its text, and that of a missing object is 
     false,
     false,
   ]);
+});
+
+test("a 503 of the aggregator is known by its text, and by its status", () => {
+  const complaintOf = (status: string, body: string): string => {
+    const response = new HeldResponse(attempt, [new Field(":status", status)], false, new Buffered(1000));
+    response.keep(Buffer.from(body), 0, body.length, true);
+    return response.complaint;
+  };
+  const body = "error trying to reach service: dial tcp 10.0.0.1:443: i/o timeout\n";
+  assert.is(complaintOf("503", body), "unreachable");
+  assert.equal([complaintOf("500", body), complaintOf("503", "service unavailable\n")], ["", ""]);
 });
 
 /** As `http.Error` or a filter of k8s.io/apiserver writes it, but for one field. */

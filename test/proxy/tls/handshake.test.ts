@@ -19,8 +19,8 @@ const pair = checkPair(serving.certificate, serving.key, wallClock.wall());
 const plain = { clientCa: undefined, wholeOnly: false };
 const context = "code" in pair ? undefined : serverContext(pair, plain);
 
-/** Two hosts; the second has no good certificate. */
-function hosts(): Hosts {
+/** Two hosts; the second has no good certificate. `isAlone`: only the first. */
+function hosts(isAlone = false): Hosts {
   const host = (name: string): Host => ({
     name,
     names: [],
@@ -29,9 +29,13 @@ function hosts(): Hosts {
     realm: "",
     context: () => (name === "good" && context !== undefined && !("code" in context) ? context : undefined),
   });
-  const face: Pick<Hosts, "default" | "find"> = {
+  const face: Pick<Hosts, "default" | "find" | "hasSeveral"> = {
     default: host("good"),
-    find: (name) => host(name === "bad.test" ? "bad" : "good"),
+    hasSeveral: !isAlone,
+    find: (name) => {
+      if (isAlone) throw new Error("There is nothing to choose");
+      return host(name === "bad.test" ? "bad" : "good");
+    },
   };
   return face as Hosts;
 }
@@ -39,10 +43,15 @@ function hosts(): Hosts {
 type Outcome = HandshakeResult | "failed" | "closed";
 
 /** What becomes of a client that shakes hands so. */
-function shaken(options: tls.ConnectionOptions, clock = manualClock(), speaks = true): Promise<Outcome> {
+function shaken(
+  options: tls.ConnectionOptions,
+  clock = manualClock(),
+  speaks = true,
+  all = hosts(),
+): Promise<Outcome> {
   const [near, far] = duplexPair();
   return new Promise((resolve) => {
-    shakeHands(near as never, hosts(), clock, (outcome) => resolve(outcome ?? "failed"));
+    shakeHands(near as never, all, clock, (outcome) => resolve(outcome ?? "failed"));
     near.once("close", () => setTimeout(resolve, 50, "closed"));
     if (!speaks) return;
     const client = tls.connect({
@@ -54,6 +63,18 @@ function shaken(options: tls.ConnectionOptions, clock = manualClock(), speaks = 
     client.on("error", () => {});
   });
 }
+
+test("a host that is alone serves every server name, and is not looked for", async () => {
+  for (const servername of ["localhost", "bad.test", ""]) {
+    const checkServerIdentity = (): undefined => undefined;
+    const outcome = await within(
+      20_000,
+      "the handshake",
+      shaken({ ALPNProtocols: ["h2"], servername, checkServerIdentity }, manualClock(), true, hosts(true)),
+    );
+    assert.is(typeof outcome === "string" ? outcome : outcome.host.name, "good", servername);
+  }
+});
 
 test("ALPN selects the protocol, and the server name the host", async () => {
   for (const [protocols, alpn] of [

@@ -1,6 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
+import { limitOf } from "../../../src/config/limit.ts";
+import { Limit } from "../../../src/proxy/limits/limit.ts";
 import { times } from "../../support/attack.ts";
 import type { RawPeer } from "../../support/raw.ts";
 import { exec, type ScriptedSplice, spdy, startSplice, switched } from "../../support/splice.ts";
@@ -71,6 +73,33 @@ for (const [method, protocol] of [
     await client.expect("down\r\n\0");
   });
 }
+
+test("an Upgrade above a limit gets 429 with Retry-After, and no backend is dialled", async () => {
+  upgrade.limited = new Failure("limited", "proxy", "Too many requests, please try again later");
+  const client = await upgrade.connect();
+  client.send(spdy);
+  const answer = await client.expect('"code":429');
+  assert.match(answer, /^HTTP\/1\.1 429 [^]*retry-after: 1\r\n[^]*"TooManyRequests"/);
+  assert.is(upgrade.backendCount(), 0);
+  assert.equal(
+    upgrade.entries.filter(({ kind }) => kind === "request.failed"),
+    [],
+  );
+});
+
+test("a limit counts an Upgrade until its tunnel is open, or its dial has failed", async () => {
+  const limit = new Limit(limitOf({ name: "one", users: ["*"], maxInFlight: 1 }), upgrade.clock);
+  for (const failure of [undefined, new Failure("no-backend", "proxy", "none")]) {
+    upgrade.failure = failure;
+    limit.begin();
+    upgrade.limited = [limit];
+    const client = await upgrade.connect();
+    client.send(spdy);
+    await (failure === undefined ? upgrade.backend() : client.ended());
+    for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    assert.is(limit.inFlight, 0);
+  }
+});
 
 async function opened(): Promise<{ readonly client: RawPeer; readonly backend: RawPeer }> {
   const client = await upgrade.connect();

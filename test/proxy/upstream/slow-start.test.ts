@@ -4,6 +4,7 @@ import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { pick } from "../../../src/proxy/upstream/pick.ts";
 import { SlowStart, shareAfter } from "../../../src/proxy/upstream/slow-start.ts";
 import { manualClock } from "../../support/clock.ts";
+import { loadsOf } from "../../support/loads.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/upstream/slow-start");
@@ -49,7 +50,7 @@ test("5,000 clients that come at once do not all go to the one that has just com
   clock.advance(60_000);
   slowStart.judged({ name: "b", state: "ready" });
   const views = ["a", "b"].map((name) => ({ name, state: "ready", since: 0 }) as const);
-  const loads = (name: string): number => ((streams.get(name) ?? 0) + 1) / slowStart.shareOf(name);
+  const loads = loadsOf((name) => ((streams.get(name) ?? 0) + 1) / slowStart.shareOf(name));
   const taken: number[] = [];
   for (const second of [1, 2, 3]) {
     clock.advance(1000);

@@ -153,6 +153,12 @@ export class Apiserver {
     this.#shared.network.cut(this.namespace, etcdPort);
   }
 
+  /** It cannot reach another server of the root namespace, at this port; its packets there are lost or refused. */
+  cutOff(serverPort: number, how: "lost" | "refused"): void {
+    if (how === "lost") this.#shared.network.cut(this.namespace, serverPort);
+    else this.#shared.network.refuse(this.namespace, serverPort);
+  }
+
   /** This share of its clients' packets is lost. */
   lose(share: number): void {
     this.#shared.network.lose(this.namespace, port, share);

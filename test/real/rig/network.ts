@@ -27,8 +27,8 @@ function must(command: string, ...args: string[]): void {
 }
 
 /** All rules at once: between two commands a hole would be open on one side only, for tens of milliseconds. */
-function drop(namespace: string, rules: readonly string[]): void {
-  const table = ["*filter", ...rules.map((rule) => `-A ${rule} -j DROP`), "COMMIT", ""].join("\n");
+function drop(namespace: string, rules: readonly string[], target = "DROP"): void {
+  const table = ["*filter", ...rules.map((rule) => `-A ${rule} -j ${target}`), "COMMIT", ""].join("\n");
   const args = ["netns", "exec", namespace, "iptables-restore", "-w", "--noflush"];
   const { status, stderr } = spawnSync("ip", args, { encoding: "utf8", input: table });
   if (status !== 0) throw new Error(`Cannot drop ${rules.join("; ")}: ${stderr.trim()}`);
@@ -109,6 +109,12 @@ export class Network {
       `OUTPUT -p tcp -d ${this.address} --dport ${port}`,
       `INPUT -p tcp -s ${this.address} --sport ${port}`,
     ]);
+  }
+
+  /** Answers what a namespace sends to one port of the root namespace with a reset, begun already or not. */
+  refuse(namespace: string, port: number): void {
+    const target = "REJECT --reject-with tcp-reset";
+    drop(namespace, [`OUTPUT -p tcp -d ${this.address} --dport ${port}`], target);
   }
 
   /** Loses this share of the packets to and from `port`, each by its own throw of the dice. */

@@ -23,6 +23,7 @@ const kubectlPackage = "k8s.io/kubernetes/cmd/kubectl";
 export const programs = {
   h2spec: { module: "h2spec", package: "github.com/summerwind/h2spec/cmd/h2spec" },
   informer: { module: "informer", package: "." },
+  collector: { module: "collector", package: "." },
   kubelet: { module: "kubelet", package: "." },
   etcd: { module: "etcd", package: "go.etcd.io/etcd/server/v3" },
   kustomize: { module: "kustomize", package: "sigs.k8s.io/kustomize/kustomize/v5" },

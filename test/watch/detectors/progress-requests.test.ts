@@ -261,7 +261,7 @@ test("what is known of backends and resources has a limit", () => {
   const requests = new ProgressRequests(path, () => undefined);
   const client = clientOf();
   for (let count = 0; count < watchLimits.progressRecords + 10; count += 1) {
-    const watch = { resource: `/r${count}`, client, listed: () => undefined };
+    const watch = { resource: `/r${count}`, clientRequest: { client }, listed: () => undefined };
     requests.versionFor({ watch: watch as never, since: 0 }, "a");
   }
   assert.is(requests.size, watchLimits.progressRecords);

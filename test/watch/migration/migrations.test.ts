@@ -53,6 +53,40 @@ test("a mass of lost watches is moved at a thousand a second, a hundred of them 
   assert.equal([path.migrations.waiting, to.asked.length, ended()], [0, 400, 0]);
 });
 
+test("watches of the control plane and of leaders move before those of nodes, and these before all others", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const { from, to, client } = new PlayedWatch({ path });
+  client.ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  from.asked.pop()?.side?.sendHeaders(ok, true);
+  path.settle();
+  const agents = ["kubectl", "kubelet", "kube-scheduler"];
+  // The watches of the control plane are the last that opened.
+  for (const agent of agents.flatMap((one) => [one, one, one, one])) {
+    const own = path.client();
+    own.downstream.client.bind(client.downstream.client.backend ?? "");
+    for (let count = 0; count < 50; count += 1) {
+      const fields = [bearer("t"), new Field("user-agent", `${agent}/v1`)];
+      own.ask("GET", "/api/v1/pods?watch=true&resourceVersion=7", fields);
+    }
+    path.clock.advance(100);
+  }
+  path.clock.advance(1000);
+  for (const asked of from.asked) {
+    asked.side?.sendHeaders(ok, false);
+    asked.say(linesOf("+8a"));
+  }
+  path.settle();
+  from.kill();
+  path.settle();
+  const order = (): string[] =>
+    to.asked.map(({ request }) => request.fields.find(({ name }) => name === "user-agent")?.value ?? "none");
+  assert.is(order().filter((agent) => agent === "kube-scheduler/v1").length, 200);
+  assert.is(order().filter((agent) => agent === "kubelet/v1").length, watchLimits.moveBurst);
+  path.clock.advance(120);
+  assert.is(order().indexOf("kubectl/v1") > order().lastIndexOf("kubelet/v1"), true, order().join());
+});
+
 test("a mass of moves is told in one line of the journal", () => {
   const { path, from, to } = many(100);
   from.kill();

@@ -139,6 +139,12 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** The address of the JSON API of the process that opened it last. */
+function apiOf({ text }: Log): string {
+  const opened = [...text().matchAll(/listener\.opened\W+listener\W+admin\W+address\W+([\d.]+:\d+)/g)];
+  return `http://${opened.at(-1)?.[1]}/api/v1`;
+}
+
 test("a rolling restart: no refusal, no reset, no relist, and tunnels stay to the drain's end (F17)", async () => {
   const backend = await startBackend();
   const { authority } = await testPki();
@@ -153,6 +159,10 @@ test("a rolling restart: no refusal, no reset, no relist, and tunnels stay to th
   load.watch(2, 2, "/api/v1/quiet?watch=1");
   await load.tunnel("/api/v1/namespaces/x/pods/y/exec");
   await load.tunnel("/api/v1/namespaces/x/pods/z/exec");
+  const limit = { users: ["jane"], rate: "1/s", duration: "1h" };
+  const headers = { "content-type": "application/json", "x-watchkeeper-operator": "alice" };
+  const body = JSON.stringify(limit);
+  assert.is((await fetch(`${apiOf(log)}/limits`, { method: "POST", headers, body })).status, 200);
   const pids = [servingPid()];
   try {
     for (const round of [1, 2]) {
@@ -167,6 +177,13 @@ test("a rolling restart: no refusal, no reset, no relist, and tunnels stay to th
       if (round === 1) assert.equal([load.felt.cut, isAlive(before)], [0, true]);
       await said(log, "drain.ended", round);
     }
+    const limits = (await (await fetch(`${apiOf(log)}/limits`)).json()) as {
+      readonly items: readonly object[];
+    };
+    assert.equal(
+      limits.items.map((one) => "allows" in one && one.allows),
+      ["user=jane, 1/s"],
+    );
     assert.equal(load.faults, []);
     const { answered, rewatched, ...faults } = load.felt;
     assert.equal(faults, { refused: 0, failed: 0, reset: 0, relisted: 0, cut: 2 });
@@ -215,7 +232,11 @@ function played(script: string) {
       await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
       const { _handle } = listening as unknown as { readonly _handle: { readonly fd: number } };
       handover.apply(() =>
-        Promise.resolve({ descriptors: new Map([["kube", _handle.fd]]), thaw: () => void (thawed += 1) }),
+        Promise.resolve({
+          descriptors: new Map([["kube", _handle.fd]]),
+          limits: '{"lastId":0,"limits":[]}',
+          thaw: () => void (thawed += 1),
+        }),
       );
       await within(10_000, "the outcome", handover.begin());
       listening.close();
@@ -252,7 +273,7 @@ test("without anything to hand over nothing is started", async () => {
   const { handover, entries } = played("");
   await handover.begin();
   assert.equal(entries, []);
-  handover.apply(() => Promise.resolve({ descriptors: new Map(), thaw() {} }));
+  handover.apply(() => Promise.resolve({ descriptors: new Map(), limits: "", thaw() {} }));
   await handover.begin();
   assert.equal(
     entries.map(({ kind }) => kind),

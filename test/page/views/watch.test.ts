@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { silenceOf } from "../../../src/page/views/watches.js";
+import { silenceOf } from "../../../src/page/views/watch.js";
 
-const test = suite("page/views/watches");
+const test = suite("page/views/watch");
 
 test("a bookmark is a sign of life as good as an event", () => {
   const silence = (lastEventAgeMs: number | null, lastBookmarkAgeMs: number | null): number | null =>

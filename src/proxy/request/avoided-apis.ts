@@ -1,11 +1,13 @@
 /**
- * The resources that one backend does not serve and another one does, as in the middle of an upgrade of the apiservers
- * (enhancements#4020).
+ * The APIs for which requests avoid a backend, because another backend can answer them. Either the backend does not
+ * serve the resource, as in the middle of an upgrade of the apiservers (enhancements#4020):
  *
  *     a backend's router answers 404     doubted: requests for the resource avoid this backend
  *     another backend serves it          missing: as before, and the journal names both
  *     another backend answers 404, too   dropped: no backend serves it
  *     `missingMs` later                  the backend is asked again
+ *
+ * Or the backend cannot reach the server of an aggregated API, and other backends can (api-failures.ts).
  */
 import type { Clock } from "../../base/clock.ts";
 import { clipped } from "../../base/detach.ts";
@@ -13,8 +15,12 @@ import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
+import { isBuiltIn } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { isApiPath, isRepeatable, type RequestContext } from "../context/request-context.ts";
+import { ApiFailures } from "../observe/api-failures.ts";
+import type { Attempt } from "../upstream/attempt.ts";
+import type { HeldResponse } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
 
 type Gap = {
@@ -26,11 +32,14 @@ type Gap = {
   isJournaled: boolean;
 };
 
+type Complaint = Pick<HeldResponse, "complaint"> & { readonly attempt: { readonly backend: string } };
+
 type Resource = Pick<RequestInfo, "isResource" | "group" | "version" | "resource">;
 
-export class MissingApis {
+export class AvoidedApis {
   readonly #clock: Clock;
   readonly #journal: Journal;
+  readonly failures: ApiFailures;
   /** What each backend does not serve, by resource and then by backend. */
   readonly #gaps = new Lru<string, Map<string, Gap>>(requestLimits.missingResources);
   readonly #budget: TokenBucket;
@@ -38,6 +47,7 @@ export class MissingApis {
   constructor(clock: Clock, journal: Journal) {
     this.#clock = clock;
     this.#journal = journal;
+    this.failures = new ApiFailures(clock, journal);
     this.#budget = new TokenBucket(clock, requestLimits.missingAskBurst, requestLimits.missingAsksPerSecond);
   }
 
@@ -49,11 +59,22 @@ export class MissingApis {
     return isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend));
   }
 
-  /** Called when this backend's router has answered 404. True if another backend may be asked. */
-  mayLeave(info: Resource, backend: string): boolean {
-    if (!this.#budget.take()) return false;
+  /** Called with a whole response. True if another backend may be asked, because its response may be better. */
+  mayLeave(info: RequestInfo, { attempt: { backend }, complaint }: Complaint): boolean {
+    if (complaint === "unreachable" && isElsewhere(info)) {
+      this.failures.failed(info, backend, "refused");
+      return this.failures.mayAvoid && this.#budget.take();
+    }
+    if (complaint !== "no-route" || !this.#budget.take()) return false;
     if (info.isResource) this.#doubt(info, backend);
     return true;
+  }
+
+  /** Called if another backend was asked as well, because `attempt` was slow, and has answered with `status`. */
+  lostHedge(info: RequestInfo, attempt: Attempt, status: number): void {
+    const waitedMs = attempt.sinceSent(this.#clock.now());
+    if (status < 500 && waitedMs >= requestLimits.foreignHedgeMs && isElsewhere(info))
+      this.failures.failed(info, attempt.backend, "unanswered");
   }
 
   #doubt(info: Resource, backend: string): void {
@@ -90,7 +111,19 @@ export class MissingApis {
     return this.#gaps.get(keyOf(info))?.get(backend)?.isConfirmed === true;
   }
 
+  /** True if some request of this API does not go to the backend to which its client is bound. */
+  isAvoiding(info: Resource): boolean {
+    return this.failures.isAvoiding(info) || this.#missingAt(info).length > 0;
+  }
+
+  /** Returns the backends that a new request avoids: they are asked only if no other backend can be asked. */
   avoided(info: Resource): readonly string[] {
+    const unreachable = this.failures.avoided(info);
+    const missing = this.#missingAt(info);
+    return missing.length === 0 ? unreachable : [...unreachable, ...missing];
+  }
+
+  #missingAt(info: Resource): readonly string[] {
     const gaps = this.#gaps.size === 0 ? undefined : this.#gaps.get(keyOf(info));
     if (gaps === undefined) return none;
     const now = this.#clock.now();
@@ -99,6 +132,11 @@ export class MissingApis {
 }
 
 const none: readonly string[] = [];
+
+/** True if another server may answer the request: that of an aggregated API. */
+function isElsewhere({ isResource, group }: RequestInfo): boolean {
+  return isResource && !isBuiltIn(group);
+}
 
 /** Clipped, because a client may request names of any length. */
 const keyOf = ({ group, version, resource }: Resource): string =>

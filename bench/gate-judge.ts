@@ -1,0 +1,44 @@
+/** Decides whether a ratio of CPU times has become worse than the recorded one, from pairs of short runs. */
+import { median } from "./report.ts";
+
+export type Judgement = "passed" | "failed" | "not judged";
+
+/** A ratio may be worse than the recorded one by this factor. */
+export const tolerance = 1.1;
+/** With more cores in use by other processes, the caches and the host decide as much as the proxy. */
+const mostOthersCores = 0.5;
+/** The interval must be narrower than this factor, or a change of a tenth cannot be told from noise. */
+const widest = 1.2;
+
+/**
+ * Returns the bounds between which the true median lies with a confidence of at least 90 %, whatever the distribution of
+ * the ratios: two order statistics, by the binomial distribution.
+ */
+export function boundsOf(ratios: readonly number[]): readonly [low: number, high: number] {
+  const sorted = ratios.toSorted((a, b) => a - b);
+  const count = sorted.length;
+  let skipped = 0;
+  let tail = 0.5 ** count;
+  let next = tail;
+  while (2 * (tail + next * ((count - skipped) / (skipped + 1))) <= 0.1) {
+    next *= (count - skipped) / (skipped + 1);
+    tail += next;
+    skipped += 1;
+  }
+  return [sorted[skipped] ?? Number.NaN, sorted[count - 1 - skipped] ?? Number.NaN];
+}
+
+export function isTooWide(ratios: readonly number[]): boolean {
+  const [low, high] = boundsOf(ratios);
+  return !(high / low < widest);
+}
+
+/**
+ * "failed" if the median exceeds the limit and the whole interval lies above the recorded ratio. "not judged" if other
+ * processes used the machine, or if the ratios differ too much.
+ */
+export function judge(ratios: readonly number[], othersCores: number, recorded: number): Judgement {
+  if (othersCores > mostOthersCores || isTooWide(ratios)) return "not judged";
+  const [low] = boundsOf(ratios);
+  return median(ratios) > tolerance * recorded && low > recorded ? "failed" : "passed";
+}

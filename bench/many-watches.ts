@@ -1,0 +1,63 @@
+/** A proxy with many open watches on scripted backends, and the ports of its metrics and of its API. */
+import type { Peer } from "./peer.ts";
+import { watchkeeperAt } from "./peers/watchkeeper.ts";
+import { progress, sleep } from "./processes.ts";
+import { startRig } from "./rig.ts";
+
+/** Reading the heap too early counts what the next collection frees. */
+const settleMs = 3_000;
+/** As in scenarios/fanout.ts. */
+const opensPerSecond = 3_000;
+const each = 100;
+const api = 17_480;
+
+type ManyWatches = {
+  readonly pid: number;
+  /** "http://127.0.0.1:17480". */
+  readonly apiUrl: string;
+  readonly metricsUrl: string;
+  stop(): Promise<void>;
+};
+
+/** `at`: the repository of the proxy that is measured. */
+export async function openWatches({
+  watches,
+  at,
+}: {
+  readonly watches: number;
+  readonly at: string;
+}): Promise<ManyWatches> {
+  const rig = await startRig();
+  const ports = { metrics: 0 };
+  /** The usual peer, with its ports known here. */
+  const peer: Peer = {
+    ...watchkeeperAt("watchkeeper", at, {}),
+    command(place) {
+      ports.metrics = place.metricsPort;
+      const admin = { address: `127.0.0.1:${api}`, metricsAddress: `127.0.0.1:${place.metricsPort}` };
+      return watchkeeperAt("watchkeeper", at, { admin }).command(place);
+    },
+  };
+  const proxy = await rig.launch(peer, "live");
+  const words = ["watch", "-to", `localhost:${proxy.port}`, "-control", rig.control];
+  const numbers = { clients: watches / each, watches: each, pace: opensPerSecond };
+  const load = rig.talk([
+    ...words,
+    ...Object.entries(numbers).flatMap(([key, value]) => [`-${key}`, String(value)]),
+  ]);
+  await load.next();
+  progress(`opening ${watches} watches\n`);
+  load.say("open");
+  await load.next();
+  await sleep(settleMs);
+  return {
+    pid: proxy.pid ?? 0,
+    apiUrl: `http://127.0.0.1:${api}`,
+    metricsUrl: `http://127.0.0.1:${ports.metrics}`,
+    stop: async () => {
+      await load.stop();
+      await proxy.stop();
+      await rig.stop();
+    },
+  };
+}

@@ -1,0 +1,293 @@
+/**
+ * The last hour of the process and of each backend, in steps of five seconds, so that the admin page shows an incident
+ * that began before the page was opened. The memory has a fixed size for each backend (`SeriesRing`).
+ */
+import type { Clock } from "../../base/clock.ts";
+import { buckets, quantileOf } from "../../base/histogram.ts";
+import { inSlices } from "../../base/slices.ts";
+import type { Entry, Journal } from "../../events/journal.ts";
+import { clientKinds } from "../../ledger/client-kind.ts";
+import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
+import { adminLimits } from "../http/limits.ts";
+import type { Times } from "../http/times.ts";
+import type { BackendStatus } from "../metrics/metric.ts";
+import {
+  type BackendStep,
+  backendSeries,
+  type ProcessStep,
+  processSeries,
+  type Series,
+  states,
+} from "./series.ts";
+import { SeriesRing } from "./series-ring.ts";
+
+const { historySteps, historyStepMs, historyBackends } = adminLimits;
+
+export type RecordedCluster = {
+  readonly backends: () => readonly Pick<BackendStatus, "name" | "state" | "pingP99Ms" | "watchDelay">[];
+  readonly exchanges: Pick<ActiveRequests, "live" | "counts" | "latencies" | "watched">;
+};
+
+export type HistorySources = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly times: Times;
+  readonly clusters: () => readonly RecordedCluster[];
+  readonly process: () => Omit<ProcessStep, "requests" | "failures" | "watches" | "watchEvents">;
+};
+
+/** The open requests of one backend. `streams`: in the order of `clientKinds`. */
+type Open = { watches: number; readonly streams: number[] };
+type Moved = { movedIn: number; movedOut: number };
+
+/** The recorded steps of one backend, or of the process, and the counters at the end of the last step. */
+class Track<T> {
+  readonly ring: SeriesRing;
+  readonly #series: readonly Series<T>[];
+  #counters: readonly number[] | undefined;
+  #at = 0;
+
+  constructor(series: readonly Series<T>[]) {
+    this.ring = new SeriesRing(historySteps, series.length);
+    this.#series = series;
+  }
+
+  record(number: number, step: T, now: number): void {
+    const counters = this.#series.map(({ of }) => of(step));
+    const seconds = (now - this.#at) / 1000;
+    const values = this.#series.map(({ isRate }, at) => {
+      const value = counters[at] ?? Number.NaN;
+      return isRate === true ? Math.max(0, value - (this.#counters?.[at] ?? Number.NaN)) / seconds : value;
+    });
+    this.#counters = counters;
+    this.#at = now;
+    this.ring.set(number, values);
+  }
+}
+
+export class History {
+  readonly #sources: HistorySources;
+  readonly #startedAt: number;
+  #cancelNext = (): void => {};
+  readonly #process = new Track(processSeries);
+  readonly #backends = new Map<string, Track<BackendStep>>();
+  readonly #latencies = new Map<string, Uint32Array>();
+  /** The worst state of each backend since the last step, as an index of `states`. */
+  #worst = new Map<string, number>();
+  #moved = new Map<string, Moved>();
+  readonly #unsubscribe: () => void;
+
+  constructor(sources: HistorySources) {
+    const { clock, journal } = sources;
+    this.#sources = sources;
+    this.#startedAt = clock.now();
+    this.#unsubscribe = journal.subscribe((entry) => this.#take(entry));
+  }
+
+  /** Schedules the end of each step by the start of the process, because the delays of timers would add up. */
+  start(): void {
+    const { clock } = this.#sources;
+    const inMs = (this.#step(clock.now()) + 1) * historyStepMs - (clock.now() - this.#startedAt);
+    this.#cancelNext = clock.after(inMs, () => {
+      this.start();
+      this.#sample();
+    });
+  }
+
+  /** Returns the number of the step that begins about now: a timer may be early by a millisecond. */
+  #step(now: number): number {
+    return Math.floor((now - this.#startedAt + historyStepMs / 10) / historyStepMs);
+  }
+
+  stop(): void {
+    this.#cancelNext();
+    this.#unsubscribe();
+  }
+
+  get bytes(): number {
+    const rings = [this.#process.ring, ...Array.from(this.#backends.values(), ({ ring }) => ring)];
+    return rings.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Resolves with the JSON text of the steps after step `after`. Works in slices, because an hour has 30,000 numbers. */
+  text(after = -1): Promise<string> {
+    const { clock, times } = this.#sources;
+    const next = this.#process.ring.newest + 1;
+    const first = Math.min(next, Math.max(after + 1, next - historySteps, 0));
+    const backends = [...this.#backends];
+    const columns = [
+      ...columnsOf(undefined, this.#process, { series: processSeries, first, next }),
+      ...backends.flatMap(([name, track]) => columnsOf(name, track, { series: backendSeries, first, next })),
+    ];
+    const texts = new Map<string | undefined, string[]>(
+      [undefined, ...this.#backends.keys()].map((name) => [name, []]),
+    );
+    return new Promise((resolve) => {
+      inSlices(
+        clock,
+        columns,
+        ({ backend, name, values }) => texts.get(backend)?.push(`"${name}":${JSON.stringify(values())}`),
+        () => {
+          const head = {
+            at: times.timeOf(clock.now()),
+            kind: "History",
+            startedAt: times.timeOf(this.#startedAt),
+            stepMs: historyStepMs,
+            first,
+            next,
+          };
+          const listed = backends.map(
+            ([name]) => `{"name":${JSON.stringify(name)},"series":{${(texts.get(name) ?? []).join()}}}`,
+          );
+          const process = `"process":{${(texts.get(undefined) ?? []).join()}}`;
+          resolve(`${JSON.stringify(head).slice(0, -1)},${process},"backends":[${listed.join()}]}\n`);
+        },
+      );
+    });
+  }
+
+  #take(entry: Entry): void {
+    if (entry.kind === "backend.changed") this.#worsen(entry.backend, entry.to);
+    if (entry.kind !== "watches.moved") return;
+    this.#movedOf(entry.from).movedOut += entry.count;
+    this.#movedOf(entry.to).movedIn += entry.count;
+  }
+
+  #worsen(backend: string, state: string): void {
+    this.#worst.set(backend, Math.max(this.#worst.get(backend) ?? 0, states.indexOf(state)));
+  }
+
+  #movedOf(backend: string): Moved {
+    const moved = this.#moved.get(backend) ?? { movedIn: 0, movedOut: 0 };
+    this.#moved.set(backend, moved);
+    return moved;
+  }
+
+  /** Counts the open requests in slices, because there may be 50,000, and then records the step. */
+  #sample(): void {
+    const { clock, clusters } = this.#sources;
+    const now = clock.now();
+    const all = clusters();
+    const open = new Map<string, Open>();
+    inSlices(
+      clock,
+      all.flatMap(({ exchanges }) => exchanges.live),
+      ({ backend, context: { kind, caller } }) => {
+        let counts = open.get(backend);
+        if (counts === undefined) {
+          counts = { watches: 0, streams: [...noStreams] };
+          open.set(backend, counts);
+        }
+        if (kind === "watch") counts.watches += 1;
+        const at = clientKinds.indexOf(caller.kind);
+        counts.streams[at] = (counts.streams[at] ?? 0) + 1;
+      },
+      () => this.#record(all, open, now),
+    );
+  }
+
+  #record(clusters: readonly RecordedCluster[], open: ReadonlyMap<string, Open>, now: number): void {
+    const step = this.#step(now) - 1;
+    const [worst, moved] = [this.#worst, this.#moved];
+    this.#worst = new Map();
+    this.#moved = new Map();
+    let all = noCounters;
+    for (const cluster of clusters) {
+      const counters = countersOf(cluster);
+      for (const one of counters.values()) all = sumOf(all, one);
+      for (const { name, state, pingP99Ms, watchDelay } of cluster.backends()) {
+        this.#worsen(name, state);
+        this.#trackOf(name)?.record(
+          step,
+          {
+            ...(counters.get(name) ?? noCounters),
+            ...this.#quantilesOf(name, cluster),
+            ...(open.get(name) ?? { watches: 0, streams: noStreams }),
+            state: Math.max(worst.get(name) ?? 0, states.indexOf(state)),
+            pingMs: pingP99Ms,
+            watchDelay,
+            ...(moved.get(name) ?? noMoves),
+          },
+          now,
+        );
+      }
+    }
+    const watches = Array.from(open.values()).reduce((sum, counts) => sum + counts.watches, 0);
+    const watchEvents = clusters.reduce((sum, { exchanges }) => sum + exchanges.watched.events, 0);
+    const { requests, failures } = all;
+    this.#process.record(step, { ...this.#sources.process(), requests, failures, watches, watchEvents }, now);
+  }
+
+  /** Returns undefined if too many backends have a history. A backend that is absent for an hour loses its history. */
+  #trackOf(backend: string): Track<BackendStep> | undefined {
+    let track = this.#backends.get(backend);
+    if (track !== undefined) return track;
+    for (const [name, { ring }] of this.#backends)
+      if (ring.newest < this.#process.ring.newest - historySteps) this.#backends.delete(name);
+    if (this.#backends.size >= historyBackends) return undefined;
+    track = new Track(backendSeries);
+    this.#backends.set(backend, track);
+    return track;
+  }
+
+  /** Returns the quantiles of the plain requests that have ended at the backend since the last step. */
+  #quantilesOf(backend: string, { exchanges }: RecordedCluster): Pick<BackendStep, "p50Ms" | "p99Ms"> {
+    const latencies = exchanges.latencies.get(backend);
+    const recent = new Uint32Array(buckets);
+    latencies?.addSince(this.#latencies.get(backend), recent);
+    if (latencies === undefined) this.#latencies.delete(backend);
+    else this.#latencies.set(backend, latencies.copy());
+    return { p50Ms: quantileOf(recent, 0.5), p99Ms: quantileOf(recent, 0.99) };
+  }
+}
+
+const noMoves: Moved = { movedIn: 0, movedOut: 0 };
+const noStreams: readonly number[] = clientKinds.map(() => 0);
+
+/** Numbers of completed requests. `failures`: those with a 5xx code, and those without a response. */
+type Counters = Pick<BackendStep, "requests" | "serverErrors" | "tooManyRequests"> &
+  Pick<ProcessStep, "failures">;
+
+const noCounters: Counters = { requests: 0, serverErrors: 0, tooManyRequests: 0, failures: 0 };
+
+function sumOf(one: Counters, other: Counters): Counters {
+  return {
+    requests: one.requests + other.requests,
+    serverErrors: one.serverErrors + other.serverErrors,
+    tooManyRequests: one.tooManyRequests + other.tooManyRequests,
+    failures: one.failures + other.failures,
+  };
+}
+
+function countersOf({ exchanges }: RecordedCluster): ReadonlyMap<string, Counters> {
+  const sums = new Map<string, Counters>();
+  for (const { backend, code, count } of exchanges.counts) {
+    const isServerError = code >= 500;
+    const more = {
+      requests: count,
+      serverErrors: isServerError ? count : 0,
+      tooManyRequests: code === 429 ? count : 0,
+      failures: isServerError || code === 0 ? count : 0,
+    };
+    sums.set(backend, sumOf(sums.get(backend) ?? noCounters, more));
+  }
+  return sums;
+}
+
+type Column = {
+  readonly backend: string | undefined;
+  readonly name: string;
+  readonly values: () => (number | null)[];
+};
+
+function columnsOf<T>(
+  backend: string | undefined,
+  { ring }: Track<T>,
+  {
+    series,
+    first,
+    next,
+  }: { readonly series: readonly Series<T>[]; readonly first: number; readonly next: number },
+): readonly Column[] {
+  return series.map(({ name }, at) => ({ backend, name, values: () => ring.values(at, first, next) }));
+}

@@ -1,0 +1,122 @@
+/** Declares the series of the history: one entry is all that a new series needs. docs/admin-api.md lists the series. */
+import { clientKinds } from "../../ledger/client-kind.ts";
+
+/** A backend at the end of a step. `p50Ms` and `p99Ms` are of the requests that ended in the step; NaN: none did. */
+export type BackendStep = {
+  /** The worst state of the step: an index of `states`. */
+  readonly state: number;
+  /** Counters since the process began. */
+  readonly requests: number;
+  readonly serverErrors: number;
+  readonly tooManyRequests: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly pingMs: number;
+  /** Undefined: no watch of the backend shows all writes to a resource. */
+  readonly watchDelay: { readonly delayMs: number } | undefined;
+  readonly watches: number;
+  /** Number of watches that left the backend, and that came to it, in the step. */
+  readonly movedOut: number;
+  readonly movedIn: number;
+  /** Number of open requests, watches included, by kind of client, in the order of `clientKinds`. */
+  readonly streams: readonly number[];
+};
+
+/** The process at the end of a step. */
+export type ProcessStep = {
+  /** Counters since the process began. */
+  readonly requests: number;
+  readonly failures: number;
+  readonly watchEvents: number;
+  readonly cpuMs: number;
+  readonly eventLoopDelayMs: number;
+  readonly rssMiB: number;
+  readonly watches: number;
+  readonly clientConnections: number;
+};
+
+/** `isRate`: true if `of` is a counter, whose growth per second is kept. */
+export type Series<T> = {
+  readonly name: string;
+  readonly about: string;
+  readonly isRate?: true;
+  readonly of: (step: T) => number;
+};
+
+/** The states of backends, from the best to the worst. */
+export const states = ["ready", "unknown", "draining", "suspect", "dead"];
+
+export const backendSeries: readonly Series<BackendStep>[] = [
+  {
+    name: "state",
+    about: `Worst state in the step: ${states.map((state, at) => `${at} ${state}`).join(", ")}.`,
+    of: ({ state }) => state,
+  },
+  { name: "requests", about: "Completed requests per second.", isRate: true, of: ({ requests }) => requests },
+  {
+    name: "serverErrors",
+    about: "Responses with a 5xx code per second.",
+    isRate: true,
+    of: ({ serverErrors }) => serverErrors,
+  },
+  {
+    name: "tooManyRequests",
+    about: "Responses with code 429 per second.",
+    isRate: true,
+    of: ({ tooManyRequests }) => tooManyRequests,
+  },
+  {
+    name: "p50Ms",
+    about: "Median time of a plain request, in ms, too long by at most a quarter.",
+    of: ({ p50Ms }) => p50Ms,
+  },
+  { name: "p99Ms", about: "99th percentile of that time, in ms.", of: ({ p99Ms }) => p99Ms },
+  { name: "pingMs", about: "99th percentile of PING round trips, in ms.", of: ({ pingMs }) => pingMs },
+  {
+    name: "watchDelayMs",
+    about: "Longest delay of a write on watches in the last 10 to 20 s, in ms.",
+    of: ({ watchDelay }) => watchDelay?.delayMs ?? Number.NaN,
+  },
+  { name: "watches", about: "Open watches.", of: ({ watches }) => watches },
+  { name: "movedOut", about: "Watches that moved away in the step.", of: ({ movedOut }) => movedOut },
+  { name: "movedIn", about: "Watches that moved here in the step.", of: ({ movedIn }) => movedIn },
+  ...clientKinds.map((kind, at) => ({
+    name: `streams-${kind}`,
+    about: `Open requests, watches included, of clients of the kind ${kind}.`,
+    of: ({ streams }: BackendStep) => streams[at] ?? 0,
+  })),
+];
+
+export const processSeries: readonly Series<ProcessStep>[] = [
+  { name: "requests", about: "Completed requests per second.", isRate: true, of: ({ requests }) => requests },
+  {
+    name: "failures",
+    about: "Responses with a 5xx code, and requests without a response, per second.",
+    isRate: true,
+    of: ({ failures }) => failures,
+  },
+  {
+    name: "watchEvents",
+    about: "Watch events delivered per second.",
+    isRate: true,
+    of: ({ watchEvents }) => watchEvents,
+  },
+  {
+    name: "cpuMs",
+    about: "CPU time of all threads, in ms per second.",
+    isRate: true,
+    of: ({ cpuMs }) => cpuMs,
+  },
+  {
+    name: "eventLoopDelayMs",
+    about: "Longest delay of the event loop in the step, in ms.",
+    of: ({ eventLoopDelayMs }) => eventLoopDelayMs,
+  },
+  { name: "rssMiB", about: "Resident memory, in MiB.", of: ({ rssMiB }) => rssMiB },
+  { name: "watches", about: "Open watches.", of: ({ watches }) => watches },
+  {
+    name: "clientConnections",
+    about: "Open client connections.",
+    of: ({ clientConnections }) => clientConnections,
+  },
+];

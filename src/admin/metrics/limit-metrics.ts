@@ -1,0 +1,40 @@
+/** Declares the metrics of request limits and of shields. */
+import { limits as bounds } from "../../base/limits.ts";
+import { backendIn } from "./labels.ts";
+import type { Metric } from "./metric.ts";
+
+export const limitMetrics: readonly Metric[] = [
+  {
+    name: "requests_limited_total",
+    help: "Requests that got 429 because of a limit, by name of the limit; operator: all limits that operators have set",
+    labels: ["limit"],
+    cluster: ({ label, path: { limits } }) =>
+      Array.from(limits.refused, ([name, count]) => [backendIn(label, name), count]),
+  },
+  {
+    name: "limits",
+    help: "Limits of requests in force, by where they were set: config or operator",
+    labels: ["origin"],
+    process: ({ clusters, operatorLimits }) => [
+      ["config", clusters().reduce((sum, { path }) => sum + path.limits.own.length, 0)],
+      ["operator", operatorLimits.all.length],
+    ],
+  },
+  {
+    name: "backend_shield_cap",
+    help: "Maximum number of concurrent lists at a backend that has just started or is overloaded; 0: not limited",
+    labels: ["backend"],
+    cap: bounds.discoveredBackends + 2,
+    cluster: ({ backendStatuses }) => backendStatuses.map(({ name, shield }) => [[name], shield.cap]),
+  },
+  {
+    name: "shield_waiting",
+    help: "Lists that wait for their turn at a backend that has just started or is overloaded",
+    cluster: ({ backendStatuses }) => backendStatuses.reduce((sum, { shield }) => sum + shield.waiting, 0),
+  },
+  {
+    name: "shield_refused_total",
+    help: "Lists that got 429 because a backend has just started or is overloaded",
+    cluster: ({ path }) => path.shields.refused,
+  },
+];

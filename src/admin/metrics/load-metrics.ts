@@ -1,0 +1,37 @@
+/** Declares the metrics of each backend's load (proxy/load). */
+import type { Sample } from "./exposition.ts";
+import type { BackendStatus, ClusterView, Metric } from "./metric.ts";
+
+/** Enough for the control planes that are in use. */
+const comparedCap = 12;
+
+function perBackend(value: (backend: BackendStatus) => number): (cluster: ClusterView) => readonly Sample[] {
+  return ({ backendStatuses }) => backendStatuses.map((backend) => [[backend.name], value(backend)]);
+}
+
+export const loadMetrics: readonly Metric[] = [
+  {
+    name: "backend_load_streams",
+    help: "Load by which backends are compared: open streams, and requests and bytes of responses and events as streams that cause as much work",
+    labels: ["backend"],
+    cap: comparedCap,
+    cluster: perBackend(({ load }) => load.streams),
+  },
+  {
+    name: "backend_capacity_ratio",
+    help: "Share of its weight that the backend can serve; below 1 while its reads take much longer than at the other backends, or while it reports a higher utilisation",
+    labels: ["backend"],
+    cap: comparedCap,
+    cluster: perBackend(({ load }) => load.capacity),
+  },
+  {
+    name: "backend_utilization_ratio",
+    help: "Utilisation that the backend reports in the header endpoint-load-metrics (ORCA); no value if it reports none",
+    labels: ["backend"],
+    cap: comparedCap,
+    cluster: ({ backendStatuses }) =>
+      backendStatuses.flatMap(({ name, load: { utilization } }): Sample[] =>
+        utilization === undefined ? [] : [[[name], utilization]],
+      ),
+  },
+];

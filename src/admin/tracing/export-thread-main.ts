@@ -1,0 +1,38 @@
+/** The main file of the export thread (trace-exporter.ts): exports batches of traces with OpenTelemetry's SDK. */
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { parentPort, workerData } from "node:worker_threads";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import type { TraceRecord } from "../../proxy/observe/request-trace.ts";
+import { tracingLimits } from "./limits.ts";
+import { spansOf } from "./spans.ts";
+import type { Exported, ExportOrder } from "./trace-exporter.ts";
+
+const { endpoint, version }: ExportOrder = workerData;
+const exporter = new OTLPTraceExporter({ url: endpoint, timeoutMillis: tracingLimits.exportMs });
+const resource = resourceFromAttributes({
+  "service.name": "watchkeeper",
+  "service.version": version,
+  "service.instance.id": `${hostname()}-${process.pid}`,
+});
+
+/** The SDK reports an error with each failed export. */
+function reasonOf(error: Error | undefined): string {
+  return error === undefined ? "" : error.message || "The export failed";
+}
+
+function answer(outcome: Exported): void {
+  parentPort?.postMessage(outcome, []);
+}
+
+parentPort?.on("message", (text: string) => {
+  const records: readonly TraceRecord[] = JSON.parse(text);
+  const spans = records.flatMap((record) => spansOf(record, resource, () => randomBytes(8).toString("hex")));
+  exporter.export(spans, ({ error }) => {
+    answer({
+      spans: spans.length,
+      reason: reasonOf(error),
+    });
+  });
+});

@@ -1,0 +1,64 @@
+/** `watchkeeper limit KEY=VALUE...`: limits requests for a time, through the API of a running proxy. */
+import { Failure } from "../../base/failure.ts";
+import { quote } from "../../config/problem.ts";
+import { type Given, usage } from "../commands/options.ts";
+import { shown, textAt } from "../commands/rows.ts";
+import { apiCommand } from "./admin-client.ts";
+import { operator } from "./operate.ts";
+
+/** The list of the API for each key of the command line. */
+const lists: ReadonlyMap<string, string> = new Map([
+  ["user", "users"],
+  ["group", "groups"],
+  ["agent", "userAgents"],
+  ["source", "sourceCIDRs"],
+  ["verb", "verbs"],
+  ["resource", "resources"],
+]);
+
+const mostCount = 100_000;
+
+/** Exit codes: 0 in force, 1 refused, 2 usage error, 3 the API is unreachable. */
+export const limit = apiCommand("limit", async ({ options, client, screen: { print } }) => {
+  const body = bodyOf(options);
+  if (body instanceof Failure) return body;
+  const done = await client.post("limits", body, operator());
+  if (done instanceof Failure) return done;
+  print(`${shown(textAt(done, "outcome"))}\n`);
+  return 0;
+});
+
+function bodyOf(options: Given): Record<string, unknown> | Failure {
+  const matched = matchesIn(options.words);
+  const burst = options.whole("burst", undefined, [1, mostCount]);
+  const maxInFlight = options.whole("in-flight", undefined, [1, mostCount]);
+  if (matched instanceof Failure) return matched;
+  for (const one of [burst, maxInFlight]) if (one instanceof Failure) return one;
+  return {
+    ...matched,
+    // JSON has no undefined fields.
+    burst,
+    maxInFlight,
+    rate: options.text("rate"),
+    duration: options.text("for") ?? "1h",
+    reason: options.text("reason") ?? "",
+  };
+}
+
+function matchesIn(words: readonly string[]): Record<string, readonly string[]> | Failure {
+  const matched: Record<string, readonly string[]> = {};
+  for (const word of words) {
+    const [, key = "", value = ""] = /^(\w+)=(.*)$/.exec(word) ?? [];
+    const list = lists.get(key);
+    if (list === undefined)
+      return usage(`${quote(word)} must be KEY=VALUE, and KEY one of ${Array.from(lists.keys()).join(", ")}`);
+    matched[list] = [...(matched[list] ?? []), list === "sourceCIDRs" ? networkOf(value) : value];
+  }
+  return matched;
+}
+
+/** Returns the network of a single address: "10.0.0.1/32". */
+function networkOf(text: string): string {
+  if (text.includes("/")) return text;
+  return `${text}/${text.includes(":") ? 128 : 32}`;
+}

@@ -1,0 +1,77 @@
+/** Converts a limit of requests, which is an entry of `clusters[].limits` or the body of an operation of the admin API. */
+import { parseDuration } from "../base/duration.ts";
+import { Failure } from "../base/failure.ts";
+import type { Breach } from "./problem.ts";
+import type { Placed, WrittenLimit } from "./schema.ts";
+
+/** An empty list matches all requests. */
+export type LimitConfig = {
+  readonly name: string;
+  /** Names of users. A name that ends in "*" matches all names with this beginning, as in the next two lists. */
+  readonly users: readonly string[];
+  readonly groups: readonly string[];
+  /** The products of User-Agent fields, such as "kubelet". */
+  readonly userAgents: readonly string[];
+  readonly sourceCIDRs: readonly string[];
+  readonly verbs: readonly string[];
+  /** "secrets" in any API group, or "deployments.apps" in one. */
+  readonly resources: readonly string[];
+  /** Undefined: the rate is not limited. */
+  readonly perSecond: number | undefined;
+  readonly burst: number;
+  /** Undefined: the number of concurrent requests is not limited. */
+  readonly maxInFlight: number | undefined;
+};
+
+const matchKeys = ["users", "groups", "userAgents", "sourceCIDRs", "verbs", "resources"] as const;
+
+export function limitOf(written: WrittenLimit): LimitConfig {
+  const {
+    name,
+    users = [],
+    groups = [],
+    userAgents = [],
+    sourceCIDRs = [],
+    verbs = [],
+    resources = [],
+  } = written;
+  const { rate, maxInFlight } = written;
+  const perSecond = rate === undefined ? undefined : perSecondOf(rate);
+  const burst = written.burst ?? Math.max(1, Math.ceil(perSecond ?? 1));
+  return { name, users, groups, userAgents, sourceCIDRs, verbs, resources, perSecond, burst, maxInFlight };
+}
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
+
+/** Returns the number per second of a rate such as "10/s", "30/m" or "100/h", which the schema has accepted. */
+function perSecondOf(rate: string): number {
+  const [count = "", unit = ""] = rate.split("/");
+  return Number(count) / (unitSeconds[unit] ?? 1);
+}
+
+/** Returns what is missing in a limit that limits nothing, or that would hit all requests by mistake. */
+export function limitProblem(written: WrittenLimit): string | undefined {
+  if (written.rate === undefined && written.maxInFlight === undefined)
+    return 'needs a "rate" or "maxInFlight"';
+  if (written.rate === undefined && written.burst !== undefined) return 'has a "burst", but no "rate"';
+  return matchKeys.every((key) => (written[key] ?? []).length === 0)
+    ? `matches all requests: it needs at least one of ${matchKeys.join(", ")}`
+    : undefined;
+}
+
+export function limitBreaches({ cluster: { limits = [] }, pointer }: Placed): Breach[] {
+  return limits.flatMap((limit, at) => {
+    const message = limitProblem(limit);
+    return message === undefined ? [] : [{ pointer: `${pointer}/limits/${at}`, message }];
+  });
+}
+
+/** The shortest and longest time for which an operator may limit requests. A longer limit belongs to the configuration. */
+const [leastMs, mostMs] = [1000, 86_400_000];
+
+export function limitDuration(text: string): number | Failure {
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms >= leastMs && ms <= mostMs) return ms;
+  const shown = JSON.stringify(text.slice(0, 40));
+  return new Failure("bad-file", "client", `The duration must be between 1s and 24h, is ${shown}`);
+}

@@ -1,0 +1,396 @@
+/**
+ * Incidents, backends and the process on one time axis. A cursor shows the values of one moment: it follows the mouse,
+ * and the slider below the lanes moves it by keyboard.
+ */
+import { html, useMemo, useState } from "../html.js";
+import { endOf, indexAt } from "../recorded.js";
+import { hashOf } from "../route.js";
+import { amount, clockTime, markOf } from "../words.js";
+import { BackendHead, PastHead } from "./backends.js";
+import { Band, stateAt, statesOf } from "./states.js";
+import { Strip, topOf } from "./strip.js";
+
+/** @typedef {import("../rows.d.ts").Backend} Backend */
+/** @typedef {import("../rows.d.ts").Incident} Incident */
+/** @typedef {import("../rows.d.ts").Recorded} Recorded */
+/** @typedef {{ series: string, tone: string }} Line */
+/** @typedef {{ title: string, lines: readonly Line[], least: number, per?: number }} Chart */
+
+/**
+ * The charts of each backend: one entry is all that another series needs. `least`: the smallest value at the top of a
+ * chart. All backends have the same scale. A chart without values in the hour is omitted.
+ * @type {readonly Chart[]}
+ */
+const backendCharts = [
+  { title: "requests/s", least: 1, lines: [{ series: "requests", tone: "plain" }] },
+  {
+    title: "p50, p99 ms",
+    least: 10,
+    lines: [
+      { series: "p50Ms", tone: "faint" },
+      { series: "p99Ms", tone: "plain" },
+    ],
+  },
+  {
+    title: "429, 5xx /s",
+    least: 1,
+    lines: [
+      { series: "tooManyRequests", tone: "warn" },
+      { series: "serverErrors", tone: "bad" },
+    ],
+  },
+  { title: "watch delay ms", least: 10, lines: [{ series: "watchDelayMs", tone: "plain" }] },
+  { title: "watches", least: 1, lines: [{ series: "watches", tone: "plain" }] },
+  {
+    title: "moved out, in",
+    least: 1,
+    lines: [
+      { series: "movedOut", tone: "faint" },
+      { series: "movedIn", tone: "plain" },
+    ],
+  },
+];
+
+/** @type {readonly Chart[]} */
+const processCharts = [
+  {
+    title: "requests, failed /s",
+    least: 1,
+    lines: [
+      { series: "requests", tone: "plain" },
+      { series: "failures", tone: "bad" },
+    ],
+  },
+  { title: "watch events/s", least: 1, lines: [{ series: "watchEvents", tone: "plain" }] },
+  { title: "CPU, % of a core", least: 100, per: 10, lines: [{ series: "cpuMs", tone: "plain" }] },
+  { title: "event loop late, ms", least: 10, lines: [{ series: "eventLoopDelayMs", tone: "plain" }] },
+];
+
+/**
+ * `from` and `to`: the time axis, in ms since 1970. `at`: the moment that is shown. `pinned`: the moment that the user
+ * has chosen; undefined: none, and the lanes show the end. `onPin`: called with a chosen moment.
+ * @param {{
+ *   recorded: Recorded,
+ *   backends: readonly Backend[],
+ *   incidents: readonly Incident[],
+ *   now: number,
+ *   from: number,
+ *   to: number,
+ *   pinned: number | undefined,
+ *   stepMs: number,
+ *   onPin: (ms: number | undefined) => void,
+ *   onHover: (ms: number | undefined) => void,
+ *   at: number,
+ *   isReplay?: boolean,
+ * }} props `isReplay`: true if the lanes show the past only, without what is known and possible now
+ */
+export function Lanes({
+  recorded,
+  backends,
+  incidents,
+  now,
+  from,
+  to,
+  pinned,
+  stepMs,
+  onPin,
+  onHover,
+  at,
+  isReplay = false,
+}) {
+  const names = [...new Set([...backends.map(({ name }) => name), ...recorded.backends.keys()])].toSorted();
+  const window = useMemo(() => windowOf(recorded, from, to), [recorded, from, to]);
+  const index = indexAt(recorded, at) - window.start;
+  const common = { window, index };
+  return html`<div class="lanes" onPointerMove=${(/** @type {PointerEvent} */ event) => onHover(timeAt(event, from, to))}
+      onPointerLeave=${() => onHover(undefined)}>
+    <${IncidentLane} incidents=${incidents} now=${Math.min(to, now)} from=${from} to=${to} />
+    ${names.map((name) => {
+      const backend = backends.find((one) => one.name === name);
+      const pieces = statesOf(backend, recorded, { name, from, to: Math.min(to, now) });
+      const isNow = !isReplay && at >= to;
+      return html`<div class="lane" key=${name} role="group" aria-label=${name}>
+        ${isNow ? html`<${BackendHead} name=${name} backend=${backend} />` : html`<${PastHead} name=${name} piece=${stateAt(pieces, at)} hasRoom=${!isReplay} />`}
+        <${Row} title="state" value="">
+          <${Band} label=${`${name}, states`} pieces=${pieces} from=${from} to=${to} />
+        <//>
+        <${Charts} ...${common} charts=${backendCharts} columns=${window.backends.get(name) ?? {}} tops=${window.tops} shown=${window.shown} />
+      </div>`;
+    })}
+    <div class="lane" role="group" aria-label="this process">
+      <div class="head"><h3>watchkeeper</h3> <span class="age">this process</span></div>
+      <${Charts} ...${common} charts=${processCharts} columns=${window.process} tops=${new Map()} shown=${new Set()} />
+    </div>
+    <div class="cursor" style=${{ "--at": String((at - from) / (to - from)) }} hidden=${at >= to} aria-hidden="true"></div>
+    <${Axis} from=${from} to=${to} pinned=${pinned} at=${at} stepMs=${stepMs} onPin=${onPin} mayReset=${!isReplay} />
+  </div>`;
+}
+
+/**
+ * The columns between two times, and the scale of each chart of the backends.
+ * @param {Recorded} recorded
+ * @param {number} from
+ * @param {number} to
+ */
+function windowOf(recorded, from, to) {
+  const start = Math.max(0, Math.floor((from - recorded.startedMs) / recorded.stepMs) - recorded.first);
+  const count = Math.round((to - from) / recorded.stepMs);
+  const before = Math.max(
+    0,
+    Math.round((recorded.startedMs + recorded.first * recorded.stepMs - from) / recorded.stepMs),
+  );
+  const empty = Array.from({ length: Math.min(before, count) }, () => null);
+  const cut = (/** @type {import("../rows.d.ts").Columns} */ columns) =>
+    Object.fromEntries(
+      Object.entries(columns).map(([name, values]) => [
+        name,
+        [...empty, ...values.slice(start, start + count - empty.length)],
+      ]),
+    );
+  const backends = new Map([...recorded.backends].map(([name, columns]) => [name, cut(columns)]));
+  const shown = new Set(
+    backendCharts
+      .filter(({ lines }) =>
+        [...backends.values()].some((columns) =>
+          lines.some(({ series }) => hasValues(columns[series] ?? [])),
+        ),
+      )
+      .map(({ title }) => title),
+  );
+  const tops = new Map(
+    backendCharts.map(({ title, lines, least }) => {
+      const all = [...backends.values()].flatMap((columns) =>
+        lines.map(({ series }) => columns[series] ?? []),
+      );
+      return [title, topOf(all, least)];
+    }),
+  );
+  // The index of a step in the cut columns is its index in the recorded ones less `start`.
+  return { start: start - empty.length, count, backends, process: cut(recorded.process), tops, shown };
+}
+
+/** @param {import("../rows.d.ts").Values} values */
+function hasValues(values) {
+  return values.some((value) => value !== null && value > 0);
+}
+
+/**
+ * @param {{
+ *   charts: readonly Chart[],
+ *   columns: import("../rows.d.ts").Columns,
+ *   tops: ReadonlyMap<string, number>,
+ *   shown: ReadonlySet<string>,
+ *   window: ReturnType<typeof windowOf>,
+ *   index: number,
+ * }} props
+ */
+function Charts({ charts, columns, tops, shown, window, index }) {
+  return charts.map(({ title, lines, least, per = 1 }) => {
+    const drawn = lines.map(({ series, tone }) => ({ values: columns[series] ?? [], tone }));
+    if (!shown.has(title) && !drawn.some(({ values }) => hasValues(values))) return null;
+    const top =
+      tops.get(title) ??
+      topOf(
+        drawn.map(({ values }) => values),
+        least * per,
+      );
+    const words = figuresOf(
+      drawn.map(({ values }) => values[index] ?? null),
+      per,
+    );
+    return html`<${Row} title=${title} value=${words} top=${amount(top / per)}>
+      <${Strip} lines=${drawn} top=${top} span=${window.count} />
+    <//>`;
+  });
+}
+
+/**
+ * @param {readonly (number | null)[]} values
+ * @param {number} per
+ */
+function figuresOf(values, per) {
+  return values.every((value) => value === null)
+    ? "–"
+    : values.map((value) => figure(value, per)).join(" · ");
+}
+
+/**
+ * @param {number | null} value
+ * @param {number} per
+ */
+function figure(value, per) {
+  if (value === null) return "–";
+  const number = value / per;
+  return number < 10 && !Number.isInteger(number) ? number.toFixed(1) : amount(number);
+}
+
+/** @param {{ title: string, value: string, top?: string, children?: unknown }} props */
+function Row({ title, value, top = "", children }) {
+  return html`<div class="row">
+    <span class="title">${title}</span>
+    <span class="plot">${children}</span>
+    <span class="value">${value}${top !== "" && html` <span class="age" title="top of the scale">of ${top}</span>`}</span>
+  </div>`;
+}
+
+const maxRows = 4;
+/** Share of the time axis that the label of an incident takes. */
+const labelShare = 0.16;
+
+/**
+ * Assigns each incident to the first row in which neither its bar nor its label overlaps an earlier one. Incidents
+ * beyond the last row are omitted.
+ * @param {readonly Incident[]} incidents
+ * @param {{ now: number, from: number, to: number }} axis an active incident lasts until `now`
+ */
+export function placed(incidents, { now, from, to }) {
+  /** @type {number[]} */
+  const ends = [];
+  const label = (to - from) * labelShare;
+  return incidents
+    .map((incident) => ({
+      incident,
+      begin: Math.max(from, Date.parse(incident.startedAt)),
+      end: Math.min(to, incident.endedAt === null ? now : Date.parse(incident.endedAt)),
+    }))
+    .filter(({ begin, end }) => end >= from && begin <= to && end >= begin)
+    .toSorted((a, b) => a.begin - b.begin)
+    .flatMap((bar) => {
+      // At the right edge, the label is before the end of the bar.
+      const isLate = bar.begin + label > to;
+      const first = isLate ? Math.min(bar.begin, bar.end - label) : bar.begin;
+      const free = ends.findIndex((end) => end < first);
+      const row = free < 0 ? ends.length : free;
+      ends[row] = Math.max(bar.end, first + label);
+      return row < maxRows ? [{ ...bar, row, isLate }] : [];
+    });
+}
+
+/** @param {{ incidents: readonly Incident[], now: number, from: number, to: number }} props */
+function IncidentLane({ incidents, now, from, to }) {
+  const bars = placed(incidents, { now, from, to });
+  const rows = Math.max(1, ...bars.map(({ row }) => row + 1));
+  const share = (/** @type {number} */ ms) => `${((ms / (to - from)) * 100).toFixed(3)}%`;
+  return html`<div class="row incidents-row">
+    <span class="title">incidents</span>
+    <span class="plot" style=${{ height: `${rows * 22}px` }}>
+      ${bars.length === 0 && html`<span class="empty">none</span>`}
+      ${bars.map(
+        ({ incident: { id, kind, severity, summary }, begin, end, row, isLate }) => html`<a key=${id}
+          class=${`bar ${markOf(severity).tone} ${isLate ? "late" : ""}`} href=${hashOf({ tab: "incidents", id: String(id) })} title=${summary}
+          style=${{ left: share(begin - from), width: share(end - begin), top: `${row * 22}px` }}>
+          <span><span aria-hidden="true">${markOf(severity).sign} </span>#${id} <span class="kind">${kind}</span></span>
+        </a>`,
+      )}
+    </span>
+    <span class="value"></span>
+  </div>`;
+}
+
+/**
+ * Returns the time under the mouse; undefined: the mouse is beside the charts.
+ * @param {PointerEvent} event
+ * @param {number} from
+ * @param {number} to
+ */
+function timeAt(event, from, to) {
+  const lanes = event.currentTarget;
+  const plot = lanes instanceof Element ? lanes.querySelector(".axis .plot") : null;
+  // Over the head of a lane, the present stays, with its buttons.
+  const isOverPlot = event.target instanceof Element && event.target.closest(".plot") !== null;
+  if (plot === null || !isOverPlot || event.pointerType === "touch") return undefined;
+  const { left, width } = plot.getBoundingClientRect();
+  const share = (event.clientX - left) / width;
+  return share < 0 || share > 1 ? undefined : from + share * (to - from);
+}
+
+/**
+ * @param {{ from: number, to: number, pinned: number | undefined, at: number, stepMs: number, onPin: (ms: number | undefined) => void, mayReset: boolean }} props
+ */
+function Axis({ from, to, pinned, at, stepMs, onPin, mayReset }) {
+  const steps = Math.round((to - from) / stepMs);
+  const value = Math.round(((pinned ?? to) - from) / stepMs);
+  const moved = (/** @type {InputEvent & { currentTarget: HTMLInputElement }} */ event) => {
+    const step = Number(event.currentTarget.value);
+    onPin(step >= steps ? undefined : from + step * stepMs);
+  };
+  const ticks = Array.from({ length: 5 }, (_, tick) => from + ((to - from) * tick) / 4);
+  return html`<div class="row axis">
+    <label class="title" for="moment">time</label>
+    <span class="plot">
+      <input id="moment" type="range" min="0" max=${steps} step="1" value=${value} onInput=${moved}
+        aria-valuetext=${clockTime(new Date(at).toISOString())} />
+      <span class="ticks" aria-hidden="true">${ticks.map((ms) => html`<span>${clockTime(new Date(ms).toISOString()).slice(0, 8)}</span>`)}</span>
+    </span>
+    <span class="value">
+      ${clockTime(new Date(at).toISOString()).slice(0, 8)}
+      ${mayReset && pinned !== undefined && html` <button type="button" onClick=${() => onPin(undefined)}>now</button>`}
+    </span>
+  </div>`;
+}
+
+const ranges = /** @type {const} */ ([
+  ["5m", 300_000],
+  ["15m", 900_000],
+  ["1h", 3_600_000],
+]);
+
+/**
+ * Returns the shortest range that shows everything of a young process.
+ * @param {number} ageMs
+ */
+function usualRange(ageMs) {
+  return (ranges.find(([, span]) => ageMs <= span) ?? ranges[2])[0];
+}
+
+/**
+ * The lanes of the last minutes, with a choice of how many. `t` in `params` is the chosen moment.
+ * @param {{
+ *   recorded: Recorded,
+ *   backends: readonly Backend[],
+ *   incidents: readonly Incident[],
+ *   now: number,
+ *   params: Readonly<Record<string, string>>,
+ *   onParams: (params: Readonly<Record<string, string>>) => void,
+ *   onMoment: (ms: number | undefined) => void,
+ *   moment: number | undefined,
+ * }} props
+ */
+export function LastHour({ recorded, backends, incidents, now, params, onParams, onMoment, moment }) {
+  // The step that has not ended yet has states and incidents, but no values.
+  const to = endOf(recorded) + recorded.stepMs;
+  const chosen = params["range"] ?? usualRange(to - recorded.startedMs);
+  const [, span] = ranges.find(([name]) => name === chosen) ?? ranges[2];
+  const pinned = momentIn(params, to - span, to);
+  const pin = (/** @type {number | undefined} */ ms) =>
+    onParams({ t: ms === undefined ? "" : new Date(ms).toISOString() });
+  return html`<section aria-labelledby="lanes-title">
+    <div class="section-head">
+      <h2 id="lanes-title">Backends <span class="count">${backends.length}</span></h2>
+      <div class="choice" role="group" aria-label="time range">
+        ${ranges.map(
+          ([name]) => html`<button type="button" aria-pressed=${String(name === chosen)}
+            onClick=${() => onParams({ range: name, t: "" })}>${name}</button>`,
+        )}
+      </div>
+    </div>
+    <${Lanes} recorded=${recorded} backends=${backends} incidents=${incidents} now=${now} from=${to - span} to=${to}
+      pinned=${pinned} stepMs=${recorded.stepMs} onPin=${pin} onHover=${onMoment} at=${moment ?? to} />
+  </section>`;
+}
+
+/**
+ * Returns the moment in the address; undefined: none, or it is not on the time axis.
+ * @param {Readonly<Record<string, string>>} params
+ * @param {number} from
+ * @param {number} to
+ */
+export function momentIn(params, from, to) {
+  const ms = Date.parse(params["t"] ?? "");
+  return ms >= from && ms <= to ? ms : undefined;
+}
+
+/** @returns {readonly [number | undefined, (ms: number | undefined) => void]} */
+export function useHover() {
+  return useState(/** @type {number | undefined} */ (undefined));
+}

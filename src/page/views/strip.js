@@ -1,0 +1,67 @@
+/** Small charts without axes: lines of one series each, on the time axis of the lanes, drawn as SVG. */
+import { html, useMemo } from "../html.js";
+
+/** @typedef {import("../rows.d.ts").Values} Values */
+
+const height = 100;
+
+/**
+ * Returns the path of a line: one unit of x for each value, y from 0 to 100 downwards. A gap in the values is a gap in
+ * the line.
+ * @param {Values} values
+ * @param {number} top the value at y = 0
+ */
+export function pathOf(values, top) {
+  let path = "";
+  let isDown = false;
+  for (const [x, value] of values.entries()) {
+    if (value === null) {
+      isDown = false;
+      continue;
+    }
+    const y = height - (Math.min(value, top) / top) * height;
+    // A value between two gaps becomes a line to itself, which round caps show as a dot.
+    path += isDown ? `L${x} ${y.toFixed(1)}` : `M${x} ${y.toFixed(1)}h0`;
+    isDown = true;
+  }
+  return path;
+}
+
+/**
+ * Returns the largest value of some columns, at least `least`.
+ * @param {readonly Values[]} columns
+ * @param {number} least
+ */
+export function topOf(columns, least) {
+  let top = least;
+  for (const values of columns) for (const value of values) if (value !== null && value > top) top = value;
+  return top;
+}
+
+/**
+ * `lines`: from back to front. `tone`: class of a line's colour. `span`: number of steps on the time axis.
+ * @param {{ lines: readonly { values: Values, tone: string }[], top: number, span: number }} props
+ */
+export function Strip({ lines, top, span }) {
+  const paths = useMemo(
+    () =>
+      lines.map(({ values, tone }) => ({
+        tone,
+        path: pathOf(isState(tone) ? values.map(withoutZero) : values, top),
+      })),
+    [top, ...lines.map(({ values }) => values)],
+  );
+  return html`<svg class="strip" viewBox=${`-0.5 -4 ${Math.max(1, span)} ${height + 8}`} preserveAspectRatio="none" aria-hidden="true">
+    ${paths.map(({ tone, path }) => html`<path class=${tone} d=${path} />`)}
+  </svg>`;
+}
+
+/** A line in the colour of a state shows only what is not zero: no errors are no state. @param {string} tone */
+function isState(tone) {
+  return tone === "warn" || tone === "bad";
+}
+
+/** @param {number | null} value */
+function withoutZero(value) {
+  return value === 0 ? null : value;
+}

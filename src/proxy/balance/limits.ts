@@ -1,0 +1,25 @@
+/** Limits of the balance between backends, each with its reason (see src/base/limits.ts). */
+const KiB = 1024;
+
+export const balanceLimits = {
+  /** Share of the clients that may be bound to another backend per second (F16). */
+  rebalanceShare: 0.01,
+  balanceMs: 5000,
+  /** Share of an even load by which a backend's load may deviate before clients are moved. */
+  rebalanceSlack: 0.2,
+  /** Once clients move, they move until the load deviates by less than this: then it may change without new moves. */
+  restSlack: 0.1,
+  /**
+   * Ms until a client that was moved may be moved again, doubled for each further move up to `restMostMs`, so that a
+   * client whose load varies does not wander.
+   */
+  restMs: 120_000,
+  restMostMs: 3_600_000,
+  /** Ms over which the work of a client is averaged. */
+  activityMs: 30_000,
+  /**
+   * Bytes per second that count as much as one open stream. An estimate, not measured at a kube-apiserver: only the
+   * order of clients by their load depends on it.
+   */
+  streamBytes: KiB,
+} as const;

@@ -1,0 +1,123 @@
+/** Plans which clients move to which backend, so that few moves make the load more even. Pure. */
+import { upstreamLimits } from "../upstream/limits.ts";
+import { balanceLimits } from "./limits.ts";
+
+export type ClientLoad<T> = {
+  readonly client: T;
+  readonly backend: string;
+  readonly load: number;
+  /** True if another backend can continue all streams unnoticed. A client with an exec cannot be moved. */
+  readonly isMovable: boolean;
+};
+
+export type Move<T> = { readonly client: T; readonly from: string; readonly to: string };
+
+/**
+ * Returns the shares of backends if clients stay in the proxy's own zone as long as its backends have little load. The
+ * load per share there is at most `spillFloor`, plus `spillRatio` times the load per share in other zones, as in
+ * `PoolSet.weightOf`: a client that was sent to another zone is then not moved back at once.
+ */
+export function sharesByZone(
+  loads: readonly Pick<ClientLoad<unknown>, "backend" | "load">[],
+  shares: ReadonlyMap<string, number>,
+  isNear: (backend: string) => boolean,
+): ReadonlyMap<string, number> {
+  const near = sumOf(Array.from(shares).map(([name, share]) => (isNear(name) ? share : 0)));
+  const far = sumOf([...shares.values()]) - near;
+  if (near === 0 || far === 0) return shares;
+  const { spillRatio, spillFloor } = upstreamLimits;
+  const load = sumOf(loads.filter(({ backend }) => shares.has(backend)).map((one) => one.load));
+  const perFarShare = Math.max(0, (load - near * spillFloor) / (spillRatio * near + far));
+  const perNearShare = (load - far * perFarShare) / near;
+  return new Map(
+    Array.from(shares, ([name, share]) => [name, share * (isNear(name) ? perNearShare : perFarShare)]),
+  );
+}
+
+/**
+ * Returns at most `most` moves, each from the backend with the most load above its share to the one with the least. No
+ * move makes the load less even. `shares`: share of the load of each backend that takes clients (slow-start.ts). `slack`:
+ * share of an even load by which a backend's load may deviate.
+ */
+export function planMoves<T>(
+  loads: readonly ClientLoad<T>[],
+  shares: ReadonlyMap<string, number>,
+  most: number,
+  slack: number = balanceLimits.restSlack,
+): readonly Move<T>[] {
+  const excess = excessOf(loads, shares);
+  const sum = sumOf(loads.map(({ load }) => load));
+  // Computed only at the first move, because usually no move is needed.
+  let left: ReadonlyMap<string, ByLoad<T>> | undefined;
+  const moves: Move<T>[] = [];
+  while (moves.length < most) {
+    const byExcess = Array.from(excess).toSorted(([, one], [, other]) => other - one);
+    const [[from, over], [to, under]] = [byExcess.at(0) ?? ["", 0], byExcess.at(-1) ?? ["", 0]];
+    const gap = Math.min(over, -under);
+    if (gap <= (slack * sum) / Math.max(1, shares.size)) break;
+    left ??= movable(loads);
+    const best = takeLargest(left.get(from), gap);
+    if (best === undefined) break;
+    excess.set(from, over - best.load);
+    excess.set(to, under + best.load);
+    moves.push({ client: best.client, from, to });
+  }
+  return moves;
+}
+
+/** Returns how much load each backend has above its share; negative: below its share. */
+function excessOf(
+  loads: readonly ClientLoad<unknown>[],
+  shares: ReadonlyMap<string, number>,
+): Map<string, number> {
+  const here = loads.filter(({ backend }) => shares.has(backend));
+  const perShare =
+    sumOf(here.map(({ load }) => load)) / Math.max(sumOf([...shares.values()]), Number.EPSILON);
+  const excess = new Map(Array.from(shares, ([name, share]) => [name, -share * perShare]));
+  for (const { backend, load } of here) excess.set(backend, (excess.get(backend) ?? 0) + load);
+  return excess;
+}
+
+type ByLoad<T> = Map<number, ClientLoad<T>[]>;
+
+/** Clients that can move, by backend and load. To search all 50,000 clients for each move would take a second. */
+function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad<T>> {
+  const left = new Map<string, ByLoad<T>>();
+  for (const one of loads.toReversed()) {
+    const { backend, load, isMovable } = one;
+    if (!isMovable || load <= 0) continue;
+    const byLoad: ByLoad<T> = left.get(backend) ?? new Map();
+    left.set(backend, byLoad);
+    const alike = byLoad.get(load) ?? [];
+    byLoad.set(load, alike);
+    alike.push(one);
+  }
+  return left;
+}
+
+/** Takes the client with the largest load that fits into the gap, so that few clients move. */
+function takeLargest<T>(left: ByLoad<T> = new Map(), gap: number): ClientLoad<T> | undefined {
+  let most = 0;
+  for (const [load, { length }] of left) if (length > 0 && load <= gap && load > most) most = load;
+  return left.get(most)?.pop();
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, one) => sum + one, 0);
+}
+
+/** Clients that were moved, each with the time until which it stays where it is. */
+export class Rests<T extends object> {
+  readonly #rests = new WeakMap<T, { readonly ms: number; readonly until: number }>();
+
+  moved(client: T, now: number): void {
+    const last = this.#rests.get(client);
+    const isOften = last !== undefined && now - last.until < balanceLimits.restMostMs;
+    const ms = isOften ? Math.min(2 * last.ms, balanceLimits.restMostMs) : balanceLimits.restMs;
+    this.#rests.set(client, { ms, until: now + ms });
+  }
+
+  isResting(client: T, now: number): boolean {
+    return now < (this.#rests.get(client)?.until ?? 0);
+  }
+}

@@ -1,0 +1,139 @@
+/** One limit of requests, from the configuration or of an operator: which requests it counts, and how many may pass. */
+import { type Networks, networksOf } from "../../base/address.ts";
+import type { Clock } from "../../base/clock.ts";
+import { TokenBucket } from "../../base/token-bucket.ts";
+import type { LimitConfig } from "../../config/limit.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+
+/** Who set a limit at run time, and until when; times in ms since 1970. */
+export type LimitOrigin = {
+  readonly by: string;
+  readonly reason: string;
+  readonly startedMs: number;
+  readonly endsMs: number;
+};
+
+/** What a limit compares with its lists. `user` is undefined, and `groups` empty, if no one has verified the identity. */
+export type LimitedCaller = {
+  readonly user: string | undefined;
+  readonly groups: readonly string[];
+  readonly agent: string;
+  readonly address: string;
+};
+
+export type LimitedInfo = Pick<RequestInfo, "verb" | "group" | "resource">;
+
+export class Limit {
+  readonly config: LimitConfig;
+  /** Undefined: the limit is one of the configuration. */
+  readonly origin: LimitOrigin | undefined;
+  /** Number of requests that have begun and not ended; counted only if `maxInFlight` is set. */
+  inFlight = 0;
+  passed = 0;
+  refused = 0;
+  readonly #networks: Networks;
+  readonly #verbs: ReadonlySet<string>;
+  readonly #resources: ReadonlySet<string>;
+  readonly #bucket: TokenBucket | undefined;
+
+  constructor(config: LimitConfig, clock: Clock, origin?: LimitOrigin) {
+    this.config = config;
+    this.origin = origin;
+    this.#networks = networksOf(config.sourceCIDRs);
+    this.#verbs = new Set(config.verbs);
+    this.#resources = new Set(config.resources);
+    const { perSecond, burst } = config;
+    this.#bucket = perSecond === undefined ? undefined : new TokenBucket(clock, burst, perSecond);
+  }
+
+  get name(): string {
+    return this.config.name;
+  }
+
+  /** True if the limit counts requests of this caller. */
+  appliesTo({ user, groups, agent, address }: LimitedCaller): boolean {
+    const { config } = this;
+    return (
+      (config.users.length === 0 || (user !== undefined && isIn(config.users, user))) &&
+      (config.groups.length === 0 || groups.some((group) => isIn(config.groups, group))) &&
+      (config.userAgents.length === 0 || isIn(config.userAgents, agent)) &&
+      (config.sourceCIDRs.length === 0 || this.#networks.has(address))
+    );
+  }
+
+  /** True if the limit counts requests with this verb and resource. */
+  counts(info: LimitedInfo): boolean {
+    if (this.#verbs.size > 0 && !this.#verbs.has(info.verb)) return false;
+    // A limit that hits the renewal of a lease ends a controller's leadership, or makes a node NotReady.
+    if (this.#resources.size === 0) return !isLeaseRenewal(info);
+    const { resource, group } = info;
+    if (resource === "") return false;
+    return this.#resources.has(resource) || (group !== "" && this.#resources.has(`${resource}.${group}`));
+  }
+
+  /** True if one more request may begin now. */
+  get isOpen(): boolean {
+    const { maxInFlight } = this.config;
+    if (maxInFlight !== undefined && this.inFlight >= maxInFlight) return false;
+    return this.#bucket?.isOpen !== false;
+  }
+
+  /** Counts a request that begins. */
+  begin(): void {
+    this.passed += 1;
+    this.#bucket?.take();
+    if (this.config.maxInFlight !== undefined) this.inFlight += 1;
+  }
+
+  /** Called when a request has ended. */
+  end(): void {
+    if (this.config.maxInFlight !== undefined) this.inFlight -= 1;
+  }
+
+  /** Returns the limit in the words of the command line: "user=jane verb=list, 10/s, at most 5 at once". */
+  toString(): string {
+    const { config } = this;
+    const match = [
+      ...words("user", config.users),
+      ...words("group", config.groups),
+      ...words("agent", config.userAgents),
+      ...words("source", config.sourceCIDRs),
+      ...words("verb", config.verbs),
+      ...words("resource", config.resources),
+    ].join(" ");
+    const rate = config.perSecond === undefined ? [] : [rateText(config.perSecond)];
+    const most = config.maxInFlight === undefined ? [] : [`at most ${config.maxInFlight} at once`];
+    return [match, ...rate, ...most].join(", ");
+  }
+}
+
+/** Returns "limit 3" for the third limit of an operator, and "limit ci-lists" for a limit of the configuration. */
+export function titleOf({ name }: Limit): string {
+  return `limit ${name}`;
+}
+
+/** Returns "10/s"; a rate below one per second in the largest unit that gives a whole number: "30/m", "100/h". */
+export function rateText(perSecond: number): string {
+  if (perSecond >= 1) return `${Math.round(perSecond)}/s`;
+  const perMinute = perSecond * 60;
+  return Math.abs(perMinute - Math.round(perMinute)) < 1e-6
+    ? `${Math.round(perMinute)}/m`
+    : `${Math.round(perSecond * 3600)}/h`;
+}
+
+function words(key: string, values: readonly string[]): string[] {
+  return values.map((one) => `${key}=${one}`);
+}
+
+/** True for reads and renewals of Leases, which leader election and kubelets repeat within seconds. */
+export function isLeaseRenewal({ verb, group, resource }: LimitedInfo): boolean {
+  return resource === "leases" && group === "coordination.k8s.io" && renewals.has(verb);
+}
+
+const renewals: ReadonlySet<string> = new Set(["get", "update", "patch"]);
+
+function isIn(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) =>
+    pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern,
+  );
+}

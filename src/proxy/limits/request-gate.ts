@@ -1,0 +1,184 @@
+/**
+ * What a request has to pass before it is sent: the admission of unproven credentials, the limits that count it, and its
+ * turn at the shield of a backend.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { detach } from "../../base/detach.ts";
+import { Failure } from "../../base/failure.ts";
+import type { BackendView } from "../../health/backend.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import type { Admission, Applicant, Entry } from "../admission/admission.ts";
+import type { PoolKey } from "../upstream/pool-key.ts";
+import type { Limit, LimitedCaller } from "./limit.ts";
+import { endAll } from "./request-limits.ts";
+import type { ShieldPlace } from "./shield.ts";
+import type { Shields } from "./shields.ts";
+
+export type GateParts = {
+  readonly clock: Clock;
+  readonly admission: Admission;
+  readonly shields: Shields;
+};
+
+export type GateRequest = {
+  /** Undefined if the client's credential was proven when the request arrived. */
+  readonly applicant: Pick<Applicant, "address" | "bearer"> | undefined;
+  readonly info: RequestInfo;
+  readonly start: "exact" | "state" | "now" | undefined;
+  readonly awaitsMarker: boolean;
+  readonly isSelected: boolean;
+  /** What is known of the caller now: it changes when a backend accepts the token. */
+  readonly caller: () => LimitedCaller;
+  /** The hash of a token that a backend has accepted, or else the client's address. */
+  readonly credential: () => string;
+};
+
+/** Implemented by the exchange. */
+export type GateOwner = {
+  readonly isAnswered: boolean;
+  readonly watch: { readonly progress: { readonly phase: string; readonly lastEventAt: number } } | undefined;
+  poolKey(): PoolKey;
+  /** Called when the request may be sent. */
+  proceed(): void;
+  turnAway(failure: Failure): void;
+};
+
+/** A DNS subdomain (the group) has at most 253 characters, and a DNS label (the resource) 63. */
+const maxKindLength = 253 + 1 + 63;
+
+/** A watch without a new event for this many ms has got its initial events, if no bookmark ends them. */
+const initialPauseMs = 250;
+
+/** Leases are exempt, because leader election and the health of nodes depend on them. */
+export function isShielded(
+  { verb, kind, isResource, group, resource }: RequestInfo,
+  start: GateRequest["start"],
+): boolean {
+  if (group === "coordination.k8s.io" && resource === "leases") return false;
+  return start === undefined ? verb === "list" && kind === "plain" && isResource : start === "state";
+}
+
+export class RequestGate {
+  readonly #parts: GateParts;
+  readonly #request: GateRequest;
+  readonly #isShielded: boolean;
+  #limits: readonly Limit[];
+  #place: ShieldPlace | undefined;
+  /** The request's place in the admission of unproven credentials. */
+  #entry: Entry | undefined;
+  /** Clock reading at which admission gave the request a place, from which retries are timed; 0: none needed. */
+  admittedAt = 0;
+
+  constructor(parts: GateParts, request: GateRequest, limits: readonly Limit[]) {
+    this.#parts = parts;
+    this.#request = request;
+    this.#limits = limits;
+    this.#isShielded = isShielded(request.info, request.start);
+  }
+
+  /** False if the request must wait for a place among the unproven requests, or was refused. */
+  isAdmitted(owner: GateOwner): boolean {
+    const { applicant } = this.#request;
+    if (applicant === undefined || this.#entry?.state === "open") return true;
+    if (owner.poolKey().trust !== "unproven") return true;
+    this.#entry = this.#parts.admission.enter({
+      ...applicant,
+      place: () => {
+        this.admittedAt = this.#parts.clock.now();
+        owner.proceed();
+      },
+      refuse: () => owner.turnAway(tooManyUnproven),
+    });
+    if (this.#entry === undefined) owner.turnAway(tooManyUnproven);
+    return this.#entry?.state === "open";
+  }
+
+  /** Returns the backend whose place the request has or waits for; else `bound`, the backend of its client. */
+  boundTo(bound: string | undefined): string | undefined {
+    return this.#place?.shield.backend ?? bound;
+  }
+
+  /** Returns the backends from which one is chosen. A client without a backend gets one where its list need not wait. */
+  choice(views: readonly BackendView[], bound: string | undefined): readonly BackendView[] {
+    return this.#isLimited && this.boundTo(bound) === undefined ? this.#parts.shields.roomy(views) : views;
+  }
+
+  get #isLimited(): boolean {
+    return (
+      this.#parts.shields.isAnyUp &&
+      this.#isShielded &&
+      !this.#parts.shields.isExempt(this.#request.caller().groups)
+    );
+  }
+
+  /** False if the request has to wait for its turn at the backend, or was refused. */
+  mayAsk(backend: string, owner: GateOwner): boolean {
+    if (!this.#isLimited) return true;
+    if (this.#place?.shield.backend === backend && this.#place.state === "placed") return true;
+    this.#leave();
+    const { user } = this.#request.caller();
+    const place = this.#parts.shields.enter(backend, {
+      user: user === undefined ? this.#request.credential() : `user ${user}`,
+      kind: this.#kind,
+      isListing: () => this.#isListing(owner),
+      place: () => owner.proceed(),
+      refuse: () => owner.turnAway(weak(backend)),
+    });
+    if (place === "free") return true;
+    this.#place = place;
+    if (place === undefined) owner.turnAway(weak(backend));
+    return place?.state === "placed";
+  }
+
+  /** Lists of the same kind take about the same time. "": unknown; a watch's response begins before its events. */
+  get #kind(): string {
+    const { info, start, isSelected } = this.#request;
+    if (start !== undefined) return "";
+    const resource = `${info.group}/${info.resource}`;
+    // The client chooses the names. Kinds are remembered beyond the request, so they must be short and own their text.
+    if (resource.length > maxKindLength) return "";
+    return detach(`${resource} ${info.namespace !== ""} ${isSelected}`);
+  }
+
+  /** True until the response of a list has arrived, or the initial events of a watch. */
+  #isListing({ watch, isAnswered }: GateOwner): boolean {
+    if (watch === undefined) return this.#request.start === undefined || !isAnswered;
+    const { phase, lastEventAt } = watch.progress;
+    if (phase !== "opening" && phase !== "listing") return false;
+    return this.#request.awaitsMarker || this.#parts.clock.now() - lastEventAt < initialPauseMs;
+  }
+
+  /** Called with the first response. `ms`: time since the request was sent. */
+  answered(status: number, ms: number): void {
+    if (this.#entry !== undefined) this.#parts.admission.answered(this.#entry, status);
+    if (this.#place !== undefined) this.#parts.shields.answered(this.#place, status, ms);
+    if (this.#request.info.kind !== "plain") this.#leaveLimits();
+  }
+
+  end(): void {
+    this.#leaveLimits();
+    this.#leave();
+    if (this.#entry !== undefined) this.#parts.admission.leave(this.#entry);
+  }
+
+  #leaveLimits(): void {
+    endAll(this.#limits);
+    this.#limits = [];
+  }
+
+  #leave(): void {
+    if (this.#place !== undefined) this.#parts.shields.leave(this.#place);
+    this.#place = undefined;
+  }
+}
+
+const tooManyUnproven = new Failure(
+  "overload",
+  "proxy",
+  "Too many requests are under way with credentials that no backend has accepted yet",
+);
+
+function weak(backend: string): Failure {
+  const message = `Too many requests, please try again later: backend ${backend} has just started or is overloaded`;
+  return new Failure("limited", "proxy", message);
+}

@@ -1,0 +1,240 @@
+/**
+ * The shield of one backend that has just started, or that is overloaded. A list, or a watch with initial events, costs
+ * an apiserver as much as hundreds of other requests, and after a restart thousands of clients list at once. While the
+ * shield is up, a limited number of them is under way at the backend, and the others wait here, before TLS and
+ * authentication of the apiserver.
+ *
+ * The limit adapts as a TCP congestion window does: it begins small and grows with every list, until a list is slow or
+ * gets 429. Then it shrinks, and grows by one in the time of `cap` lists.
+ */
+import { Lru } from "../../base/lru.ts";
+import { FairQueue } from "./fair-queue.ts";
+import { shieldLimits } from "./limits.ts";
+
+export type ShieldedRequest = {
+  /** The user that shares the backend with others, by whatever the proxy has verified of the client. */
+  readonly user: string;
+  /** Lists of the same kind take about the same time. */
+  readonly kind: string;
+  /** True until the list, or the watch's initial events, have arrived. */
+  readonly isListing: () => boolean;
+  /** Called in a later tick if the request had to wait, and now has a place, or the shield is down. */
+  readonly place: () => void;
+  /** Called instead of `place` if the request had to wait for too long, or other users need its place in the queue. */
+  readonly refuse: () => void;
+};
+
+/** A request that waits at a backend or has a place there. */
+export class ShieldPlace {
+  readonly shield: Shield;
+  readonly request: ShieldedRequest;
+  state: "waiting" | "placed" | "over" = "waiting";
+  /** Clock reading at which the request began to wait, or got its place. */
+  since: number;
+
+  constructor(shield: Shield, request: ShieldedRequest, now: number) {
+    this.shield = shield;
+    this.request = request;
+    this.since = now;
+  }
+
+  get user(): string {
+    return this.request.user;
+  }
+}
+
+/** The part of a backend's measured load that shows an overload. */
+export type ShieldedLoad = {
+  readonly refusals: number;
+  readonly gets: { readonly ms: number; readonly latestMs: number; readonly isKnown: boolean };
+};
+
+export class Shield {
+  readonly backend: string;
+  readonly #soon: (run: () => void) => void;
+  readonly #queue = new FairQueue<ShieldPlace>(shieldLimits.waiting);
+  /** The requests in the queue, in the order in which they came. */
+  readonly #waiting = new Set<ShieldPlace>();
+  readonly #placed = new Set<ShieldPlace>();
+  /** Milliseconds until the response of the fastest list of each kind began. */
+  readonly #fastest = new Lru<string, number>(shieldLimits.kinds);
+  #cap: number = shieldLimits.firstCap;
+  /** True until the first sign of overload: the cap grows by one with each list, so it doubles. */
+  #isGrowing = true;
+  /** True while reads of one object are late, so that the cap must not grow. */
+  #areReadsLate = false;
+  #decreasedAt = Number.NEGATIVE_INFINITY;
+  #upUntil = 0;
+  #refusalsSeen = 0;
+  /** Average time of the backend's reads while it is not overloaded; 0: unknown. */
+  #usualMs = 0;
+  /** Number of requests that were refused here, since the start. */
+  refused = 0;
+  /** True if the backend has to start before it is ready: it was down, or it was added while the proxy ran. */
+  isStarting: boolean;
+
+  /** `soon` runs a function in a later tick. */
+  constructor(backend: string, isStarting: boolean, soon: (run: () => void) => void) {
+    this.backend = backend;
+    this.isStarting = isStarting;
+    this.#soon = soon;
+  }
+
+  get cap(): number {
+    return Math.floor(this.#cap);
+  }
+
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  get placed(): number {
+    return this.#placed.size;
+  }
+
+  /** Number of users with a request that waits or has a place. */
+  get users(): number {
+    return this.#queue.users;
+  }
+
+  isUp(now: number): boolean {
+    return now < this.#upUntil || this.#queue.size > 0;
+  }
+
+  get hasRoom(): boolean {
+    return this.#queue.size === 0 && this.#placed.size < this.cap;
+  }
+
+  /**
+   * Puts the shield up if the backend has just started. A backend that is ready when the proxy starts has been up for
+   * long, as far as the proxy knows.
+   */
+  warm(now: number): void {
+    if (!this.isStarting) return;
+    this.isStarting = false;
+    this.#raise(now, shieldLimits.warmMs);
+    this.#fastest.clear();
+  }
+
+  #raise(now: number, ms: number): void {
+    if (!this.isUp(now)) {
+      this.#cap = shieldLimits.firstCap;
+      this.#isGrowing = true;
+    }
+    this.#upUntil = Math.max(this.#upUntil, now + ms);
+  }
+
+  /**
+   * Called every second: puts the shield up while the backend answers 429, or its reads are slow. While the shield is up
+   * and reads of one object are late, the cap shrinks: renewals of Leases are late for the same reason.
+   */
+  judge(now: number, { refusals, gets }: ShieldedLoad, slowness: number): void {
+    this.#areReadsLate = gets.latestMs >= shieldLimits.lateMs;
+    if (this.#areReadsLate && this.isUp(now)) this.#decrease(0.7, now);
+    const hasRefused = refusals > this.#refusalsSeen;
+    this.#refusalsSeen = refusals;
+    const { slowTimes, slowMs, usualMs, judgeMs, weakMs } = shieldLimits;
+    const isSlower =
+      gets.isKnown && this.#usualMs > 0 && gets.ms >= Math.max(slowTimes * this.#usualMs, slowMs);
+    const isSlow = isSlower || (slowness >= slowTimes && gets.ms >= slowMs);
+    if (hasRefused || isSlow) this.#raise(now, weakMs);
+    else if (gets.isKnown && gets.ms > 0)
+      this.#usualMs =
+        this.#usualMs === 0 ? gets.ms : this.#usualMs + ((gets.ms - this.#usualMs) * judgeMs) / usualMs;
+  }
+
+  /** Gives the request a place, or lets it wait. Returns undefined if the request is refused at once. */
+  enter(request: ShieldedRequest, now: number): ShieldPlace | undefined {
+    const place = new ShieldPlace(this, request, now);
+    if (this.hasRoom) {
+      this.#queue.place(place.user);
+      this.#take(place, now);
+      return place;
+    }
+    this.#waiting.add(place);
+    const displaced = this.#queue.add(place);
+    if (displaced !== undefined) this.#refuse(displaced);
+    return displaced === place ? undefined : place;
+  }
+
+  #take(place: ShieldPlace, now: number): void {
+    this.#waiting.delete(place);
+    place.state = "placed";
+    place.since = now;
+    this.#placed.add(place);
+  }
+
+  #refuse(place: ShieldPlace): void {
+    this.#waiting.delete(place);
+    place.state = "over";
+    this.refused += 1;
+    this.#soon(place.request.refuse);
+  }
+
+  /** Called when the request has ended, wherever it was. */
+  leave(place: ShieldPlace, now: number): void {
+    const { state } = place;
+    place.state = "over";
+    if (state === "waiting") {
+      this.#waiting.delete(place);
+      this.#queue.remove(place);
+    }
+    if (state !== "placed") return;
+    this.#placed.delete(place);
+    this.#queue.leave(place.user);
+    this.#next(now);
+  }
+
+  /** Adapts the cap to a response, which began `ms` after the request was sent. */
+  answered({ state, request: { kind } }: ShieldPlace, status: number, ms: number, now: number): void {
+    if (state !== "placed") return;
+    if (status === 429) return this.#decrease(0.5, now);
+    if (status >= 300 || kind === "") return;
+    const fastest = this.#fastest.get(kind) ?? ms;
+    this.#fastest.set(kind, Math.min(ms, fastest * shieldLimits.fastestGrowth));
+    const { slowTimes, slowMs, mostCap } = shieldLimits;
+    if (ms >= Math.max(slowMs, slowTimes * fastest)) return this.#decrease(0.7, now);
+    if (!this.#areReadsLate) this.#cap = Math.min(mostCap, this.#cap + (this.#isGrowing ? 1 : 1 / this.#cap));
+    this.#next(now);
+  }
+
+  #decrease(factor: number, now: number): void {
+    this.#isGrowing = false;
+    if (now - this.#decreasedAt < shieldLimits.decreaseMs) return;
+    this.#decreasedAt = now;
+    this.#cap = Math.max(shieldLimits.leastCap, this.#cap * factor);
+  }
+
+  /** Gives free places to waiting requests. While several users wait, none of them gets more than half of the places. */
+  #next(now: number): void {
+    while (this.#placed.size < this.cap) {
+      const place = this.#queue.next(Math.max(1, this.cap >> 1));
+      if (place === undefined) return;
+      this.#take(place, now);
+      this.#soon(place.request.place);
+    }
+  }
+
+  /** Refuses requests that have waited for `queueMs`, and frees the places of those that have listed. */
+  look(now: number, queueMs: number): void {
+    for (const place of Array.from(this.#placed))
+      if (now - place.since >= shieldLimits.placeMs || !place.request.isListing()) this.leave(place, now);
+    for (const place of this.#waiting) {
+      if (now - place.since < queueMs) break;
+      this.#queue.remove(place);
+      this.#refuse(place);
+    }
+    this.#next(now);
+  }
+
+  /** Lets all waiting requests look for another backend, because this one takes no more requests. */
+  release(): void {
+    for (const place of this.#waiting) {
+      this.#queue.remove(place);
+      place.state = "over";
+      this.#soon(place.request.place);
+    }
+    this.#waiting.clear();
+    this.#upUntil = 0;
+  }
+}

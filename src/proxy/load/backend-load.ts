@@ -1,0 +1,284 @@
+/**
+ * The load of each backend, as far as this process can see it: the requests under way, how long reads take, how often
+ * the backend answers 429, and the utilisation that it reports. The counters are raised by each request; averages are
+ * updated once a second. Pure.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { Interval } from "../../base/interval.ts";
+import type { Field } from "../../h2/core/field.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import { Capacity } from "./capacity.ts";
+import { loadLimits } from "./limits.ts";
+import { reportIn, utilizationOf } from "./load-report.ts";
+import type { RequestObserver } from "./request-observer.ts";
+
+/** The average time until the final response head of one kind of reads. Old reads lose their weight. */
+export class ReadTimes {
+  #sum = 0;
+  #count = 0;
+  #ms = 0;
+  #total = 0;
+  #latestMs = 0;
+
+  add(ms: number): void {
+    this.#sum += ms;
+    this.#count += 1;
+  }
+
+  /** Adds the reads since the previous call to the average. A second with few reads changes it less. */
+  update(): void {
+    this.#latestMs = this.#count === 0 ? 0 : this.#sum / this.#count;
+    if (this.#count === 0) return;
+    const mean = this.#latestMs;
+    const weight = Math.min(1, this.#count / loadLimits.fullReads);
+    const isFirst = this.#total === 0;
+    this.#ms += (mean - this.#ms) * (isFirst ? 1 : weight * shareOf(loadLimits.lookMs));
+    this.#total += this.#count;
+    this.#sum = 0;
+    this.#count = 0;
+  }
+
+  get ms(): number {
+    return this.#ms;
+  }
+
+  /** Average time of the reads between the last two calls of `update`; 0: there were none. */
+  get latestMs(): number {
+    return this.#latestMs;
+  }
+
+  /** True if enough reads were measured for a comparison with other backends. */
+  get isKnown(): boolean {
+    return this.#total >= loadLimits.comparedReads;
+  }
+}
+
+/** What is measured of one backend's load, for metrics and the JSON API. */
+export type LoadFacts = {
+  /** Plain requests that are placed at the backend and have not ended. */
+  readonly requestsActive: number;
+  readonly requestsPerSecond: number;
+  /** Average ms until the head of the response; 0: not measured. */
+  readonly getMs: number;
+  readonly listMs: number;
+  /** Load that open streams do not show, in streams. */
+  readonly activity: number;
+  /** The utilisation that the backend reports; undefined: it reports none. */
+  readonly utilization: number | undefined;
+  /** Share of its weight that the backend can serve. */
+  readonly capacity: number;
+  readonly refusals: number;
+};
+
+export class BackendLoad {
+  /** Number of plain requests that are placed at the backend and have not ended. */
+  requestsActive = 0;
+  /** Plain requests per second, as an average. */
+  requestsPerSecond = 0;
+  /** Number of 429s since the process started, except those of evictions. */
+  refusals = 0;
+  /** Load that open streams do not show, in streams: requests per second, and bytes of responses and events. */
+  #activity = 0;
+  capacity = new Capacity();
+  gets = new ReadTimes();
+  lists = new ReadTimes();
+  #begun = 0;
+  #pausedUntil = 0;
+  #utilization: number | undefined;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+
+  get activity(): number {
+    return this.#activity;
+  }
+
+  measured(activity: number): void {
+    this.#activity = activity;
+  }
+
+  began(info: RequestInfo): void {
+    if (info.kind !== "plain") return;
+    this.requestsActive += 1;
+    this.#begun += 1;
+  }
+
+  ended(info: RequestInfo): void {
+    // A backend that was removed and added again also gets the ends of its earlier requests.
+    if (info.kind === "plain" && this.requestsActive > 0) this.requestsActive -= 1;
+  }
+
+  read(info: RequestInfo, ms: number): void {
+    if (info.verb === "get" && info.isResource) this.gets.add(ms);
+    else if (info.verb === "list") this.lists.add(ms);
+  }
+
+  refused(now: number, head: readonly Field[]): void {
+    this.refusals += 1;
+    const seconds = Number(head.find(({ name }) => name === "retry-after")?.value ?? "x");
+    if (!(seconds > 0)) return;
+    this.#pausedUntil = Math.max(this.#pausedUntil, now + Math.min(seconds * 1000, loadLimits.mostPauseMs));
+  }
+
+  /** True if the backend has asked for a pause (429 with Retry-After), so that new clients go elsewhere. */
+  isPaused(now: number): boolean {
+    return now < this.#pausedUntil;
+  }
+
+  reported(now: number, report: Field): void {
+    if (now - this.#reportedAt < loadLimits.reportPauseMs) return;
+    this.#reportedAt = now;
+    this.#utilization = utilizationOf(report);
+  }
+
+  /** The utilisation that the backend reported last; 1: all that it can serve. Undefined: no report, or an old one. */
+  utilization(now: number): number | undefined {
+    return now - this.#reportedAt < loadLimits.reportMs ? this.#utilization : undefined;
+  }
+
+  /** Forgets how the backend compared with the others. */
+  forget(): void {
+    this.capacity = new Capacity();
+    this.gets = new ReadTimes();
+    this.lists = new ReadTimes();
+  }
+
+  facts(now: number): LoadFacts {
+    const { requestsActive, requestsPerSecond, gets, lists, activity, capacity, refusals } = this;
+    return {
+      requestsActive,
+      requestsPerSecond,
+      getMs: gets.ms,
+      listMs: lists.ms,
+      activity,
+      utilization: this.utilization(now),
+      capacity: capacity.share,
+      refusals,
+    };
+  }
+
+  update(): void {
+    this.gets.update();
+    this.lists.update();
+    const perSecond = (this.#begun * 1000) / loadLimits.lookMs;
+    this.#begun = 0;
+    this.requestsPerSecond += (perSecond - this.requestsPerSecond) * shareOf(loadLimits.lookMs);
+  }
+}
+
+/** Returns the weight of the last `ms` in an average over `averageMs`. */
+function shareOf(ms: number): number {
+  return 1 - Math.exp(-ms / loadLimits.averageMs);
+}
+
+/** The loads of all backends of a cluster. */
+export class BackendLoads extends Interval implements RequestObserver {
+  readonly #clock: Clock;
+  readonly #isWarm: (backend: string) => boolean;
+  readonly #loads = new Map<string, BackendLoad>();
+  #looks = 0;
+
+  /** `isWarm`: true if the backend is ready, and has been for so long that its caches are filled. */
+  constructor(clock: Clock, isWarm: (backend: string) => boolean) {
+    super(clock, loadLimits.lookMs, () => this.#update());
+    this.#clock = clock;
+    this.#isWarm = isWarm;
+  }
+
+  reconcile(backends: readonly string[]): void {
+    for (const name of this.#loads.keys()) if (!backends.includes(name)) this.#loads.delete(name);
+    for (const name of backends) if (!this.#loads.has(name)) this.#loads.set(name, new BackendLoad());
+  }
+
+  of(backend: string): BackendLoad | undefined {
+    return this.#loads.get(backend);
+  }
+
+  began(backend: string, info: RequestInfo): void {
+    this.#loads.get(backend)?.began(info);
+  }
+
+  answered(backend: string, info: RequestInfo, ms: number, head: readonly Field[]): void {
+    const load = this.#loads.get(backend);
+    if (load === undefined) return;
+    const status = Number(head[0]?.value);
+    if (status < 300 && info.kind === "plain") load.read(info, ms);
+    // An eviction gets a 429 because of a PodDisruptionBudget, which says nothing about the backend's load.
+    else if (status === 429 && info.subresource !== "eviction") load.refused(this.#clock.now(), head);
+    const report = reportIn(head);
+    if (report !== undefined) load.reported(this.#clock.now(), report);
+  }
+
+  ended(backend: string, info: RequestInfo): void {
+    this.#loads.get(backend)?.ended(info);
+  }
+
+  facts(backend: string): LoadFacts {
+    return (this.#loads.get(backend) ?? new BackendLoad()).facts(this.#clock.now());
+  }
+
+  isPaused(backend: string): boolean {
+    return this.#loads.get(backend)?.isPaused(this.#clock.now()) === true;
+  }
+
+  /**
+   * Returns how many times longer reads take here than at the other backends, at least 1. A backend is slow only if
+   * both its reads of one object and its lists are slow, because lists of one client may be longer than those of all
+   * others.
+   */
+  slowness(backend: string): number {
+    const load = this.#loads.get(backend);
+    if (load === undefined) return 1;
+    const gets = this.#ratio(load, (one) => one.gets);
+    const lists = this.#ratio(load, (one) => one.lists);
+    return Math.max(1, Math.min(gets ?? lists ?? 1, lists ?? gets ?? 1));
+  }
+
+  /** Compares with the median of the other backends; undefined: too few reads. */
+  #ratio(load: BackendLoad, timesOf: (load: BackendLoad) => ReadTimes): number | undefined {
+    const own = timesOf(load);
+    const others = Array.from(this.#loads.values(), timesOf).filter(
+      (times) => times !== own && times.isKnown,
+    );
+    const median = medianOf(others.map(({ ms }) => ms));
+    if (!own.isKnown || median === undefined) return undefined;
+    return own.ms - median < loadLimits.slowReadMs ? 1 : own.ms / median;
+  }
+
+  /** Returns the share of its weight that a backend can serve. */
+  capacity(backend: string): number {
+    return this.#loads.get(backend)?.capacity.share ?? 1;
+  }
+
+  /** Called when a backend has come back: its process, and maybe its machine, is another one. */
+  returned(backend: string): void {
+    this.#loads.get(backend)?.forget();
+  }
+
+  #update(): void {
+    for (const load of this.#loads.values()) load.update();
+    this.#looks += 1;
+    if (this.#looks % loadLimits.capacityLooks === 0) this.#regulate();
+  }
+
+  #regulate(): void {
+    const warm = Array.from(this.#loads).filter(([name]) => this.#isWarm(name));
+    if (warm.length < 2) return;
+    for (const [name, { capacity }] of warm) capacity.regulate(this.#pressure(name, warm));
+  }
+
+  /** If all backends report their utilisation, that is compared, because it includes the clients of other proxies. */
+  #pressure(backend: string, warm: readonly (readonly [string, BackendLoad])[]): number {
+    const now = this.#clock.now();
+    const reports = new Map(warm.map(([name, load]) => [name, load.utilization(now)]));
+    const own = reports.get(backend);
+    reports.delete(backend);
+    const others = Array.from(reports.values()).filter((one) => one !== undefined);
+    const median = medianOf(others);
+    if (own === undefined || median === undefined || others.length < reports.size)
+      return this.slowness(backend);
+    return own - median < loadLimits.alikeUtilization ? 1 : own / Math.max(median, Number.EPSILON);
+  }
+}
+
+function medianOf(values: readonly number[]): number | undefined {
+  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
+}

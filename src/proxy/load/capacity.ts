@@ -1,0 +1,40 @@
+/**
+ * Estimates how much of its weight a backend can serve, from how it compares with the other backends. If a backend is
+ * slower than the others, its capacity shrinks step by step; if it is as fast, its capacity grows. Between both limits
+ * the capacity stays. The steps become smaller each time that the direction changes, so the capacity settles even if
+ * moved clients change the backend's speed a minute later. Pure.
+ */
+import { loadLimits } from "./limits.ts";
+
+export class Capacity {
+  #share = 1;
+  #step: number = loadLimits.capacityStep;
+  #direction = 0;
+  /** Number of calls of `regulate` since the backend could last not serve all of its weight. */
+  #calm = 0;
+
+  /** The share of its weight that the backend can serve: at least `leastCapacity`, at most 1. */
+  get share(): number {
+    return this.#share;
+  }
+
+  /** `pressure`: how many times slower, or more utilised, the backend is than the others. */
+  regulate(pressure: number): void {
+    const direction = this.#directionFor(pressure);
+    this.#calm = direction === 0 && this.#share === 1 ? this.#calm + 1 : 0;
+    if (this.#calm >= loadLimits.calmSteps) {
+      this.#step = loadLimits.capacityStep;
+      this.#direction = 0;
+    }
+    if (direction === 0) return;
+    if (direction === -this.#direction) this.#step = Math.max(loadLimits.leastCapacityStep, this.#step / 2);
+    this.#direction = direction;
+    const share = this.#share * (1 + direction * this.#step);
+    this.#share = Math.min(1, Math.max(loadLimits.leastCapacity, share));
+  }
+
+  #directionFor(pressure: number): number {
+    if (pressure > loadLimits.highPressure) return -1;
+    return pressure < loadLimits.lowPressure && this.#share < 1 ? 1 : 0;
+  }
+}

@@ -1,0 +1,36 @@
+/** Observers of the requests at each backend. The request path need not know what they measure and decide. */
+import type { Field } from "../../h2/core/field.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+
+/** Called for every request, so the methods must be cheap and must not throw. */
+export type RequestObserver = {
+  /** Called when the request is placed at a backend, or its watch moves there. The request may wait for a connection. */
+  began(backend: string, info: RequestInfo): void;
+  /**
+   * Called with each final head that a backend sends, even if the client gets another backend's response. `ms`: time
+   * since the request was sent. The first field of `head` is `:status`.
+   */
+  answered(backend: string, info: RequestInfo, ms: number, head: readonly Field[]): void;
+  /** Called once for each `began`, when the request has ended or is placed at another backend. */
+  ended(backend: string, info: RequestInfo): void;
+};
+
+export class RequestObservers implements RequestObserver {
+  readonly #observers: readonly RequestObserver[];
+
+  constructor(observers: readonly RequestObserver[]) {
+    this.#observers = observers;
+  }
+
+  began(backend: string, info: RequestInfo): void {
+    for (const observer of this.#observers) observer.began(backend, info);
+  }
+
+  answered(backend: string, info: RequestInfo, ms: number, head: readonly Field[]): void {
+    for (const observer of this.#observers) observer.answered(backend, info, ms, head);
+  }
+
+  ended(backend: string, info: RequestInfo): void {
+    for (const observer of this.#observers) observer.ended(backend, info);
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * Finds backends that are ready, but cannot reach what other backends reach: the server of an aggregated API, or a
+ * webhook (a "grey" apiserver). Requests are counted only from a first failure on, so a healthy cluster costs nothing.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Field } from "../../h2/core/field.ts";
+import { isBuiltIn } from "../../kube/api-origin.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import { resourceKey } from "../../watch/session/watch-context.ts";
+import { type Outlier, PeerOutcomes } from "./peer-outcomes.ts";
+
+export const apiFailureLimits = {
+  /** Ms for which requests avoid a backend that cannot reach an API. Then one request finds out whether it can now. */
+  avoidMs: 30_000,
+  /** Ms that the proxy waits for the result of the request that tests an avoided backend. */
+  trialMs: 10_000,
+  /** Ms after which a backend is forgotten if there were no requests of the API. The incident ends as soon. */
+  forgetMs: 300_000,
+  /** Number of requests in a row that must reach the API before the backend gets all requests again. */
+  trials: 3,
+  /** Maximum number of pairs of backend and API that are avoided at once. */
+  avoided: 64,
+  /** Minimum ms between two journal entries about one API group or webhook at one backend. */
+  reportMs: 10_000,
+  /** Ms between two checks for API groups and webhooks that no longer fail. */
+  lookMs: 10_000,
+  /** Number of bytes of an error response that are searched. A Status with a webhook's name and URL has 1 KiB. */
+  statusBytes: 4096,
+  /** Maximum length of a webhook's name, which is a DNS name. */
+  nameChars: 253,
+} as const;
+
+/** `refused`: the backend answers that it cannot reach the server. `unanswered`: a copy elsewhere was answered first. */
+export type ApiFailure = "refused" | "unanswered";
+
+/** `successes`: number of requests in a row that have reached the API again. */
+type Grey = { readonly backend: string; readonly api: string; until: number; successes: number };
+
+/**
+ * The text of an error of admission (k8s.io/apiserver, admission/plugin/webhook/errors), in the Status's JSON, where
+ * quotes are escaped, or in its protobuf.
+ */
+const ofWebhook = /Internal error occurred: failed calling webhook \\?"([^"\\]{1,253})\\?":/;
+const ofTimeout = /context deadline exceeded|Client\.Timeout|i\/o timeout/;
+
+export class ApiFailures {
+  readonly #clock: Clock;
+  readonly #journal: Journal;
+  readonly #groups = new PeerOutcomes();
+  readonly #webhooks = new PeerOutcomes();
+  /** The backends that requests of an API group avoid, by backend and API group. */
+  readonly #grey = new Map<string, Grey>();
+  readonly #reportedAt = new Map<string, number>();
+  #names: readonly string[] = [];
+  #lookedAt = 0;
+  /** Failures since the start, by backend, API group and kind. */
+  readonly counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
+  /** False: a backend that cannot reach an API is reported, but still gets the API's requests. */
+  mayAvoid = true;
+
+  constructor(clock: Clock, journal: Journal) {
+    this.#clock = clock;
+    this.#journal = journal;
+  }
+
+  // --- as an observer of all requests ---
+
+  began(): void {}
+
+  ended(): void {}
+
+  /** Counts a success. A 503 or 504 is none: the caller reports it, once it has read the response's body. */
+  answered(backend: string, info: RequestInfo, _ms: number, head: readonly Field[]): void {
+    if (this.#isQuiet || !info.isResource || info.kind !== "plain") return;
+    this.#forgetOld(this.#clock.now());
+    const status = Number(head[0]?.value);
+    if (status !== 503 && status !== 504 && !isBuiltIn(info.group)) this.#reached(backend, info.group);
+    if (status < 300 && isWrite(info)) this.#called(backend, writeKey(info));
+  }
+
+  /** True if nothing has failed lately. */
+  get #isQuiet(): boolean {
+    return this.#groups.isEmpty && this.#webhooks.isEmpty && this.#grey.size === 0;
+  }
+
+  #called(backend: string, key: string): void {
+    for (const subject of this.#webhooks.subjects)
+      if (subject.startsWith(`${key} `)) this.#webhooks.succeeded(subject, backend, this.#clock.now());
+  }
+
+  #reached(backend: string, group: string): void {
+    this.#groups.succeeded(group, backend, this.#clock.now());
+    const key = keyOf(backend, group);
+    const grey = this.#grey.get(key);
+    if (grey === undefined) return;
+    grey.successes += 1;
+    // The next request finds out whether this was chance.
+    grey.until = this.#clock.now();
+    if (grey.successes < apiFailureLimits.trials) return;
+    this.#grey.delete(key);
+    this.#journal.write({ kind: "backend.api_reachable", backend, api: grey.api });
+  }
+
+  // --- aggregated APIs ---
+
+  /** Called when a request of an API that the backend does not serve itself has failed in this way. */
+  failed(info: RequestInfo, backend: string, failure: ApiFailure): void {
+    const now = this.#clock.now();
+    const api = cleaned(info.group);
+    this.#count(backend, api, failure);
+    this.#forgetOld(now);
+    const outlier = this.#groups.failed(info.group, backend, now);
+    const key = keyOf(backend, info.group);
+    const known = this.#grey.get(key);
+    if (known === undefined && outlier === undefined) return;
+    if (known !== undefined || this.#grey.size < apiFailureLimits.avoided)
+      this.#grey.set(key, { backend, api, until: now + apiFailureLimits.avoidMs, successes: 0 });
+    if (outlier === undefined) return;
+    if (this.#isNews(key, now))
+      this.#journal.write({ kind: "backend.api_unreachable", api, failure, ...textsOf(outlier) });
+  }
+
+  /** True if requests of this API do not go to the backend to which their client is bound. */
+  isAvoiding({ group }: Pick<RequestInfo, "group">): boolean {
+    if (this.#grey.size === 0 || !this.mayAvoid) return false;
+    const api = cleaned(group);
+    return this.#grey.values().some((grey) => grey.api === api);
+  }
+
+  /**
+   * Returns the backends that a new request of this API avoids. Some time after the last failure, one request avoids the
+   * other backends, to find out whether the backend reaches the API again. If it does not, the request is sent again.
+   */
+  avoided({ group }: Pick<RequestInfo, "group">): readonly string[] {
+    if (this.#grey.size === 0 || !this.mayAvoid || isBuiltIn(group)) return none;
+    const now = this.#clock.now();
+    const api = cleaned(group);
+    const avoided: string[] = [];
+    for (const grey of this.#grey.values()) {
+      if (grey.api !== api) continue;
+      if (now < grey.until) avoided.push(grey.backend);
+      else {
+        grey.until = now + apiFailureLimits.trialMs;
+        return this.#names.filter((name) => name !== grey.backend);
+      }
+    }
+    return avoided;
+  }
+
+  /** The API groups that a backend cannot reach. */
+  unreachableFrom(backend: string): readonly string[] {
+    return this.#grey
+      .values()
+      .filter((grey) => grey.backend === backend)
+      .map(({ api }) => api)
+      .toArray();
+  }
+
+  // --- webhooks ---
+
+  /** Returns the reader of a failed response's body; undefined if the request calls no webhook. */
+  readerOf(info: RequestInfo): StatusReader | undefined {
+    return isWrite(info) ? new StatusReader((backend, text) => this.#read(backend, info, text)) : undefined;
+  }
+
+  #read(backend: string, info: RequestInfo, text: string): void {
+    const name = ofWebhook.exec(text)?.[1];
+    if (name === undefined) return;
+    const now = this.#clock.now();
+    const webhook = cleaned(name);
+    this.#forgetOld(now);
+    const subject = `${writeKey(info)} ${webhook}`;
+    const outlier = this.#webhooks.failed(subject, backend, now);
+    if (outlier === undefined || !this.#isNews(`${backend} ${subject}`, now)) return;
+    this.#journal.write({
+      kind: "backend.webhook_failing",
+      webhook,
+      resource: cleaned(resourceKey(info)),
+      failure: ofTimeout.test(text) ? "unanswered" : "refused",
+      ...textsOf(outlier),
+    });
+  }
+
+  // --- limits ---
+
+  #isNews(key: string, now: number): boolean {
+    if (now - (this.#reportedAt.get(key) ?? Number.NEGATIVE_INFINITY) < apiFailureLimits.reportMs)
+      return false;
+    this.#reportedAt.set(key, now);
+    return true;
+  }
+
+  #count(backend: string, api: string, failure: ApiFailure): void {
+    const labels = [backend, api, failure];
+    const key = labels.join(" ");
+    const known = this.counts.get(key);
+    if (known !== undefined) known.count += 1;
+    else if (this.counts.size < limits.familySeries) this.counts.set(key, { labels, count: 1 });
+  }
+
+  #forgetOld(now: number): void {
+    if (now - this.#lookedAt < apiFailureLimits.lookMs) return;
+    this.#lookedAt = now;
+    this.#groups.forgetOld(now);
+    this.#webhooks.forgetOld(now);
+    for (const [key, { until }] of this.#grey)
+      if (now - until >= apiFailureLimits.forgetMs) this.#grey.delete(key);
+    for (const [key, at] of this.#reportedAt)
+      if (now - at >= apiFailureLimits.reportMs) this.#reportedAt.delete(key);
+  }
+
+  reconcile(names: readonly string[]): void {
+    this.#names = names;
+    this.#groups.reconcile(names);
+    this.#webhooks.reconcile(names);
+    for (const [key, { backend }] of this.#grey) if (!names.includes(backend)) this.#grey.delete(key);
+    for (const [key, { labels }] of this.counts)
+      if (!names.includes(labels[0] ?? "")) this.counts.delete(key);
+  }
+}
+
+const none: readonly string[] = [];
+
+function isWrite({ isResource, kind, verb }: RequestInfo): boolean {
+  return isResource && kind === "plain" && verb !== "get" && verb !== "list";
+}
+
+/** Identifies the writes that most probably call the same webhooks. */
+function writeKey(info: RequestInfo): string {
+  const { verb, namespace, subresource } = info;
+  return cleaned(`${verb}/${resourceKey(info)}/${subresource}/${namespace}`);
+}
+
+function keyOf(backend: string, group: string): string {
+  return `${backend} ${cleaned(group)}`;
+}
+
+/** Webhooks, resources and groups have DNS names. A client may write anything into a path. */
+function cleaned(name: string): string {
+  return name.slice(0, apiFailureLimits.nameChars).replace(/[^\x21-\x7e]/g, "?");
+}
+
+type OutlierTexts = {
+  readonly backend: string;
+  readonly failed: number;
+  readonly total: number;
+  readonly peer: string;
+  readonly peerFailed: number;
+  readonly peerTotal: number;
+};
+
+function textsOf({ backend, failed, total, peer }: Outlier): OutlierTexts {
+  return { backend, failed, total, peer: peer.backend, peerFailed: peer.failed, peerTotal: peer.total };
+}
+
+/** Reads the first bytes of a failed response's body, and passes their text on once. */
+export class StatusReader {
+  readonly #read: (backend: string, text: string) => void;
+  #backend = "";
+  #text = "";
+  #isOver = false;
+
+  constructor(read: (backend: string, text: string) => void) {
+    this.#read = read;
+  }
+
+  answered(backend: string): boolean {
+    this.#backend = backend;
+    return false;
+  }
+
+  read(bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    if (this.#isOver) return;
+    this.#text += bytes.toString("latin1", start, Math.min(end, start + apiFailureLimits.statusBytes));
+    if (!isLast && this.#text.length < apiFailureLimits.statusBytes) return;
+    this.#isOver = true;
+    this.#read(this.#backend, this.#text);
+    this.#text = "";
+  }
+}

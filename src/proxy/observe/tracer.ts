@@ -1,0 +1,36 @@
+/**
+ * Decides which requests are traced: those whose client's span is sampled, and a share of those without a client's span.
+ * A request whose client has decided against it is never traced, and its trace context is forwarded unchanged.
+ */
+import { randomBytes } from "node:crypto";
+import type { Clock } from "../../base/clock.ts";
+import type { Field } from "../../h2/core/field.ts";
+import { RequestTrace, type TraceSink } from "./request-trace.ts";
+import { traceParentIn } from "./trace-parent.ts";
+
+export class Tracer {
+  readonly #clock: Clock;
+  readonly #sink: TraceSink;
+  /** Share of the requests without a client's span that is traced; undefined: no request is traced at all. */
+  #share: number | undefined;
+
+  constructor(clock: Clock, sink: TraceSink) {
+    this.#clock = clock;
+    this.#sink = sink;
+  }
+
+  /** `share`: between 0 and 1; undefined: tracing is off. Applies to the requests that follow. */
+  configure(share: number | undefined): void {
+    this.#share = share;
+  }
+
+  /** Returns the trace of a request that began `at` this clock reading; undefined: the request is not traced. */
+  begin(fields: readonly Field[], at: number): RequestTrace | undefined {
+    if (this.#share === undefined) return undefined;
+    const parent = traceParentIn(fields);
+    if (parent === undefined ? Math.random() >= this.#share : !parent.isSampled) return undefined;
+    const random = randomBytes(24).toString("hex");
+    const ids = { parent, traceId: random.slice(0, 32), spanId: random.slice(32) };
+    return new RequestTrace({ clock: this.#clock, sink: this.#sink }, ids, at);
+  }
+}

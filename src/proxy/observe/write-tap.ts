@@ -1,0 +1,62 @@
+/** Reads from the response to a write which version the write has created, so that its delay on watches is measured. */
+import type { Clock } from "../../base/clock.ts";
+import type { Field } from "../../h2/core/field.ts";
+import { firstValue } from "../../kube/query.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import type { CacheTracker } from "../../watch/cache/cache-progress.ts";
+import type { ResourceWrites } from "../../watch/cache/write-delays.ts";
+import { ObjectVersion } from "../../watch/codec/object-version.ts";
+import { answerOf, resourceKey } from "../../watch/session/watch-context.ts";
+import type { ClassifiedRequest } from "./stale-read-guard.ts";
+
+const writes: ReadonlySet<string> = new Set(["create", "update", "patch"]);
+
+export class WriteTap {
+  readonly #clock: Clock;
+  readonly #writes: ResourceWrites;
+  /** The newest version of the resource when the request was sent. */
+  readonly #newest: string;
+  #reading: ObjectVersion | undefined;
+
+  constructor(clock: Clock, written: ResourceWrites) {
+    this.#clock = clock;
+    this.#writes = written;
+    this.#newest = written.newest;
+  }
+
+  answered(_backend: string, head: readonly Field[]): boolean {
+    const { status, contentType, contentEncoding } = answerOf(head);
+    if ((status === 200 || status === 201) && contentEncoding === "")
+      this.#reading = new ObjectVersion(contentType);
+    return false;
+  }
+
+  /** Searches the forwarded bytes for the object's version. */
+  read(bytes: Buffer, start: number, end: number): void {
+    const reading = this.#reading;
+    if (reading === undefined) return;
+    reading.feed(bytes, start, end);
+    if (reading.version !== "") this.#writes.wrote(reading.version, this.#newest, this.#clock.now());
+    if (reading.isOver) this.#reading = undefined;
+  }
+}
+
+/** Returns undefined if the request creates no version, or no watch would show the version. */
+export function writeTapFor(
+  { clock, caches }: { readonly clock: Clock; readonly caches: CacheTracker },
+  { info, target }: Pick<ClassifiedRequest, "info" | "target">,
+  isBodiless: boolean,
+): WriteTap | undefined {
+  if (isBodiless || !writesVersion(info)) return undefined;
+  const written = caches.writeDelays.writesTo(resourceKey(info));
+  if (written?.isWatched !== true) return undefined;
+  const mark = target.indexOf("?");
+  const isDryRun = mark >= 0 && firstValue(target.slice(mark + 1), "dryRun") !== undefined;
+  return isDryRun ? undefined : new WriteTap(clock, written);
+}
+
+function writesVersion({ isResource, kind, verb, subresource }: RequestInfo): boolean {
+  if (!writes.has(verb) || !isResource || kind !== "plain") return false;
+  // The response to another subresource, such as `binding`, is not the object, or has no version.
+  return subresource === "" || subresource === "status";
+}

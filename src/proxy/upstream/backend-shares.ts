@@ -1,0 +1,55 @@
+/**
+ * How much of the load each backend should get, and which backends are preferred: by the configured weight, by the
+ * zone, after its return (slow-start.ts), and by what it can serve (proxy/load).
+ */
+import type { SlowStart } from "./slow-start.ts";
+
+/** What the configuration or discovery says about a backend. */
+export type BackendTraits = {
+  /** Share of the load compared with other backends; 1 by default. */
+  readonly weight: number;
+  /** True if the backend is in the proxy's own zone, or if one of the two zones is not known. */
+  readonly isNear: boolean;
+};
+
+export type BackendSharesParts = {
+  readonly slowStart: SlowStart;
+  readonly traitsOf: (backend: string) => BackendTraits;
+  /** Returns the share of its weight that the backend can serve: above 0, at most 1. */
+  readonly capacityOf: (backend: string) => number;
+  /** True if the backend has asked for a pause (429 with Retry-After). */
+  readonly isPaused: (backend: string) => boolean;
+  /** Returns a random number from 0 to below 1. */
+  readonly random: () => number;
+};
+
+export class BackendShares {
+  readonly #parts: BackendSharesParts;
+
+  constructor(parts: BackendSharesParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns the share of a full load that a backend may get: above 0. */
+  of(backend: string): number {
+    const { slowStart, traitsOf, capacityOf } = this.#parts;
+    return slowStart.shareOf(backend) * traitsOf(backend).weight * capacityOf(backend);
+  }
+
+  /** True if the backend has been ready for so long that it may get clients of other backends. */
+  isWarm(backend: string): boolean {
+    return this.#parts.slowStart.shareOf(backend) === 1;
+  }
+
+  isNear(backend: string): boolean {
+    return this.#parts.traitsOf(backend).isNear;
+  }
+
+  isPaused(backend: string): boolean {
+    return this.#parts.isPaused(backend);
+  }
+
+  random(): number {
+    return this.#parts.random();
+  }
+}

@@ -1,0 +1,36 @@
+import type { Urgency } from "../../ledger/urgency.ts";
+import type { WatchSession } from "../session/watch-session.ts";
+
+const urgencies: readonly Urgency[] = [0, 1, 2];
+
+/** Watches without a stream: those of the control plane first, then nodes, then all others, each in order of the loss. */
+export class MoveQueue {
+  /** By urgency. Value: true if the watch has already waited for a backend. */
+  readonly #watches: readonly Map<WatchSession, boolean>[] = urgencies.map(() => new Map());
+
+  get size(): number {
+    return this.#watches.reduce((sum, { size }) => sum + size, 0);
+  }
+
+  add(watch: WatchSession, hasWaited: boolean): void {
+    this.#watches[watch.clientRequest.caller.urgency]?.set(watch, hasWaited);
+  }
+
+  /** Removes a watch, whose urgency may have changed. Returns whether it has waited; undefined: it is not queued. */
+  take(watch: WatchSession): boolean | undefined {
+    for (const watches of this.#watches) {
+      const hasWaited = watches.get(watch);
+      if (hasWaited !== undefined && watches.delete(watch)) return hasWaited;
+    }
+    return undefined;
+  }
+
+  /** The watches whose class may move now. `isOpen` is called before each watch. */
+  *movable(isOpen: (urgency: Urgency) => boolean): Iterable<readonly [WatchSession, Urgency]> {
+    for (const urgency of urgencies)
+      for (const watch of this.#watches[urgency]?.keys() ?? []) {
+        if (!isOpen(urgency)) break;
+        yield [watch, urgency];
+      }
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * The latest state changes of all watches, for the history of one watch in the admin API. A ring of fixed size: a change
+ * overwrites the oldest one, whichever watch it belongs to.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { watchLimits } from "../limits.ts";
+import { type WatchState, watchStates } from "./watch-state.ts";
+
+/** A change of a watch's state. `backend`: of the first stream, or of the lost one; `version`: reached by the watch. */
+export type LifeEntry = {
+  readonly at: number;
+  readonly state: WatchState;
+  readonly backend: string;
+  readonly version: string;
+};
+
+export class WatchLives {
+  /** Number of the watch that each entry belongs to. */
+  readonly #watches = new Uint32Array(watchLimits.lifeEntries);
+  readonly #times = new Float64Array(watchLimits.lifeEntries);
+  readonly #states = new Uint8Array(watchLimits.lifeEntries);
+  readonly #places: { readonly backend: string; readonly version: string }[] = [];
+  #next = 0;
+  #count = 0;
+
+  begin(clock: Clock): WatchLife {
+    this.#count += 1;
+    return new WatchLife(this, clock, this.#count);
+  }
+
+  add(watch: number, { at, state, backend, version }: LifeEntry): void {
+    const index = this.#next % watchLimits.lifeEntries;
+    this.#next += 1;
+    this.#watches[index] = watch;
+    this.#times[index] = at;
+    this.#states[index] = watchStates.indexOf(state);
+    this.#places[index] = { backend, version };
+  }
+
+  /** Returns the kept changes of one watch, oldest first. */
+  of(watch: number): readonly LifeEntry[] {
+    const found: LifeEntry[] = [];
+    for (let at = Math.max(0, this.#next - watchLimits.lifeEntries); at < this.#next; at += 1) {
+      const index = at % watchLimits.lifeEntries;
+      const place = this.#places[index];
+      if (this.#watches[index] !== watch || place === undefined) continue;
+      const state = watchStates[this.#states[index] ?? 0] ?? "streaming";
+      found.push({ at: this.#times[index] ?? 0, state, ...place });
+    }
+    return found;
+  }
+}
+
+/** The life of one watch. */
+export class WatchLife {
+  readonly #lives: WatchLives;
+  readonly #clock: Clock;
+  /** The number of the watch in `WatchLives`. */
+  readonly #number: number;
+
+  constructor(lives: WatchLives, clock: Clock, number: number) {
+    this.#lives = lives;
+    this.#clock = clock;
+    this.#number = number;
+  }
+
+  /** The end is not kept, because the admin API lists open watches only. */
+  changed(state: WatchState, backend: string, version: string): void {
+    if (state !== "ended") this.#lives.add(this.#number, { at: this.#clock.now(), state, backend, version });
+  }
+
+  /** The latest changes, oldest first; not all of them if many watches have changed since. */
+  get entries(): readonly LifeEntry[] {
+    return this.#lives.of(this.#number);
+  }
+}

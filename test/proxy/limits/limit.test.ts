@@ -1,0 +1,132 @@
+import * as fc from "fast-check";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limitOf } from "../../../src/config/limit.ts";
+import type { WrittenLimit } from "../../../src/config/schema.ts";
+import { classify } from "../../../src/kube/request-info.ts";
+import { Limit, type LimitedCaller } from "../../../src/proxy/limits/limit.ts";
+import { manualClock } from "../../support/clock.ts";
+
+const test = suite("proxy/limits/limit");
+
+function limitWith(written: Omit<WrittenLimit, "name">, clock = manualClock()): Limit {
+  return new Limit(limitOf({ name: "one", ...written }), clock);
+}
+
+const jane: LimitedCaller = { user: "jane", groups: ["dev"], agent: "kubectl", address: "10.1.2.3" };
+
+test("each list that is not empty must contain the caller, and a star ends a beginning", () => {
+  const applies = (written: Omit<WrittenLimit, "name">): boolean => limitWith(written).appliesTo(jane);
+  const fitting: Omit<WrittenLimit, "name">[] = [
+    {},
+    { users: ["john", "jane"] },
+    { users: ["ja*"] },
+    { users: ["*"] },
+    { groups: ["dev"] },
+    { userAgents: ["kube*"] },
+    { sourceCIDRs: ["10.0.0.0/8"] },
+    { users: ["jane"], groups: ["dev"], userAgents: ["kubectl"], sourceCIDRs: ["10.1.2.3/32"] },
+  ];
+  const others: Omit<WrittenLimit, "name">[] = [
+    { users: ["jan"] },
+    { users: ["janet*"] },
+    { groups: ["ops"] },
+    { userAgents: ["kubelet"] },
+    { sourceCIDRs: ["10.2.0.0/16"] },
+    { users: ["jane"], groups: ["ops"] },
+  ];
+  assert.equal(
+    fitting.map(applies),
+    fitting.map(() => true),
+  );
+  assert.equal(
+    others.map(applies),
+    others.map(() => false),
+  );
+});
+
+test("a caller whose identity no one has verified is in no list of users or groups", () => {
+  const stranger = { ...jane, user: undefined, groups: [] };
+  assert.not.ok(limitWith({ users: ["*"] }).appliesTo(stranger));
+  assert.not.ok(limitWith({ groups: ["*"] }).appliesTo(stranger));
+  assert.ok(limitWith({ userAgents: ["kubectl"] }).appliesTo(stranger));
+});
+
+test("verbs and resources are those of the request, with and without the API group", () => {
+  const counts = (written: Omit<WrittenLimit, "name">, path: string, method = "GET"): boolean =>
+    limitWith(written).counts(classify(method, path));
+  assert.ok(counts({ verbs: ["list"] }, "/api/v1/secrets"));
+  assert.not.ok(counts({ verbs: ["list"] }, "/api/v1/secrets?watch=1"));
+  assert.ok(counts({ resources: ["secrets"] }, "/api/v1/namespaces/n/secrets/one"));
+  assert.ok(counts({ resources: ["deployments"] }, "/apis/apps/v1/deployments"));
+  assert.ok(counts({ resources: ["deployments.apps"] }, "/apis/apps/v1/deployments"));
+  assert.not.ok(counts({ resources: ["deployments.other"] }, "/apis/apps/v1/deployments"));
+  assert.ok(counts({ resources: ["pods"] }, "/api/v1/namespaces/n/pods/p/log"));
+  assert.not.ok(counts({ resources: ["secrets"] }, "/version"));
+  assert.ok(counts({}, "/version"));
+});
+
+test("reads and renewals of leases pass, unless the limit names leases", () => {
+  const path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1";
+  for (const method of ["GET", "PUT", "PATCH"]) {
+    const info = classify(method, path);
+    assert.not.ok(limitWith({ users: ["*"] }).counts(info), method);
+    assert.ok(limitWith({ resources: ["leases"] }).counts(info), method);
+    assert.ok(limitWith({ resources: ["leases.coordination.k8s.io"] }).counts(info), method);
+  }
+  assert.ok(
+    limitWith({}).counts(classify("GET", "/apis/coordination.k8s.io/v1/leases")),
+    "a list of all leases",
+  );
+  assert.ok(limitWith({}).counts(classify("GET", "/apis/example.com/v1/leases/one")), "another API's leases");
+});
+
+test("a rate lets a burst begin, and then as many as it says", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 50 }),
+      fc.integer({ min: 1, max: 50 }),
+      fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 200 }),
+      (perSecond, burst, pauses) => {
+        const clock = manualClock();
+        const limit = limitWith({ rate: `${perSecond}/s`, burst }, clock);
+        const from = clock.now();
+        for (const ms of pauses) {
+          clock.advance(ms);
+          if (limit.isOpen) limit.begin();
+          const seconds = (clock.now() - from) / 1000;
+          assert.ok(limit.passed <= burst + perSecond * seconds + 1e-6, `${limit.passed} in ${seconds} s`);
+        }
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test("a rate below one per second, and concurrent requests", () => {
+  const clock = manualClock();
+  const slow = limitWith({ rate: "30/m" }, clock);
+  slow.begin();
+  clock.advance(1900);
+  assert.not.ok(slow.isOpen);
+  clock.advance(200);
+  assert.ok(slow.isOpen);
+  const few = limitWith({ maxInFlight: 2 });
+  few.begin();
+  few.begin();
+  assert.not.ok(few.isOpen);
+  few.end();
+  assert.ok(few.isOpen);
+});
+
+test("a limit is written as an operator types it", () => {
+  const text = (written: Omit<WrittenLimit, "name">): string => String(limitWith(written));
+  assert.is(
+    text({ users: ["a", "b"], verbs: ["list"], resources: ["secrets"], rate: "1/s", maxInFlight: 5 }),
+    "user=a user=b verb=list resource=secrets, 1/s, at most 5 at once",
+  );
+  assert.is(text({ userAgents: ["argocd*"], rate: "30/m" }), "agent=argocd*, 30/m");
+  assert.is(text({ sourceCIDRs: ["10.0.0.0/8"], rate: "100/h" }), "source=10.0.0.0/8, 100/h");
+});
+
+test.run();

@@ -1,0 +1,410 @@
+/** The shield of a backend, alone and on the whole path. */
+import * as fc from "fast-check";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Field } from "../../../src/h2/core/field.ts";
+import { errorCode } from "../../../src/h2/core/protocol-error.ts";
+import { shieldLimits } from "../../../src/proxy/limits/limits.ts";
+import type { ShieldPlace } from "../../../src/proxy/limits/shield.ts";
+import { Shields } from "../../../src/proxy/limits/shields.ts";
+import { manualClock } from "../../support/clock.ts";
+import { jwt } from "../../support/jwt.ts";
+import { type Asked, bearer, type Ear, type PlayedClient, PlayedPath } from "../../support/path.ts";
+
+const test = suite("proxy/limits/shield");
+const shield = { isEnabled: true, queueMs: 15_000, exemptGroups: ["system:masters"] };
+const { firstCap, leastCap, warmMs } = shieldLimits;
+
+/** A path whose backends have just started. */
+function startedPath(names: readonly string[] = ["a"], options = { shield }): PlayedPath {
+  const path = new PlayedPath(names, options);
+  for (const name of names) {
+    path.shields.judged({ name, state: "dead" });
+    path.shields.returned(name);
+  }
+  return path;
+}
+
+function list(client: PlayedClient, user: string, path = "/api/v1/pods"): ReturnType<PlayedClient["ask"]> {
+  return client.ask("GET", path, [bearer(jwt({ sub: user }))]);
+}
+
+const listsAt = (path: PlayedPath, name = "a"): readonly Asked[] =>
+  path.backend(name).asked.filter(({ request }) => request.path.includes("/pods"));
+
+/** Answers the lists that the backend has got and not answered; returns how many. */
+function answerLists(path: PlayedPath, name = "a"): number {
+  const open = listsAt(path, name).filter(
+    ({ heads, resetCode }) => !done.has(heads) && resetCode === undefined,
+  );
+  for (const asked of open) {
+    done.add(asked.heads);
+    asked.answer(200, "{}");
+  }
+  path.settle();
+  return open.length;
+}
+const done = new WeakSet<object>();
+
+/** Lists of as many users, each from a client and an address of its own. */
+function herd(path: PlayedPath, count: number): readonly ReturnType<PlayedClient["ask"]>[] {
+  const ears = Array.from({ length: count }, (_, at) =>
+    list(path.client({ address: `10.0.${at >> 8}.${at & 255}` }), `user-${at}`),
+  );
+  path.settle();
+  return ears;
+}
+
+test("a backend that has just become ready gets a few lists at once, and more with every answer", () => {
+  const path = startedPath();
+  const ears = herd(path, 100);
+  const rounds: number[] = [];
+  while (rounds.length < 20 && ears.some(({ status }) => status === "")) {
+    path.clock.advance(10);
+    rounds.push(answerLists(path));
+  }
+  assert.equal(rounds.slice(0, 4), [firstCap, 2 * firstCap, 4 * firstCap, 100 - 7 * firstCap]);
+  assert.ok(ears.every(({ status }) => status === "200"));
+  assert.equal([path.shields.of("a")?.waiting, path.shields.of("a")?.users], [0, 0]);
+});
+
+test("other requests, exact watches and Leases do not wait", () => {
+  const path = startedPath();
+  herd(path, 100);
+  const client = path.client();
+  const passing = [
+    "/api/v1/namespaces/n/secrets/one",
+    "/api/v1/secrets?watch=1&resourceVersion=7",
+    "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/leader",
+    "/apis/coordination.k8s.io/v1/leases",
+  ];
+  // A token that no backend has accepted may have two requests in progress.
+  for (const [at, one] of passing.entries()) list(client, `jane-${at}`, one);
+  list(client, "john", "/api/v1/secrets");
+  list(client, "john", "/api/v1/secrets?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+  path.settle();
+  const asked = path.backend("a").asked.map(({ request }) => request.path.split("&")[0] ?? "");
+  assert.equal(
+    new Set(asked.filter((one) => !one.includes("/pods"))),
+    new Set(passing.map((one) => one.split("&")[0])),
+  );
+});
+
+test("a list that waits for too long gets 429 with Retry-After, and one whose client is gone leaves", () => {
+  const path = startedPath();
+  const ears = herd(path, firstCap + 2);
+  const [gone, late] = ears.slice(-2);
+  gone?.stream.reset(errorCode.CANCEL);
+  path.settle();
+  assert.is(path.shields.of("a")?.waiting, 1);
+  // The first lists hang, and would free their places.
+  for (const ear of ears.slice(0, firstCap)) void ear;
+  path.clock.advance(shieldLimits.placeMs - 100);
+  assert.is(late?.status, "");
+  path.clock.advance(1000);
+  assert.is(listsAt(path).length, firstCap + 1, "a hung list loses its place after a while");
+  const stuck = startedPath(["a"], { shield: { ...shield, queueMs: 500 } });
+  const last = herd(stuck, firstCap + 1).at(-1);
+  stuck.clock.advance(600);
+  assert.is(last?.status, "429");
+  assert.is(last?.heads.at(-1)?.find(({ name }) => name === "retry-after")?.value, "1");
+  assert.match(last?.body ?? "", "backend a has just started or is overloaded");
+  assert.equal([stuck.shields.of("a")?.refused, stuck.shields.of("a")?.waiting], [1, 0]);
+  assert.equal(
+    stuck.entries.filter(({ kind }) => kind === "request.failed"),
+    [],
+  );
+});
+
+test("a list that waits goes to another backend if its own takes no more requests", () => {
+  const path = startedPath(["a", "b"]);
+  const clients = Array.from({ length: 4 * firstCap }, (_, at) => path.client({ address: `10.1.0.${at}` }));
+  const ears = clients.map((client, at) => list(client, `user-${at}`));
+  path.settle();
+  assert.equal([listsAt(path, "a").length, listsAt(path, "b").length], [firstCap, firstCap], "both are used");
+  path.backend("a").kill();
+  path.clock.advance(200);
+  for (let round = 0; round < 20; round += 1) {
+    answerLists(path, "b");
+    path.clock.advance(100);
+  }
+  assert.ok(
+    ears.every(({ status }) => status === "200"),
+    ears.map(({ status }) => status).join(),
+  );
+});
+
+test("backends that the proxy finds at its own start have no shield; added and restarted backends have one", () => {
+  const path = new PlayedPath(["a"], { shield });
+  path.clock.advance(100);
+  assert.is(path.shields.isAnyUp, false);
+  herd(path, 200);
+  assert.is(listsAt(path).length, 200);
+  const clock = manualClock();
+  const loads = { of: () => undefined, slowness: () => 1 };
+  const shields = new Shields({ clock, loads }, shield);
+  const isUp = (name: string): boolean => shields.statusOf(name).cap > 0;
+  shields.reconcile(["a"]);
+  shields.returned("a");
+  shields.reconcile(["a", "b"]);
+  shields.returned("b");
+  assert.equal([isUp("a"), isUp("b")], [false, true]);
+  for (const state of ["dead", "draining"] as const) {
+    clock.advance(warmMs);
+    assert.equal([isUp("a"), isUp("b")], [false, false]);
+    shields.judged({ name: "a", state });
+    shields.judged({ name: "a", state: "ready" });
+    shields.returned("a");
+    assert.equal([isUp("a"), isUp("b")], [true, false], state);
+  }
+});
+
+test("a backend that was not there when the proxy started has a shield when it comes", () => {
+  const path = new PlayedPath(["a"], { shield, down: ["a"] });
+  path.clock.advance(5000);
+  path.backend("a").isDown = false;
+  path.clock.advance(10_000);
+  assert.equal(path.changes.at(-1)?.to, "ready");
+  assert.is(path.shields.isAnyUp, true);
+});
+
+test("the kinds of lists with endless or long names are not remembered", () => {
+  const path = startedPath();
+  const kinds: string[] = [];
+  const enter = path.shields.enter.bind(path.shields);
+  path.shields.enter = (backend, request) => {
+    kinds.push(request.kind);
+    return enter(backend, request);
+  };
+  list(path.client(), "jane", `/apis/stable.example.com/v1/${"x".repeat(5000)}`);
+  list(path.client({ address: "10.0.0.9" }), "john", "/apis/stable.example.com/v1/things");
+  path.settle();
+  assert.equal(kinds, ["", "stable.example.com/things false false"]);
+});
+
+test("after the start is over, nothing waits", () => {
+  const path = startedPath();
+  path.clock.advance(warmMs + 1100);
+  assert.not.ok(path.shields.isAnyUp);
+  herd(path, 200);
+  assert.is(listsAt(path).length, 200);
+});
+
+test("a backend that answers 429 is shielded, and 429s to lists shrink the cap", () => {
+  const path = startedPath();
+  path.clock.advance(warmMs + 1100);
+  herd(path, 1);
+  listsAt(path)[0]?.answer(429, "");
+  path.clock.advance(1100);
+  assert.ok(path.shields.isAnyUp);
+  herd(path, 50);
+  assert.is(listsAt(path).length, 1 + firstCap);
+  for (const asked of listsAt(path).slice(1)) asked.answer(429, "");
+  path.settle();
+  assert.is(path.shields.of("a")?.cap, firstCap / 2, "one halving for all of them");
+  path.clock.advance(30_000);
+  assert.not.ok(path.shields.isAnyUp, "it ends ten seconds after the last 429");
+});
+
+test("while its lists are slow, the cap shrinks to the least, and grows again when they are fast", () => {
+  const clock = manualClock();
+  const shields = shieldsAt(clock);
+  const asked = (): ShieldPlace => {
+    const place = shields.enter("a", {
+      user: "u",
+      kind: "pods",
+      isListing: () => true,
+      place() {},
+      refuse() {},
+    });
+    if (place === undefined || place === "free") throw new Error("No place");
+    return place;
+  };
+  const play = (ms: number): void => {
+    const place = asked();
+    clock.advance(ms);
+    shields.answered(place, 200, ms);
+    shields.leave(place);
+  };
+  play(50);
+  for (let count = 0; count < 20; count += 1) play(400);
+  assert.is(shields.of("a")?.cap, leastCap);
+  for (let count = 0; count < 60; count += 1) play(50);
+  assert.ok((shields.of("a")?.cap ?? 0) > 8, `${shields.of("a")?.cap}`);
+});
+
+function shieldsAt(clock: ReturnType<typeof manualClock>, queueMs = 15_000): Shields {
+  const loads = { of: () => undefined, slowness: () => 1 };
+  const shields = new Shields({ clock, loads });
+  shields.configure({ ...shield, queueMs });
+  shields.reconcile(["a", "b"]);
+  shields.judged({ name: "a", state: "dead" });
+  shields.returned("a");
+  return shields;
+}
+
+test("reads that take four times as long as usual, or as at other backends, put the shield up", () => {
+  for (const [ms, slowness, isUp] of [
+    [50, 1, false],
+    [399, 1, false],
+    [400, 1, true],
+    [150, 4, true],
+    [99, 4, false],
+  ] as const) {
+    const clock = manualClock();
+    const load = { refusals: 0, gets: { ms: 100, latestMs: 0, isKnown: true } };
+    let slow = 1;
+    const shields = new Shields({ clock, loads: { of: () => load, slowness: () => slow } });
+    shields.configure(shield);
+    shields.reconcile(["a"]);
+    shields.start();
+    clock.advance(10_000);
+    load.gets = { ms, latestMs: 0, isKnown: true };
+    slow = slowness;
+    clock.advance(1000);
+    assert.is(shields.isAnyUp, isUp, `${ms} ms, ${slowness} times`);
+  }
+});
+
+test("while the shield is up, late reads of one object shrink the cap", () => {
+  const clock = manualClock();
+  const gets = { ms: 0, latestMs: 0, isKnown: false };
+  const shields = new Shields(
+    { clock, loads: { of: () => ({ refusals: 0, gets }), slowness: () => 1 } },
+    shield,
+  );
+  shields.reconcile(["a"]);
+  shields.start();
+  shields.judged({ name: "a", state: "dead" });
+  shields.returned("a");
+  const caps = [shieldLimits.lateMs - 1, shieldLimits.lateMs, 1000, 1000, 1000, 1000].map((ms) => {
+    gets.latestMs = ms;
+    clock.advance(1000);
+    return shields.of("a")?.cap;
+  });
+  assert.equal(caps, [firstCap, 5, 3, 2, leastCap, leastCap]);
+});
+
+test("one address with invented tokens, or one user, neither starves others nor grows the queue", () => {
+  const path = startedPath();
+  const attacker = path.client({ address: "192.0.2.1" });
+  for (let at = 0; at < 1500; at += 1) list(attacker, `forged-${at}`);
+  path.settle();
+  const honest = herd(path, 20);
+  for (let round = 0; round < 6; round += 1) {
+    path.clock.advance(10);
+    answerLists(path);
+  }
+  assert.ok(honest.every(({ status }) => status === "200"));
+  assert.ok((path.shields.of("a")?.users ?? 0) <= 1, "invented tokens of one address are one user");
+});
+
+test("every request that enters gets a place, a refusal, or leaves; no user with one request starves", () => {
+  const action = fc.record({
+    kind: fc.constantFrom(
+      "ask",
+      "ask",
+      "flood",
+      "leave",
+      "answer",
+      "slow",
+      "refused",
+      "wait",
+      "die",
+      "return",
+    ),
+    user: fc.integer({ min: 0, max: 6 }),
+    ms: fc.integer({ min: 0, max: 2000 }),
+  });
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 120 }), (actions) => {
+      const clock = manualClock();
+      const shields = shieldsAt(clock);
+      type Asking = { place?: ShieldPlace; state: "waiting" | "placed" | "refused" | "over"; at: number };
+      const all: Asking[] = [];
+      const ask = (user: string): void => {
+        const asking: Asking = { state: "waiting", at: clock.now() };
+        all.push(asking);
+        const place = shields.enter("a", {
+          user,
+          kind: "pods",
+          isListing: () => true,
+          place: () => {
+            asking.state = asking.place?.state === "placed" ? "placed" : "over";
+          },
+          refuse: () => {
+            asking.state = "refused";
+          },
+        });
+        if (place === "free") asking.state = "over";
+        else if (place === undefined) asking.state = "refused";
+        else {
+          asking.place = place;
+          if (place.state === "placed") asking.state = "placed";
+        }
+      };
+      for (const { kind, user, ms } of actions) {
+        const placed = all.filter(({ state, place }) => state === "placed" && place?.state === "placed");
+        const [one] = placed;
+        if (kind === "ask") ask(`u${user}`);
+        else if (kind === "flood") for (let count = 0; count < 50; count += 1) ask("attacker");
+        else if (kind === "leave") {
+          const some = all[user];
+          if (some?.place !== undefined) shields.leave(some.place);
+          if (some !== undefined && some.state !== "refused") some.state = "over";
+        } else if (kind === "answer" || kind === "slow" || kind === "refused") {
+          if (one?.place === undefined) continue;
+          shields.answered(one.place, kind === "refused" ? 429 : 200, kind === "slow" ? 1000 : 10);
+          shields.leave(one.place);
+          one.state = "over";
+        } else if (kind === "die") shields.judged({ name: "a", state: "dead" });
+        else if (kind === "return") shields.returned("a");
+        else clock.advance(ms);
+        clock.turn();
+        const cap = shields.of("a")?.cap ?? 0;
+        assert.ok(cap >= leastCap && cap <= shieldLimits.mostCap);
+        const oldest = all.filter(({ state }) => state === "waiting").map(({ at }) => clock.now() - at);
+        assert.ok(
+          Math.max(0, ...oldest) <= shield.queueMs + 2 * shieldLimits.lookMs,
+          "no one waits for longer",
+        );
+      }
+      clock.advance(shield.queueMs + shieldLimits.placeMs + 1000);
+      assert.equal(
+        all.filter(({ state }) => state === "waiting"),
+        [],
+        "every request has ended its wait",
+      );
+      assert.equal([shields.of("a")?.waiting, shields.of("a")?.placed, shields.of("a")?.users], [0, 0, 0]);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test("a watch leaves its place when its initial events are over", () => {
+  const path = startedPath();
+  const ears: Ear[] = Array.from({ length: firstCap + 1 }, (_, at) =>
+    list(
+      path.client({ address: `10.0.0.${at}` }),
+      `user-${at}`,
+      "/api/v1/pods?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan",
+    ),
+  );
+  path.settle();
+  assert.is(listsAt(path).length, firstCap);
+  const [first] = listsAt(path);
+  first?.side?.sendHeaders(
+    [new Field(":status", "200"), new Field("content-type", "application/json")],
+    false,
+  );
+  first?.say('{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"p","resourceVersion":"5"}}}\n');
+  path.clock.advance(1000);
+  assert.is(listsAt(path).length, firstCap, "the initial events still come");
+  const end = '"annotations":{"k8s.io/initial-events-end":"true"}';
+  first?.say(`{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"7",${end}}}}\n`);
+  path.clock.advance(100);
+  assert.is(listsAt(path).length, firstCap + 1);
+  assert.is(ears.length, firstCap + 1);
+});
+
+test.run();

@@ -1,0 +1,123 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import type { Entry } from "../../../src/events/journal.ts";
+import { Journal } from "../../../src/events/journal.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import { classify, type RequestInfo } from "../../../src/kube/request-info.ts";
+import { ApiFailures, apiFailureLimits } from "../../../src/proxy/observe/api-failures.ts";
+import { outcomeLimits, PeerOutcomes } from "../../../src/proxy/observe/peer-outcomes.ts";
+import { manualClock } from "../../support/clock.ts";
+
+const test = suite("proxy/observe/api-failures");
+
+const ok = [new Field(":status", "200")];
+const readOf = (group: string): RequestInfo => classify("GET", `/apis/${group}/v1/things`);
+
+function started(): { failures: ApiFailures; clock: ReturnType<typeof manualClock>; entries: Entry[] } {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const entries: Entry[] = [];
+  journal.subscribe((entry) => entries.push(entry));
+  return { failures: new ApiFailures(clock, journal), clock, entries };
+}
+
+/** Backend a cannot reach this group, b can. */
+function grow(failures: ApiFailures, group: string): void {
+  for (let count = 0; count < outcomeLimits.failures; count += 1) {
+    failures.failed(readOf(group), "a", "refused");
+    failures.answered("b", readOf(group), 1, ok);
+  }
+}
+
+function webhookFails(failures: ApiFailures, name: string): void {
+  const write = classify("POST", "/api/v1/namespaces/n/pods");
+  const reader = failures.readerOf(write);
+  const message = `Internal error occurred: failed calling webhook \\"${name}\\": failed to call webhook`;
+  const body = Buffer.from(`{"kind":"Status","message":"${message}"}`);
+  reader?.answered("a");
+  reader?.read(body, 0, body.length, true);
+  failures.answered("b", write, 1, ok);
+}
+
+test("a limited number of APIs is avoided, and of subjects counted", () => {
+  const { failures } = started();
+  for (let at = 0; at < 2 * apiFailureLimits.avoided; at += 1) grow(failures, `g${at}.example.com`);
+  assert.is(failures.unreachableFrom("a").length, apiFailureLimits.avoided);
+  const outcomes = new PeerOutcomes();
+  for (let at = 0; at < 2 * outcomeLimits.subjects; at += 1) outcomes.failed(`s${at}`, "a", 0);
+  assert.is([...outcomes.subjects].length, outcomeLimits.subjects);
+});
+
+test("what failed more than a minute ago does not count, and then nothing is counted", () => {
+  const { failures, clock, entries } = started();
+  const read = readOf("g.example.com");
+  for (let count = 0; count < 2 * outcomeLimits.failures; count += 1) {
+    failures.failed(read, "a", "refused");
+    failures.answered("b", read, 1, ok);
+    clock.advance(20_000);
+  }
+  assert.equal(entries, []);
+  const outcomes = new PeerOutcomes();
+  outcomes.failed("s", "a", 0);
+  outcomes.forgetOld(outcomeLimits.parts * outcomeLimits.partMs);
+  assert.ok(outcomes.isEmpty);
+});
+
+test("a lasting failure is reported every ten seconds, and ends with several successes", () => {
+  const { failures, clock, entries } = started();
+  const read = readOf("g.example.com");
+  for (let second = 0; second < 25; second += 1) {
+    failures.failed(read, "a", "refused");
+    failures.answered("b", read, 1, ok);
+    clock.advance(1000);
+  }
+  assert.equal(
+    entries.map(({ kind }) => kind),
+    Array.from({ length: 3 }, () => "backend.api_unreachable"),
+  );
+  for (let count = 1; count < apiFailureLimits.trials; count += 1) failures.answered("a", read, 1, ok);
+  assert.is(entries.length, 3);
+  failures.answered("a", read, 1, ok);
+  assert.is(entries.at(-1)?.kind, "backend.api_reachable");
+});
+
+test("a built-in group, a 503 and a watch are no success", () => {
+  const { failures, entries } = started();
+  const read = readOf("g.example.com");
+  for (let count = 0; count < 2 * outcomeLimits.failures; count += 1) {
+    failures.failed(read, "a", "refused");
+    failures.answered("b", read, 1, [new Field(":status", "503")]);
+    failures.answered("b", classify("GET", "/apis/g.example.com/v1/things?watch=1"), 1, ok);
+    failures.answered("b", readOf("apps"), 1, ok);
+  }
+  assert.equal(entries, []);
+});
+
+test("names have a limited length and no control characters; long bodies are read to a limit", () => {
+  const { failures, entries } = started();
+  for (let count = 0; count < outcomeLimits.failures; count += 1) webhookFails(failures, "a\u001b[31m\nb");
+  assert.equal(
+    entries.map((entry) => (entry.kind === "backend.webhook_failing" ? entry.webhook : "")),
+    ["a?[31m?b"],
+  );
+  const long = started();
+  for (let count = 0; count < 2 * outcomeLimits.failures; count += 1)
+    webhookFails(long.failures, "x".repeat(apiFailureLimits.nameChars + 1));
+  assert.equal(long.entries, []);
+  const late = started();
+  const reader = late.failures.readerOf(classify("POST", "/api/v1/namespaces/n/pods"));
+  const body = Buffer.from("x".repeat(2 * apiFailureLimits.statusBytes));
+  reader?.read(body, 0, body.length, false);
+  reader?.read(body, 0, body.length, true);
+  assert.equal(late.entries, []);
+});
+
+test("a removed backend is forgotten", () => {
+  const { failures } = started();
+  grow(failures, "g.example.com");
+  assert.equal(failures.avoided(readOf("g.example.com")), ["a"]);
+  failures.reconcile(["b"]);
+  assert.equal([failures.avoided(readOf("g.example.com")), failures.counts.size], [[], 0]);
+});
+
+test.run();

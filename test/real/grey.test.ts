@@ -1,0 +1,281 @@
+/**
+ * One of two apiservers is ready, but cannot reach the server of an aggregated API, or a webhook: its packets there are
+ * refused, or lost without a word. How long until it is named, and what clients notice.
+ */
+import { readFileSync } from "node:fs";
+import { type ClientHttp2Session, connect } from "node:http2";
+import { createServer, type Server as HttpsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { ask, order } from "./rig/ask.ts";
+import { type Cluster, startCluster, users } from "./rig/cluster.ts";
+import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
+import { Proxy } from "./rig/proxy.ts";
+
+const test = suite("real/grey");
+const real = testWith(test, clusterNeeds);
+
+const group = "metrics.k8s.io";
+const nodes = `/apis/${group}/v1beta1/nodes`;
+const configmaps = "/api/v1/namespaces/default/configmaps";
+const webhook = "vpol.example.com";
+const namedWithinMs = 10_000;
+const authorization = `Bearer ${users.admin.token}`;
+/** Connections to watchkeeper, each of which it binds to one apiserver. */
+const clients = 6;
+
+let cluster: Cluster;
+let proxy: Proxy;
+let far: HttpsServer;
+let port = 0;
+
+/** The server of the aggregated API, and of the webhook, which allows everything. */
+function startFar(host: string, at = 0): Promise<HttpsServer> {
+  const pair = cluster.pki.issue({ name: "far", subject: "/CN=far", names: [`IP:${host}`] });
+  const files = { cert: readFileSync(pair.certFile), key: readFileSync(pair.keyFile) };
+  const server = createServer(files, (received, response) => {
+    response.setHeader("content-type", "application/json");
+    let body = "";
+    received.on("data", (chunk: Buffer) => (body += chunk.toString()));
+    received.on("end", () => response.end(JSON.stringify(answerTo(received.url ?? "", body))));
+  });
+  return new Promise((resolve) => server.listen(at, host, () => resolve(server)));
+}
+
+function answerTo(url: string, body: string): object {
+  if (url.startsWith("/validate")) {
+    const review = JSON.parse(body) as { request: { uid: string } };
+    const response = { uid: review.request.uid, allowed: true };
+    return { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response };
+  }
+  if (url.startsWith(nodes))
+    return { kind: "NodeMetricsList", apiVersion: `${group}/v1beta1`, metadata: {}, items: [] };
+  const resources = [{ name: "nodes", namespaced: false, kind: "NodeMetrics", verbs: ["get", "list"] }];
+  return { kind: "APIResourceList", apiVersion: "v1", groupVersion: `${group}/v1beta1`, resources };
+}
+
+async function arrange(): Promise<void> {
+  const host = new URL(cluster.etcdUrl).hostname;
+  far = await startFar(host);
+  ({ port } = far.address() as AddressInfo);
+  const make = (path: string, body: unknown): Promise<string> =>
+    order(cluster.admin, { method: "POST", path, body });
+  const spec = { type: "ExternalName", externalName: host, ports: [{ port }] };
+  await make("/api/v1/namespaces/default/services", { metadata: { name: "far" }, spec });
+  await make("/apis/apiregistration.k8s.io/v1/apiservices", {
+    metadata: { name: `v1beta1.${group}` },
+    spec: {
+      group,
+      version: "v1beta1",
+      groupPriorityMinimum: 1000,
+      versionPriority: 10,
+      insecureSkipTLSVerify: true,
+      service: { name: "far", namespace: "default", port },
+    },
+  });
+  const rule = { operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] };
+  await make("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", {
+    metadata: { name: "grey" },
+    webhooks: [
+      {
+        name: webhook,
+        clientConfig: {
+          url: `https://${host}:${port}/validate`,
+          caBundle: readFileSync(cluster.caFile).toString("base64"),
+        },
+        rules: [rule],
+        namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "default" } },
+        failurePolicy: "Fail",
+        sideEffects: "None",
+        admissionReviewVersions: ["v1"],
+        timeoutSeconds: 1,
+      },
+    ],
+  });
+}
+
+test.before(async () => {
+  if (!real.canRun) return;
+  cluster = await startCluster({ apiservers: 2 });
+  await arrange();
+  const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
+  proxy = await Proxy.start({ folder: cluster.folder, pki: cluster.pki, backends });
+  await proxy.settled(2);
+  for (const { url } of cluster.apiservers)
+    for (const deadline = Date.now() + 30_000; ; await sleep(200)) {
+      if ((await ask({ ...cluster.admin, url }, { path: nodes })).status === 200) break;
+      if (Date.now() > deadline) throw new Error(`${url} does not serve ${group}`);
+    }
+});
+
+test.after(async () => {
+  if (!real.canRun) return;
+  far.closeAllConnections();
+  far.close();
+  await proxy.stop();
+  await cluster.stop();
+});
+
+type Answer = { readonly at: number; readonly ms: number; readonly status: number; readonly text: string };
+
+function request(on: ClientHttp2Session, head: Record<string, string>, body?: string): Promise<Answer> {
+  const at = Date.now();
+  const stream = on.request({ authorization, "content-type": "application/json", ...head });
+  let text = "";
+  let status = 0;
+  stream.on("response", (fields) => (status = Number(fields[":status"])));
+  stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  stream.end(body);
+  return new Promise((resolve) => {
+    stream.on("error", () => {});
+    stream.on("close", () => resolve({ at, ms: Date.now() - at, status, text }));
+  });
+}
+
+function create(on: ClientHttp2Session, number: number): Promise<Answer> {
+  const body = JSON.stringify({ metadata: { name: `object-${Date.now()}-${number}` } });
+  return request(on, { ":method": "POST", ":path": configmaps }, body);
+}
+
+/** The traffic of the present test, also if the test fails: open sockets keep the process alive. */
+const traffics = new Set<Traffic>();
+test.after.each(() => {
+  for (const one of traffics) one.stop();
+});
+
+/** Clients that send a request every so often, until they are stopped. */
+class Traffic {
+  readonly answers: Answer[] = [];
+  readonly #sessions: ClientHttp2Session[];
+  readonly #timers: NodeJS.Timeout[];
+
+  constructor(everyMs: number, send: (on: ClientHttp2Session, number: number) => Promise<Answer>) {
+    this.#sessions = Array.from({ length: clients }, () =>
+      connect(proxy.url, { ca: readFileSync(cluster.caFile) }).on("error", () => {}),
+    );
+    traffics.add(this);
+    let number = 0;
+    this.#timers = this.#sessions.map((one) =>
+      setInterval(() => {
+        number += 1;
+        void send(one, number).then((answer) => this.answers.push(answer));
+      }, everyMs),
+    );
+  }
+
+  stop(): void {
+    traffics.delete(this);
+    for (const timer of this.#timers) clearInterval(timer);
+    for (const one of this.#sessions) one.destroy();
+  }
+
+  since(at: number): string {
+    const later = this.answers.filter((answer) => answer.at >= at);
+    const bad = later.filter(({ status }) => status < 200 || status >= 300);
+    const slowest = Math.max(0, ...later.map(({ ms }) => ms));
+    const [first] = bad;
+    const text = first === undefined ? "" : `, first: ${first.status} ${first.text.slice(0, 120).trim()}`;
+    return `${bad.length} of ${later.length} failed, slowest ${slowest} ms${text}`;
+  }
+}
+
+async function metric(row: RegExp): Promise<boolean> {
+  return row.test(await (await fetch(`${proxy.metricsUrl}/metrics`)).text());
+}
+
+async function msUntil(row: RegExp, isThere: boolean, withinMs: number): Promise<number> {
+  const startedAt = Date.now();
+  while ((await metric(row)) !== isThere) {
+    if (Date.now() - startedAt > withinMs) throw new Error(`${row} is not ${isThere} after ${withinMs} ms`);
+    await sleep(100);
+  }
+  return Date.now() - startedAt;
+}
+
+const isUnreachable = new RegExp(
+  `^watchkeeper_api_unreachable\\{backend="api-1",group="${group}"\\} 1$`,
+  "m",
+);
+const isFailing = /^watchkeeper_incident_active\{kind="backend-webhook-failing",backend="api-1"\} 1$/m;
+const isReady = /^watchkeeper_backend_ready\{backend="api-1"\} 1$/m;
+const isOtherNamed = /^watchkeeper_(api_unreachable|incident_active)\{.*backend="api-0".*\} 1$/m;
+
+/** Minutes of the healthy run; the long one is WATCHKEEPER_GREY_MINUTES=30 node test/real/grey.test.ts */
+const healthyMinutes = Number(process.env["WATCHKEEPER_GREY_MINUTES"] ?? 0.5);
+
+real("while all is well, and while the server restarts for both, no apiserver is named", async () => {
+  const reads = new Traffic(250, (on) => request(on, { ":path": nodes }));
+  const writes = new Traffic(500, create);
+  const startedAt = Date.now();
+  for (const until = startedAt + healthyMinutes * 60_000; Date.now() < until; ) {
+    await sleep(Math.min(50_000, Math.max(0, until - 10_000 - Date.now())));
+    far.closeAllConnections();
+    await new Promise((resolve) => far.close(resolve));
+    await sleep(2000);
+    far = await startFar(new URL(cluster.etcdUrl).hostname, port);
+    await sleep(8000);
+  }
+  const counted = await (await fetch(`${proxy.metricsUrl}/metrics`)).text();
+  const incidents =
+    counted.match(/^watchkeeper_incidents_total\{.*(api|webhook|delayed).*\} [1-9].*$/gm) ?? [];
+  figure(`${healthyMinutes} min: reads ${reads.since(startedAt)}; writes ${writes.since(startedAt)}`);
+  assert.equal(incidents, []);
+  reads.stop();
+  writes.stop();
+  // The failures of the restart, which both apiservers had, are compared for so long.
+  await sleep(20_000);
+});
+
+/**
+ * Share of reads that an apiserver answers with 200 when it is asked past the proxy, for `ms`. Both apiservers write the
+ * one condition Available of the APIService: while the one that is refused has set it to False, the other one refuses
+ * all reads, too, and no proxy can help.
+ */
+async function servedShare(url: string, ms: number): Promise<number> {
+  let [served, asked] = [0, 0];
+  for (const until = Date.now() + ms; Date.now() < until; await sleep(100)) {
+    asked += 1;
+    if ((await ask({ ...cluster.admin, url }, { path: nodes })).status === 200) served += 1;
+  }
+  return served / asked;
+}
+
+for (const how of ["refused", "lost"] as const)
+  real(`an API whose packets from one apiserver are ${how}: named in time, read from the other`, async () => {
+    const traffic = new Traffic(500, (on) => request(on, { ":path": nodes }));
+    await sleep(3000);
+    const startedAt = Date.now();
+    cluster.apiserver(1).cutOff(port, how);
+    const namedMs = await msUntil(isUnreachable, true, 30_000);
+    const namedAt = Date.now();
+    const served = await servedShare(cluster.apiserver(0).url, 10_000);
+    figure(`${how}: the other apiserver itself served ${Math.round(100 * served)} % meanwhile`);
+    figure(`${how}: named after ${namedMs} ms; before: ${traffic.since(startedAt)}`);
+    figure(`${how}: since it is named: ${traffic.since(namedAt)}`);
+    assert.ok(namedMs <= namedWithinMs, `${namedMs} ms`);
+    assert.ok(await metric(isReady), "it is ready for the rest");
+    assert.not(await metric(isOtherNamed));
+    const after = traffic.answers.filter(({ at, status }) => at >= namedAt && status === 200);
+    assert.ok(after.length >= 0.8 * served * clients * 20, `${after.length} reads were answered`);
+    cluster.apiserver(1).heal();
+    figure(`${how}: reached again after ${await msUntil(isUnreachable, false, 90_000)} ms`);
+    traffic.stop();
+  });
+
+real("a webhook that one apiserver cannot call is named in time", async () => {
+  const traffic = new Traffic(500, create);
+  await sleep(3000);
+  const startedAt = Date.now();
+  cluster.apiserver(1).cutOff(port, "lost");
+  const namedMs = await msUntil(isFailing, true, 30_000);
+  figure(`webhook: named after ${namedMs} ms; ${traffic.since(startedAt)}`);
+  assert.ok(namedMs <= namedWithinMs, `${namedMs} ms`);
+  assert.ok(await metric(isReady), "it is ready for the rest");
+  assert.not(await metric(/kind="backend-webhook-failing",backend="api-0"\} 1/));
+  cluster.apiserver(1).heal();
+  traffic.stop();
+});
+
+test.run();
