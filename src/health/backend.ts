@@ -53,6 +53,8 @@ export type BackendFacts = {
   readonly answeredAt: number;
   /** Clock reading (ms) at which the latest answer on a new socket arrived; -1: never. */
   readonly arrivedAt: number;
+  /** Clock reading (ms) at which the proxy last found that large packets are lost and small ones pass; -1: never. */
+  readonly packetsLostAt: number;
   /** Clock reading (ms) at which the backend last changed from silent to answering; -1: never. */
   readonly answersAgainAt: number;
   /** Number of consecutive new sockets that got no answer. */
@@ -89,6 +91,7 @@ export const noFacts: BackendFacts = {
   doubtedAt: 0,
   answeredAt: -1,
   arrivedAt: -1,
+  packetsLostAt: -1,
   answersAgainAt: -1,
   consecutiveTimeouts: 0,
   consecutiveSuccesses: 0,
@@ -299,7 +302,7 @@ function ofAnswers(
       return read(asked(facts, evidence.readiness, at), at);
     case "packets-lost":
       // "hanging" stays until a probe is answered, which needs large packets as well.
-      return { ...facts, readiness: "hanging" };
+      return { ...facts, readiness: "hanging", packetsLostAt: at, fresh: noSilence(facts.fresh) };
     case "reads-hanging":
       // Ignored without probes: only a probe can end "hanging", so the backend would stay suspect for ever.
       return rules.needsProof ? { ...facts, reads: "hanging", hungAt: at } : facts;
@@ -315,6 +318,11 @@ function ofAnswers(
       evidence satisfies never;
       return facts;
   }
+}
+
+/** A socket without an answer shows no silent backend if small packets pass. */
+function noSilence(fresh: BackendFacts["fresh"]): BackendFacts["fresh"] {
+  return fresh === "silence" ? "none" : fresh;
 }
 
 function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): BackendFacts {
@@ -349,13 +357,14 @@ function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number
 /**
  * True if a failed new socket proves nothing, because a socket that was opened later was answered. An unanswered socket
  * proves nothing even if an older socket was answered after it was opened: its SYN was lost in an outage that is over.
+ * Nor does it prove anything if only large packets were lost after it was opened.
  */
 export function isOvertaken(
-  { answeredAt, arrivedAt }: BackendFacts,
+  { answeredAt, arrivedAt, packetsLostAt }: BackendFacts,
   { met: what, begunAt }: Pick<Fresh, "met" | "begunAt">,
 ): boolean {
   if (what === "answer" || what === "untrusted") return false;
-  return begunAt <= (what === "silence" ? arrivedAt : answeredAt);
+  return begunAt <= (what === "silence" ? Math.max(arrivedAt, packetsLostAt) : answeredAt);
 }
 
 function met(facts: BackendFacts, evidence: Fresh, at: number): BackendFacts {

@@ -11,6 +11,7 @@ import { type BackendFacts, isSilent, isUrgent } from "./backend.ts";
 import type { Evidence, ReadyAnswer } from "./evidence.ts";
 import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
+import { type KeptSocket, SmallPackets } from "./small-packets.ts";
 import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
 /** What a probe reports, in this order. If `dialed` gets any result but "answer", no call follows. */
@@ -20,7 +21,8 @@ export type ProbeListener = {
   /** The proxy had no descriptor or memory for the socket, which is no evidence about the backend. */
   gaveUp(): void;
   dialed(met: Met, reason: string): void;
-  answered(readiness: ReadyAnswer, reason: string): void;
+  /** `socket`: the probe's socket, which the listener must close. undefined: the probe has closed it. */
+  answered(readiness: ReadyAnswer, reason: string, socket?: KeptSocket): void;
 };
 
 /** Probes a backend on a new socket. Returns a function that ends the probe, which the prober always calls. */
@@ -74,6 +76,7 @@ export class Prober {
   #askedAt = Number.NEGATIVE_INFINITY;
   readonly #readyz = new Rtt();
   readonly #handshakes = new Rtt();
+  readonly #smallPackets: SmallPackets;
   #hastyUntil = Number.NEGATIVE_INFINITY;
   #lastReadyzAnswerAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
@@ -82,6 +85,7 @@ export class Prober {
   constructor(parts: ProberParts) {
     this.#parts = parts;
     this.#times = parts.times;
+    this.#smallPackets = new SmallPackets(parts.clock);
   }
 
   get counts(): ProbeCounts {
@@ -163,6 +167,7 @@ export class Prober {
       Math.max(healthLimits.doubtedHandshakeMs, 2 * usualMs),
       () => {
         const tried = [run, ...Array.from({ length: healthLimits.handshakesAgain }, () => this.#begin(true))];
+        this.#smallPackets.ask();
         const limitMs = Math.max(healthLimits.lostHandshakeMs, 4 * usualMs);
         run.stopHandshakeWait = stallAwareTimeout(clock, limitMs, () =>
           this.#judgeHandshakes(tried, limitMs, answerableAt),
@@ -171,21 +176,31 @@ export class Prober {
     );
   }
 
-  /** Reports lost large packets if no TLS handshake is answered but a PING is. A frozen process answers neither. */
+  /** Reports lost large packets if no TLS handshake is answered but small packets pass. A frozen process answers none. */
   #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
-    const { clock, learn, passesSmallPackets } = this.#parts;
+    const { clock, learn } = this.#parts;
     const [first] = tried;
     const areLost = tried.every(
       (run) => this.#running.has(run) && run.connectedAt !== undefined && run.askedAt === undefined,
     );
-    if (first?.connectedAt === undefined || !areLost || !passesSmallPackets(answerableAt)) return;
+    if (first?.connectedAt === undefined || !areLost || !this.#passSmallPackets(answerableAt)) return;
     learn({ kind: "packets-lost", ms: clock.now() - first.connectedAt, limitMs });
+  }
+
+  /**
+   * True if a small packet sent since then was answered: a PING, or a request on the kept socket. The request counts
+   * only while no upstream connection answers, because PINGs also show whether the path loses packets of any size.
+   */
+  #passSmallPackets(since: number): boolean {
+    const { facts, passesSmallPackets } = this.#parts;
+    return passesSmallPackets(since) || (isSilent(facts()) && this.#smallPackets.passSince(since));
   }
 
   stop(): void {
     this.#isStopped = true;
     this.#stopTimer?.();
     for (const run of Array.from(this.#running)) this.#end(run);
+    this.#smallPackets.close();
   }
 
   #wait(ms: number): void {
@@ -228,9 +243,7 @@ export class Prober {
       isAgain,
     };
     this.#running.add(run);
-    run.stopWait = stallAwareTimeout(clock, dialMs, () =>
-      this.#dialed(run, "silence", `timed out after ${this.#ageOf(run)} ms`),
-    );
+    run.stopWait = stallAwareTimeout(clock, dialMs, () => this.#dialTimedOut(run));
     run.stopProbe = probe({
       connected: () => {
         run.connectedAt = clock.now();
@@ -239,10 +252,23 @@ export class Prober {
       },
       gaveUp: () => this.#end(run),
       dialed: (met, reason) => this.#dialed(run, met, reason),
-      answered: (readiness, reason) => this.#answered(run, readiness, reason),
+      answered: (readiness, reason, socket) => this.#answered(run, readiness, reason, socket),
     });
     if (!this.#running.has(run)) run.stopProbe();
     return run;
+  }
+
+  /** Small packets pass if TCP connected and the kept socket answers. Then only large ones are lost. */
+  #dialTimedOut(run: Run): void {
+    const { clock, facts, learn } = this.#parts;
+    const { begunAt, connectedAt, dialMs } = run;
+    if (connectedAt === undefined || !isSilent(facts()) || !this.#smallPackets.passSince(begunAt)) {
+      this.#dialed(run, "silence", `timed out after ${this.#ageOf(run)} ms`);
+      return;
+    }
+    this.#counts.failures += 1;
+    this.#end(run);
+    learn({ kind: "packets-lost", ms: clock.now() - connectedAt, limitMs: dialMs });
   }
 
   #dialed(run: Run, met: Met, reason: string): void {
@@ -284,8 +310,12 @@ export class Prober {
     );
   }
 
-  #answered(run: Run, readiness: ReadyAnswer, reason: string): void {
-    if (!this.#running.has(run)) return;
+  #answered(run: Run, readiness: ReadyAnswer, reason: string, socket?: KeptSocket): void {
+    if (!this.#running.has(run)) {
+      socket?.close();
+      return;
+    }
+    if (socket !== undefined) this.#smallPackets.keep(socket);
     this.#end(run);
     const now = this.#parts.clock.now();
     if (readiness !== "hanging") this.#lastReadyzAnswerAt = now;

@@ -116,6 +116,22 @@ test("a process that stands still, whose kernel takes connections, has lost no p
   }
 });
 
+test("every connection waits for a lost large packet: the backend is suspect, and dead only if the process hangs", () => {
+  const statesAfter = (isFrozen: boolean): string[] => {
+    const path = new PlayedPath(["a", "b"], { isProbed: true });
+    path.clock.advance(3000);
+    const a = path.backend("a");
+    a.isFrozen = true;
+    a.losesHandshakes = true;
+    a.isMute = isFrozen;
+    for (const { cable } of a.sessions) cable.blackHole();
+    path.clock.advance(20_000);
+    return path.changes.filter(({ name }) => name === "a").map(({ to }) => to);
+  };
+  assert.equal(statesAfter(true).slice(-2), ["suspect", "dead"]);
+  assert.is(statesAfter(false).at(-1), "suspect");
+});
+
 test("a path that loses small packets as well is no path MTU, though probes and one connection get no answer", () => {
   const path = new PlayedPath(["a", "b"], { isProbed: true, warm: 3 });
   const run = answering(path);

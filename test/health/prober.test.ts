@@ -399,6 +399,101 @@ test("hours on a path that loses packets: whatever the PINGs say, no handshakes 
   }
 });
 
+/** A kept socket: `answer` answers its latest request. */
+function keptSocket(): {
+  asked: number;
+  isClosed: boolean;
+  answer(): void;
+  ask(f: () => void): void;
+  close(): void;
+} {
+  let answer = (): void => {};
+  return {
+    asked: 0,
+    isClosed: false,
+    answer: () => answer(),
+    ask(answered) {
+      this.asked += 1;
+      answer = answered;
+    },
+    close() {
+      this.isClosed = true;
+    },
+  };
+}
+
+/** Probes that connect to a silent backend and get no TLS answer, after a probe whose socket was kept. */
+function playKept(): { played: Played; kept: ReturnType<typeof keptSocket> } {
+  const played = play(ready);
+  const kept = keptSocket();
+  played.clock.advance(500);
+  const [first] = played.running;
+  first?.ear.connected();
+  first?.ear.dialed("answer", "");
+  first?.ear.answered("ready", "", kept);
+  played.smallPassedAt = 0;
+  played.held = silent;
+  played.clock.advance(1000);
+  for (const { ear } of played.running) ear.connected();
+  return { played, kept };
+}
+
+test("no connection answers, but the kept socket does: large packets are lost, and no new socket counts as silent", () => {
+  const { played, kept } = playKept();
+  const from = played.learnt.length;
+  for (let count = 0; count < 40; count += 1) {
+    played.clock.advance(100);
+    for (const { ear, at } of played.running) if (played.clock.now() - at <= 100) ear.connected();
+    kept.answer();
+  }
+  const kinds = new Set(played.learnt.slice(from).map(({ kind }) => kind));
+  assert.equal([...kinds], ["packets-lost"]);
+  assert.ok(kept.asked > 2);
+});
+
+test("no connection answers, nor does the kept socket: new sockets are silent", () => {
+  const { played, kept } = playKept();
+  const from = played.learnt.length;
+  played.clock.advance(4000);
+  assert.equal([...new Set(played.learnt.slice(from).map(({ kind }) => kind))], ["fresh"]);
+  assert.is(kept.asked, 1);
+});
+
+test("an answer from before the probe proves nothing", () => {
+  const { played, kept } = playKept();
+  played.clock.advance(200);
+  kept.answer();
+  played.clock.advance(100);
+  const later = played.learnt.length;
+  played.clock.advance(1400);
+  assert.ok(played.learnt.slice(later).some(({ kind }) => kind === "fresh"));
+});
+
+test("connections answer: the kept socket is no evidence, because PINGs also show a path that loses all packets", () => {
+  const { played, kept } = playKept();
+  played.held = ready;
+  const from = played.learnt.length;
+  played.clock.advance(200);
+  kept.answer();
+  played.clock.advance(1000);
+  assert.is(losses(played).length, 0);
+  assert.ok(played.learnt.slice(from).some(({ kind }) => kind === "fresh"));
+});
+
+test("one socket is kept: the last, until the prober is stopped", () => {
+  const { played, kept } = playKept();
+  const next = keptSocket();
+  const [run] = played.running;
+  run?.ear.dialed("answer", "");
+  run?.ear.answered("ready", "", next);
+  assert.equal([kept.isClosed, next.isClosed], [true, false]);
+  played.prober.stop();
+  assert.is(next.isClosed, true);
+  const late = keptSocket();
+  run?.ear.answered("ready", "", late);
+  assert.is(late.isClosed, true);
+});
+
 test("what /readyz has answered since on another socket shows that large packets pass", () => {
   const played = play(silent);
   played.clock.advance(800);

@@ -219,7 +219,11 @@ export class PlayedBackend {
       soon(() => {
         ear.dialed("answer", "");
         const say = (): void => {
-          if (!isOver) ear.answered(readyz, "as played");
+          if (isOver) return;
+          ear.answered(readyz, "as played", {
+            ask: (answered) => void (this.isMute || this.isDown || this.#clock.soon(answered)),
+            close() {},
+          });
         };
         if (isLost || readyz === "hanging") return;
         if (this.readyzDelayMs > 0) this.#clock.after(this.readyzDelayMs, say);

@@ -14,6 +14,7 @@ import type { BackendVersions } from "../backend-versions.ts";
 import type { ReadyAnswer } from "../evidence.ts";
 import { healthLimits } from "../limits.ts";
 import type { Probe, ProbeListener } from "../prober.ts";
+import type { KeptSocket } from "../small-packets.ts";
 
 export type ReadyParts = {
   readonly open: (backend: string) => Socket;
@@ -28,6 +29,7 @@ export type ReadyParts = {
 export function createReadyProbe(parts: ReadyParts): Probe {
   return (backend, listener) => {
     const socket = parts.open(backend);
+    let isKept = false;
     const fail = (reason: Error): void =>
       isShortage(reason) ? listener.gaveUp() : listener.dialed(metOf(reason), reason.message);
     socket.once("error", fail);
@@ -38,12 +40,18 @@ export function createReadyProbe(parts: ReadyParts): Probe {
       const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
       if (certificate !== undefined) parts.seen(backend, certificate.validTo);
       listener.dialed("answer", "");
-      void ask(socket, parts.path(), listener);
+      void ask(socket, parts.path(), {
+        ...listener,
+        answered(readiness, reason, kept) {
+          isKept = kept !== undefined;
+          listener.answered(readiness, reason, kept);
+        },
+      });
       if (parts.versions?.takeDue(backend) === true) askVersion(parts.open(backend), backend, parts.versions);
     });
     return () => {
       socket.on("error", () => {});
-      socket.destroy();
+      if (!isKept) socket.destroy();
     };
   };
 }
@@ -85,20 +93,28 @@ class SocketAgent extends Agent {
 
 type ProbeResponse = { readonly status: number; readonly body: string };
 
-/** The returned promise is never rejected. */
+/** The returned promise is never rejected. The socket is kept if it has carried a whole response. */
 async function ask(socket: Socket, path: string, listener: ProbeListener): Promise<void> {
   const agent = new SocketAgent(socket);
   try {
     const answer = await answerOf(agent, verbose(path), { "x-padding": padding });
     const readiness = readinessOf(answer);
     const isUnnamed = readiness === "failing" && failingChecks(answer.body) === "";
-    listener.answered(readiness, isUnnamed ? `${reasonOf(answer)}; ${await alive(agent)}` : reasonOf(answer));
+    const reason = isUnnamed ? `${reasonOf(answer)}; ${await alive(agent)}` : reasonOf(answer);
+    listener.answered(readiness, reason, keptSocket(socket, agent));
   } catch (reason) {
+    socket.destroy();
     // The backend accepted the connection but sent no HTTP response, so it is alive but not ready.
     listener.answered("failing", reason instanceof Error ? reason.message : "broken off");
-  } finally {
-    socket.destroy();
   }
+}
+
+/** The response to /livez fits in a small packet with any status: an apiserver sends 400 bytes. */
+function keptSocket(socket: Socket, agent: Agent): KeptSocket {
+  return {
+    ask: (answered) => void answerOf(agent, "/livez").then(answered, () => {}),
+    close: () => socket.destroy(),
+  };
 }
 
 async function alive(agent: Agent): Promise<string> {

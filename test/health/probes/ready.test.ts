@@ -7,6 +7,7 @@ import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { BackendVersions } from "../../../src/health/backend-versions.ts";
 import { healthLimits } from "../../../src/health/limits.ts";
 import { createReadyProbe } from "../../../src/health/probes/ready.ts";
+import type { KeptSocket } from "../../../src/health/small-packets.ts";
 import { type BackendAddress, openSocket } from "../../../src/proxy/net/connect.ts";
 import { manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
@@ -72,7 +73,10 @@ async function told(address: Partial<BackendAddress>, count: number): Promise<st
         connected() {},
         gaveUp: () => hear("gave up"),
         dialed: (met) => hear(met),
-        answered: (readiness, reason) => hear(`${readiness} ${reason}`),
+        answered(readiness, reason, socket) {
+          socket?.close();
+          hear(`${readiness} ${reason}`);
+        },
       });
     }),
   );
@@ -83,6 +87,34 @@ async function told(address: Partial<BackendAddress>, count: number): Promise<st
 test("a ready apiserver says so, and the socket is not kept", async () => {
   const server = await plain(statusOf(200, "ok"));
   assert.equal(await told(server, 2), ["answer", "ready status 200"]);
+  await within(20_000, "the end of its socket", gone(server));
+});
+
+test("its socket answers small requests until it is closed", async () => {
+  const paths: string[] = [];
+  const server = await plain((request, response) => {
+    paths.push(request.url ?? "");
+    response.writeHead(200).end("ok");
+  });
+  const probe = createReadyProbe({
+    path: () => "/readyz",
+    open: () => openSocket({ name: "a", host: "127.0.0.1", port: server.port, tls: undefined }, "http/1.1"),
+    seen() {},
+  });
+  const answered = Promise.withResolvers<KeptSocket | undefined>();
+  const stop = probe("a", {
+    connected() {},
+    gaveUp() {},
+    dialed() {},
+    answered: (_readiness, _reason, socket) => answered.resolve(socket),
+  });
+  const socket = await within(5000, "the probe", answered.promise);
+  stop();
+  for (let count = 0; count < 2; count += 1)
+    await within(5000, "a response", new Promise<void>((resolve) => socket?.ask(resolve)));
+  assert.equal(paths, ["/readyz?verbose", "/livez", "/livez"]);
+  assert.is(server.sockets.size, 1);
+  socket?.close();
   await within(20_000, "the end of its socket", gone(server));
 });
 

@@ -1,0 +1,64 @@
+/**
+ * Shows whether small packets pass between the proxy and a backend that does not answer TLS handshakes. The proxy keeps
+ * the socket of the last answered probe. Only the apiserver process can answer a request on it, so an answer means that
+ * the path loses large packets (path MTU), and no answer means that the process hangs.
+ */
+import type { Clock } from "../base/clock.ts";
+
+/** The socket of an answered probe. */
+export type KeptSocket = {
+  /** Sends a request that fits in a small packet, as does its response. Calls `answered` when the response arrives. */
+  readonly ask: (answered: () => void) => void;
+  readonly close: () => void;
+};
+
+export class SmallPackets {
+  readonly #clock: Pick<Clock, "now">;
+  #socket: KeptSocket | undefined;
+  #state: "idle" | "asking" | "ask-again" = "idle";
+  /** Clock reading (ms) at which the latest answered request was sent. */
+  #passedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Pick<Clock, "now">) {
+    this.#clock = clock;
+  }
+
+  /** Keeps this socket instead of the earlier one. Large packets have passed on it, and none is unacknowledged. */
+  keep(socket: KeptSocket): void {
+    this.close();
+    this.#socket = socket;
+  }
+
+  /** Sends a request, or sends it as soon as the earlier request is answered. */
+  ask(): void {
+    const socket = this.#socket;
+    if (socket === undefined) return;
+    if (this.#state !== "idle") {
+      this.#state = "ask-again";
+      return;
+    }
+    const sentAt = this.#clock.now();
+    this.#state = "asking";
+    socket.ask(() => {
+      if (this.#socket === socket) this.#answered(sentAt);
+    });
+  }
+
+  #answered(sentAt: number): void {
+    const isAgain = this.#state === "ask-again";
+    this.#passedAt = sentAt;
+    this.#state = "idle";
+    if (isAgain) this.ask();
+  }
+
+  /** True if a request that was sent at or after this clock reading was answered. */
+  passSince(at: number): boolean {
+    return this.#passedAt >= at;
+  }
+
+  close(): void {
+    this.#socket?.close();
+    this.#socket = undefined;
+    this.#state = "idle";
+  }
+}
