@@ -36,6 +36,9 @@ export type ApiserverKind = {
   readonly flags?: readonly string[];
 };
 
+/** kube-apiserver's message (pkg/registry/core/service/ipallocator/storage). */
+const lostRace = "another caller has already initialized the resource";
+
 export class Apiserver {
   readonly name: string;
   readonly namespace: string;
@@ -134,9 +137,18 @@ export class Apiserver {
   }
 
   /** Resolves when /readyz says ok; the first start waits for etcd's bootstrap, seconds on a small machine. */
-  ready(ms = 120_000): Promise<void> {
+  async ready(ms = 120_000): Promise<void> {
     const server = { url: this.url, caFile: this.caFile, token: this.#shared.token };
-    return this.#child.ready(ms, async () => (await ask(server, { path: "/readyz" }, 2_000)).status === 200);
+    const isReady = async (): Promise<boolean> =>
+      (await ask(server, { path: "/readyz" }, 2_000)).status === 200;
+    try {
+      await this.#child.ready(ms, isReady);
+    } catch (error) {
+      // Of two apiservers that start at once on an empty etcd, the one that creates the IP ranges second may end.
+      if (this.#child.isRunning || !this.#child.tail().includes(lostRace)) throw error;
+      this.#child = this.#launch();
+      await this.#child.ready(ms, isReady);
+    }
   }
 
   blackHole(direction: Direction = "both", reach: Reach = "clients"): void {
