@@ -252,7 +252,10 @@ export class Prober {
       },
       gaveUp: () => this.#end(run),
       dialed: (met, reason) => this.#dialed(run, met, reason),
-      answered: (readiness, reason, socket) => this.#answered(run, readiness, reason, socket),
+      answered: (readiness, reason, socket) => {
+        if (socket !== undefined) this.#keep(run, socket);
+        this.#answered(run, readiness, reason);
+      },
     });
     if (!this.#running.has(run)) run.stopProbe();
     return run;
@@ -310,12 +313,13 @@ export class Prober {
     );
   }
 
-  #answered(run: Run, readiness: ReadyAnswer, reason: string, socket?: KeptSocket): void {
-    if (!this.#running.has(run)) {
-      socket?.close();
-      return;
-    }
-    if (socket !== undefined) this.#smallPackets.keep(socket);
+  #keep(run: Run, socket: KeptSocket): void {
+    if (this.#running.has(run)) this.#smallPackets.keep(socket);
+    else socket.close();
+  }
+
+  #answered(run: Run, readiness: ReadyAnswer, reason: string): void {
+    if (!this.#running.has(run)) return;
     this.#end(run);
     const now = this.#parts.clock.now();
     if (readiness !== "hanging") this.#lastReadyzAnswerAt = now;

@@ -134,13 +134,16 @@ export class Shield {
     const hasRefused = refusals > this.#refusalsSeen;
     this.#refusalsSeen = refusals;
     const { slowTimes, slowMs, usualMs, judgeMs, weakMs } = shieldLimits;
-    const isSlower =
-      gets.isKnown && this.#usualMs > 0 && gets.ms >= Math.max(slowTimes * this.#usualMs, slowMs);
-    const isSlow = isSlower || (slowness >= slowTimes && gets.ms >= slowMs);
+    const isSlow = this.#areSlower(gets) || (slowness >= slowTimes && gets.ms >= slowMs);
     if (hasRefused || isSlow) this.#raise(now, weakMs);
     else if (gets.isKnown && gets.ms > 0)
       this.#usualMs =
         this.#usualMs === 0 ? gets.ms : this.#usualMs + ((gets.ms - this.#usualMs) * judgeMs) / usualMs;
+  }
+
+  #areSlower({ isKnown, ms }: ShieldedLoad["gets"]): boolean {
+    const { slowTimes, slowMs } = shieldLimits;
+    return isKnown && this.#usualMs > 0 && ms >= Math.max(slowTimes * this.#usualMs, slowMs);
   }
 
   /** Gives the request a place, or lets it wait. Returns undefined if the request is refused at once. */

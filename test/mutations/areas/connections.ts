@@ -332,7 +332,7 @@ export const connections: readonly Defect[] = [
       find: "if (this.#running.has(run) && !isOvertaken && mayLoseLargePackets())",
       replace: "if (run.begunAt >= 0)",
     },
-    ["health/prober", "a session is stuck in an answer"],
+    ["health/prober-packets", "a session is stuck in an answer"],
   ),
   defect(
     "large packets that are lost are no reason to ask elsewhere",

@@ -125,7 +125,7 @@ export const health: readonly Defect[] = [
     "a process that stands still has lost large packets",
     {
       file: "health/prober.ts",
-      find: "|| !areLost || !passesSmallPackets(answerableAt)",
+      find: "|| !areLost || !this.#passSmallPackets(answerableAt)",
       replace: "|| !areLost",
     },
     ["flows/large-packets", "a process that stands still"],
@@ -137,7 +137,16 @@ export const health: readonly Defect[] = [
       find: "const areLost = tried.every(",
       replace: "const areLost = tried.some(",
     },
-    ["health/prober", "while one handshake of three passes"],
+    ["health/prober-packets", "while one handshake of three passes"],
+  ),
+  defect(
+    "an unanswered new socket shows that the backend is dead, although small packets pass",
+    {
+      file: "health/backend.ts",
+      find: "Math.max(arrivedAt, packetsLostAt)",
+      replace: "arrivedAt",
+    },
+    ["flows/large-packets", "every connection waits for a lost large packet"],
   ),
   defect(
     "a silence of all is not seen where backends have no connections",
