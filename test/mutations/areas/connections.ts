@@ -338,8 +338,8 @@ export const connections: readonly Defect[] = [
     "large packets that are lost are no reason to ask elsewhere",
     {
       file: "health/backend.ts",
-      find: 'return { ...facts, readiness: "hanging" };\n    case "reads-hanging":',
-      replace: 'return facts;\n    case "reads-hanging":',
+      find: 'return { ...facts, readiness: "hanging", packetsLostAt: at,',
+      replace: "return { ...facts, packetsLostAt: at,",
     },
     ["flows/large-packets", "handshakes come through"],
   ),

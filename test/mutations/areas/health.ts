@@ -64,7 +64,11 @@ export const health: readonly Defect[] = [
   ),
   defect(
     "silence of a socket that began before the last answer arrived counts against the backend",
-    { file: "health/backend.ts", find: 'what === "silence" ? arrivedAt : answeredAt', replace: "answeredAt" },
+    {
+      file: "health/backend.ts",
+      find: 'what === "silence" ? Math.max(arrivedAt, packetsLostAt) : answeredAt',
+      replace: "answeredAt",
+    },
     ["health/backend", "whichever began first"],
   ),
   defect(
@@ -143,8 +147,8 @@ export const health: readonly Defect[] = [
     "an unanswered new socket shows that the backend is dead, although small packets pass",
     {
       file: "health/backend.ts",
-      find: "Math.max(arrivedAt, packetsLostAt)",
-      replace: "arrivedAt",
+      find: "Math.max(arrivedAt, packetsLostAt) :",
+      replace: "arrivedAt :",
     },
     ["flows/large-packets", "every connection waits for a lost large packet"],
   ),
